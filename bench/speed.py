@@ -1,0 +1,226 @@
+"""What indexing and a cold search cost, as ratios to `python -c pass` of the same interpreter in the same run.
+
+    python bench/speed.py --work DIR [--tiers none,static,auto] [--rounds 7] [--files 1000] [--python PYTHON]
+
+Comes in: the corpus of the shared `bench/corpus.py`. Each number is user + system CPU of a whole, new process. The
+commands take turns inside every round and the least of the rounds counts, because neighbours on a shared machine can
+only add to a measurement. A search's number is the mean over several queries of each one's least.
+Goes out: a table, and `bench/results/speed.json`.
+
+The tiers: `none` is keywords only, `static` the instant vectors, `auto` the defaults with the transformer, whose index
+takes about ten minutes to build; it stays in DIR.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness import (
+    Run,
+    clawmark_command,
+    clean_environment,
+    must,
+    run,
+    settings_file,
+    shared_folder,
+    table,
+    verdict,
+    write_result,
+)
+
+CHUNKS_PER_CPU_SECOND = 10_000
+NOOP = 6.0
+SEARCH = {"none": 5.0, "static": 12.0, "auto": 40.0}
+TIERS = {"none": "keyword-only", "static": "static", "auto": "transformer"}
+
+# Run inside the measured interpreter: the embedder of the static tier on the chunks of the corpus, and nothing else.
+EMBED_ALONE = """
+import pathlib, sys, time
+from clawmark.embed.static import StaticEmbedder
+from clawmark.text.chunk import chunk_text
+texts = []
+for path in sorted(pathlib.Path(sys.argv[1]).rglob("*.md")):
+    texts += [chunk.text for chunk in chunk_text(path.read_text(encoding="utf-8"), "markdown", 400, 80)]
+embedder = StaticEmbedder()
+embedder.embed_texts(texts[:1])
+start = time.process_time()
+for at in range(0, len(texts), 64):
+    embedder.embed_texts(texts[at : at + 64])
+print(time.process_time() - start)
+"""
+
+
+class Bench(NamedTuple):
+    """Everything a measurement needs to know."""
+
+    python: str
+    command: list[str]
+    env: dict[str, str]
+    work: Path
+    corpus: Path
+    queries: list[str]
+    rounds: int
+
+
+def main() -> int:
+    given = arguments()
+    bench = prepare(given)
+    tiers = [tier for tier in TIERS if tier in given.tiers.split(",")]
+    full = full_index(bench)
+    for tier in tiers:
+        fill(bench, tier)
+    costs = cold(bench, tiers)
+    body = report(full, costs, tiers)
+    print(table([["what", "value", "floor", ""], *([row["what"], *row["shown"]] for row in body["rows"])]))
+    for row in body["rows"]:
+        del row["shown"]
+    info = json.loads(Path(f"{bench.corpus}.info.json").read_text(encoding="utf-8"))
+    setup = {"corpus": info, "rounds": bench.rounds, "queries": bench.queries}
+    write_result(
+        "speed", f"python bench/speed.py --work DIR --tiers {','.join(tiers)}", bench.python, {**setup, **body}
+    )
+    return 1 if any(row.get("verdict") == "MISSED" for row in body["rows"]) else 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--work", type=Path, required=True, help="folder for the corpus and the indexes; kept")
+    parser.add_argument("--tiers", default="none,static,auto")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--queries", type=int, default=5)
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the environment to measure")
+    given = parser.parse_args()
+    given.work = given.work.resolve()
+    return given
+
+
+def prepare(given: argparse.Namespace) -> Bench:
+    corpus = given.work / f"corpus-{given.files}"
+    if not Path(f"{corpus}.info.json").is_file():
+        given.work.mkdir(parents=True, exist_ok=True)
+        maker = str(shared_folder() / "bench" / "corpus.py")
+        must(run([sys.executable, maker, str(corpus), "--files", str(given.files)]), "making the corpus")
+    rows = json.loads(Path(f"{corpus}.queries.json").read_text(encoding="utf-8"))
+    queries = [row["q"] for row in rows[: given.queries]]
+    env = clean_environment(given.work / "home")
+    return Bench(given.python, clawmark_command(given.python), env, given.work, corpus, queries, given.rounds)
+
+
+def state_of(bench: Bench, tier: str) -> Path:
+    return bench.work / f"state-{tier}-{bench.corpus.name}"
+
+
+def clawmark(bench: Bench, tier: str, words: list[str], state: Path | None = None) -> Run:
+    places = ["--workspace", str(bench.corpus), "--state-dir", str(state or state_of(bench, tier))]
+    chosen = settings_file(bench.work, tier)
+    if words[0] == "search" and tier != "auto":
+        chosen = ["--provider", tier]  # reading a configuration file is no part of a search with the defaults
+    argv = [*bench.command, *words, *places, *chosen]
+    return must(run(argv, bench.env), f"clawmark {' '.join(words[:1])} ({TIERS[tier]})")
+
+
+def full_index(bench: Bench) -> dict[str, Any]:
+    """From nothing to a complete index, without and with the instant vectors."""
+    costs: dict[str, list[float]] = {"pass": [], "none": [], "static": []}
+    reports: dict[str, dict[str, Any]] = {}
+    fresh = bench.work / "state-full"
+    for _ in range(max(3, bench.rounds // 2)):
+        costs["pass"].append(nothing(bench))
+        for tier in ("none", "static"):
+            shutil.rmtree(fresh, ignore_errors=True)
+            ran = clawmark(bench, tier, ["index", "--json"], fresh)
+            costs[tier].append(ran.cpu)
+            if ran.cpu == min(costs[tier]):
+                reports[tier] = json.loads(ran.out)
+    shutil.rmtree(fresh, ignore_errors=True)
+    return {
+        "pass_cpu": min(costs["pass"]),
+        "chunks": number(reports["none"], "chunks"),
+        "keywords_cpu": min(costs["none"]),
+        "keywords_sync_seconds": number(reports["none"], "seconds"),
+        "static_cpu": min(costs["static"]),
+        "embedding_cpu": embedding_alone(bench),
+    }
+
+
+def number(report: dict[str, Any], key: str) -> float:
+    """A count of the index report, wherever its envelope puts it."""
+    for place in (report, *(value for value in report.values() if isinstance(value, dict))):
+        if isinstance(place.get(key), int | float):
+            return float(place[key])
+    return sys.exit(f"The index report has no {key}: {json.dumps(report)[:300]}")
+
+
+def embedding_alone(bench: Bench) -> float:
+    """CPU seconds that the instant tier takes for the texts of the corpus, measured apart from everything else."""
+    ran = [run([bench.python, "-c", EMBED_ALONE, str(bench.corpus)], bench.env) for _ in range(2)]
+    return min(float(must(one, "embedding the corpus").out) for one in ran)
+
+
+def nothing(bench: Bench) -> float:
+    return run([bench.python, "-c", "pass"], bench.env).cpu
+
+
+def fill(bench: Bench, tier: str) -> None:
+    """A complete index of this tier; a second call proves that nothing is left due."""
+    print(f"{TIERS[tier]}: completing its index", flush=True)
+    for _ in range(2):
+        report = json.loads(clawmark(bench, tier, ["index", "--json"]).out)
+    if number(report, "due_vectors" if "due_vectors" in json.dumps(report) else "dueVectors"):
+        sys.exit(f"The index of the tier {TIERS[tier]} is not complete: {json.dumps(report)[:300]}")
+
+
+def cold(bench: Bench, tiers: list[str]) -> dict[str, Any]:
+    """Least CPU seconds of each command over the rounds, all taking turns; one unmeasured round first."""
+    costs: dict[tuple[str, str], list[float]] = {}
+    for turn in range(bench.rounds + 1):
+        found = {("pass", str(again)): nothing(bench) for again in range(3)}
+        for tier in tiers:
+            found[f"noop {tier}", ""] = clawmark(bench, tier, ["index"]).cpu
+            for query in bench.queries:
+                found[f"search {tier}", query] = clawmark(bench, tier, ["search", query]).cpu
+        if turn:
+            for key, cpu in found.items():
+                costs.setdefault(key, []).append(cpu)
+    least: dict[str, list[float]] = {}
+    for (what, _), values in costs.items():
+        least.setdefault(what, []).append(min(values))
+    return {what: min(values) if what == "pass" else sum(values) / len(values) for what, values in least.items()}
+
+
+def report(full: dict[str, Any], costs: dict[str, Any], tiers: list[str]) -> dict[str, Any]:
+    base = costs["pass"]
+    rows = [{"what": "python -c pass", "cpu_ms": round(base * 1000, 1), "shown": [f"{base * 1000:.1f} ms", "", ""]}]
+    without = full["static_cpu"] - full["embedding_cpu"]
+    for what, cpu in (("no vectors", full["keywords_cpu"]), ("static, less its embedding time", without)):
+        rate = full["chunks"] / cpu
+        rows.append(entry(f"full index, {what}, chunks/CPU s", cpu, rate, CHUNKS_PER_CPU_SECOND, at_least=True))
+    for tier in tiers:
+        cpu = costs[f"noop {tier}"]
+        rows.append(entry(f"no-op index, {TIERS[tier]}", cpu, cpu / base, NOOP, at_least=False))
+    for tier in tiers:
+        cpu = costs[f"search {tier}"]
+        rows.append(entry(f"cold search, {TIERS[tier]}", cpu, cpu / base, SEARCH[tier], at_least=False))
+    return {"full_index": {key: round(value, 4) for key, value in full.items()}, "rows": rows}
+
+
+def entry(what: str, cpu: float, value: float, floor: float, at_least: bool) -> dict[str, Any]:
+    word = verdict(value, floor, at_least)
+    unit = "" if at_least else " x"
+    shown = [
+        f"{value:,.0f}" if at_least else f"{value:.2f} x",
+        f"{'>=' if at_least else '<='} {floor:,.0f}{unit}",
+        word,
+    ]
+    row = {"what": what, "cpu_ms": round(cpu * 1000, 1), "value": round(value, 2), "floor": floor, "verdict": word}
+    return {**row, "shown": shown}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

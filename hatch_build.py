@@ -1,0 +1,60 @@
+"""Puts the static word table into the package when it is built.
+
+The table comes from the `wordllama` package, which is needed for this one moment only: it is a requirement of the
+build, and only while `static.bin` is not there, so neither it nor what it depends on reaches the user's environment.
+None of its code is imported; its two data files are read and checked by hash. What is made of them, and where the
+licences are, is told in `src/clawmark/embed/table.py` and `src/clawmark/embed/NOTICE.md`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+EMBED = Path("src", "clawmark", "embed")
+
+
+class StaticTableHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Makes `src/clawmark/embed/data/static.bin` when it is missing or not the expected one."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        table = load_table_module(self.root)
+        return [] if table.is_packed(self.target) else [f"{table.PACKAGE}=={table.VERSION}"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        table = load_table_module(self.root)
+        if table.is_packed(self.target):
+            return
+        folder = find_package(table.PACKAGE)
+        if folder is None:
+            needed = f"{table.PACKAGE}=={table.VERSION}"
+            raise RuntimeError(f"Building Clawmark needs {needed}: install it, or build with isolation, which does.")
+        made = table.pack(str(folder / table.WEIGHTS[0]), str(folder / table.TOKENIZER[0]), self.target)
+        if made != table.SHA256:
+            raise RuntimeError(f"The packed word table has the hash {made}; {table.SHA256} was expected.")
+
+    @property
+    def target(self) -> str:
+        return str(Path(self.root) / EMBED / "data" / "static.bin")
+
+
+def load_table_module(root: str) -> ModuleType:
+    """The module that knows the file's layout, run from its path: the package itself is not importable yet."""
+    spec = importlib.util.spec_from_file_location("clawmark_static_table", Path(root) / EMBED / "table.py")
+    if spec is None or spec.loader is None:
+        raise RuntimeError(f"{EMBED}/table.py is missing from the source tree.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_package(name: str) -> Path | None:
+    """The folder of an installed package; finding a top-level package does not run it."""
+    spec = importlib.util.find_spec(name)
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None

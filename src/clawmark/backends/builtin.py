@@ -1,0 +1,118 @@
+"""The built-in backend: a workspace, its SQLite index and the embedders, working as one.
+
+It is handed its parts and owns them: closing it closes the index and the workspace. Searching brings the index up to date
+first, within a budget, and answers from what is there; only `sync` does unbounded work.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from clawmark.embed.base import Embedder
+from clawmark.errors import IndexBusy
+from clawmark.index.store import Index
+from clawmark.observe import Metrics
+from clawmark.search.pipeline import Freshness, search
+from clawmark.sync.look import SyncParts, SyncRequest, look
+from clawmark.types import Degraded, Excerpt, Found, Query, Scan, SyncPlan, SyncReport
+from clawmark.workspace import Workspace
+
+# A search may spend this long on bringing the index up to date; the very first one may take longer to answer at all.
+FRESHEN_SECONDS = 1.5
+FIRST_FRESHEN_SECONDS = 10.0
+# A warm process looks at the disk again only after it has rested this many times as long as the last look took.
+REST_FACTOR = 20
+
+
+class Parts(NamedTuple):
+    """What the composition root hands over."""
+
+    workspace: Workspace
+    index: Index
+    sync: SyncParts
+    embedders: tuple[Embedder, ...]
+    scout: Embedder | None
+    """An embedder that costs microseconds a sentence, to pick snippets with."""
+    degraded: Degraded | None
+    """Why the embedder is less than what was configured."""
+    metrics: Metrics
+
+
+class BuiltinBackend:
+    """Search, read and sync over one workspace."""
+
+    def __init__(self, parts: Parts, *, freshen: bool) -> None:
+        self.parts = parts
+        self._freshens = freshen
+        self._rest_until = 0.0
+        self._due = 0
+
+    def search(self, query: Query, *, freshen: bool = True) -> Found:
+        """Answer from an index that is as fresh as the budget allows."""
+        freshness = self._freshen() if freshen and self._freshens else Freshness(self._due, "not asked for", 0.0)
+        with self.parts.index.reading() as reader:
+            found = search(
+                query, reader=reader, embedders=self.parts.embedders, scout=self.parts.scout, freshness=freshness
+            )
+        self.parts.metrics.count("searches")
+        degraded = found.degraded or self.parts.degraded
+        return found if degraded is None else found._replace(degraded=degraded)
+
+    def read(self, path: str, start: int | None, lines: int | None) -> Excerpt:
+        """Some lines of a memory file, bounded."""
+        return self.parts.workspace.read_lines(path, start, lines)
+
+    def plan(self) -> tuple[SyncPlan, Scan]:
+        """What a sync would do, without doing it."""
+        scan, plan, _ = look(self.parts.sync)
+        return plan, scan
+
+    def sync(self, request: SyncRequest) -> SyncReport:
+        """Bring the index in step with the disk."""
+        from clawmark.sync.run import run_sync
+
+        report = run_sync(self.parts.sync, request)
+        self._due = report.due_files
+        self._rest_until = 0.0
+        self.parts.metrics.count("syncs")
+        return report
+
+    def close(self) -> None:
+        self.parts.index.close()
+        self.parts.workspace.close()
+
+    def _freshen(self) -> Freshness:
+        """Look at the disk and index what changed, within the budget; never waits for another process."""
+        began = time.perf_counter()
+        if time.monotonic() < self._rest_until:
+            return Freshness(self._due, "looked a moment ago", 0.0)
+        scan, plan, indexed = look(self.parts.sync)
+        self._rest_until = time.monotonic() + REST_FACTOR * (time.perf_counter() - began)
+        if not (plan.due or plan.recheck or self._has_due_vectors()):
+            self._due = 0
+            return Freshness(0, f"{plan.unchanged} files unchanged", _since(began))
+        from clawmark.sync.run import run_sync
+
+        seconds = FRESHEN_SECONDS if indexed else FIRST_FRESHEN_SECONDS
+        try:
+            report = run_sync(self.parts.sync, SyncRequest(seconds=seconds, lock_timeout=0.0))
+        except IndexBusy:
+            self._due = plan.due
+            return Freshness(plan.due, f"{plan.due} files due, another process is indexing", _since(began))
+        self._due = report.due_files
+        done = report.added + report.updated + report.deleted
+        return Freshness(report.due_files, f"{done} files brought up to date, {report.due_files} due", _since(began))
+
+    def _has_due_vectors(self) -> bool:
+        """Whether a space that is already in use lacks vectors (the first filling of a space is left to `sync`)."""
+        wanted = {embedder.identity for embedder in self.parts.embedders}
+        with self.parts.index.reading() as reader:
+            spaces = [space for space in reader.state().spaces if space.ready and space.identity in wanted]
+            return any(reader.count_due_vectors(space.id) for space in spaces)
+
+
+def _since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000
+
+

@@ -1,0 +1,103 @@
+"""Explains what is wrong and, when asked, does what is safe: set a damaged index aside, index what is due, finish a tier."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from clawmark.backends.builtin import BuiltinBackend
+from clawmark.backends.inspect import status
+from clawmark.config.load import Loaded
+from clawmark.config.paths import Places
+from clawmark.embed.choose import Choice
+from clawmark.errors import ClawmarkError, IndexDamaged, IndexFromTheFuture
+from clawmark.index.places import set_aside
+from clawmark.sync.look import SyncRequest
+from clawmark.types import Finding, Status
+
+SHOWN = 5
+
+
+def examine(
+    backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Choice, *, fix: bool
+) -> list[Finding]:
+    """Every finding in the order a person would look: configuration, files, index, embedder, engine."""
+    findings = [Finding("problem", warning, "Correct the key or remove it.") for warning in loaded.warnings]
+    healed = _heal(backend, places, fix=fix)
+    findings.extend(healed)
+    if any(finding.level == "problem" and not finding.fixed for finding in healed):
+        return findings
+    facts = status(backend.parts, places, loaded, choice)
+    findings.extend(_files(backend, facts))
+    findings.extend(_due(backend, facts, fix=fix))
+    findings.extend(_engine(places, facts))
+    return findings
+
+
+def _heal(backend: BuiltinBackend, places: Places, *, fix: bool) -> list[Finding]:
+    """A damaged or foreign index is set aside and built again from the files: nothing in it is irreplaceable."""
+    try:
+        with backend.parts.index.reading() as reader:
+            problems = reader.integrity_problems()
+        if not problems:
+            return [Finding("ok", "The index is sound.", "")]
+        error: ClawmarkError = IndexDamaged(f"The index is damaged: {problems[0]}")
+    except (IndexDamaged, IndexFromTheFuture) as raised:
+        error = raised
+    if not fix:
+        return [Finding("problem", error.message, "Run `clawmark doctor --fix`: it sets the index aside and rebuilds it.")]
+    backend.parts.index.close()
+    aside = set_aside(places.index_path)
+    report = backend.sync(SyncRequest(instant_only=True))
+    what = f"{error.message} It was set aside as {os.path.basename(aside)} and {report.added} files were indexed again."
+    return [Finding("problem", what, "", fixed=True)]
+
+
+def _files(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
+    if not os.path.isdir(facts.workspace):
+        yield Finding("problem", f"The workspace {facts.workspace} does not exist.", f"clawmark init {facts.workspace}")
+        return
+    for failure in facts.scan_failures:
+        where = failure.path or facts.workspace
+        yield Finding(
+            "problem", f"{where} could not be listed: {failure.reason}", "Nothing below it was taken for deleted; mend it."
+        )
+    if facts.skipped:
+        some = "; ".join(f"{skipped.path}: {skipped.reason}" for skipped in facts.skipped[:SHOWN])
+        more = f" and {len(facts.skipped) - SHOWN} more" if len(facts.skipped) > SHOWN else ""
+        yield Finding("note", f"{len(facts.skipped)} files were left alone ({some}{more}).", "clawmark status --json lists all.")
+    linked = backend.parts.workspace.hard_linked(backend.parts.workspace.scan())
+    if linked:
+        yield Finding("note", f"{len(linked)} files have other names elsewhere (hard links): {', '.join(linked[:SHOWN])}.", "")
+    if not facts.files and not facts.due_files:
+        yield Finding("note", "There is no memory yet.", 'clawmark remember "something worth keeping"')
+
+
+def _due(backend: BuiltinBackend, facts: Status, *, fix: bool) -> Iterator[Finding]:
+    due = {
+        f"{facts.due_files} files are not indexed yet.": facts.due_files > 0,
+        "A rebuild was interrupted; the old generation answers.": facts.rebuilding,
+        f"{facts.due_vectors} chunks wait for their best vectors.": facts.due_vectors > 0,
+    }
+    present = [what for what, is_so in due.items() if is_so]
+    if present and fix:
+        backend.sync(SyncRequest())
+    for what in present:
+        yield Finding("note", what, "" if fix else "clawmark index", fixed=fix)
+    if not present:
+        yield Finding("ok", "Every file is indexed.", "")
+
+
+def _engine(places: Places, facts: Status) -> Iterator[Finding]:
+    if facts.degraded is not None:
+        yield Finding("note", facts.degraded.reason, facts.degraded.fix)
+    else:
+        yield Finding("ok", f"Embedder: {facts.embedder} ({facts.embedder_reason}).", "")
+    if not facts.sqlite_safe:
+        yield Finding(
+            "problem", f"SQLite {facts.sqlite_version} can lose commits (WAL-reset bug).", "pip install --upgrade apsw"
+        )
+    if facts.containment != "descriptor":
+        yield Finding("note", "This system cannot open files by descriptor; paths are checked by name instead.", "")
+    if not os.access(places.state_dir if os.path.isdir(places.state_dir) else os.path.dirname(places.state_dir), os.W_OK):
+        yield Finding("problem", f"{places.state_dir} cannot be written to.", "Choose another folder with --state-dir.")

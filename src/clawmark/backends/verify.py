@@ -1,0 +1,103 @@
+"""Proves the index: every row is derived from its file again and compared.
+
+Files are hashed and chunked anew, chunks compared word for word, a sample of each chunk's words looked up in the full-text
+index, and vectors recomputed: all of an instant embedder's, a spread sample of a slow one's. Differences become sentences;
+nothing is repaired here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+
+from clawmark.backends.builtin import Parts
+from clawmark.embed.base import Embedder
+from clawmark.errors import EmbeddingError, WorkspaceError
+from clawmark.index.store import Reader
+from clawmark.text.chunk import chunk_text
+from clawmark.text.query import query_terms
+from clawmark.types import ChunkRow, FileRow, FileState, VerifyReport
+
+WORDS_PER_CHUNK = 4
+SLOW_SAMPLE = 16
+# Two runs of one model may differ in the last bits; anything beyond this is another text or another model.
+SAME_DIRECTION = 0.9999
+
+
+
+def verify(parts: Parts) -> VerifyReport:
+    """Re-derive everything; the report's problems are empty when the index tells the truth."""
+    scan = parts.workspace.scan()
+    on_disk = {state.path: state for state in scan.files}
+    problems: list[str] = []
+    chunks = vectors = 0
+    with parts.index.reading() as reader:
+        problems.extend(reader.integrity_problems())
+        indexed = reader.files()
+        for path, row in indexed.items():
+            found = reader.chunks_of(path)
+            chunks += len(found)
+            problems.extend(_check_file(parts, on_disk.get(path), row, found, reader))
+        problems.extend(f"{path} is not indexed." for path in on_disk if path not in indexed)
+        for embedder in parts.embedders:
+            counted, wrong = _check_vectors(reader, embedder, indexed)
+            vectors += counted
+            problems.extend(wrong)
+    return VerifyReport(len(indexed), chunks, vectors, tuple(problems))
+
+
+def _check_file(
+    parts: Parts, state: FileState | None, row: FileRow, found: Sequence[ChunkRow], reader: Reader
+) -> Iterator[str]:
+    if state is None:
+        yield f"{row.path} is indexed but not there any more."
+        return
+    try:
+        document = parts.workspace.read_document(state)
+    except WorkspaceError as error:
+        yield f"{row.path} cannot be read: {error.message}"
+        return
+    if document.hash != row.hash:
+        yield f"{row.path} has changed since it was indexed."
+        return
+    cut = parts.sync.chunker
+    expected = chunk_text(document.text, cut.mode, cut.tokens, cut.overlap)
+    have = [(chunk.start_line, chunk.end_line, chunk.hash, chunk.text) for chunk in found]
+    want = [(chunk.start_line, chunk.end_line, chunk.hash, chunk.text) for chunk in expected]
+    if sorted(have) != sorted(want):
+        yield f"{row.path}: {len(have)} chunks are indexed, {len(want)} were derived, and they are not the same."
+        return
+    for chunk in found:
+        terms = query_terms(chunk.text)[:WORDS_PER_CHUNK]
+        met = reader.matched_terms([term.match for term in terms], [chunk.key]).get(chunk.key, 0)
+        if met != (1 << len(terms)) - 1:
+            yield f"{row.path}#L{chunk.start_line}-L{chunk.end_line} is missing words in the full-text index."
+
+
+def _check_vectors(reader: Reader, embedder: Embedder, indexed: dict[str, FileRow]) -> tuple[int, list[str]]:
+    """Recompute vectors and compare directions."""
+    space = next((space for space in reader.state().spaces if space.identity == embedder.identity), None)
+    if space is None:
+        return 0, []
+    rows = [chunk for path in indexed for chunk in reader.chunks_of(path) if embedder.covers(chunk.text)]
+    if embedder.identity.provider != "static" and len(rows) > SLOW_SAMPLE:
+        step = len(rows) / SLOW_SAMPLE
+        rows = [rows[int(number * step)] for number in range(SLOW_SAMPLE)]
+    stored = reader.cached(embedder.identity, [row.hash for row in rows])
+    checked = [row for row in rows if row.hash in stored]
+    try:
+        fresh = embedder.embed_texts([row.text for row in checked])
+    except EmbeddingError as error:
+        return 0, [f"{embedder.label} could not be asked: {error.message}"]
+    wrong = [
+        f"{row.path}#L{row.start_line}-L{row.end_line} has a vector that {embedder.label} does not give."
+        for row, vector in zip(checked, fresh, strict=True)
+        if _cosine(stored[row.hash], vector) < SAME_DIRECTION
+    ]
+    return len(checked), wrong
+
+
+def _cosine(one: bytes, other: bytes) -> float:
+    a, b = memoryview(one).cast("f"), memoryview(other).cast("f")
+    return sum(x * y for x, y in zip(a, b, strict=True)) / (math.hypot(*a) * math.hypot(*b) or 1.0)

@@ -1,0 +1,204 @@
+"""`clawmark config`: settings, where each comes from, and what each may be. Keys and headers are never shown."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError
+from clawmark.cli.layout import facts, short_path, table
+from clawmark.cli.output import emit, note, one_line, paint, plain, say
+from clawmark.config.keys import BY_NAME, KEYS, Key
+from clawmark.config.load import Loaded, load
+from clawmark.config.paths import Places, resolve_places
+from clawmark.config.schema import Settings, is_setting, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HIDDEN = "(hidden)"
+
+EXAMPLES = """\
+examples:
+  clawmark config list                # every setting, its value and its origin
+  clawmark config get query.maxResults
+  clawmark config path                # where configuration, state, workspace and index are
+  clawmark config schema              # every key, what it may hold and what it does"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action", nargs="?", default="list", choices=("list", "get", "path", "schema"), help="what to show"
+    )
+    parser.add_argument("key", nargs="?", metavar="KEY", help="for `get`: a key, as memorySearch.query.maxResults")
+    parser.add_argument("--all", action="store_true", help="with list: also keys that nothing uses yet")
+
+
+def run(args: Namespace) -> int:
+    if (args.action == "get") != (args.key is not None):
+        raise UsageError(
+            "`config get` needs one key." if args.action == "get" else f"`config {args.action}` takes no key."
+        )
+    if args.action == "schema":
+        return _schema(args)
+    places = resolve_places(args.workspace, args.agent, args.config, args.state_dir, must_exist=False)
+    if args.action == "path":
+        return _paths(places, args)
+    loaded = load(places)
+    for warning in loaded.warnings:
+        note(f"clawmark: {plain(warning)}")
+    return _get(loaded, args) if args.action == "get" else _list(loaded, args)
+
+
+def shown_value(loaded: Loaded, key: Key) -> object:
+    """The value in force; a secret only as something that is set or not."""
+    is_set = is_setting(key.name)
+    value = value_of(loaded.settings, key.name) if is_set else loaded.unused.get(key.name, key.default)
+    return (HIDDEN if value else "") if key.secret else value
+
+
+def written(value: object) -> str:
+    """A value as one would write it into the file."""
+    import json
+
+    from clawmark.cli.values import as_json
+
+    return "unset" if value is None else json.dumps(as_json(value), ensure_ascii=False)
+
+
+def find_key(name: str) -> Key:
+    """A key by its short name, by its path in the file, or by an ending that only one key has."""
+    short = name.removeprefix("agents.defaults.") if name.startswith("agents.defaults.memorySearch.") else name
+    short = "memorySearch." + short.removeprefix("memory.search.") if short.startswith("memory.search.") else short
+    if short in BY_NAME:
+        return BY_NAME[short]
+    endings = [key for key in KEYS if key.name.endswith("." + short)]
+    endings = [key for key in endings if not key.later] or endings
+    if len(endings) == 1:
+        return endings[0]
+    if endings:
+        raise UsageError(f"{name} may be {' or '.join(key.name for key in endings[:4])}.")
+    import difflib
+
+    near = difflib.get_close_matches(short, BY_NAME, n=1)
+    raise UsageError(
+        f"There is no key {name[:80]}.", hint=f"Did you mean {near[0]}?" if near else "See `config schema`."
+    )
+
+
+def describe(key: Key) -> str:
+    """What a key may hold, in a few words."""
+    kinds = {
+        "flag": "true or false",
+        "text": "text",
+        "name": "a lower-case name",
+        "paths": "a list of paths",
+        "url": "an http or https address",
+        "secret": "text",
+        "headers": "an object of texts",
+        "duration": "a duration, as 5m",
+        "folders": "a list of {path, name, pattern}",
+        "object": "an object",
+    }
+    if key.kind in ("choice", "choices"):
+        return ("list of " if key.kind == "choices" else "") + ", ".join(key.choices)
+    if key.kind in ("count", "number"):
+        noun = "whole number" if key.kind == "count" else "number"
+        return f"{noun}, {key.low:g} or more" if key.high >= 2**31 - 1 else f"{noun}, {key.low:,.0f} to {key.high:,.0f}"
+    return kinds[key.kind]
+
+
+def default_of(key: Key) -> object:
+    """The built-in value of a key."""
+    return value_of(Settings(), key.name) if is_setting(key.name) else key.default
+
+
+def _list(loaded: Loaded, args: Namespace) -> int:
+    keys = [key for key in KEYS if args.all or not key.later or key.name in loaded.origins]
+    if args.json:
+        rows = [
+            {
+                "key": key.name,
+                "value": _plain_value(shown_value(loaded, key)),
+                "origin": loaded.origin(key.name),
+                "used": not key.later,
+            }
+            for key in keys
+        ]
+        emit({"settings": rows, "warnings": list(loaded.warnings)})
+        return 0
+    lines = table([(key.name, one_line(written(shown_value(loaded, key))), _origin(loaded, key)) for key in keys])
+    say("\n".join(lines))
+    return 0
+
+
+def _origin(loaded: Loaded, key: Key) -> str:
+    kind, _, path = loaded.origin(key.name).partition(" ")
+    text = f"{kind} {short_path(path)}".rstrip()
+    text += " (not used yet)" if key.later else ""
+    return paint(text, "dim") if kind == "default" else text
+
+
+def _get(loaded: Loaded, args: Namespace) -> int:
+    key = find_key(args.key)
+    value = shown_value(loaded, key)
+    if args.json:
+        emit({"key": key.name, "value": _plain_value(value), "origin": loaded.origin(key.name), "used": not key.later})
+    else:
+        say(plain(value) if isinstance(value, str) else one_line(written(value)))
+    return 0
+
+
+def _paths(places: Places, args: Namespace) -> int:
+    if args.json:
+        body: dict[str, object] = {
+            "stateDir": places.state_dir,
+            "configFile": places.config_file,
+            "configExists": places.config is not None,
+            "workspace": places.workspace,
+            "workspaceOrigin": places.workspace_origin,
+            "agent": places.agent,
+            "agentId": places.agent_id,
+            "indexPath": places.index_path,
+        }
+        emit(body)
+        return 0
+    say("\n".join(facts(_path_facts(places))))
+    return 0
+
+
+def _path_facts(places: Places) -> Iterator[tuple[str, str]]:
+    yield "Config", short_path(places.config_file) + ("" if places.config is not None else " (not there)")
+    yield "State", short_path(places.state_dir) + ("" if os.path.isdir(places.state_dir) else " (not there)")
+    there = "" if os.path.isdir(places.workspace) else ", not there"
+    origin = "configured" if places.workspace_origin.startswith("file ") else plain(places.workspace_origin)
+    yield "Workspace", f"{short_path(places.workspace)} ({origin}{there})"
+    yield "Agent", places.agent if places.agent == places.agent_id else f"{places.agent}, index {places.agent_id}"
+    yield "Index", short_path(places.index_path) + ("" if os.path.isfile(places.index_path) else " (not there)")
+
+
+def _schema(args: Namespace) -> int:
+    if args.json:
+        rows = [
+            {
+                "key": key.name,
+                "allowed": describe(key),
+                "default": _plain_value(default_of(key)),
+                "meaning": key.sentence,
+                "used": not key.later,
+            }
+            for key in KEYS
+        ]
+        emit({"keys": rows})
+        return 0
+    for key in KEYS:
+        say(f"{paint(key.name, 'bold')}  {paint(f'= {written(default_of(key))}', 'dim')}")
+        say(f"    {key.sentence} {paint(f'({describe(key)})', 'dim')}{' Not used yet.' if key.later else ''}")
+    return 0
+
+
+def _plain_value(value: object) -> object:
+    from clawmark.cli.values import as_json
+
+    return as_json(value)

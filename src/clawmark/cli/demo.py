@@ -1,0 +1,155 @@
+"""`clawmark demo`: a sample memory, indexed and searched, in a folder of its own; the user's state is not touched.
+
+The folder holds both the workspace and its state, so one flag is enough to go on with it: `--state-dir FOLDER`. It is
+kept, because the last thing the demo says is what to try next; the system's temporary folder is emptied by the system.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError, some_text
+from clawmark.cli.layout import duration, plural, short_path
+from clawmark.cli.output import emit, paint, plain, say
+from clawmark.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+    from clawmark.types import Found, SyncReport
+
+EXAMPLES = """\
+examples:
+  clawmark demo
+  clawmark demo --keep ~/clawmark-demo"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--keep",
+        type=some_text,
+        metavar="DIR",
+        help="where to put it: a folder that is new or empty (default: a temporary one)",
+    )
+
+
+def run(args: Namespace) -> int:
+    if any(value is not None for value in (args.workspace, args.agent, args.config, args.state_dir)):
+        raise UsageError("The demo brings its own workspace and state.", hint="--keep DIR says where to put them.")
+    folder = _new_folder(args.keep)
+    try:
+        return _show_demo(folder, as_json=args.json)
+    except BaseException:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _show_demo(folder: str, *, as_json: bool) -> int:
+    from datetime import date
+
+    from clawmark.memory import Memory
+    from clawmark.workspace.sample import QUESTIONS, write_sample
+
+    workspace = os.path.join(folder, "workspace")
+    os.makedirs(workspace, exist_ok=True)
+    written = write_sample(workspace, date.today())
+    _write_config(folder, workspace)
+    if not as_json:
+        say(f"{paint('A sample memory', 'bold')}: {plural(len(written), 'file')} in {short_path(workspace)}")
+    with Memory.open(state_dir=folder, config=os.path.join(folder, "clawmark.json"), workspace=workspace) as memory:
+        report = _index(memory, quiet=as_json)
+        answers = [(question.text, memory.search(question.text, max_results=3)) for question in QUESTIONS]
+    if as_json:
+        _emit(folder, report, answers)
+        return 0
+    _say_indexed(report)
+    for question, found in answers:
+        _say_answer(question, found)
+    _say_next(folder, QUESTIONS[0].text)
+    return 0
+
+
+def _index(memory: Memory, *, quiet: bool) -> SyncReport:
+    """Instant vectors first, so that it could be searched at once; then the better ones."""
+    with ProgressBar(enabled=not quiet) as bar:
+        progress = bar.update if bar.is_shown else None
+        first = memory.sync(progress=progress, instant_only=True)
+        rest = memory.sync(progress=progress)
+    return rest._replace(
+        added=first.added,
+        chunks=max(first.chunks, rest.chunks),
+        embedded=first.embedded + rest.embedded,
+        seconds=first.seconds + rest.seconds,
+        degraded=rest.degraded or first.degraded,
+    )
+
+
+def _say_indexed(report: SyncReport) -> None:
+    parts = [
+        plural(report.added, "file"),
+        plural(report.chunks, "passage"),
+        f"{plural(report.embedded, 'vector')} made on this machine",
+    ]
+    say(f"{paint('Indexed', 'bold')}: {' · '.join(parts)} · {duration(report.seconds)}")
+    if report.degraded is not None:
+        say(paint(f"  {plain(report.degraded.reason)} {plain(report.degraded.fix)}", "yellow"))
+    say()
+
+
+def _say_answer(question: str, found: Found) -> None:
+    from clawmark.cli.search import hit_lines, summary
+
+    say(f"{paint('?', 'yellow')} {paint(question, 'bold')}")
+    if found.hits:
+        say("\n".join(hit_lines(found.hits[0], question, indent="  ")))
+    elif found.nothing is not None:
+        say(f"  {plain(found.nothing.message)}")
+    say(f"  {paint(summary(found), 'dim')}\n")
+
+
+def _say_next(folder: str, question: str) -> None:
+    import shlex
+
+    say(paint("Try it yourself", "bold"))
+    say(f"  demo={shlex.quote(folder)}")
+    say('  clawmark search --state-dir $demo "your own question"')
+    say(f'  clawmark search --state-dir $demo --explain "{question}"')
+    say('  clawmark remember --state-dir $demo "Ines moves to Lisbon in May"')
+    say("  clawmark status --state-dir $demo")
+    say()
+    say(paint("Then a memory of your own", "bold"))
+    say("  clawmark init ~/agent")
+
+
+def _emit(folder: str, report: SyncReport, answers: list[tuple[str, Found]]) -> None:
+    from clawmark.cli.values import as_json, found_as_json
+
+    rows = [{"question": question, **found_as_json(found)} for question, found in answers]
+    emit({"folder": folder, "index": as_json(report), "answers": rows})
+
+
+def _new_folder(given: str | None) -> str:
+    if given is None:
+        import tempfile
+
+        return os.path.realpath(tempfile.mkdtemp(prefix="clawmark-demo-"))
+    folder = os.path.abspath(os.path.expanduser(given))
+    try:
+        os.makedirs(folder, exist_ok=True)
+        if os.listdir(folder):
+            raise UsageError(f"{folder} is not empty.", hint="Name a folder that is new or empty.")
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be used: {error.strerror}.") from None
+    return os.path.realpath(folder)
+
+
+def _write_config(folder: str, workspace: str) -> None:
+    """Say which workspace it is, so that the next commands find it from a folder that holds a memory as well."""
+    import json
+
+    body = {"agents": {"defaults": {"workspace": workspace}}}
+    with open(os.path.join(folder, "clawmark.json"), "w", encoding="utf-8") as file:
+        file.write(json.dumps(body, indent=2) + "\n")

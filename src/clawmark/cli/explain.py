@@ -1,0 +1,43 @@
+"""The pipeline's account of an answer in; the page of `search --explain` out: numbered steps, then every candidate."""
+
+from __future__ import annotations
+
+from clawmark.cli.layout import table
+from clawmark.cli.output import one_line, paint
+from clawmark.types import CandidateStory, Explanation
+
+SHOWN = 40
+"""Candidates shown to a person; --json has all of them."""
+
+
+def explanation_lines(explanation: Explanation) -> list[str]:
+    """Steps with their times, and the candidates from best to worst with every factor."""
+    lines = [paint("Steps", "bold")]
+    rows = [
+        (f"  {step.number}", step.name, f"{step.milliseconds:.1f} ms", one_line(step.summary))
+        for step in explanation.steps
+    ]
+    if rows:
+        lines += table(rows, right=(0, 2))
+    lines += ["", paint("Candidates", "bold")]
+    shown = explanation.candidates[:SHOWN]
+    if not shown:
+        return [*lines, "  none"]
+    head = ("  score", "vector", "text", "bm25", "decay", "outcome", "citation", "terms met")
+    lines += table([head, *(_row(story) for story in shown)], right=(0, 1, 2, 3, 4))
+    if len(explanation.candidates) > len(shown):
+        lines.append(f"  … and {len(explanation.candidates) - len(shown)} more; --json has them all")
+    return lines
+
+
+def _row(story: CandidateStory) -> tuple[str, ...]:
+    return (
+        f"  {story.score:.3f}",
+        f"{story.vector:.3f}",
+        f"{story.text:.3f}",
+        f"{story.bm25:.2f}",
+        f"{story.decay:.2f}",
+        one_line(story.outcome),
+        one_line(story.citation),
+        one_line(story.terms),
+    )

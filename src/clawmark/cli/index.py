@@ -1,0 +1,124 @@
+"""`clawmark index`: the index brought in step with the files, with progress, and an account of what was done."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clawmark.cli.layout import duration, plural
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import emit, note, paint, plain, say
+from clawmark.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+    from clawmark.types import FileFailure, ScanFailure, Skipped, SyncPlan, SyncReport
+
+SHOWN = 5
+
+EXAMPLES = """\
+examples:
+  clawmark index
+  clawmark index --dry-run       # show what would be done
+  clawmark index --force         # build everything again; the old index answers meanwhile"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="build everything again beside the index that answers")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and do nothing")
+    parser.add_argument(
+        "--instant", action="store_true", help="stop after the instant vectors; the better ones come later"
+    )
+    parser.add_argument("--verbose", action="store_true", help="list every skipped file and every file of the plan")
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args) as memory:
+        if args.dry_run:
+            return _dry_run(memory, args)
+        with ProgressBar(enabled=not args.json) as bar:
+            report = memory.sync(
+                force=args.force, progress=bar.update if bar.is_shown else None, instant_only=args.instant
+            )
+    if args.json:
+        from clawmark.cli.values import as_json
+
+        emit(as_json(report))
+        return 0
+    if report.degraded is not None:
+        note(f"clawmark: {plain(report.degraded.reason)} {plain(report.degraded.fix)}".rstrip())
+    say("\n".join(report_lines(report, verbose=args.verbose)))
+    return 0
+
+
+def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
+    """What a sync did and what it left, for a person."""
+    done = {"added": report.added, "updated": report.updated, "deleted": report.deleted, "unchanged": report.unchanged}
+    done["unchanged"] += report.touched
+    lines = ["Files    " + " · ".join(f"{number:,} {word}" for word, number in done.items())]
+    vectors = [f"{report.chunks:,} written", f"{report.embedded:,} embedded"]
+    if report.reused:
+        vectors.append(f"{report.reused:,} reused")
+    lines.append("Chunks   " + " · ".join(vectors))
+    due = [f"{plural(report.due_files, 'file')} due"] if report.due_files else []
+    due += [f"{plural(report.due_vectors, 'vector')} due"] if report.due_vectors else []
+    lines.append("Took     " + " · ".join([duration(report.seconds), f"generation {report.generation}", *due]))
+    lines += _listed("could not be indexed", "file", report.failures, verbose, "red")
+    lines += _listed("could not be listed", "folder", report.scan_failures, verbose, "red")
+    lines += _listed("left alone", "file", report.skipped, verbose, "yellow")
+    return lines
+
+
+def _listed(
+    what: str, noun: str, items: Sequence[Skipped | FileFailure | ScanFailure], verbose: bool, colour: str
+) -> list[str]:
+    if not items:
+        return []
+    shown = items if verbose else items[:SHOWN]
+    lines = ["", paint(f"{plural(len(items), noun)} {what}:", colour)]
+    lines += [f"  {plain(item.path) or '.'}: {plain(item.reason)}" for item in shown]
+    if len(items) > len(shown):
+        lines.append(paint(f"  … and {len(items) - len(shown)} more; --verbose lists them", "dim"))
+    return lines
+
+
+def _dry_run(memory: Memory, args: Namespace) -> int:
+    plan, scan = memory.plan()
+    if args.json:
+        emit(
+            {
+                "dryRun": True,
+                "add": [state.path for state in plan.add],
+                "check": [state.path for state in plan.check],
+                "recheck": [state.path for state in plan.recheck],
+                "delete": list(plan.delete),
+                "unchanged": plan.unchanged,
+                "kept": list(plan.kept),
+                "skipped": [{"path": item.path, "reason": item.reason} for item in scan.skipped],
+                "scanFailures": [{"path": item.path, "reason": item.reason} for item in scan.failures],
+            }
+        )
+        return 0
+    say("\n".join(plan_lines(plan, verbose=args.verbose)))
+    rest = _listed("could not be listed", "folder", scan.failures, args.verbose, "red")
+    rest += _listed("left alone", "file", scan.skipped, args.verbose, "yellow")
+    if rest:
+        say("\n".join(rest))
+    return 0
+
+
+def plan_lines(plan: SyncPlan, *, verbose: bool = False) -> list[str]:
+    """What `index` would do, file by file."""
+    todo = [("add", state.path) for state in plan.add] + [("check", state.path) for state in plan.check]
+    todo += [("delete", path) for path in plan.delete]
+    todo += [("recheck", state.path) for state in plan.recheck] if verbose else []
+    shown = todo if verbose else todo[:200]
+    lines = [f"{verb:<8}{plain(path)}" for verb, path in shown]
+    if len(todo) > len(shown):
+        lines.append(f"… and {len(todo) - len(shown)} more; --verbose lists them")
+    if plan.kept:
+        lines.append(f"{plural(len(plan.kept), 'file')} kept: their folder could not be listed")
+    same = plan.unchanged + len(plan.recheck)
+    counts = f"{len(plan.add)} to add, {len(plan.check)} to check, {len(plan.delete)} to delete, {same} unchanged"
+    return [*lines, paint(counts, "dim") if plan.due else f"Nothing to do: {counts}"]

@@ -1,0 +1,96 @@
+"""`clawmark init`: a folder in; a workspace out. Nothing that is there is overwritten.
+
+The first workspace of a user becomes the default one, because the next command they type is `clawmark remember`: a
+small configuration file is written beside the state, and the output says so.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+
+from clawmark.cli.arguments import UsageError, some_text
+from clawmark.cli.layout import plural, short_path
+from clawmark.cli.output import emit, paint, plain, say
+from clawmark.config.paths import Places, resolve_places
+from clawmark.errors import WorkspaceError
+
+EXAMPLES = """\
+examples:
+  clawmark init ~/agent
+  clawmark init                 # the default folder: workspace in ~/.clawmark"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("path", nargs="?", type=some_text, metavar="PATH", help="the folder (default: the workspace)")
+    parser.add_argument(
+        "--default",
+        action=BooleanOptionalAction,
+        default=None,
+        help="make it the workspace of commands that name none (by default the first one is)",
+    )
+
+
+def run(args: Namespace) -> int:
+    from clawmark.workspace.bootstrap import ensure_workspace
+
+    if args.path is not None and args.workspace is not None:
+        raise UsageError("Give the folder once: as PATH or with --workspace.")
+    named = args.path if args.path is not None else args.workspace
+    places = resolve_places(named, args.agent, args.config, args.state_dir, must_exist=False)
+    if os.path.lexists(places.workspace) and not os.path.isdir(places.workspace):
+        raise WorkspaceError(f"{places.workspace} is there and is not a folder.", hint="Choose another path.")
+    made = ensure_workspace(places.workspace)
+    said = _make_default(places, args.default)
+    if args.json:
+        body = {"workspace": places.workspace, "made": made, "default": said == "now", "configFile": places.config_file}
+        emit(body)
+        return 0
+    _show(places, made, said)
+    return 0
+
+
+def _show(places: Places, made: list[str], said: str) -> None:
+    where = short_path(places.workspace)
+    say(
+        f"{paint('Workspace', 'bold')} {where}"
+        + (f": {plural(len(made), 'file')} made" if made else ": all there already")
+    )
+    for name in made:
+        say(f"  {plain(name)}")
+    if said == "now":
+        say(f"It is now your default workspace ({short_path(places.config_file)}).")
+    elif said:
+        say(said)
+    is_default = said == "now" or places.workspace_origin == "default" or places.workspace_origin.startswith("file ")
+    flag = "" if is_default else f" --workspace {where}"
+    say()
+    say(paint("Next", "bold"))
+    say(f'  clawmark remember{flag} "We chose PostgreSQL for billing"')
+    say(f'  clawmark search{flag} "which database did we pick?"')
+
+
+def _make_default(places: Places, wanted: bool | None) -> str:
+    """Write the default workspace if that is wanted: `now`, nothing, or why not and what to do."""
+    own_file = os.path.join(places.state_dir, "clawmark.json")
+    is_first = places.config is None and not os.path.isdir(os.path.join(places.state_dir, "workspace"))
+    if wanted is False or places.workspace_origin != "flag" or (wanted is None and not is_first):
+        return ""
+    if places.config is not None or os.path.lexists(own_file):
+        return (
+            f"{short_path(places.config_file)} is there and stays as it is; for this default, write into it:\n"
+            f'  {{ agents: {{ defaults: {{ workspace: "{plain(places.workspace)}" }} }} }}'
+        )
+    import json
+
+    body = {"agents": {"defaults": {"workspace": places.workspace}}}
+    try:
+        os.makedirs(places.state_dir, mode=0o700, exist_ok=True)
+        with open(own_file, "x", encoding="utf-8") as file:
+            file.write(json.dumps(body, indent=2, ensure_ascii=True) + "\n")
+    except OSError as error:
+        raise WorkspaceError(
+            f"The workspace is made, but {own_file} could not be written: {error.strerror}.",
+            hint="Name the workspace with --workspace or CLAWMARK_WORKSPACE.",
+        ) from None
+    return "now"

@@ -1,0 +1,124 @@
+"""Text in; lines that fit a terminal out: wrapping by what a screen shows, aligned columns, numbers for people."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from clawmark.cli.output import paint, plain
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes: wide letters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum(
+        0 if category(letter) in ("Mn", "Me", "Cf") else 2 if east_asian_width(letter) in "WF" else 1 for letter in text
+    )
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns, broken at blanks, and inside a word only when it is longer than a line."""
+    lines, line, used = list[str](), "", 0
+    for word in text.split():
+        size = cells(word)
+        if used and used + 1 + size <= width:
+            line, used = f"{line} {word}", used + 1 + size
+            continue
+        if line:
+            lines.append(line)
+        *full, line = _broken(word, width) if size > width else [word]
+        lines += full
+        used = cells(line)
+    return [*lines, line] if line else lines
+
+
+def snippet_lines(snippet: str, width: int, most: int = 6) -> list[str]:
+    """A snippet as it is shown under its citation: its own lines, wrapped, at most `most` of them."""
+    lines = [piece for line in plain(snippet).split("\n") for piece in wrap(line, width)]
+    if len(lines) <= most:
+        return lines
+    last = lines[most - 1]
+    return [*lines[: most - 1], f"{last[: width - 2].rstrip()} …" if cells(last) > width - 2 else f"{last} …"]
+
+
+def emphasise(line: str, words: Iterable[str]) -> str:
+    """The words of the query in bold, on a terminal that wants it."""
+    if paint("x", "bold") == "x":
+        return line
+    import re
+
+    wanted = sorted({re.escape(word) for word in words if len(word) > 2}, key=len, reverse=True)
+    if not wanted:
+        return line
+    return re.sub(rf"(?i)\b(?:{'|'.join(wanted[:64])})\w{{0,3}}\b", lambda found: paint(found[0], "bold"), line)
+
+
+def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = "  ") -> list[str]:
+    """Aligned columns; those in `right` are aligned to the right, the last one is never padded."""
+    widths = [max(cells(row[number]) for row in rows) for number in range(len(rows[0]))]
+    lines = list[str]()
+    for row in rows:
+        parts = list[str]()
+        for number, cell in enumerate(row):
+            space = " " * (widths[number] - cells(cell))
+            parts.append(space + cell if number in right else cell + space)
+        lines.append(gap.join(parts).rstrip())
+    return lines
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """A page of `Name  value` lines; a value of several lines goes on under itself."""
+    rows = [(name, value) for name, value in pairs if value]
+    width = max((cells(name) for name, _ in rows), default=0) + 2
+    lines = list[str]()
+    for name, value in rows:
+        first, *others = value.split("\n")
+        lines.append(f"{paint(name, 'dim')}{' ' * (width - cells(name))}{first}")
+        lines += [" " * width + other for other in others]
+    return lines
+
+
+def short_path(path: str) -> str:
+    """A path with the home folder as `~`, safe to print."""
+    home = os.path.expanduser("~")
+    inside = path == home or path.startswith(home.rstrip("/") + "/")
+    return plain("~" + path[len(home.rstrip("/")) :] if inside and home not in ("", "/") else path)
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 file`, `1,234 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    """`0 B`, `12.3 KB`, `4.5 MB`."""
+    value, unit = float(count), "B"
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """`41 ms`, `2.3 s`, `3 min 20 s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _broken(word: str, width: int) -> list[str]:
+    pieces, piece, used = list[str](), "", 0
+    for letter in word:
+        size = cells(letter)
+        if piece and used + size > width:
+            pieces.append(piece)
+            piece, used = "", 0
+        piece, used = piece + letter, used + size
+    return [*pieces, piece]

@@ -1,0 +1,25 @@
+"""The flags every verb takes in; an open memory out, with what its configuration warns about said beside it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from clawmark.cli.output import note, plain
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+
+
+def open_memory(args: Namespace, *, overrides: Mapping[str, object] | None = None, warn: bool = True) -> Memory:
+    """Open the memory the flags name; the caller closes it. Without `warn` the verb shows the warnings itself."""
+    from clawmark.memory import Memory
+
+    memory = Memory.open(
+        args.workspace, agent=args.agent, config=args.config, state_dir=args.state_dir, overrides=overrides
+    )
+    if warn:
+        for warning in memory.loaded.warnings:
+            note(f"clawmark: {plain(warning)}")
+    return memory

@@ -1,0 +1,91 @@
+"""`clawmark search`: a question in, cited hits out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError, count, share, some_text
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import columns, emit, note, paint, plain, say
+
+if TYPE_CHECKING:
+    from clawmark.types import Found, Hit
+
+EXAMPLES = """\
+examples:
+  clawmark search "which database did we pick?"
+  clawmark search --max-results 3 --json deploy key rotation
+  clawmark search --explain "why was the launch late"
+  clawmark search --batch questions.jsonl > answers.jsonl"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("query", nargs="*", metavar="QUERY", help="what to look for; several words are one question")
+    parser.add_argument("--max-results", type=count(1, 10_000), metavar="N", help="how many hits at most (default: 6)")
+    parser.add_argument("--min-score", type=share, metavar="X", help="the least score of a hit, 0 to 1 (default: 0.35)")
+    parser.add_argument("--explain", action="store_true", help="show each step, and what became of every candidate")
+    parser.add_argument(
+        "--batch", type=some_text, metavar="FILE", help="one query a line (text or {id, query}), - for standard input"
+    )
+    parser.add_argument("--provider", type=some_text, metavar="NAME", help="what makes the vectors: auto, none, …")
+
+
+def run(args: Namespace) -> int:
+    if args.batch is not None and args.query:
+        raise UsageError("--batch takes its queries from a file, so no query can be given beside it.")
+    if args.batch is None and not args.query:
+        raise UsageError("A query is missing.", hint='Try `clawmark search "what you want to know"`.')
+    overrides = {"memorySearch.provider": args.provider} if args.provider else None
+    with open_memory(args, overrides=overrides) as memory:
+        if args.batch is not None:
+            from clawmark.cli.batch import answer_batch
+
+            return answer_batch(memory, args)
+        text = " ".join(args.query)
+        found = memory.search(text, max_results=args.max_results, min_score=args.min_score, explain=args.explain)
+    if args.json:
+        from clawmark.cli.values import found_as_json
+
+        emit(found_as_json(found))
+    else:
+        show(found, text)
+    return 0
+
+
+def show(found: Found, query: str) -> None:
+    """The answer for a person: hits, the reason when there are none, and how it was found."""
+    if found.degraded is not None:
+        note(f"clawmark: {plain(found.degraded.reason)} {plain(found.degraded.fix)}".rstrip())
+    for hit in found.hits:
+        say("\n".join(hit_lines(hit, query)) + "\n")
+    if found.nothing is not None:
+        say(plain(found.nothing.message))
+    if found.explanation is not None:
+        from clawmark.cli.explain import explanation_lines
+
+        say("\n".join(explanation_lines(found.explanation)) + "\n")
+    say(paint(summary(found), "dim"))
+
+
+def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
+    """Score and citation, then the snippet below them."""
+    from clawmark.cli.layout import emphasise, snippet_lines
+
+    margin = indent + "      "
+    lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(plain(hit.citation), 'cyan')}"]
+    words = query.split()
+    shown = snippet_lines(hit.snippet, min(columns(), 110) - len(margin))
+    return [*lines, *(margin + emphasise(line, words) for line in shown)]
+
+
+def summary(found: Found) -> str:
+    """`3 hits · hybrid (granite-30m) · 41 ms · 2 files due`"""
+    from clawmark.cli.layout import duration, plural
+
+    names = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
+    how = names[found.mode] + (f" ({plain(found.model)})" if found.model and found.mode != "fts-only" else "")
+    parts = [plural(len(found.hits), "hit"), how, duration(found.milliseconds / 1000)]
+    if found.due_files:
+        parts.append(f"{plural(found.due_files, 'file')} due")
+    return " · ".join(parts)

@@ -1,0 +1,146 @@
+"""`clawmark status`: one page that answers the operational questions; nothing is changed by asking."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clawmark.cli.layout import duration, facts, plural, short_path, size
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import emit, one_line, paint, plain, say
+
+if TYPE_CHECKING:
+    from clawmark.config.paths import Places
+    from clawmark.types import Space, Status
+
+SHOWN = 3
+
+EXAMPLES = """\
+examples:
+  clawmark status
+  clawmark status --json --workspace ~/agent"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--verbose", action="store_true", help="list every skipped file")
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args, warn=False) as memory:
+        status = memory.status()
+        places, extra = memory.places, memory.settings.memory_search.extra_paths
+        hint = getattr(memory, "metrics", None)
+    if args.json:
+        from clawmark.cli.values import as_json
+
+        body = as_json(status)
+        assert isinstance(body, dict)
+        counters = hint.snapshot() if hint is not None else {}
+        emit({**body, "workspaceOrigin": places.workspace_origin, "extraPaths": list(extra), "metrics": counters})
+        return 0
+    say("\n".join(facts(status_facts(status, places, extra, verbose=args.verbose))))
+    return 0
+
+
+def status_facts(
+    status: Status, places: Places, extra: tuple[str, ...], *, verbose: bool = False
+) -> Iterator[tuple[str, str]]:
+    """The page as names and values."""
+    yield "Workspace", f"{short_path(status.workspace)} {paint(f'({_origin(places)})', 'dim')}"
+    yield "Extra paths", ", ".join(plain(path) for path in extra)
+    yield "Agent", plain(status.agent_id)
+    is_there = os.path.lexists(status.config_file)
+    yield (
+        "Config",
+        short_path(status.config_file) + ("" if is_there else paint(" (not there: built-in settings)", "dim")),
+    )
+    yield "Index", _index(status)
+    yield "Files", _files(status)
+    yield "Search", _search(status)
+    yield "Embedder", f"{plain(status.embedder)}\n{paint(one_line(status.embedder_reason), 'dim')}".rstrip("\n")
+    yield "Vectors", _vectors(status)
+    yield (
+        "SQLite",
+        status.sqlite_version + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
+    )
+    yield "Cache", f"{status.cache_entries:,} of {plural(status.cache_limit, 'vector')}"
+    yield "Last sync", _last_sync(status.last_sync)
+    yield (
+        "Guard",
+        f"paths checked by {status.containment}"
+        + (f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""),
+    )
+    if status.degraded is not None:
+        yield paint("Degraded", "yellow"), f"{plain(status.degraded.reason)}\n{plain(status.degraded.fix)}".rstrip("\n")
+    failures = [f"{plain(item.path) or '.'}: {plain(item.reason)}" for item in status.scan_failures]
+    yield paint("Not listed", "red"), "\n".join(failures)
+    shown = status.skipped if verbose else status.skipped[:SHOWN]
+    skipped = [f"{plain(item.path)}: {plain(item.reason)}" for item in shown]
+    if len(status.skipped) > len(shown):
+        skipped.append(paint(f"… and {len(status.skipped) - len(shown)} more; --verbose lists them", "dim"))
+    yield "Left alone", "\n".join(skipped)
+    yield paint("Warnings", "yellow"), "\n".join(plain(warning) for warning in status.warnings)
+
+
+def _index(status: Status) -> str:
+    if not status.index_bytes:
+        return short_path(status.index_path) + paint(" (not made yet: `clawmark index`)", "dim")
+    parts = [short_path(status.index_path), size(status.index_bytes), f"generation {status.generation}"]
+    return " · ".join([*parts, "rebuilding"] if status.rebuilding else parts)
+
+
+def _files(status: Status) -> str:
+    text = f"{plural(status.files, 'file')} · {plural(status.chunks, 'chunk')}"
+    if status.due_files:
+        return f"{text} · " + paint(f"{plural(status.due_files, 'file')} due", "yellow")
+    return f"{text} · up to date"
+
+
+def _search(status: Status) -> str:
+    names = {"hybrid": "hybrid: vectors and keywords", "fts-only": "keywords only", "vector-only": "vectors only"}
+    return names[status.mode]
+
+
+def _vectors(status: Status) -> str:
+    lines = [f"engine {plain(status.vector_engine)}"]
+    if status.due_vectors:
+        lines[0] += f" · {plural(status.due_vectors, 'better vector')} due"
+    return "\n".join(lines + [_space(space) for space in status.spaces])
+
+
+def _space(space: Space) -> str:
+    state = "ready" if space.ready else "in the making"
+    identity = space.identity
+    return f"{plain(identity.provider)}/{plain(identity.model)} · {identity.dims} dims · {space.vectors:,} · {state}"
+
+
+def _last_sync(last: dict[str, object]) -> str:
+    """The stored summary in words; its keys are the sync's own, so only what is there is said."""
+    if not last:
+        return "never"
+    parts = list[str]()
+    at = last.get("at")
+    if isinstance(at, (int, float)):
+        parts.append(_when(at / 1000))
+    parts += [f"{last[name]:,} {name}" for name in ("added", "updated", "deleted") if isinstance(last.get(name), int)]
+    seconds = last.get("seconds")
+    if isinstance(seconds, (int, float)):
+        parts.append(duration(float(seconds)))
+    return " · ".join(parts)
+
+
+def _when(seconds: float) -> str:
+    """A moment in the local time."""
+    import time
+
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, OSError, ValueError):  # a clock far from ours
+        return "at an unknown time"
+
+
+def _origin(places: Places) -> str:
+    kind, _, _ = places.workspace_origin.partition(" ")
+    return "configured" if kind == "file" else plain(places.workspace_origin)

@@ -1,0 +1,210 @@
+"""One value as written, and the key it is written under, in; the value to use out, or a ConfigError of one sentence.
+
+A sentence names the file, the line, the key's path, what is allowed and what was found instead; it never repeats a
+secret. Rules between keys (an overlap below its size, weights that sum to 1) are in `settle`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from clawmark.config.keys import Key
+from clawmark.errors import ConfigError
+
+
+class Source(NamedTuple):
+    """Where values come from: a file with its text, or a caller."""
+
+    origin: str
+    """As `config list` shows it: `file <path>`, `workspace <path>` or `flag`."""
+    file: str = ""
+    text: str = ""
+
+
+class Written(NamedTuple):
+    """A value where it was found."""
+
+    source: Source
+    path: tuple[str | int, ...]
+    value: object
+
+
+def check(key: Key, written: Written) -> object:
+    """The value as the settings hold it; raises ConfigError."""
+    return _CHECKS[key.kind](key, written)
+
+
+def refuse(written: Written, sentence_end: str, *, key: str = "") -> ConfigError:
+    """The error for a value: where it is, then `sentence_end` (`must be … `)."""
+    from clawmark.config.json5 import show_path
+
+    name = key or show_path(written.path)
+    where = ""
+    if written.source.file:
+        from clawmark.config.files import line_of
+
+        line = line_of(written.source.text, written.path)
+        where = f"{written.source.file}, line {line}: " if line else f"{written.source.file}: "
+    hint = "`clawmark config schema` lists every key and what it may hold."
+    return ConfigError(f"{where}{name} {sentence_end}.", key=name, file=written.source.file, hint=hint)
+
+
+def show(value: object) -> str:
+    """A value as it would be written in the file, at most 40 characters, on one line."""
+    words: dict[object, str] = {True: "true", False: "false", None: "null"}
+    if isinstance(value, (bool, type(None))):
+        return words[value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, (dict, list, tuple)):
+        return "an object" if isinstance(value, dict) else "a list"
+    text = ascii(value)[1:-1] if isinstance(value, str) and not value.isprintable() else str(value)
+    text = text[:37] + "…" if len(text) > 40 else text
+    return f'"{text}"' if isinstance(value, str) else text
+
+
+def _flag(key: Key, written: Written) -> bool:
+    if isinstance(written.value, bool):
+        return written.value
+    raise refuse(written, f"must be true or false, not {show(written.value)}")
+
+
+def _count(key: Key, written: Written) -> int:
+    value = written.value
+    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and key.low <= value <= key.high:
+        return value
+    raise refuse(written, f"must be a whole number from {key.low:.0f} to {key.high:.0f}, not {show(written.value)}")
+
+
+def _number(key: Key, written: Written) -> float:
+    value = written.value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and key.low <= value <= key.high:
+        return float(value)
+    raise refuse(written, f"must be a number from {key.low:g} to {key.high:g}, not {show(value)}")
+
+
+def _text(key: Key, written: Written) -> str:
+    if isinstance(written.value, str) and not _has_controls(written.value) and len(written.value) <= 4096:
+        return written.value.strip()
+    raise refuse(written, f"must be a text of one line, not {show(written.value)}")
+
+
+def _name(key: Key, written: Written) -> str:
+    """A provider: any lower-case name, because plugins and later releases bring their own."""
+    if isinstance(written.value, str) and re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", written.value):
+        return written.value
+    raise refuse(written, f'must be a lower-case name such as "auto", not {show(written.value)}')
+
+
+def _choice(key: Key, written: Written) -> str:
+    if isinstance(written.value, str) and written.value in key.choices:
+        return written.value
+    raise refuse(written, f"must be {_either(key.choices)}, not {show(written.value)}")
+
+
+def _choices(key: Key, written: Written) -> tuple[str, ...]:
+    value = written.value
+    if isinstance(value, list) and all(isinstance(item, str) and item in key.choices for item in value):
+        return tuple(dict.fromkeys(value))
+    wrong = next((item for item in value if item not in key.choices), value) if isinstance(value, list) else value
+    raise refuse(written, f"must be a list of {_either(key.choices)}, not {show(wrong)}")
+
+
+def _paths(key: Key, written: Written) -> tuple[str, ...]:
+    """Paths as texts, or as `{path, pattern}` objects of which only the path is used."""
+    if not isinstance(written.value, list):
+        raise refuse(written, f'must be a list such as ["notes"], not {show(written.value)}')
+    paths = list[str]()
+    for number, item in enumerate(written.value):
+        path = item.get("path") if isinstance(item, dict) else item
+        if not isinstance(path, str) or not path.strip() or _has_controls(path):
+            inner = written._replace(path=(*written.path, number))
+            raise refuse(inner, f"must be the path of a folder or file, not {show(item)}")
+        paths.append(path.strip())
+    return tuple(paths)
+
+
+def _url(key: Key, written: Written) -> str:
+    from clawmark.config.urls import problem_with
+
+    if not isinstance(written.value, str):
+        raise refuse(written, f"must be the address of a service, not {show(written.value)}")
+    if re.fullmatch(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}", written.value):
+        return written.value  # looked at when it is filled in
+    problem = problem_with(written.value)
+    if problem:
+        raise refuse(written, f"is refused: {problem}")
+    return written.value
+
+
+def _secret(key: Key, written: Written) -> object:
+    """A key, or OpenClaw's reference to one; the value itself never gets into a message."""
+    if isinstance(written.value, dict):
+        return written.value
+    if isinstance(written.value, str) and written.value.isprintable() and written.value.isascii():
+        return written.value
+    raise refuse(written, "must be one line of plain ASCII text, with no control characters")
+
+
+def _headers(key: Key, written: Written) -> object:
+    value = written.value
+    if isinstance(value, dict) and all(
+        isinstance(text, str) and text.isprintable() and re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name)
+        for name, text in value.items()
+    ):
+        return value
+    raise refuse(written, "must be an object of header names and one-line texts")
+
+
+def _duration(key: Key, written: Written) -> object:
+    value = written.value
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}(\.[0-9]{1,3})?\s*(ms|s|m|h|d)?\s*", value):
+        return value.strip()
+    raise refuse(written, f'must be a duration such as "5m", not {show(value)}')
+
+
+def _folders(key: Key, written: Written) -> object:
+    value = written.value
+    if isinstance(value, list) and all(isinstance(item, dict) and isinstance(item.get("path"), str) for item in value):
+        return tuple(value)
+    raise refuse(written, f'must be a list of objects such as {{"path": "notes"}}, not {show(value)}')
+
+
+def _object(key: Key, written: Written) -> object:
+    if isinstance(written.value, dict):
+        return written.value
+    raise refuse(written, f"must be an object, not {show(written.value)}")
+
+
+_CHECKS: dict[str, Callable[[Key, Written], object]] = {
+    "flag": _flag,
+    "count": _count,
+    "number": _number,
+    "text": _text,
+    "name": _name,
+    "choice": _choice,
+    "choices": _choices,
+    "paths": _paths,
+    "url": _url,
+    "secret": _secret,
+    "headers": _headers,
+    "duration": _duration,
+    "folders": _folders,
+    "object": _object,
+}
+
+
+def _either(choices: tuple[str, ...]) -> str:
+    quoted = [f'"{choice}"' for choice in choices]
+    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]
+
+
+def _has_controls(text: str) -> bool:
+    return any(ord(letter) < 32 or 127 <= ord(letter) < 160 or 0xD800 <= ord(letter) <= 0xDFFF for letter in text)

@@ -1,0 +1,240 @@
+"""Every key a configuration file may set: its kind, its range and one sentence.
+
+`load` checks files against this table, `config list` and the reference are printed from it, and a test compares it with
+the settings in `schema`. Keys marked `later` are known, checked and listed, and nothing uses them yet: a file made for
+OpenClaw is read without complaint. Where they are written in a file is `sections`' matter.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    """One key, under its short name: `memorySearch.query.maxResults`, wherever in the file it stands."""
+
+    name: str
+    kind: str
+    """flag, count, number, text, name, choice, choices, paths, url, secret, headers, duration, folders or object"""
+    sentence: str
+    low: float = 0
+    high: float = 2**31 - 1
+    choices: tuple[str, ...] = ()
+    default: object = None
+    """Given only for keys that have no place in `schema` yet."""
+    later: bool = False
+    secret: bool = False
+
+
+_S = "memorySearch."
+_Q = "memory.qmd."
+
+KEYS: tuple[Key, ...] = (
+    # what is searched, and with which vectors
+    Key(_S + "enabled", "flag", "Whether memory is searched at all; off, the memory tools are absent."),
+    Key(_S + "sources", "choices", "What is searched.", choices=("memory", "sessions")),
+    Key(
+        _S + "extraPaths",
+        "paths",
+        "More folders or Markdown files to index, by full path, from `~` or from the workspace.",
+    ),
+    Key(
+        _S + "provider",
+        "name",
+        "What makes the vectors: `auto` is the best one installed, `none` is keywords only.",
+    ),
+    Key(_S + "model", "text", "The model of the provider; empty for the provider's own default."),
+    Key(_S + "fallback", "name", "The provider to use when the first cannot be, or `none`.", later=True),
+    Key(_S + "local.modelPath", "text", "A local model file to use instead of the installed weights."),
+    # the index
+    Key(_S + "store.driver", "choice", "The database of the index.", choices=("sqlite",)),
+    Key(
+        _S + "store.path", "text", "Where the index is, with `{agentId}` and `~` filled in; empty for the state folder."
+    ),
+    Key(_S + "store.vector.enabled", "flag", "Whether the index keeps vectors."),
+    Key(_S + "store.vector.engine", "choice", "How vectors are kept and scored.", choices=("blocks", "sqlite-vec")),
+    Key(
+        _S + "store.vector.extensionPath",
+        "text",
+        "A sqlite-vec library to load instead of the installed one.",
+        later=True,
+    ),
+    Key(
+        _S + "store.fts.tokenizer",
+        "choice",
+        "How the keyword index cuts words.",
+        choices=("unicode61", "trigram"),
+        later=True,
+    ),
+    Key(
+        _S + "chunking.mode",
+        "choice",
+        "`markdown` cuts passages at headings, lists and fences; `lines` cuts as OpenClaw does, to the byte.",
+        choices=("markdown", "lines"),
+    ),
+    Key(_S + "chunking.tokens", "count", "The size of a passage in tokens; less than 16 is taken as 16.", 1, 100_000),
+    Key(
+        _S + "chunking.overlap",
+        "count",
+        "How many tokens neighbours share; kept below the size.",
+        0,
+        100_000,
+    ),
+    Key(_S + "cache.enabled", "flag", "Whether vectors are kept for text that comes back.", later=True),
+    Key(_S + "cache.maxEntries", "count", "How many vectors are kept; the least recently used go first.", 1),
+    # when the index is brought up to date
+    Key(
+        _S + "sync.onSessionStart", "flag", "Whether the index is brought up to date when a session starts.", later=True
+    ),
+    Key(_S + "sync.onSearch", "flag", "Whether a search first brings the index up to date."),
+    Key(_S + "sync.watch", "flag", "Whether a long-running process watches the files.", later=True),
+    Key(
+        _S + "sync.watchDebounceMs",
+        "count",
+        "How long the watcher waits for more, in milliseconds.",
+        0,
+        3_600_000,
+        later=True,
+    ),
+    Key(
+        _S + "sync.intervalMinutes",
+        "count",
+        "How often a long process looks by itself; 0 is never.",
+        0,
+        525_600,
+        later=True,
+    ),
+    # the question
+    Key(_S + "query.maxResults", "count", "How many hits a search gives.", 1, 10_000),
+    Key(_S + "query.minScore", "number", "The score below which nothing is a hit.", 0, 1),
+    Key(_S + "query.hybrid.enabled", "flag", "Whether keywords count beside vectors."),
+    Key(
+        _S + "query.hybrid.vectorWeight",
+        "number",
+        "The share of the vector score; the two are scaled to sum 1.",
+        0,
+        1,
+    ),
+    Key(
+        _S + "query.hybrid.textWeight",
+        "number",
+        "The share of the keyword score; the two are scaled to sum 1.",
+        0,
+        1,
+    ),
+    Key(
+        _S + "query.hybrid.candidateMultiplier",
+        "count",
+        "How many candidates each leg brings for one result, at least 100 in all; more than 20 is taken as 20.",
+        1,
+    ),
+    Key(_S + "query.hybrid.mmr.enabled", "flag", "Whether hits that repeat each other make room for others."),
+    Key(_S + "query.hybrid.mmr.lambda", "number", "1 asks for the best hits, 0 for the most different ones.", 0, 1),
+    Key(_S + "query.hybrid.temporalDecay.enabled", "flag", "Whether old daily logs count less; MEMORY.md never ages."),
+    Key(_S + "query.hybrid.temporalDecay.halfLifeDays", "count", "The age at which a log counts half.", 1, 36_500),
+    # answers
+    Key("memory.backend", "choice", "What answers searches.", choices=("builtin", "qmd")),
+    Key("memory.citations", "choice", "Whether answers to an agent carry their source.", choices=("auto", "on", "off")),
+    Key("agents.defaults.workspace", "text", "The folder with the memory files."),
+    Key(
+        "agents.defaults.userTimezone",
+        "text",
+        "The time zone of daily logs, such as `Europe/Berlin`; empty for the local one.",
+    ),
+    # known, and not used yet
+    Key(_S + "experimental.sessionMemory", "flag", "Whether transcripts may be a source.", default=False, later=True),
+    Key(
+        _S + "multimodal.enabled",
+        "flag",
+        "Whether images and sounds are indexed.",
+        default=False,
+        later=True,
+    ),
+    Key(
+        _S + "multimodal.modalities",
+        "choices",
+        "Which of them.",
+        choices=("image", "audio", "all"),
+        default=("all",),
+        later=True,
+    ),
+    Key(_S + "multimodal.maxFileBytes", "count", "The largest of them.", 1, 2**40, default=10_485_760, later=True),
+    Key(
+        _S + "outputDimensionality",
+        "count",
+        "The size of vectors, where one may choose.",
+        1,
+        65_536,
+        later=True,
+    ),
+    Key(_S + "remote.baseUrl", "url", "The address of an embedding service.", default="", later=True),
+    Key(
+        _S + "remote.apiKey",
+        "secret",
+        "Its key; `${NAME}` takes it from the environment.",
+        default="",
+        later=True,
+        secret=True,
+    ),
+    Key(_S + "remote.headers", "headers", "More headers for it.", default={}, later=True, secret=True),
+    Key(_S + "remote.batch.enabled", "flag", "Whether its batch interface is used.", default=False, later=True),
+    Key(_S + "remote.batch.wait", "flag", "Whether a sync waits for its batches.", default=True, later=True),
+    Key(_S + "remote.batch.concurrency", "count", "How many batches at once.", 1, 64, default=2, later=True),
+    Key(_S + "remote.batch.pollIntervalMs", "count", "How often a batch is asked after.", 0, default=2000, later=True),
+    Key(_S + "remote.batch.timeoutMinutes", "count", "How long a batch may take.", 1, default=60, later=True),
+    Key(_S + "local.modelCacheDir", "text", "Where downloaded models are kept.", default="", later=True),
+    Key(
+        _S + "sync.sessions.deltaBytes",
+        "count",
+        "How much a transcript grows before it is read again.",
+        default=100_000,
+        later=True,
+    ),
+    Key(_S + "sync.sessions.deltaMessages", "count", "The same, in messages.", default=50, later=True),
+    Key(
+        _S + "sync.sessions.postCompactionForce",
+        "flag",
+        "Whether a compaction makes it read again.",
+        default=True,
+        later=True,
+    ),
+    Key(_S + "qmd.extraCollections", "folders", "More collections for QMD.", default=(), later=True),
+    Key(_Q + "command", "text", "The QMD program.", default="qmd", later=True),
+    Key(
+        _Q + "searchMode",
+        "choice",
+        "Which of its searches is used.",
+        choices=("search", "vsearch", "query"),
+        default="search",
+        later=True,
+    ),
+    Key(_Q + "searchTool", "text", "The exact name of its tool.", default="", later=True),
+    Key(_Q + "includeDefaultMemory", "flag", "Whether it indexes the workspace's memory.", default=True, later=True),
+    Key(_Q + "paths", "folders", "What else it indexes.", default=(), later=True),
+    Key(_Q + "sessions.enabled", "flag", "Whether transcripts are exported to it.", default=False, later=True),
+    Key(_Q + "sessions.exportDir", "text", "Where they are exported.", default="", later=True),
+    Key(_Q + "sessions.retentionDays", "count", "How long exports are kept.", 1, later=True),
+    Key(_Q + "update.interval", "duration", "How often it updates.", default="5m", later=True),
+    Key(_Q + "update.debounceMs", "count", "The least time between updates.", default=15_000, later=True),
+    Key(_Q + "update.onBoot", "flag", "Whether it updates at the start.", default=True, later=True),
+    Key(_Q + "update.waitForBootSync", "flag", "Whether the start waits for that.", default=False, later=True),
+    Key(_Q + "update.embedInterval", "duration", "How often it embeds.", default="60m", later=True),
+    Key(_Q + "update.commandTimeoutMs", "count", "The longest a command may take.", 1, default=30_000, later=True),
+    Key(_Q + "update.updateTimeoutMs", "count", "The longest an update may take.", 1, default=120_000, later=True),
+    Key(_Q + "update.embedTimeoutMs", "count", "The longest an embedding may take.", 1, default=120_000, later=True),
+    Key(_Q + "limits.maxResults", "count", "How many hits it gives.", 1, 10_000, default=6, later=True),
+    Key(_Q + "limits.maxSnippetChars", "count", "The longest snippet.", 1, default=700, later=True),
+    Key(_Q + "limits.maxInjectedChars", "count", "The longest answer.", 1, default=4000, later=True),
+    Key(_Q + "limits.timeoutMs", "count", "The longest a search may take.", 1, default=4000, later=True),
+    Key(_Q + "mcporter.enabled", "flag", "Whether it is reached through mcporter.", default=False, later=True),
+    Key(_Q + "mcporter.serverName", "text", "Its name there.", default="qmd", later=True),
+    Key(_Q + "mcporter.startDaemon", "flag", "Whether its daemon is started.", default=True, later=True),
+    Key(_Q + "scope", "object", "For which chats it answers.", default={}, later=True),
+)
+
+BY_NAME: dict[str, Key] = {key.name: key for key in KEYS}
+
+GROUPS: frozenset[str] = frozenset(
+    ".".join(parts[:end]) for parts in (key.name.split(".") for key in KEYS) for end in range(1, len(parts))
+)
+"""Every dotted name that holds other keys."""

@@ -1,0 +1,211 @@
+"""Places in; settings out, with where each value comes from and what there is to warn about.
+
+Built-in values give way to the user's file (the sections in it from general to particular), that to the settings inside
+the workspace, and those to what the caller asks for. A wrong value in the user's own file is a ConfigError of one
+sentence. The file inside a workspace may be written by an agent, so it may tune chunking and queries only, and a
+mistake in it is a warning: it must neither reach endpoints nor be able to stop the search. `paths` finds the files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from clawmark.config.paths import Places
+from clawmark.config.schema import Settings
+from clawmark.errors import ConfigError
+
+if TYPE_CHECKING:
+    from clawmark.config.check import Source, Written
+    from clawmark.config.files import ConfigFile
+    from clawmark.config.sections import Section
+
+WORKSPACE_FILE = os.path.join(".clawmark", "settings.json")
+_WORKSPACE_MAY_SET = ("memorySearch.chunking.", "memorySearch.query.")
+_WORKSPACE_LIMIT = 64 * 1024
+
+
+class Loaded(NamedTuple):
+    """The settings, the origin of every value that is not the built-in one, and what to tell the user."""
+
+    settings: Settings
+    origins: dict[str, str]
+    warnings: tuple[str, ...]
+    unused: dict[str, object] = {}  # noqa: RUF012 - a field of a tuple, never changed
+    """Values of keys that are known and have no place in the settings yet."""
+
+    def origin(self, key: str) -> str:
+        """`default`, `file <path>`, `workspace <path>` or `flag`."""
+        return self.origins.get(key, "default")
+
+
+def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loaded:
+    """Every setting that counts for these places; raises ConfigError."""
+    inside = _workspace_file(places)
+    if places.config is None and inside is None and not overrides:
+        return Loaded(Settings(), {}, ())  # the usual case, without loading the table of keys
+    gathered = _Gathered()
+    if places.config is not None:
+        gathered.take_file(places.config, places.agent)
+    if inside is not None:
+        gathered.take_workspace(inside)
+    if overrides:
+        gathered.take_overrides(overrides)
+    from clawmark.config.settle import settle
+
+    return settle(gathered.values, gathered.warnings, places)
+
+
+class _Gathered:
+    """Values by key with their origin: each source put over the ones before it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, tuple[object, Written]] = {}
+        self.warnings: list[str] = []
+
+    def take_file(self, file: ConfigFile, agent: str) -> None:
+        from clawmark.config.check import Source
+        from clawmark.config.sections import sections_for
+
+        source = Source(f"file {file.path}", file.path, file.text)
+        self.warnings += _odd_sections(file)
+        for section in sections_for(file.tree, agent, source):
+            for key, written in self._leaves(section, source):
+                self._put(key, written)
+
+    def take_workspace(self, file: ConfigFile | str) -> None:
+        if isinstance(file, str):
+            self.warnings.append(file)
+            return
+        from clawmark.config.check import Source
+        from clawmark.config.sections import Section
+
+        source = Source(f"workspace {file.path}", file.path, file.text)
+        section = file.tree.get("memorySearch", {})
+        others = [name for name in file.tree if name != "memorySearch"]
+        values = section if isinstance(section, dict) else {}
+        for key, written in self._leaves(Section("memorySearch", ("memorySearch",), values), source):
+            if not key.startswith(_WORKSPACE_MAY_SET):
+                others.append(key)
+                continue
+            try:
+                self._put(key, written)
+            except ConfigError as error:
+                self.warnings.append(f"{error.message[:-1]}; it is not used.")
+        if others or not isinstance(section, dict):
+            names = ", ".join(sorted(others)[:3]) or "memorySearch"
+            self.warnings.append(
+                f"{file.path} may set memorySearch.chunking.* and memorySearch.query.* only; ignored: {names[:120]}."
+            )
+
+    def take_overrides(self, overrides: Mapping[str, object]) -> None:
+        from clawmark.config.check import Source, Written
+        from clawmark.config.keys import BY_NAME
+
+        for key, value in overrides.items():
+            if key not in BY_NAME:
+                raise ConfigError(f"{key} is no setting.{_nearest(key, BY_NAME)}", key=key)
+            if key in ("agents.defaults.workspace", "memorySearch.store.path"):
+                raise ConfigError(f"{key} decides where things are and cannot be overridden here.", key=key)
+            plain = list(value) if isinstance(value, tuple) else value
+            self._put(key, Written(Source("flag"), tuple(key.split(".")), plain))
+
+    def _put(self, key: str, written: Written) -> None:
+        from clawmark.config.check import check
+        from clawmark.config.keys import BY_NAME
+
+        value = check(BY_NAME[key], written)
+        if key == "memorySearch.extraPaths" and key in self.values and written.source.file:
+            earlier = self.values[key][0]
+            assert isinstance(earlier, tuple) and isinstance(value, tuple)
+            value = earlier + value
+        self.values[key] = (value, written)
+
+    def _leaves(self, section: Section, source: Source) -> Iterator[tuple[str, Written]]:
+        """Every known key of a section with its value; unknown ones become warnings."""
+        from clawmark.config.check import Written, refuse, show
+        from clawmark.config.keys import BY_NAME, GROUPS
+
+        waiting = [(section.name, section.path, section.values)]
+        while waiting:
+            name, path, values = waiting.pop()
+            for part, value in values.items():
+                key, written = f"{name}.{part}", Written(source, (*path, part), value)
+                if key in BY_NAME:
+                    yield key, written
+                elif key not in GROUPS:
+                    self.warnings.append(_unknown(written, key, BY_NAME))
+                elif isinstance(value, dict):
+                    waiting.append((key, written.path, value))
+                elif source.origin.startswith("workspace "):
+                    self.warnings.append(refuse(written, f"must be an object, not {show(value)}").message)
+                else:
+                    raise refuse(written, f"must be an object, not {show(value)}")
+
+
+def fill_in(text: str, key: str, environ: Mapping[str, str]) -> str:
+    """A value with its `${NAME}` references filled in; ConfigError when a variable is not set."""
+    import re
+
+    def known(found: re.Match[str]) -> str:
+        if not environ.get(found[1]):
+            raise ConfigError(
+                f"{key} takes its value from the environment variable {found[1]}, which is not set.",
+                key=key,
+                hint=f"Set {found[1]}, or write the value into your configuration file.",
+            )
+        return environ[found[1]]
+
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", known, text)
+
+
+def _workspace_file(places: Places) -> ConfigFile | str | None:
+    """The settings inside the workspace, nothing, or the warning that says why they are not used."""
+    path = os.path.join(places.workspace, WORKSPACE_FILE)
+    try:
+        if not os.path.lexists(path):
+            return None
+        from clawmark.config.files import read_config
+
+        if os.path.islink(os.path.dirname(path)):
+            return f"{os.path.dirname(path)} is a link; the settings behind it are not used."
+        return read_config(path, follow_links=False, limit=_WORKSPACE_LIMIT)
+    except ConfigError as error:
+        return f"{error.message[:-1]}; it is not used."
+    except (OSError, ValueError):
+        return None
+
+
+def _odd_sections(file: ConfigFile) -> list[str]:
+    """Top-level names that mean nothing; a file that OpenClaw keeps may know more sections than we do."""
+    from clawmark.config.sections import OTHER_SECTIONS, OUR_SECTIONS
+
+    names = [name for name in file.tree if name not in OTHER_SECTIONS and name not in OUR_SECTIONS]
+    warnings = list[str]()
+    for name in names[:10]:
+        near = _nearest(name, OUR_SECTIONS)
+        if name == "$include":
+            warnings.append(f"{file.path}: $include is not followed; put memory settings into this file.")
+        elif near or os.path.basename(file.path) != "openclaw.json":
+            warnings.append(f"{file.path}: there is no section {_short(name)}; it is ignored.{near}")
+    return warnings
+
+
+def _unknown(written: Written, key: str, known: Mapping[str, object]) -> str:
+    from clawmark.config.json5 import show_path
+
+    where = f"{written.source.file}: " if written.source.file else ""
+    return f"{where}there is no key {_short(show_path(written.path))}; it is ignored.{_nearest(key, known)}"
+
+
+def _nearest(name: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name[:200], list(known), n=1, cutoff=0.75)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _short(name: str) -> str:
+    text = name if name.isprintable() else ascii(name)[1:-1]
+    return text[:77] + "…" if len(text) > 80 else text

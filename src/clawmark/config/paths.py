@@ -1,0 +1,256 @@
+"""Flags, environment and the user's file in; where everything is out: state, configuration, workspace, agent, index.
+
+Orders, first found wins. State: flag, CLAWMARK_STATE_DIR, ~/.clawmark. Configuration: flag, CLAWMARK_CONFIG,
+`clawmark.json` in the state folder. Workspace: flag, CLAWMARK_WORKSPACE, configuration, the current folder if it holds
+memory, `workspace` in the state folder. A state folder of OpenClaw (it has `openclaw.json`) is only read: what we write
+goes under `clawmark/` in it. A workspace that is no agent's own has an index of its own, under a name made of its path.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from clawmark.errors import ConfigError
+
+if TYPE_CHECKING:
+    from clawmark.config.check import Source
+    from clawmark.config.files import ConfigFile
+    from clawmark.config.sections import AgentEntry
+
+MEMORY_MARKS = ("MEMORY.md", "memory", os.path.join(".clawmark", "workspace-state.json"))
+_SETUP_HINT = "Make one with `clawmark init`, or name one with --workspace."
+
+
+class Places(NamedTuple):
+    """Where everything is; every path is absolute."""
+
+    state_dir: str
+    """Ours to write: for an OpenClaw installation the `clawmark` folder in it."""
+    config_file: str
+    """The user's file, whether or not it exists; `config` is what it holds."""
+    workspace: str
+    agent_id: str
+    """The name of the index: the agent's id, or one made of the path of a workspace that is nobody's own."""
+    index_path: str
+    agent: str = "main"
+    """The agent whose settings count."""
+    workspace_origin: str = "default"
+    config: ConfigFile | None = None
+
+
+def resolve_places(
+    workspace: str | None = None,
+    agent: str | None = None,
+    config: str | None = None,
+    state_dir: str | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    *,
+    must_exist: bool = True,
+) -> Places:
+    """Find every place; ConfigError for a name that leads nowhere. Nothing is created."""
+    resolver = _Resolver(os.environ if env is None else env, cwd)
+    given_state = state_dir if state_dir is not None else resolver.env.get("CLAWMARK_STATE_DIR") or "~/.clawmark"
+    base = resolver.absolute(given_state, "the state folder")
+    if os.path.lexists(base) and not os.path.isdir(base):
+        raise ConfigError(f"The state folder {base} is not a folder.", hint="Name another with --state-dir.")
+    is_openclaw = os.path.isfile(os.path.join(base, "openclaw.json"))
+    state = os.path.join(base, "clawmark") if is_openclaw else base
+    file, tree = resolver.config_file(config, base, state, is_openclaw)
+    known = resolver.agents(tree)
+    chosen = _chosen_agent(agent, known)
+    own, own_origin = resolver.own_workspace(tree, known, chosen)
+    default = own or _default_workspace(base, chosen, known)
+    root, origin = resolver.workspace(workspace, (own, own_origin), default)
+    if must_exist:
+        _check_workspace(root, origin)
+    is_own = os.path.realpath(root) == os.path.realpath(default)
+    agent_id = chosen if is_own else name_for(root)
+    index = resolver.index_path(tree, chosen, agent_id, state)
+    return Places(state, file, root, agent_id, index, chosen, origin, tree)
+
+
+def name_for(workspace: str) -> str:
+    """The index name of a workspace that is no agent's own: its folder's name and 8 digits of its real path's hash."""
+    import re
+    from hashlib import sha256
+
+    real = os.path.realpath(workspace)
+    slug = re.sub("[^a-z0-9]+", "-", os.path.basename(real).lower()).strip("-")[:40].strip("-") or "workspace"
+    return f"{slug}-{sha256(os.fsencode(real)).hexdigest()[:8]}"
+
+
+class _Resolver:
+    """The environment everything is looked up in; the current folder is asked for only when something needs it."""
+
+    def __init__(self, env: Mapping[str, str], cwd: str | None) -> None:
+        self.env = env
+        self._cwd = cwd
+
+    def cwd(self) -> str | None:
+        if self._cwd is None:
+            try:
+                self._cwd = os.getcwd()
+            except OSError:  # it was removed under us
+                return None
+        return self._cwd
+
+    def absolute(self, path: str, what: str, relative_to: str = "") -> str:
+        """A path made absolute, `~` expanded; ConfigError when it cannot be."""
+        if not path or "\0" in path:
+            raise ConfigError(f"The path of {what} is {'empty' if not path else 'not a path'}.")
+        full = self._expanded(path, what)
+        if not os.path.isabs(full):
+            base = relative_to or self.cwd()
+            if base is None:
+                raise ConfigError(
+                    f"{path} cannot be found from the current folder, which no longer exists.",
+                    hint="Change to a folder that exists, or give a full path.",
+                )
+            full = os.path.join(base, full)
+        return os.path.normpath(full)
+
+    def _expanded(self, path: str, what: str) -> str:
+        if not path.startswith("~"):
+            return path
+        home = self.env.get("HOME") if path == "~" or path.startswith(("~/", "~" + os.sep)) else None
+        full = home + path[1:] if home else os.path.expanduser(path)
+        if full.startswith("~") or not os.path.isabs(full):
+            raise ConfigError(
+                f"{what[:1].upper()}{what[1:]} is {path}, and there is no home folder: HOME is not set.",
+                hint="Set HOME, or give full paths with --state-dir and --workspace.",
+            )
+        return full
+
+    def config_file(self, given: str | None, base: str, state: str, is_openclaw: bool) -> tuple[str, ConfigFile | None]:
+        from_env = self.env.get("CLAWMARK_CONFIG")
+        named = given if given is not None else from_env
+        if named:
+            path = self.absolute(named, "the configuration file")
+        elif given is not None:
+            raise ConfigError(
+                "The path of the configuration file is empty.", hint="Leave --config out, or name a file."
+            )
+        else:
+            path = os.path.join(state, "clawmark.json")
+            if is_openclaw and not os.path.lexists(path):
+                path = os.path.join(base, "openclaw.json")
+        if not named and not os.path.lexists(path):  # the usual case, without loading what reads files
+            return path, None
+        from clawmark.config.files import read_config
+
+        try:
+            return path, read_config(path)
+        except FileNotFoundError:
+            by = "--config" if given is not None else "CLAWMARK_CONFIG" if from_env else "a broken link"
+            raise ConfigError(
+                f"The configuration file {path} does not exist.", file=path, hint=f"It was named by {by}."
+            ) from None
+
+    def agents(self, file: ConfigFile | None) -> list[AgentEntry]:
+        if file is None:
+            return []
+        from clawmark.config.sections import agent_entries
+
+        return agent_entries(file.tree, _source(file))
+
+    def own_workspace(self, file: ConfigFile | None, known: list[AgentEntry], agent: str) -> tuple[str, str]:
+        """The workspace the configuration gives an agent, and where it says so; empty when it gives none."""
+        if file is None:
+            return "", ""
+        from clawmark.config.check import Written, check
+        from clawmark.config.keys import BY_NAME
+        from clawmark.config.sections import sections_for
+
+        source, key = _source(file), BY_NAME["agents.defaults.workspace"]
+        mine = [entry for entry in known if entry.id == agent and "workspace" in entry.values]
+        places = [Written(source, (*entry.path, "workspace"), entry.values["workspace"]) for entry in mine]
+        if agent == _default_agent(known):
+            shared = [one for one in sections_for(file.tree, agent, source) if one.name == "agents.defaults"]
+            places += [Written(source, (*one.path, "workspace"), one.values.get("workspace", "")) for one in shared]
+        for written in places:
+            value = check(key, written)
+            if isinstance(value, str) and value:
+                return self.absolute(value, "the workspace", os.path.dirname(file.path)), source.origin
+        return "", ""
+
+    def workspace(self, given: str | None, own: tuple[str, str], default: str) -> tuple[str, str]:
+        if given is not None:
+            return self.absolute(given, "the workspace"), "flag"
+        if self.env.get("CLAWMARK_WORKSPACE"):
+            return self.absolute(self.env["CLAWMARK_WORKSPACE"], "the workspace"), "CLAWMARK_WORKSPACE"
+        if own[0]:
+            return own
+        here = self.cwd()
+        if here is not None and any(os.path.lexists(os.path.join(here, mark)) for mark in MEMORY_MARKS):
+            return here, "current folder"
+        return default, "default"
+
+    def index_path(self, file: ConfigFile | None, agent: str, agent_id: str, state: str) -> str:
+        """`store.path` where the user's own file sets it; OpenClaw's file may, but for an index of OpenClaw's."""
+        usual = os.path.join(state, "memory", f"{agent_id}.sqlite")
+        if file is None or os.path.basename(file.path) == "openclaw.json":
+            return usual
+        from clawmark.config.check import Written, check
+        from clawmark.config.keys import BY_NAME
+        from clawmark.config.sections import sections_for
+
+        source, path = _source(file), ""
+        for section in sections_for(file.tree, agent, source):
+            store = section.values.get("store") if section.name == "memorySearch" else None
+            if isinstance(store, dict) and "path" in store:
+                written = Written(source, (*section.path, "store", "path"), store["path"])
+                path = str(check(BY_NAME["memorySearch.store.path"], written))
+        if not path:
+            return usual
+        filled = path.replace("{agentId}", agent_id)
+        return self.absolute(filled, "the index", os.path.dirname(file.path))
+
+
+def _source(file: ConfigFile) -> Source:
+    from clawmark.config.check import Source
+
+    return Source(f"file {file.path}", file.path, file.text)
+
+
+def _default_agent(known: list[AgentEntry]) -> str:
+    """As OpenClaw chooses: the entry marked default, else the first, else `main`."""
+    marked = [entry.id for entry in known if entry.is_default]
+    return (marked or [entry.id for entry in known] or ["main"])[0]
+
+
+def _chosen_agent(given: str | None, known: list[AgentEntry]) -> str:
+    if given is None:
+        return _default_agent(known)
+    from clawmark.config.sections import is_agent_id
+
+    if not is_agent_id(given):
+        raise ConfigError(
+            f"{given[:40]!a} is no agent id: 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit.",
+            key="agent",
+        )
+    names = [entry.id for entry in known] or ["main"]
+    if given not in (*names, "main"):
+        raise ConfigError(
+            f"There is no agent {given}; there is {', '.join(names[:8])}.",
+            key="agent",
+            hint=f'Add {{ id: "{given}" }} to agents.list in the configuration file to have it.',
+        )
+    return given
+
+
+def _default_workspace(base: str, agent: str, known: list[AgentEntry]) -> str:
+    return os.path.join(base, "workspace" if agent == _default_agent(known) else f"workspace-{agent}")
+
+
+def _check_workspace(root: str, origin: str) -> None:
+    if os.path.isdir(root):
+        return
+    if os.path.lexists(root):
+        raise ConfigError(f"The workspace {root} is not a folder.", hint=_SETUP_HINT)
+    if origin == "default":
+        raise ConfigError(f"There is no workspace yet: {root} does not exist.", hint=_SETUP_HINT)
+    said = "" if origin == "flag" else f" (named by {origin})"
+    raise ConfigError(f"The workspace {root} does not exist{said}.", hint=_SETUP_HINT)

@@ -1,0 +1,157 @@
+"""The settings as the code sees them: nested named tuples in snake_case, every one with its default.
+
+Nothing comes in and nothing is checked here: `load` fills these from the files, `keys` says what each key may hold.
+Two published defaults disagree with each other in places; these are the ones of the configuration tables.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Local(NamedTuple):
+    """The embedder that runs in this process."""
+
+    model_path: str = ""
+
+
+class VectorStore(NamedTuple):
+    enabled: bool = True
+    engine: str = "blocks"
+    extension_path: str = ""
+
+
+class Fts(NamedTuple):
+    tokenizer: str = "unicode61"
+
+
+class Store(NamedTuple):
+    """Where the index is and how it keeps vectors and words."""
+
+    driver: str = "sqlite"
+    path: str = ""
+    vector: VectorStore = VectorStore()
+    fts: Fts = Fts()
+
+
+class Chunking(NamedTuple):
+    mode: str = "markdown"
+    tokens: int = 400
+    overlap: int = 80
+
+
+class SyncOptions(NamedTuple):
+    """When the index is brought up to date."""
+
+    on_session_start: bool = True
+    on_search: bool = True
+    watch: bool = True
+    watch_debounce_ms: int = 1500
+    interval_minutes: int = 0
+
+
+class Mmr(NamedTuple):
+    enabled: bool = False
+    lambda_: float = 0.7
+
+
+class TemporalDecay(NamedTuple):
+    enabled: bool = False
+    half_life_days: int = 30
+
+
+class Hybrid(NamedTuple):
+    """How the two legs of a search are weighed against each other."""
+
+    enabled: bool = True
+    vector_weight: float = 0.7
+    text_weight: float = 0.3
+    candidate_multiplier: int = 4
+    mmr: Mmr = Mmr()
+    temporal_decay: TemporalDecay = TemporalDecay()
+
+
+class QueryOptions(NamedTuple):
+    max_results: int = 6
+    min_score: float = 0.35
+    hybrid: Hybrid = Hybrid()
+
+
+class CacheOptions(NamedTuple):
+    enabled: bool = True
+    max_entries: int = 50_000
+
+
+class MemorySearch(NamedTuple):
+    """`memorySearch.*`: what is indexed, with what, and how it is searched."""
+
+    enabled: bool = True
+    sources: tuple[str, ...] = ("memory",)
+    extra_paths: tuple[str, ...] = ()
+    provider: str = "auto"
+    model: str = ""
+    fallback: str = "none"
+    local: Local = Local()
+    store: Store = Store()
+    chunking: Chunking = Chunking()
+    sync: SyncOptions = SyncOptions()
+    query: QueryOptions = QueryOptions()
+    cache: CacheOptions = CacheOptions()
+
+
+class MemoryOptions(NamedTuple):
+    """`memory.*`: which backend answers, and whether answers carry citations."""
+
+    backend: str = "builtin"
+    citations: str = "auto"
+
+
+class Settings(NamedTuple):
+    """Everything that is configured, complete: nothing below asks whether a value was given."""
+
+    memory_search: MemorySearch = MemorySearch()
+    memory: MemoryOptions = MemoryOptions()
+    workspace: str = ""
+    user_timezone: str = ""
+
+
+def attribute_path(key: str) -> tuple[str, ...]:
+    """The attributes that lead to a key: `memorySearch.query.maxResults` → memory_search, query, max_results."""
+    named = {"agents.defaults.workspace": ("workspace",), "agents.defaults.userTimezone": ("user_timezone",)}
+    return named.get(key) or tuple(_attribute(part) for part in key.split("."))
+
+
+def is_setting(key: str) -> bool:
+    """Whether a key has a place in the settings; keys of later releases may have none."""
+    value: object = Settings()
+    for name in attribute_path(key):
+        if not hasattr(value, name):
+            return False
+        value = getattr(value, name)
+    return True
+
+
+def value_of(settings: Settings, key: str) -> object:
+    """The value a dotted key has in these settings."""
+    value: object = settings
+    for name in attribute_path(key):
+        value = getattr(value, name)
+    return value
+
+
+def with_value(settings: Settings, key: str, value: object) -> Settings:
+    """The same settings with one key changed."""
+    changed: Settings = _replaced(settings, attribute_path(key), value)
+    return changed
+
+
+def _replaced(group: object, path: tuple[str, ...], value: object) -> Settings:
+    inner = value if len(path) == 1 else _replaced(getattr(group, path[0]), path[1:], value)
+    changed: Settings = group._replace(**{path[0]: inner})  # type: ignore[attr-defined]
+    return changed
+
+
+def _attribute(part: str) -> str:
+    if part == "lambda":
+        return "lambda_"  # a Python keyword
+    return "".join("_" + letter.lower() if letter.isupper() else letter for letter in part)

@@ -1,0 +1,111 @@
+"""Where the keys stand in a configuration file: OpenClaw's sections, old and new, and the entries of agents.
+
+A file's tree and an agent's id come in; the sections that count for this agent go out, weakest first. What the keys in
+them may hold is `check`'s matter. Sections of OpenClaw that are not about memory are not looked into.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from clawmark.config.check import Source, Written, refuse, show
+
+_OTHERS = """
+$schema acp agent approvals audio auth bindings bridge broadcast browser canvasHost channels cli commands cron
+diagnostics discord discovery env gateway hooks identity imessage logging mcp media messages meta models nodeHost
+plugins routing secrets session signal skills slack talk telegram tools ui update web whatsapp wizard
+"""
+OTHER_SECTIONS = frozenset(_OTHERS.split())
+"""Top-level names an OpenClaw file may have that say nothing about memory."""
+OUR_SECTIONS = ("agents", "memory", "memorySearch")
+_AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
+
+
+class Section(NamedTuple):
+    """A part of the file that holds our keys, under the short name they have in the table."""
+
+    name: str
+    path: tuple[str | int, ...]
+    values: dict[str, object]
+
+
+class AgentEntry(NamedTuple):
+    """One agent as the file lists it."""
+
+    id: str
+    path: tuple[str | int, ...]
+    values: dict[str, object]
+    is_default: bool
+
+
+def is_agent_id(text: str) -> bool:
+    """Whether a text may be part of a file name as the id of an agent."""
+    return _AGENT_ID.fullmatch(text) is not None
+
+
+def agent_entries(tree: dict[str, object], source: Source) -> list[AgentEntry]:
+    """The agents of `agents.list` and of the newer `agents.entries`; raises ConfigError for what is no entry."""
+    agents = _inner(tree, ("agents",), source)
+    found = list[AgentEntry]()
+    path: tuple[str | int, ...]
+    listed = agents.get("list", [])
+    if not isinstance(listed, list):
+        raise refuse(Written(source, ("agents", "list"), listed), f"must be a list, not {show(listed)}")
+    for number, entry in enumerate(listed):
+        path = ("agents", "list", number)
+        if not isinstance(entry, dict):
+            raise refuse(Written(source, path, entry), f"must be an object, not {show(entry)}")
+        found.append(AgentEntry(_id(entry.get("id"), (*path, "id"), source), path, entry, entry.get("default") is True))
+    for name, entry in _inner(tree, ("agents", "entries"), source).items():
+        path = ("agents", "entries", name)
+        if not isinstance(entry, dict):
+            raise refuse(Written(source, path, entry), f"must be an object, not {show(entry)}")
+        found.append(AgentEntry(_id(name, path, source), path, entry, entry.get("default") is True))
+    return found
+
+
+def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterator[Section]:
+    """The sections that count for an agent: what comes later wins."""
+    yield _section("memorySearch", tree, ("memorySearch",), source)
+    memory = _section("memory", tree, ("memory",), source)
+    yield _section("memorySearch", tree, ("memory", "search"), source)
+    yield memory._replace(values={key: value for key, value in memory.values.items() if key != "search"})
+    yield _section("memorySearch", tree, ("agents", "defaults", "memorySearch"), source)
+    defaults = _inner(tree, ("agents", "defaults"), source)
+    ours = {key: value for key, value in defaults.items() if key in ("workspace", "userTimezone")}
+    yield Section("agents.defaults", ("agents", "defaults"), ours)
+    for entry in agent_entries(tree, source):
+        if entry.id == agent:
+            yield _section("memorySearch", tree, (*entry.path, "memorySearch"), source)
+            yield _section("memorySearch", tree, (*entry.path, "memory", "search"), source)
+
+
+def _section(name: str, tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> Section:
+    return Section(name, path, _inner(tree, path, source))
+
+
+def _inner(tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> dict[str, object]:
+    """The object at a path, empty where nothing is; raises ConfigError where something else is."""
+    value: object = tree
+    for depth, part in enumerate(path):
+        if isinstance(value, list) and isinstance(part, int):
+            value = value[part]
+        elif isinstance(value, dict):
+            if part not in value:
+                return {}
+            value = value[part]
+        if not isinstance(value, dict | list) or (isinstance(value, list) and path[depth:] == (part,)):
+            raise refuse(Written(source, path[: depth + 1], value), f"must be an object, not {show(value)}")
+    assert isinstance(value, dict)
+    return value
+
+
+def _id(value: object, path: tuple[str | int, ...], source: Source) -> str:
+    """An agent's id in lower case, as OpenClaw takes it; raises ConfigError when it could not name a file."""
+    name = value.strip().lower() if isinstance(value, str) else ""
+    if not is_agent_id(name):
+        rule = "must be 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit"
+        raise refuse(Written(source, path, value), f"{rule}, not {show(value)}")
+    return name

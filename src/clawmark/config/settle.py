@@ -1,0 +1,139 @@
+"""Checked values in; finished settings out: the rules that hold between keys, and what is worth a warning.
+
+Where OpenClaw clamps, this clamps and says so: an overlap below its size, at most 20 candidates for one result, weights
+that sum to 1. An extra path that would open the whole home folder or the disk by a slip is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from clawmark.config.check import Written, refuse, show
+from clawmark.config.schema import Chunking, Hybrid, MemorySearch, Settings, is_setting, with_value
+
+if TYPE_CHECKING:
+    from clawmark.config.load import Loaded
+    from clawmark.config.paths import Places
+
+LEAST_TOKENS = 16
+"""A passage of fewer holds no sentence, and a large file would become a million of them."""
+MOST_CANDIDATES = 20
+Values = dict[str, tuple[object, Written]]
+
+
+def settle(values: Values, warnings: list[str], places: Places) -> Loaded:
+    """The settings these values make; raises ConfigError."""
+    from clawmark.config.load import Loaded
+
+    settings, unused, origins = Settings(), dict[str, object](), dict[str, str]()
+    for key, (value, written) in values.items():
+        origins[key] = written.source.origin
+        if is_setting(key):
+            settings = with_value(settings, key, value)
+        else:
+            unused[key] = value
+    search = settings.memory_search
+    search = search._replace(
+        chunking=_settled_chunking(search.chunking, "memorySearch.chunking.overlap" in values, warnings),
+        query=search.query._replace(hybrid=_settled_hybrid(search.query.hybrid, warnings)),
+        extra_paths=_settled_paths(values, places),
+    )
+    settings = _without_the_missing(settings._replace(memory_search=search), warnings)
+    if settings.memory_search.store.path and os.path.basename(places.config_file) == "openclaw.json":
+        warnings.append(f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}.")
+        settings = with_value(settings, "memorySearch.store.path", "")
+    _warn_of_empty_references(unused, warnings)
+    if settings.user_timezone:
+        _check_timezone(values["agents.defaults.userTimezone"][1])
+    return Loaded(settings, origins, tuple(dict.fromkeys(warnings)), unused)
+
+
+def _settled_chunking(chunking: Chunking, overlap_is_set: bool, warnings: list[str]) -> Chunking:
+    tokens, overlap = chunking.tokens, chunking.overlap
+    if tokens < LEAST_TOKENS:
+        warnings.append(f"memorySearch.chunking.tokens is {tokens}; {LEAST_TOKENS} is used, the least there is.")
+        tokens = LEAST_TOKENS
+    if overlap >= tokens and not overlap_is_set and chunking.mode == "markdown":
+        overlap = tokens // 5  # the share that 80 has of 400; almost whole passages again would only fill the index
+    elif overlap >= tokens:
+        warnings.append(f"memorySearch.chunking.overlap is {overlap}; {tokens - 1} is used, which is below the size.")
+        overlap = tokens - 1
+    return chunking._replace(tokens=tokens, overlap=overlap)
+
+
+def _settled_hybrid(hybrid: Hybrid, warnings: list[str]) -> Hybrid:
+    total = hybrid.vector_weight + hybrid.text_weight
+    if total <= 0:
+        warnings.append("memorySearch.query.hybrid.vectorWeight and textWeight are both 0; 0.7 and 0.3 are used.")
+        vector_weight, text_weight = Hybrid().vector_weight, Hybrid().text_weight
+    elif abs(total - 1) < 1e-9:
+        vector_weight, text_weight = hybrid.vector_weight, hybrid.text_weight
+    else:
+        vector_weight, text_weight = hybrid.vector_weight / total, hybrid.text_weight / total
+    multiplier = hybrid.candidate_multiplier
+    if multiplier > MOST_CANDIDATES:
+        warnings.append(f"memorySearch.query.hybrid.candidateMultiplier is {multiplier}; {MOST_CANDIDATES} is used.")
+    return hybrid._replace(
+        vector_weight=vector_weight, text_weight=text_weight, candidate_multiplier=min(multiplier, MOST_CANDIDATES)
+    )
+
+
+def _settled_paths(values: Values, places: Places) -> tuple[str, ...]:
+    """The extra paths, each once; refused where one would open a folder that holds the workspace itself."""
+    if "memorySearch.extraPaths" not in values:
+        return MemorySearch().extra_paths
+    paths, written = values["memorySearch.extraPaths"]
+    assert isinstance(paths, tuple)
+    kept = dict[str, str]()
+    workspace = os.path.realpath(places.workspace)
+    home = os.path.realpath(os.path.expanduser("~"))
+    for path in paths:
+        full = os.path.normpath(os.path.join(places.workspace, os.path.expanduser(path)))
+        real = os.path.realpath(full)
+        if real == home or workspace.startswith(real.rstrip(os.sep) + os.sep):
+            raise refuse(
+                written, f"would open {show(path)}, which is {_which(real, home)}; name the folders you want in it"
+            )
+        kept.setdefault(full, path)
+    return tuple(kept.values())
+
+
+def _which(real: str, home: str) -> str:
+    if real == os.path.dirname(real):
+        return "the whole disk"
+    return "your whole home folder" if real == home else "a folder around the workspace"
+
+
+def _without_the_missing(settings: Settings, warnings: list[str]) -> Settings:
+    """What this release does not have, replaced by what it has, in words."""
+    if settings.memory.backend != "builtin":
+        warnings.append(f'memory.backend is "{settings.memory.backend}"; this release has the built-in backend only.')
+        settings = settings._replace(memory=settings.memory._replace(backend="builtin"))
+    if "sessions" in settings.memory_search.sources:
+        warnings.append("memorySearch.sources names sessions; this release searches memory files only.")
+    if settings.memory_search.sources != ("memory",):
+        settings = with_value(settings, "memorySearch.sources", ("memory",))
+    return settings
+
+
+def _warn_of_empty_references(unused: dict[str, object], warnings: list[str]) -> None:
+    from clawmark.config.load import fill_in
+    from clawmark.errors import ConfigError
+
+    for key in ("memorySearch.remote.apiKey", "memorySearch.remote.baseUrl"):
+        value = unused.get(key)
+        try:
+            if isinstance(value, str):
+                fill_in(value, key, os.environ)
+        except ConfigError as error:
+            warnings.append(error.message)
+
+
+def _check_timezone(written: Written) -> None:
+    import zoneinfo
+
+    try:
+        zoneinfo.ZoneInfo(str(written.value).strip())
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise refuse(written, f'must be a time zone such as "Europe/Berlin", not {show(written.value)}') from None

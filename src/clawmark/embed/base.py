@@ -1,0 +1,51 @@
+"""What every embedder offers, and the check every vector passes before it is stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from clawmark.errors import EmbeddingRejected
+from clawmark.types import Identity, Vector
+
+
+class Embedder(Protocol):
+    """Texts in, unit vectors out. Loading is lazy: making one costs nothing, the first embed loads."""
+
+    @property
+    def identity(self) -> Identity:
+        """Known without loading the weights."""
+
+    @property
+    def label(self) -> str:
+        """How a person calls it: `granite-30m (local)`."""
+
+    @property
+    def calibration(self) -> tuple[float, float]:
+        """The cosine of unrelated texts and of a perfect answer: they become 0 and 1 in a score."""
+
+    def covers(self, text: str) -> bool:
+        """Whether the model knows the language of this text; a text it does not cover gets no vector."""
+
+    def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector per text, in order; raises EmbeddingError."""
+
+    def embed_query(self, text: str) -> Vector:
+        """The vector of a question; raises EmbeddingError."""
+
+
+def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) -> None:
+    """Refuse what must never be stored: a wrong count, a wrong size, numbers that are not finite, a zero vector."""
+    where = {"provider": identity.provider, "model": identity.model}
+    if len(vectors) != expected:
+        raise EmbeddingRejected(f"{identity.model} gave {len(vectors)} vectors for {expected} texts.", **where)
+    for number, vector in enumerate(vectors):
+        if len(vector) != identity.dims * 4:
+            raise EmbeddingRejected(
+                f"{identity.model} gave a vector of {len(vector) // 4} numbers where {identity.dims} were due.", **where
+            )
+        length = math.hypot(*memoryview(vector).cast("f"))
+        if not math.isfinite(length) or length < 1e-6:
+            raise EmbeddingRejected(f"{identity.model} gave an unusable vector for text {number + 1}.", **where)
+

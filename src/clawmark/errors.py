@@ -1,0 +1,115 @@
+"""Every error Clawmark raises on purpose.
+
+An error is a surprise: it carries the facts as fields, and `hint` says what to do next. Expected outcomes are values
+(an absent daily log, a file that would not parse, an answer without vectors) and live in `types.py`.
+"""
+
+from __future__ import annotations
+
+
+class ClawmarkError(Exception):
+    """The root of the tree; `hint` is one sentence that says what to do next."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ConfigError(ClawmarkError):
+    """A setting is wrong: which key, in which file, and why."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, key: str = "", file: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.key = key
+        self.file = file
+
+
+class WorkspaceError(ClawmarkError):
+    """A memory file or folder could not be used."""
+
+
+class PathDenied(WorkspaceError):
+    """A path that is not memory was asked for; `rule` names what denied it."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, path: str, rule: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.rule = rule
+
+
+class WriteConflict(WorkspaceError):
+    """The file changed since it was read."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, path: str, base_hash: str, current_hash: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.base_hash = base_hash
+        self.current_hash = current_hash
+
+
+class WorkspaceReadOnly(WorkspaceError):
+    """The workspace cannot be written to."""
+
+
+class EmbeddingError(ClawmarkError):
+    """An embedder could not do its work."""
+
+    def __init__(self, message: str, *, provider: str, model: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.provider = provider
+        self.model = model
+
+
+class EmbeddingUnavailable(EmbeddingError):
+    """No key, no extra, no connection, or damaged weights: keywords answer instead."""
+
+
+class EmbeddingRejected(EmbeddingError):
+    """The request itself is wrong; trying again cannot help."""
+
+
+class EmbeddingOverloaded(EmbeddingError):
+    """The provider was still busy after the retries."""
+
+    def __init__(self, message: str, *, provider: str, model: str = "", retry_after: float = 0.0, hint: str = "") -> None:
+        super().__init__(message, provider=provider, model=model, hint=hint)
+        self.retry_after = retry_after
+
+
+class IndexStoreError(ClawmarkError):
+    """The derived database could not be used."""
+
+
+class IndexBusy(IndexStoreError):
+    """Another process holds the write lock."""
+
+
+class IndexDamaged(IndexStoreError):
+    """The database is not what Clawmark wrote; it can be deleted and rebuilt."""
+
+    exit_code = 5
+
+
+class IndexFromTheFuture(IndexStoreError):
+    """The database was written by a newer Clawmark."""
+
+    exit_code = 5
+
+
+class ToolInputError(ClawmarkError):
+    """A tool was called with arguments that cannot be understood."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, argument: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument

@@ -1,0 +1,292 @@
+"""Opens the database and talks to it: the only module that makes connections, and the only one that sees them fail.
+
+A reader's connection is read-only, never creates and never migrates. A writer's connection is made under the lock of
+`locks`, creates the schema in one transaction and checkpoints only when told to. Both are set up so that a hostile
+file can do little: no trusted schema, no ATTACH, no extensions, bounded lengths, a time limit on every question.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from clawmark.errors import IndexDamaged
+from clawmark.index.faults import QUERY_SECONDS, translate
+from clawmark.index.places import make_private_file, make_private_folder, set_aside, shared_file_system
+from clawmark.index.schema import APPLICATION_ID, FIX_HINT, PAGE_SIZE, check_objects, check_version, create_statements
+
+__all__ = ["Bindings", "Database", "as_list", "open_nothing", "open_reader", "open_writer", "set_aside", "stamp_of"]
+
+Bindings = Sequence[Any]
+
+BUSY_MS = 10_000
+LOG_KEPT_BYTES = 64 * 1024 * 1024
+STEPS_BETWEEN_LOOKS = 20_000
+"""SQLite instructions between two looks at the clock; a fraction of a millisecond."""
+
+# Checks and limits of sqlite.org's advice for files that may have been tampered with.
+_CAUTIOUS = "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;"
+_LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: 16 * 1024 * 1024,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 1024 * 1024,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 999,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+}
+_NEVER = frozenset(
+    (
+        apsw.SQLITE_ATTACH,
+        apsw.SQLITE_DETACH,
+        apsw.SQLITE_CREATE_TRIGGER,
+        apsw.SQLITE_CREATE_TEMP_TRIGGER,
+        apsw.SQLITE_CREATE_VIEW,
+        apsw.SQLITE_CREATE_TEMP_VIEW,
+    )
+)
+
+
+class Database:
+    """One connection: serves one thread at a time, and only the process that opened it."""
+
+    def __init__(self, connection: apsw.Connection, path: str, stamp: tuple[int, int], seconds: float | None) -> None:
+        self.path = path
+        self.stamp = stamp
+        """Device and inode of the file that was opened, to notice when the path leads to another one."""
+        self.pid = os.getpid()
+        self.extensions: set[str] = set()
+        self._connection = connection
+        self._seconds = seconds
+        self._deadline = [float("inf")]
+        if seconds is not None:
+            deadline = self._deadline
+            connection.set_progress_handler(lambda: time.monotonic() > deadline[0], STEPS_BETWEEN_LOOKS)
+
+    def rows(self, sql: str, bindings: Bindings = (), *, patient: bool = False) -> list[Any]:
+        """All rows of one statement; a reader's is stopped when it takes too long, unless it is `patient`."""
+        self._start(patient=patient)
+        try:
+            return self._connection.execute(sql, bindings).fetchall()
+        except (apsw.Error, UnicodeEncodeError, OverflowError) as error:
+            raise translate(error, self.path) from error
+
+    def many(self, sql: str, bindings: Iterable[Bindings]) -> list[Any]:
+        """All rows of one statement run for each of the bindings."""
+        self._start()
+        try:
+            return self._connection.executemany(sql, bindings).fetchall()
+        except (apsw.Error, UnicodeEncodeError, OverflowError) as error:
+            raise translate(error, self.path) from error
+
+    def read_blob(self, row: int, into: memoryview) -> None:
+        """Fill a buffer from the start of a packed part, without a copy in between."""
+        try:
+            with self._connection.blob_open("main", "chunks_vec", "data", row, False) as blob:
+                blob.read_into(into)
+        except (apsw.Error, ValueError) as error:
+            raise translate(error, self.path) from error
+
+    def write_blob(self, row: int, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Overwrite bytes of a packed part in place: pairs of offset and bytes."""
+        try:
+            with self._connection.blob_open("main", "chunks_vec", "data", row, True) as blob:
+                for offset, piece in pieces:
+                    blob.seek(offset)
+                    blob.write(piece)
+        except (apsw.Error, ValueError) as error:
+            raise translate(error, self.path) from error
+
+    def total_changes(self) -> int:
+        """Rows changed since this connection was opened."""
+        return self._connection.total_changes()
+
+    def last_key(self) -> int:
+        """The row number of the last insert."""
+        return self._connection.last_insert_rowid()
+
+    def load_extension(self, file: str) -> None:
+        """Load an SQLite extension; loading is possible only while this runs."""
+        try:
+            self._connection.enable_load_extension(True)
+            try:
+                self._connection.load_extension(file)
+            finally:
+                self._connection.enable_load_extension(False)
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+        self.extensions.add(os.path.basename(file))
+
+    def truncate_log(self) -> None:
+        """Move the write-ahead log into the main file and empty it, as far as readers allow right now."""
+        try:
+            self._connection.set_busy_timeout(0)
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except (apsw.BusyError, apsw.LockedError):
+            # A reader still looks at the old pages; the next checkpoint takes them along.
+            return
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+        finally:
+            self._connection.set_busy_timeout(BUSY_MS)
+
+    def close(self) -> None:
+        """Close the connection; in a forked child the parent's connection is left alone instead."""
+        if self.pid != os.getpid():
+            # Even closing it would touch the parent's locks, so it must outlive this process.
+            import ctypes
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+            return
+        try:
+            self._connection.close()
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+
+    def _start(self, *, patient: bool = False) -> None:
+        if self._seconds is not None:
+            self._deadline[0] = float("inf") if patient else time.monotonic() + self._seconds
+
+
+def as_list(numbers: Iterable[int]) -> str:
+    """Row numbers as one binding, for `IN (SELECT value FROM json_each(?))`."""
+    return f"[{','.join(map(str, numbers))}]"
+
+
+def stamp_of(path: str) -> tuple[int, int] | None:
+    """Which file the path leads to now, or nothing when there is none."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def open_reader(path: str) -> Database | None:
+    """A read-only connection; nothing when there is no index yet."""
+    stamp = stamp_of(path)
+    if stamp is None:
+        return None
+    try:
+        try:
+            return _reader(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY), path, stamp)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            if os.access(os.path.dirname(path) or ".", os.W_OK):
+                raise
+            # A WAL database needs to make a file beside it. Where that is impossible nobody else writes either.
+            escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            return _reader(apsw.Connection(f"file:{escaped}?immutable=1", flags=flags), path, stamp)
+    except apsw.Error as error:
+        if stamp_of(path) is None:
+            return None
+        raise translate(error, path) from error
+
+
+def _reader(connection: apsw.Connection, path: str, stamp: tuple[int, int]) -> Database | None:
+    try:
+        _set_up(connection)
+        if not _is_index(connection, path):
+            connection.close()
+            return None
+        connection.authorizer = _authorize
+        return Database(connection, path, stamp, QUERY_SECONDS)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
+    """A connection that may write; call it under the lock. A new index starts with `first_rows` in its meta table."""
+    make_private_folder(os.path.dirname(path))
+    make_private_file(path)
+    stamp = stamp_of(path)
+    assert stamp is not None
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            _set_up(connection)
+            is_new = not _is_index(connection, path)
+            _set_up_writing(connection, path)
+            if is_new:
+                _create(connection, first_rows)
+            connection.authorizer = _authorize
+        except BaseException:
+            connection.close()
+            raise
+    except apsw.Error as error:
+        raise translate(error, path) from error
+    return Database(connection, path, stamp, None)
+
+
+def open_nothing(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
+    """An empty index in memory: what a reader sees where no file is."""
+    connection = apsw.Connection(":memory:")
+    _create(connection, first_rows)
+    return Database(connection, path, (0, 0), QUERY_SECONDS)
+
+
+def _set_up(connection: apsw.Connection) -> None:
+    connection.set_busy_timeout(BUSY_MS)
+    for switch, value in (
+        (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
+        (apsw.SQLITE_DBCONFIG_DQS_DML, 0),
+        (apsw.SQLITE_DBCONFIG_DQS_DDL, 0),
+        # Closing must not checkpoint: that happens under our lock only.
+        (apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1),
+    ):
+        connection.config(switch, value)
+    for limit, value in _LIMITS.items():
+        connection.limit(limit, value)
+    connection.execute(_CAUTIOUS)
+
+
+def _set_up_writing(connection: apsw.Connection, path: str) -> None:
+    # The log of a network file system cannot be shared between machines; a rollback journal can.
+    journal = "DELETE" if shared_file_system(path) else "WAL"
+    connection.execute(
+        f"PRAGMA page_size={PAGE_SIZE}; PRAGMA journal_mode={journal}; PRAGMA synchronous=NORMAL; "
+        f"PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit={LOG_KEPT_BYTES}; "
+        # Text that was deleted from a file must not stay in a free page.
+        "PRAGMA secure_delete=ON; PRAGMA foreign_keys=ON; PRAGMA recursive_triggers=OFF"
+    )
+
+
+def _create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in create_statements():
+            connection.execute(statement)
+        connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", first_rows)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _is_index(connection: apsw.Connection, path: str) -> bool:
+    """False for an empty database; raises when it holds something that is not exactly an index of ours."""
+    found: list[Any] = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall()
+    if not found:
+        return False
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise IndexDamaged(f"{path} is a database, but not one of Clawmark's.", hint=FIX_HINT)
+    if any(name == "meta" for _, name, _, _ in found):
+        version = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchall()
+        check_version(str(version[0][0]) if version else "", path)
+    check_objects(found, path)
+    return True
+
+
+def _authorize(action: int, one: str | None, two: str | None, _database: str | None, _trigger: str | None) -> int:
+    """What no statement of ours needs is refused, in case a damaged schema or a query brings it in."""
+    if action in _NEVER:
+        return apsw.SQLITE_DENY
+    if action == apsw.SQLITE_PRAGMA and two is not None:
+        return apsw.SQLITE_DENY
+    if action == apsw.SQLITE_FUNCTION and two == "load_extension":
+        return apsw.SQLITE_DENY
+    return apsw.SQLITE_OK

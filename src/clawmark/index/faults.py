@@ -1,0 +1,80 @@
+"""Turns the driver's exceptions into ours, in one function: what happened, where, and what to do next."""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from clawmark.errors import ClawmarkError, IndexBusy, IndexDamaged, IndexStoreError
+from clawmark.index.schema import FIX_HINT
+
+QUERY_SECONDS = 2.0
+"""How long one question to the index may take before it is stopped."""
+
+_WAIT_HINT = "Wait for it to finish and try again."
+_FOLDER_HINT = "Check the permissions of the folder, or choose another --state-dir."
+
+
+def translate(error: Exception, path: str) -> ClawmarkError:
+    """The error to raise instead of `error`, which came from using the database at `path`."""
+    match error:
+        case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
+            return IndexBusy(f"Another process keeps the index {path} busy.", hint=_WAIT_HINT)
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError() | apsw.SchemaChangeError():
+            return IndexDamaged(f"The index {path} is damaged ({error}).", hint=FIX_HINT)
+        case apsw.FullError():
+            return IndexStoreError(
+                f"The disk is full: {path} needs more room and its file system has {_free_bytes(path):,} bytes free.",
+                hint="Free some space and run `clawmark index`; what was indexed before is unharmed.",
+            )
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return IndexStoreError(f"The index {path} cannot be written to ({error}).", hint=_FOLDER_HINT)
+        case apsw.CantOpenError():
+            return IndexStoreError(f"The index {path} cannot be opened ({error}).", hint=_FOLDER_HINT)
+        case apsw.IOError():
+            return IndexStoreError(
+                f"Reading or writing the index {path} failed ({error}).",
+                hint="Check the disk, then run `clawmark doctor`.",
+            )
+        case apsw.InterruptError():
+            return IndexStoreError(
+                f"A question to the index {path} took longer than {QUERY_SECONDS:g} seconds and was stopped.",
+                hint="Ask with fewer or rarer words.",
+            )
+        case apsw.NoMemError():
+            return IndexStoreError(
+                "There was not enough memory to use the index.", hint="Close something and try again."
+            )
+        case apsw.TooBigError() | apsw.RangeError() | OverflowError():
+            return IndexStoreError(
+                f"A value is too big for the index {path} ({error}).", hint="Split the file it came from."
+            )
+        case UnicodeEncodeError():
+            return IndexStoreError(
+                f"A text or name is not valid Unicode and cannot go into the index {path}.",
+                hint="Rename or mend the file.",
+            )
+        case apsw.ExtensionLoadingError():
+            return IndexStoreError(
+                f"An SQLite extension could not be loaded ({error}).", hint="pip install 'clawmark[sqlite-vec]'"
+            )
+        case apsw.ThreadingViolationError() | apsw.ForkingViolationError():
+            return IndexStoreError(
+                f"The index {path} was used from two threads or across a fork at once.",
+                hint="Open one snapshot per thread.",
+            )
+        case apsw.ConnectionClosedError() | apsw.CursorClosedError():
+            return IndexStoreError(f"The index {path} was closed while in use.", hint="Open it again.")
+        case apsw.AuthError():
+            return IndexStoreError(f"The index {path} refused a statement it never needs ({error}).", hint=FIX_HINT)
+        case _:
+            return IndexStoreError(f"The index {path} could not be used ({error}).", hint="Run `clawmark doctor`.")
+
+
+def _free_bytes(path: str) -> int:
+    try:
+        facts = os.statvfs(os.path.dirname(path) or ".")
+    except (OSError, AttributeError):
+        return 0
+    return facts.f_bavail * facts.f_frsize

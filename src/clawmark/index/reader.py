@@ -1,0 +1,253 @@
+"""Questions to one snapshot of the index: everything a search, a plan or a status needs, and nothing that changes it.
+
+A row is visible when its generation answers: rows of a rebuild that is still running, and rows a finished one
+replaced, are there but never seen. Ranking, scores in 0..1 and snippets are left to `search`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+from clawmark.errors import IndexStoreError
+from clawmark.index import cache
+from clawmark.index.db import Database, as_list
+from clawmark.index.meta import IDENTITY_KEY, IndexState, Meta, SpaceFacts
+from clawmark.index.vectors import Residents, VectorIndex, open_engine
+from clawmark.types import ChunkRow, FileRow, Identity, Vector
+
+CONTEXT_WEIGHT = 1.0
+"""What a match in a chunk's heading path or date is worth beside a match in its text."""
+
+_FILE_COLUMNS = "path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks"
+_CHUNK_COLUMNS = "c.key, f.path, f.source, c.start_line, c.end_line, c.hash, c.heading, c.text"
+_VISIBLE = "{0}born <= ? AND ({0}died IS NULL OR {0}died > ?)"
+
+
+class Reader:
+    """One consistent view of the index, made by `Index.reading`; its methods fail after the block has ended."""
+
+    def __init__(self, db: Database, residents: Residents) -> None:
+        self._db = db
+        self._meta = Meta(db)
+        self._residents = residents
+        self._engine: VectorIndex | None = None
+
+    # --- facts ---------------------------------------------------------------------------------------------------
+
+    def state(self) -> IndexState:
+        """What the index is and holds."""
+        meta = self._meta
+        files, chunks = self._db.rows(
+            f"SELECT count(*), total(chunks) FROM files WHERE {_VISIBLE.format('')}",
+            (self._generation, self._generation),
+        )[0]
+        return IndexState(
+            generation=self._generation,
+            building=meta.number("building") or None,
+            identity=meta.facts(IDENTITY_KEY),
+            spaces=tuple(facts.space for facts in meta.spaces.values()),
+            files=files,
+            chunks=int(chunks),
+            last_sync=meta.facts("last_sync"),
+            cache_entries=meta.number("cache_entries"),
+            unswept=meta.number("dead_words") + meta.number("merging_words"),
+        )
+
+    def database_facts(self) -> dict[str, Any]:
+        """What the driver says about the file, for `status`."""
+        import apsw
+
+        facts: dict[str, Any] = {"sqlite_version": apsw.sqlite_lib_version(), "path": self._db.path}
+        for name in ("page_size", "page_count", "freelist_count", "journal_mode", "application_id"):
+            facts[name] = self._db.rows(f"PRAGMA {name}")[0][0]
+        try:
+            facts["log_bytes"] = os.stat(self._db.path + "-wal").st_size
+        except OSError:
+            facts["log_bytes"] = 0
+        facts["vector_engine"] = self._meta.engine
+        return facts
+
+    def integrity_problems(self) -> list[str]:
+        """What SQLite finds wrong with the file, tables, indexes and full-text index; empty when it is sound."""
+        return [text for (text,) in self._db.rows("PRAGMA integrity_check", patient=True) if text != "ok"]
+
+    # --- files and chunks ----------------------------------------------------------------------------------------
+
+    def files(self) -> dict[str, FileRow]:
+        """The visible files by path."""
+        return self._files_at(self._generation)
+
+    def built(self) -> dict[str, FileRow]:
+        """The files a running rebuild has done; empty when none runs."""
+        building = self._meta.number("building")
+        found = self._db.rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE born = ?", (building,)) if building else []
+        return {row[0]: FileRow._make(row) for row in found}
+
+    def chunks(self, keys: Sequence[int]) -> dict[int, ChunkRow]:
+        """The visible chunks among these keys."""
+        found = self._db.rows(
+            f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file "
+            f"WHERE c.key IN (SELECT value FROM json_each(?)) AND {_VISIBLE.format('c.')}",
+            (as_list(keys), self._generation, self._generation),
+        )
+        return {row[0]: _chunk_row(row) for row in found}
+
+    def chunks_of(self, path: str) -> list[ChunkRow]:
+        """The visible chunks of one file, in the order they were cut."""
+        found = self._db.rows(
+            f"SELECT {_CHUNK_COLUMNS} FROM files f JOIN chunks c ON c.file = f.key "
+            f"WHERE f.path = ? AND {_VISIBLE.format('f.')} ORDER BY c.key",
+            (path, self._generation, self._generation),
+        )
+        return [_chunk_row(row) for row in found]
+
+    # --- words ---------------------------------------------------------------------------------------------------
+
+    def keywords(self, expression: str, limit: int) -> list[tuple[int, float]]:
+        """Chunks that match an FTS5 expression with their BM25 score (0 and up), best first."""
+        hidden, bindings = self._hidden_words()
+        return self._db.rows(
+            f"SELECT rowid, -bm25(chunks_fts, 1.0, {CONTEXT_WEIGHT}) AS score FROM chunks_fts "
+            f"WHERE chunks_fts MATCH ? {hidden} ORDER BY score DESC, rowid LIMIT ?",
+            (expression, *bindings, limit),
+        )
+
+    def matched_terms(self, terms: Sequence[str], keys: Sequence[int]) -> dict[int, int]:
+        """Which of some FTS5 phrases each chunk contains: bit n for term n; chunks that contain none are left out."""
+        met: dict[int, int] = {}
+        if not keys:
+            return met
+        among = as_list(keys)
+        bounds = (min(keys), max(keys))
+        for number, term in enumerate(terms):
+            # The plus keeps SQLite from starting FTS5 anew for every key, which is ten times slower than one pass.
+            found = self._db.rows(
+                "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rowid BETWEEN ? AND ? "
+                "AND +rowid IN (SELECT value FROM json_each(?))",
+                (term, *bounds, among),
+            )
+            for (key,) in found:
+                met[key] = met.get(key, 0) | 1 << number
+        return met
+
+    # --- vectors -------------------------------------------------------------------------------------------------
+
+    def vectors(self, space: int, query: Vector, limit: int) -> list[tuple[int, float]]:
+        """The chunks nearest to a unit vector with their cosines, best first."""
+        facts = self._space(space)
+        if len(query) != facts.space.identity.dims * 4:
+            raise IndexStoreError(
+                f"The query has {len(query) // 4} dimensions where the index has {facts.space.identity.dims}.",
+                hint="Run `clawmark index` after changing the embedder.",
+            )
+        if limit <= 0 or not facts.space.vectors:
+            return []
+        return self._vector_engine().nearest(facts, query, limit, self._hidden_keys())
+
+    def similarities(self, space: int, query: Vector, keys: Sequence[int]) -> dict[int, float]:
+        """The cosines of given chunks; those without a vector are left out."""
+        from clawmark.index.codes import exact_scores
+
+        identity = self._space(space).space.identity
+        found = self._db.rows(
+            "SELECT c.key, e.embedding FROM chunks c JOIN embedding_cache e "
+            "ON e.provider = ? AND e.model = ? AND e.provider_key = ? AND e.hash = c.hash "
+            "WHERE c.key IN (SELECT value FROM json_each(?)) AND e.dims = ?",
+            (*identity[:3], as_list(keys), len(query) // 4),
+        )
+        return dict(zip([key for key, _ in found], exact_scores(query, [vector for _, vector in found]), strict=True))
+
+    def due_vectors(self, space: int, limit: int, after: int = 0) -> list[tuple[int, str, str]]:
+        """Chunks beyond a key that the space does not hold yet: key, hash and text, in key order.
+
+        The chunks of a running rebuild are among them, so that they have their vectors when it is published.
+        """
+        keys = sorted(key for key in self._due(self._space(space)) if key > after)[:limit]
+        found = self._db.rows(
+            "SELECT key, hash, text FROM chunks WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key",
+            (as_list(keys),),
+        )
+        return [(key, text_hash.hex(), text) for key, text_hash, text in found]
+
+    def count_due_vectors(self, space: int) -> int:
+        """How many chunks the space does not hold yet."""
+        facts = self._space(space)
+        if not self._meta.number("unswept"):
+            # Every row counts, and every entry belongs to a row: the difference is the answer.
+            rows = self._db.rows("SELECT total(chunks) FROM files")[0][0]
+            return int(rows) - facts.space.vectors - facts.uncovered
+        return len(self._due(facts))
+
+    def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
+        """The cached vectors of some texts, by the SHA-256 hex of the text."""
+        return {text: vector for text, (_, vector) in cache.find(self._db, identity, hashes).items()}
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    @property
+    def _generation(self) -> int:
+        return self._meta.number("generation")
+
+    def _files_at(self, generation: int) -> dict[str, FileRow]:
+        found = self._db.rows(
+            f"SELECT {_FILE_COLUMNS} FROM files WHERE {_VISIBLE.format('')}", (generation, generation)
+        )
+        return {row[0]: FileRow._make(row) for row in found}
+
+    def _space(self, number: int) -> SpaceFacts:
+        try:
+            return self._meta.spaces[number]
+        except KeyError:
+            raise IndexStoreError(f"The index has no vector space {number}.", hint="Run `clawmark index`.") from None
+
+    def _vector_engine(self) -> VectorIndex:
+        if self._engine is None:
+            self._engine = open_engine(self._meta.engine, self._db, self._meta.index_id, self._residents)
+        return self._engine
+
+    def _due(self, facts: SpaceFacts) -> set[int]:
+        """Answered from an index that covers it, without reading any text."""
+        alive = self._db.rows("SELECT key FROM chunks WHERE died IS NULL OR died > ?", (self._generation,))
+        held = self._vector_engine().held(facts)
+        return {key for (key,) in alive if key not in held}
+
+    def _hidden_words(self) -> tuple[str, tuple[int, ...]]:
+        """What keeps the rows of other generations out of a full-text query; usually there are none."""
+        clauses, bindings = "", []
+        if self._meta.number("building"):
+            clauses += " AND rowid < ?"
+            bindings.append(self._meta.number("building_from"))
+        if self._meta.number("unswept"):
+            clauses += " AND +rowid NOT IN (SELECT key FROM chunks WHERE died <= ?)"
+            bindings.append(self._generation)
+        return clauses, tuple(bindings)
+
+    def _hidden_keys(self) -> Callable[[int], bool]:
+        first = self._meta.number("building_from") if self._meta.number("building") else 0
+        replaced: frozenset[int] = frozenset()
+        if self._meta.number("unswept"):
+            replaced = frozenset(_first(self._db.rows("SELECT key FROM chunks WHERE died <= ?", (self._generation,))))
+        return lambda key: (first != 0 and key >= first) or key in replaced
+
+    def close(self) -> None:
+        """End the snapshot: from here on this object answers nothing."""
+        self._db = cast(Database, _Ended())
+        self._engine = None
+
+
+class _Ended:
+    """Stands where the connection was."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise IndexStoreError("This snapshot of the index has ended.", hint="Open another one with Index.reading().")
+
+
+def _chunk_row(row: Sequence[Any]) -> ChunkRow:
+    key, path, source, start, end, text_hash, heading, text = row
+    return ChunkRow(key, path, source, start, end, text_hash.hex(), heading, text)
+
+
+def _first(rows: Iterable[tuple[int]]) -> list[int]:
+    return [row[0] for row in rows]

@@ -1,0 +1,60 @@
+"""Keeps the pipeline's account of itself: what each step did and what became of every candidate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from clawmark.search.fuse import Candidate
+from clawmark.search.neighbours import Passage
+from clawmark.types import CandidateStory, Step, Term, citation
+
+
+class Trace:
+    """Times the steps as they end."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._steps: list[Step] = []
+
+    def step(self, number: int, name: str, summary: str) -> None:
+        """Close a step that ran since the last one was closed."""
+        now = time.perf_counter()
+        self._steps.append(Step(number, name, summary, (now - self._last) * 1000))
+        self._last = now
+
+    def record(self, number: int, name: str, summary: str, milliseconds: float) -> None:
+        """Enter a step that ran elsewhere."""
+        self._steps.append(Step(number, name, summary, milliseconds))
+
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(self._steps)
+
+    def milliseconds(self) -> float:
+        return (time.perf_counter() - self._began) * 1000
+
+
+def stories(
+    candidates: Sequence[Candidate], passages: Sequence[Passage], dropped: Mapping[int, str], terms: Sequence[Term]
+) -> tuple[CandidateStory, ...]:
+    """Every candidate in its final order, with its factors and its fate."""
+    hits = {passage.best.row.key: number for number, passage in enumerate(passages, 1)}
+    return tuple(
+        CandidateStory(
+            citation(candidate.row.path, candidate.row.start_line, candidate.row.end_line),
+            candidate.vector,
+            candidate.space,
+            candidate.text,
+            candidate.bm25,
+            _terms_met(candidate.mask, terms),
+            candidate.decay,
+            candidate.score,
+            f"hit {hits[candidate.row.key]}" if candidate.row.key in hits else dropped.get(candidate.row.key, ""),
+        )
+        for candidate in candidates
+    )
+
+
+def _terms_met(mask: int, terms: Sequence[Term]) -> str:
+    met = [term.text for number, term in enumerate(terms) if mask >> number & 1]
+    return f"{len(met)}/{len(terms)} {', '.join(met)}".rstrip()

@@ -1,0 +1,144 @@
+"""Cuts the part of a passage that answers: at most 700 characters around what the query asked for, with its lines.
+
+The passage is taken apart into lines, and long lines into sentences. Each piece is worth the query terms it holds, rare
+ones more, plus how near it is in meaning when an instant embedder can say so; the best run of pieces that fits wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from clawmark.types import Term
+
+LIMIT = 700
+LONG_PIECE = 240
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])")
+
+Nearness = Callable[[Sequence[str]], Sequence[float]]
+
+
+class Snippet(NamedTuple):
+    """The text to show and the lines it comes from."""
+
+    text: str
+    start_line: int
+    end_line: int
+
+
+class Spotter(NamedTuple):
+    """Finds a query's terms in text, without the index."""
+
+    pattern: re.Pattern[str] | None
+    weights: dict[str, float]
+
+    def found(self, text: str) -> set[str]:
+        return set(self.pattern.findall(text.casefold())) if self.pattern else set()
+
+
+class _Piece(NamedTuple):
+    start: int
+    end: int
+
+
+def make_spotter(terms: Sequence[Term], weights: Sequence[float]) -> Spotter:
+    """Needles are the terms cut to their stems; a word counts from its beginning, an unspaced script anywhere."""
+    needles: dict[str, float] = {}
+    for term, weight in zip(terms, weights, strict=True):
+        needle = term.text.casefold().strip()
+        if needle.isascii() and needle.isalpha() and len(needle) > 4:
+            needle = _cut_ending(needle)
+        if needle:
+            needles[needle] = max(weight, needles.get(needle, 0.0))
+    if not needles:
+        return Spotter(None, {})
+    spaced = [re.escape(n) for n in needles if n[0].isascii() or not _is_unspaced(n[0])]
+    unspaced = [re.escape(n) for n in needles if not (n[0].isascii() or not _is_unspaced(n[0]))]
+    parts = []
+    if spaced:
+        parts.append(r"(?<!\w)(?:" + "|".join(sorted(spaced, key=len, reverse=True)) + ")")
+    if unspaced:
+        parts.append("(?:" + "|".join(sorted(unspaced, key=len, reverse=True)) + ")")
+    return Spotter(re.compile("|".join(parts)), needles)
+
+
+def cut_snippet(
+    text: str, start_line: int, spotter: Spotter, nearness: Nearness | None = None, limit: int = LIMIT
+) -> Snippet:
+    """The best run of pieces of a passage that begins at `start_line`; always a part of it to the letter."""
+    if len(text) <= limit:
+        return _between(text, start_line, 0, len(text))
+    pieces = _pieces(text)
+    parts = [text[piece.start : piece.end] for piece in pieces]
+    found = [spotter.found(part) for part in parts]
+    near = nearness(parts) if nearness else [0.0] * len(parts)
+    first, last = _best_run(pieces, found, near, spotter.weights, limit)
+    return _between(text, start_line, pieces[first].start, min(pieces[last].end, pieces[first].start + limit))
+
+
+def _best_run(
+    pieces: Sequence[_Piece],
+    found: Sequence[set[str]],
+    near: Sequence[float],
+    weights: dict[str, float],
+    limit: int,
+) -> tuple[int, int]:
+    """The run of pieces within the limit that is worth most: distinct terms first, then every piece's own worth."""
+    worth = [sum(weights.get(term, 0.0) for term in terms) + max(0.0, near[n]) for n, terms in enumerate(found)]
+    best, best_value = (0, 0), -1.0
+    for first in range(len(pieces)):
+        terms, value = set[str](), 0.0
+        for last in range(first, len(pieces)):
+            if pieces[last].end - pieces[first].start > limit and last > first:
+                break
+            terms |= found[last]
+            value += worth[last]
+            total = sum(weights.get(term, 0.0) for term in terms) + 0.5 * value
+            if total > best_value + 1e-9:
+                best, best_value = (first, last), total
+    return best
+
+
+def _pieces(text: str) -> list[_Piece]:
+    """Lines, long lines in sentences, overlong sentences in runs of words."""
+    pieces = []
+    start = 0
+    for line in text.split("\n"):
+        end = start + len(line)
+        ends = [end]
+        if len(line) > LONG_PIECE:
+            ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)] + [end]
+        for stop in ends:
+            while stop - start > LIMIT // 2:
+                cut = text.rfind(" ", start + LIMIT // 4, start + LIMIT // 2)
+                cut = cut + 1 if cut > 0 else start + LIMIT // 2
+                pieces.append(_Piece(start, cut))
+                start = cut
+            if stop > start or not line:
+                pieces.append(_Piece(start, stop))
+            start = stop
+        start = end + 1
+    return pieces
+
+
+def _between(text: str, start_line: int, start: int, end: int) -> Snippet:
+    """The passage from start to end without blank edges, and the lines that is."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    first = start_line + text.count("\n", 0, start)
+    return Snippet(text[start:end], first, first + text.count("\n", start, end))
+
+
+def _cut_ending(word: str) -> str:
+    """Enough of an English word to meet its other forms."""
+    for ending in ("ations", "ation", "ingly", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "ly", "s", "e", "y"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def _is_unspaced(character: str) -> bool:
+    return "\u0e00" <= character <= "\u0eff" or "\u1780" <= character <= "\u17ff" or "\u2e80" <= character <= "\uffff"

@@ -1,0 +1,60 @@
+"""What a sync works with, and the look that comes before it.
+
+Every search looks; only a search that finds something due goes on to `run`, which brings the chunkers and the rest with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from clawmark.embed.base import Embedder
+from clawmark.index.store import Index
+from clawmark.sync.plan import plan_sync
+from clawmark.types import Document, FileRow, FileState, Progress, Scan, SyncPlan
+
+
+class Scannable(Protocol):
+    """A workspace as sync sees it."""
+
+    def scan(self) -> Scan: ...
+
+    def read_document(self, state: FileState) -> Document: ...
+
+
+class Chunker(NamedTuple):
+    """How text is cut; part of the index's identity."""
+
+    mode: str
+    tokens: int
+    overlap: int
+
+
+class SyncParts(NamedTuple):
+    """What a sync works with; built once by the composition root."""
+
+    workspace: Scannable
+    index: Index
+    chunker: Chunker
+    embedders: Sequence[Embedder]
+    identity: Callable[[], dict[str, object]]
+    """What the index depends on, worked out when asked; a different chunker than the index's means a rebuild."""
+    now_ns: Callable[[], int]
+
+
+class SyncRequest(NamedTuple):
+    """How much of the work to do now."""
+
+    force: bool = False
+    instant_only: bool = False
+    seconds: float | None = None
+    lock_timeout: float = 10.0
+    progress: Callable[[Progress], None] | None = None
+
+
+def look(parts: SyncParts) -> tuple[Scan, SyncPlan, dict[str, FileRow]]:
+    """Compare disk and index without changing either."""
+    scan = parts.workspace.scan()
+    with parts.index.reading() as reader:
+        indexed = reader.files()
+    return scan, plan_sync(scan, indexed), indexed

@@ -1,0 +1,56 @@
+"""Decides what has to happen for the index to match the disk.
+
+A scan and the indexed rows come in, a `SyncPlan` goes out; nothing is read or written here. `dirty` is never stored:
+it is this comparison, made anew every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clawmark.types import FileRow, FileState, Scan, SyncPlan
+
+# A file changed this shortly before it was read may change again within the same clock tick and keep size and time.
+GRAIN_NS = 2_000_000_000
+
+
+def plan_sync(scan: Scan, indexed: Mapping[str, FileRow]) -> SyncPlan:
+    """Compare what is on disk with what is indexed, by size, time and inode."""
+    add: list[FileState] = []
+    check: list[FileState] = []
+    recheck: list[FileState] = []
+    unchanged = 0
+    for state in scan.files:
+        row = indexed.get(state.path)
+        if row is None:
+            add.append(state)
+        elif not _looks_the_same(state, row):
+            check.append(state)
+        elif _is_too_fresh(row, scan.taken_ns):
+            recheck.append(state)
+        else:
+            unchanged += 1
+    delete, kept = _missing(scan, indexed)
+    return SyncPlan(tuple(add), tuple(check), tuple(recheck), delete, unchanged, kept)
+
+
+def _looks_the_same(state: FileState, row: FileRow) -> bool:
+    return (state.size, state.mtime_ns, state.inode, state.device) == (row.size, row.mtime_ns, row.inode, row.device)
+
+
+def _is_too_fresh(row: FileRow, now_ns: int) -> bool:
+    # Once a look from outside the grain has confirmed the hash, `seen_ns` moves on and the file counts as settled.
+    return abs(row.seen_ns - row.mtime_ns) < GRAIN_NS and now_ns - row.mtime_ns >= GRAIN_NS
+
+
+def _missing(scan: Scan, indexed: Mapping[str, FileRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Indexed paths that were not seen: gone, or hidden behind a folder that could not be listed."""
+    seen = {state.path for state in scan.files}
+    missing = [path for path in indexed if path not in seen]
+    blind = [failure.path.rstrip("/") for failure in scan.failures]
+    kept = {path for path in missing if any(_lies_under(path, folder) for folder in blind)}
+    return tuple(path for path in missing if path not in kept), tuple(sorted(kept))
+
+
+def _lies_under(path: str, folder: str) -> bool:
+    return folder in ("", ".") or path == folder or path.startswith(folder + "/")

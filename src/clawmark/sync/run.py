@@ -1,0 +1,219 @@
+"""One whole sync: look, plan, apply the text, then fill the vector spaces from the instant one to the best one.
+
+The caller hands in the parts and says how long it may take; what is left over is counted in the report. A rebuild makes the
+next generation beside the one that answers, and flips to it when it is complete; a killed one is taken up again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from clawmark.embed.base import Embedder
+from clawmark.index.store import Index
+from clawmark.sync.look import SyncParts, SyncRequest, look
+from clawmark.sync.plan import plan_sync
+from clawmark.sync.text import TextReport, apply_text
+from clawmark.sync.vectors import VectorReport, fill_space
+from clawmark.types import Degraded, FileRow, Progress, Scan, SyncPlan, SyncReport
+
+if TYPE_CHECKING:
+    from clawmark.index.writer import Writer
+
+# While a rebuild runs, files may change; after this many looks it is published and the rest is an ordinary sync.
+REBUILD_PASSES = 3
+
+
+def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
+    """Bring the index in step with the disk."""
+    started = time.monotonic()
+    deadline = None if request.seconds is None else started + request.seconds
+
+    def out_of_time() -> bool:
+        return deadline is not None and time.monotonic() > deadline
+
+    with parts.index.reading() as reader:
+        state = reader.state()
+    stale = bool(state.files) and state.identity.get("chunker") != parts.identity()["chunker"]
+    if request.force or stale or state.building is not None:
+        scan, plan, text = _rebuild(parts, request, out_of_time)
+    else:
+        scan, plan, indexed = look(parts)
+        text = _apply(parts, request, plan, indexed, out_of_time)
+    vectors = _fill(parts, request, out_of_time)
+    generation = _remember(parts, request, text, vectors, scan, started)
+    if request.seconds is None and (text.deleted or _has_much_dead(parts.index)):
+        _sweep(parts.index, request)
+    return SyncReport(
+        text.added,
+        text.updated,
+        text.touched,
+        text.deleted,
+        plan.unchanged,
+        text.chunks,
+        sum(report.embedded for report in vectors),
+        sum(report.reused for report in vectors),
+        scan.skipped,
+        text.failures,
+        scan.failures,
+        text.due_files,
+        vectors[-1].due if vectors else 0,
+        generation,
+        _first_degraded(vectors),
+        time.monotonic() - started,
+    )
+
+
+def _apply(
+    parts: SyncParts,
+    request: SyncRequest,
+    plan: SyncPlan,
+    indexed: dict[str, FileRow],
+    out_of_time: Callable[[], bool],
+    *,
+    building: bool = False,
+) -> TextReport:
+    if not (plan.due or plan.recheck):
+        return TextReport(0, 0, 0, 0, 0, (), 0)
+    return apply_text(
+        plan,
+        indexed,
+        reader=parts.workspace,
+        index=parts.index,
+        chunker=parts.chunker,
+        now_ns=parts.now_ns,
+        progress=request.progress or _silent,
+        out_of_time=out_of_time,
+        building=building,
+        lock_timeout=request.lock_timeout,
+    )
+
+
+def _rebuild(
+    parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
+) -> tuple[Scan, SyncPlan, TextReport]:
+    """Make the next generation; readers keep the old one until the last line of it is there."""
+    index = parts.index
+    with index.writing(timeout=request.lock_timeout) as writer:
+        writer.begin_rebuild(parts.identity())
+    total = TextReport(0, 0, 0, 0, 0, (), 0)
+    for _ in range(REBUILD_PASSES):
+        scan = parts.workspace.scan()
+        with index.reading() as reader:
+            built, answering = reader.built(), reader.files()
+        plan = plan_sync(scan, built)
+        gone = plan_sync(scan, answering).delete
+        report = _apply(parts, request, plan._replace(delete=gone, recheck=()), built, out_of_time, building=True)
+        total = TextReport(
+            total.added + report.added,
+            total.updated + report.updated,
+            total.touched + report.touched,
+            total.deleted + report.deleted,
+            total.chunks + report.chunks,
+            report.failures,
+            report.due_files,
+        )
+        if report.due_files:
+            return scan, plan, total
+        if plan.due == len(report.failures):
+            break
+    _fill(parts, request, out_of_time)
+    with index.writing(timeout=request.lock_timeout) as writer:
+        writer.set_identity(parts.identity())
+        writer.publish()
+    _sweep(index, request)
+    return scan, plan, total
+
+
+def _fill(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]) -> list[VectorReport]:
+    """Fill the spaces in order; the best one is left out on request, or in a bounded sync before it has ever been ready."""
+    reports = []
+    for number, embedder in enumerate(parts.embedders):
+        is_instant = number == 0
+        if not is_instant and (request.instant_only or (request.seconds is not None and not _is_ready(parts, embedder))):
+            continue
+        reports.append(
+            fill_space(
+                embedder,
+                index=parts.index,
+                progress=request.progress or _silent,
+                out_of_time=out_of_time,
+                lock_timeout=request.lock_timeout,
+            )
+        )
+    return reports
+
+
+def _is_ready(parts: SyncParts, embedder: Embedder) -> bool:
+    with parts.index.reading() as reader:
+        return any(space.identity == embedder.identity and space.ready for space in reader.state().spaces)
+
+
+def _remember(
+    parts: SyncParts,
+    request: SyncRequest,
+    text: TextReport,
+    vectors: Sequence[VectorReport],
+    scan: Scan,
+    started: float,
+) -> int:
+    """Store the identity and a summary for `status`; a sync that changed nothing writes nothing."""
+    changed = text.added + text.updated + text.deleted + sum(report.embedded + report.reused for report in vectors)
+    with parts.index.reading() as reader:
+        state = reader.state()
+    identity = parts.identity()
+    if changed or state.identity != identity or not state.last_sync:
+        with parts.index.writing(timeout=request.lock_timeout) as writer:
+            if state.building is None:
+                writer.set_identity(identity)
+            _drop_other_spaces(parts, writer)
+            writer.set_last_sync(
+                {
+                    "at": parts.now_ns() // 1_000_000,
+                    "seconds": round(time.monotonic() - started, 3),
+                    "added": text.added,
+                    "updated": text.updated,
+                    "deleted": text.deleted,
+                    "chunks": text.chunks,
+                    "embedded": sum(report.embedded for report in vectors),
+                    "reused": sum(report.reused for report in vectors),
+                    "skipped": len(scan.skipped),
+                    "failed": len(text.failures),
+                }
+            )
+            writer.evict()
+    return state.generation
+
+
+def _drop_other_spaces(parts: SyncParts, writer: Writer) -> None:
+    """Vectors of an embedder that is no longer chosen go once the chosen ones are ready; the cache keeps them."""
+    wanted = {embedder.identity for embedder in parts.embedders}
+    spaces = writer.state().spaces
+    if wanted <= {space.identity for space in spaces if space.ready}:
+        for space in spaces:
+            if space.identity not in wanted:
+                writer.drop_space(space.id)
+
+
+def _has_much_dead(index: Index) -> bool:
+    """Words of replaced text are merged away when they are worth it; those of a deleted file go at once."""
+    with index.reading() as reader:
+        state = reader.state()
+    return state.unswept > max(256, state.chunks // 8)
+
+
+def _sweep(index: Index, request: SyncRequest) -> None:
+    """Clean up in short transactions, so that nobody waits long for the lock."""
+    swept = 1
+    while swept:
+        with index.writing(timeout=request.lock_timeout) as writer:
+            swept = writer.sweep()
+
+
+def _first_degraded(vectors: Sequence[VectorReport]) -> Degraded | None:
+    return next((report.degraded for report in vectors if report.degraded), None)
+
+
+def _silent(_: Progress) -> None:
+    return None

@@ -1,0 +1,167 @@
+"""An embedder for tests and the promises every embedder keeps.
+
+`HashingEmbedder` needs no weights: texts that share words are near each other, others are not, and the same text has
+the same vector everywhere. `embedder_contract` is called by the tests of any implementation, ours or another's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+import threading
+from collections.abc import Callable, Sequence
+
+from clawmark.embed.base import Embedder, check_vectors
+from clawmark.types import Identity, Vector
+
+FEATURES = 4
+"""Places a word has in the vector: enough that two words hardly ever share all of theirs."""
+
+PASSAGE = "The billing service keeps its invoices in PostgreSQL, because the team knows that database well."
+QUESTION = "Which database keeps the invoices of the billing service?"
+OTHER = "On Sunday we walked up the mountain and had soup in the hut before the rain came."
+ODD_TEXTS = (
+    "",
+    " \n\t ",
+    "***",
+    "😀 👩‍👩‍👧",
+    "naïve café — “quoted”",
+    "请问数据库",
+    "a\x00b",
+    "\ud800",
+    "x" * 5_000,
+    "word " * 20_000,
+)
+
+
+class HashingEmbedder:
+    """Sums hashed word features into a unit vector of `dims` numbers."""
+
+    def __init__(self, dims: int = 64) -> None:
+        self._dims = dims
+
+    @property
+    def identity(self) -> Identity:
+        key = hashlib.sha256(f"testing\nhashing\n{self._dims}\n{FEATURES}".encode()).hexdigest()
+        return Identity("testing", "hashing", key, self._dims)
+
+    @property
+    def label(self) -> str:
+        return "hashing (testing)"
+
+    @property
+    def calibration(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    def covers(self, text: str) -> bool:
+        return any(map(str.isalnum, text))
+
+    def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> Vector:
+        sums = [0] * self._dims
+        for word in _words(text) or [b""]:
+            digest = hashlib.sha256(word).digest()
+            for place in range(FEATURES):
+                number = int.from_bytes(digest[4 * place : 4 * place + 4], "little")
+                sums[number // 2 % self._dims] += 1 if number % 2 else -1
+        if not any(sums):
+            sums[0] = 1
+        length = math.sqrt(sum(number * number for number in sums))
+        return struct.pack(f"<{self._dims}f", *[number / length for number in sums])
+
+
+def embedder_contract(make: Callable[[], Embedder]) -> None:
+    """Try every promise of `Embedder` on fresh instances; raises AssertionError with the one that was broken."""
+    for promise in PROMISES:
+        promise(make)
+
+
+def _introduces_itself(make: Callable[[], Embedder]) -> None:
+    one, other = make(), make()
+    _must(one.identity == other.identity, "two instances have the same identity")
+    _must(one.identity.dims > 0 and bool(one.identity.provider and one.identity.model), "the identity is complete")
+    _must(len(bytes.fromhex(one.identity.provider_key)) == 32, "provider_key is a SHA-256 in hex")
+    _must(bool(one.label), "it has a label")
+    floor, ceiling = one.calibration
+    _must(-1 <= floor < ceiling <= 1, "an unrelated text has a lower cosine than a perfect answer")
+
+
+def _gives_one_unit_vector_per_text(make: Callable[[], Embedder]) -> None:
+    embedder = make()
+    _must(embedder.embed_texts([]) == [], "no texts give no vectors")
+    texts = [PASSAGE, OTHER, QUESTION, PASSAGE]
+    vectors = embedder.embed_texts(texts)
+    check_vectors(vectors, len(texts), embedder.identity)
+    _must(vectors[0] == vectors[3], "equal texts have equal vectors")
+    for vector in [*vectors, embedder.embed_query(QUESTION)]:
+        _must(abs(_cosine(vector, vector) - 1) < 1e-3, "vectors have length one")
+
+
+def _does_not_depend_on_company(make: Callable[[], Embedder]) -> None:
+    embedder = make()
+    batch = embedder.embed_texts([OTHER, PASSAGE * 10, PASSAGE, QUESTION, "short"])
+    _must(
+        _cosine(batch[2], embedder.embed_texts([PASSAGE])[0]) > 0.9999,
+        "a text has the same vector alone and in a batch",
+    )
+    _must(_cosine(batch[2], make().embed_texts([PASSAGE])[0]) > 0.9999, "another instance gives the same vector")
+
+
+def _puts_the_answer_nearer(make: Callable[[], Embedder]) -> None:
+    embedder = make()
+    question = embedder.embed_query(QUESTION)
+    passage, other = embedder.embed_texts([PASSAGE, OTHER])
+    _must(embedder.covers(PASSAGE) and embedder.covers(QUESTION), "plain English is covered")
+    _must(_cosine(question, passage) > _cosine(question, other) + 0.05, "the answer is nearer than another text")
+
+
+def _survives_odd_texts(make: Callable[[], Embedder]) -> None:
+    embedder = make()
+    for text in ODD_TEXTS:
+        embedder.covers(text)
+    check_vectors(embedder.embed_texts(list(ODD_TEXTS)), len(ODD_TEXTS), embedder.identity)
+    check_vectors([embedder.embed_query(text) for text in ODD_TEXTS[:6]], 6, embedder.identity)
+
+
+def _works_from_two_threads(make: Callable[[], Embedder]) -> None:
+    embedder = make()
+    texts = [f"{PASSAGE} Number {number}." for number in range(8)]
+    found: dict[str, list[Vector]] = {}
+    threads = [
+        threading.Thread(target=lambda name=name: found.update({name: embedder.embed_texts(texts)})) for name in "ab"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = make().embed_texts(texts)
+    for name in "ab":
+        for vector, due in zip(found[name], expected, strict=True):
+            _must(_cosine(vector, due) > 0.9999, "two threads at once get the same vectors as one")
+
+
+PROMISES = (
+    _introduces_itself,
+    _gives_one_unit_vector_per_text,
+    _does_not_depend_on_company,
+    _puts_the_answer_nearer,
+    _survives_odd_texts,
+    _works_from_two_threads,
+)
+
+
+def _must(holds: bool, promise: str) -> None:
+    if not holds:
+        raise AssertionError(f"broken promise: {promise}")
+
+
+def _cosine(one: Vector, other: Vector) -> float:
+    return sum(a * b for a, b in zip(memoryview(one).cast("f"), memoryview(other).cast("f"), strict=True))
+
+
+def _words(text: str) -> list[bytes]:
+    lowered = "".join(char if char.isalnum() else " " for char in text.lower())
+    return [word.encode() for word in lowered.split()]

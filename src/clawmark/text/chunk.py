@@ -1,0 +1,57 @@
+"""A document's text to chunks, and the names by which chunks are known.
+
+Takes text and the chunking settings, gives chunks ready to be stored: well-formed Unicode, never blank, in order.
+The two ways of cutting are left to `markdown` and `lines`.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from clawmark.text.tokens import well_formed
+from clawmark.types import Chunk
+
+_VERSIONS = {"markdown": 1, "lines": 1}
+"""Raised when a chunker would cut the same text differently: an index made by another version is rebuilt."""
+
+
+def chunk_text(text: str, mode: str, tokens: int, overlap: int) -> list[Chunk]:
+    """Cut a text the way `mode` says: `markdown` by structure, `lines` as OpenClaw does; blank chunks are dropped."""
+    text = well_formed(text)
+    overlap = min(overlap, tokens - 1)  # as much overlap as text would never get to the end
+    if mode == "lines":
+        from clawmark.text.lines import chunk_lines
+
+        return [chunk for chunk in chunk_lines(text, tokens, overlap) if chunk.text.strip()]
+    from clawmark.text.markdown import chunk_markdown
+
+    return chunk_markdown(text, tokens, overlap)
+
+
+def chunker_name(mode: str, tokens: int, overlap: int) -> str:
+    """What an index remembers about how its text was cut: `markdown-1:400/80`."""
+    return f"{mode}-{_VERSIONS[mode]}:{tokens}/{overlap}"
+
+
+def chunk_id(source: str, path: str, start_line: int, end_line: int, chunk_hash: str, model: str) -> str:
+    """The stable name of a chunk, the same as in an OpenClaw index."""
+    name = f"{source}:{path}:{start_line}:{end_line}:{chunk_hash}:{model}"
+    return sha256(well_formed(name).encode()).hexdigest()
+
+
+def split_utf8(text: str, limit: int) -> list[str]:
+    """Cut a text into the longest pieces of at most `limit` UTF-8 bytes; a character is never cut, however large."""
+    data = well_formed(text).encode()
+    pieces: list[str] = []
+    start = 0
+    while start < len(data):
+        stop = min(start + max(1, limit), len(data))
+        while stop < len(data) and data[stop] & 0xC0 == 0x80 and stop > start:
+            stop -= 1
+        if stop == start:  # a single character above the limit
+            stop += 1
+            while stop < len(data) and data[stop] & 0xC0 == 0x80:
+                stop += 1
+        pieces.append(data[start:stop].decode())
+        start = stop
+    return pieces

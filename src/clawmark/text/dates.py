@@ -1,0 +1,64 @@
+"""The day a memory file is about, and the words by which people ask for it.
+
+Takes paths and headings, gives dates and words for the keyword index. A daily log says its date once, in its name;
+questions say it in many ways ("in February", "on the 24th", "2026-02-24"), so the words go into the index beside
+every passage of the file. Ranking by age is left to `search`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clawmark.text.words import index_words
+
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def date_of(path: str) -> str:
+    """The day, YYYY-MM-DD, that the file name starts with, in any folder and with any slug; empty without one."""
+    name = path[path.rfind("/") + 1 :]
+    date = name[:10]
+    digits = date[:4] + date[5:7] + date[8:]
+    if not (digits.isascii() and digits.isdigit() and len(digits) == 8 and date[4] == date[7] == "-"):
+        return ""
+    if name[10:11].isdigit() or not _is_day(int(date[:4]), int(date[5:7]), int(date[8:])):
+        return ""
+    return date
+
+
+def date_words(date: str) -> str:
+    """A day in the words people use for it: `2026-02-24 24 february 2026 feb tuesday`."""
+    from datetime import date as day
+
+    year, month, number = map(int, date.split("-"))
+    name = _MONTHS[month - 1]
+    return f"{date} {number} {name} {year} {name[:3]} {_WEEKDAYS[day(year, month, number).weekday()]}"
+
+
+def keyword_context(path: str, heading: str) -> str:
+    """What the keyword index knows about a passage beside its text: date, headings, words of the file's path."""
+    date = date_of(path)
+    names = re.findall(r"[^\W\d_]\w*", path.removesuffix(".md").removeprefix("memory/").replace("_", " "))
+    return index_words(" ".join([*([date_words(date)] if date else []), heading, *names]).strip())
+
+
+def _is_day(year: int, month: int, day: int) -> bool:
+    if not (1900 <= year <= 2199 and 1 <= month <= 12):
+        return False
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 1 <= day <= _DAYS[month - 1] + (leap and month == 2)

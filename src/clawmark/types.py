@@ -1,0 +1,387 @@
+"""The values that travel between the stages: immutable, complete, and free of behaviour.
+
+They are named tuples and not dataclasses because they are on the path of every cold search: defining twenty frozen
+dataclasses costs 14 ms more than twenty named tuples, more than the search itself takes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+Vector: TypeAlias = bytes
+"""A unit vector as packed little-endian float32 numbers; read it with `memoryview(v).cast("f")`."""
+
+SourceName: TypeAlias = Literal["memory", "sessions"]
+
+
+# --- workspace ---------------------------------------------------------------------------------------------------
+
+
+class FileState(NamedTuple):
+    """What a scan saw of one memory file, without opening it."""
+
+    path: str
+    """As cited: relative to the workspace, forward slashes; `../docs/x.md` for an extra path outside it."""
+    source: SourceName
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+
+
+class Skipped(NamedTuple):
+    """A file that was found and left alone, and why."""
+
+    path: str
+    reason: str
+
+
+class ScanFailure(NamedTuple):
+    """A folder that could not be listed: nothing below `path` may be taken for deleted."""
+
+    path: str
+    reason: str
+
+
+class Scan(NamedTuple):
+    """Everything one look at the workspace found."""
+
+    files: tuple[FileState, ...]
+    skipped: tuple[Skipped, ...]
+    failures: tuple[ScanFailure, ...]
+    taken_ns: int
+
+
+class Document(NamedTuple):
+    """One memory file as read: decoded text and the hash of its bytes."""
+
+    state: FileState
+    text: str
+    """Lines joined by `\\n`; a byte order mark, one `\\r` per line end and NULs are gone, so line numbers are the file's."""
+    hash: str
+    """SHA-256 hex of the file's bytes."""
+
+
+class Excerpt(NamedTuple):
+    """Some lines of a memory file; an absent file is an empty excerpt with `total_lines` 0."""
+
+    path: str
+    text: str
+    start: int
+    lines: int
+    total_lines: int
+    truncated: bool
+    next_start: int | None
+
+
+class Written(NamedTuple):
+    """Where an acknowledged append went: on disk, fsynced, before this value exists."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+    @property
+    def citation(self) -> str:
+        return citation(self.path, self.start_line, self.end_line)
+
+
+# --- text --------------------------------------------------------------------------------------------------------
+
+
+class Chunk(NamedTuple):
+    """A passage of a document with its exact lines (1-based, inclusive)."""
+
+    start_line: int
+    end_line: int
+    text: str
+    hash: str
+    """SHA-256 hex of the text in UTF-8."""
+    heading: str = ""
+    """The headings above the passage, outermost first, joined by ` > `; searched with the passage, never shown in it."""
+
+
+class Term(NamedTuple):
+    """One thing the keyword leg looks for."""
+
+    text: str
+    """As a person would recognise it."""
+    match: str
+    """A quoted FTS5 string or phrase, safe to put into an expression."""
+
+
+# --- embed -------------------------------------------------------------------------------------------------------
+
+
+class Identity(NamedTuple):
+    """What makes vectors comparable: two vectors with different identities never meet."""
+
+    provider: str
+    model: str
+    provider_key: str
+    """SHA-256 hex over everything that changes the numbers (endpoint, prefixes, weights' hash …)."""
+    dims: int
+
+
+# --- index -------------------------------------------------------------------------------------------------------
+
+
+class FileRow(NamedTuple):
+    """One indexed file as the database remembers it."""
+
+    path: str
+    source: SourceName
+    hash: str
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+    seen_ns: int
+    """When it was read, to distrust a file changed within the clock's grain of that moment."""
+    chunks: int
+
+
+class ChunkRow(NamedTuple):
+    """One indexed chunk; `key` is its row number, good within one snapshot."""
+
+    key: int
+    path: str
+    source: SourceName
+    start_line: int
+    end_line: int
+    hash: str
+    heading: str
+    text: str
+
+
+class Space(NamedTuple):
+    """A set of comparable vectors in the index. `ready` once it has covered every chunk at least once."""
+
+    id: int
+    identity: Identity
+    ready: bool
+    vectors: int
+
+
+# --- sync --------------------------------------------------------------------------------------------------------
+
+
+class SyncPlan(NamedTuple):
+    """What has to happen for the index to match the disk; computed, never stored."""
+
+    add: tuple[FileState, ...]
+    check: tuple[FileState, ...]
+    """Known files whose size, time or inode changed: read and hashed, then updated or just touched."""
+    recheck: tuple[FileState, ...]
+    """Files that look the same but were indexed within the clock's grain of their last change: hashed to be sure."""
+    delete: tuple[str, ...]
+    unchanged: int
+    kept: tuple[str, ...]
+    """Paths that were not seen but lie under a folder that could not be listed."""
+
+    @property
+    def due(self) -> int:
+        return len(self.add) + len(self.check) + len(self.delete)
+
+
+class FileFailure(NamedTuple):
+    """One file that could not be indexed; the others were."""
+
+    path: str
+    reason: str
+
+
+class Progress(NamedTuple):
+    """A moment of a running sync."""
+
+    stage: Literal["text", "vectors"]
+    done: int
+    total: int
+    label: str
+
+
+class SyncReport(NamedTuple):
+    """What a sync did and what it left."""
+
+    added: int
+    updated: int
+    touched: int
+    deleted: int
+    unchanged: int
+    chunks: int
+    embedded: int
+    reused: int
+    """Vectors taken from the cache instead of being computed again."""
+    skipped: tuple[Skipped, ...]
+    failures: tuple[FileFailure, ...]
+    scan_failures: tuple[ScanFailure, ...]
+    due_files: int
+    due_vectors: int
+    generation: int
+    degraded: Degraded | None
+    seconds: float
+
+
+# --- search ------------------------------------------------------------------------------------------------------
+
+
+class Degraded(NamedTuple):
+    """Why an answer is less than it could be, and what would make it whole."""
+
+    reason: str
+    fix: str
+
+
+class Query(NamedTuple):
+    """A complete question: nothing below the tools asks whether something was given."""
+
+    text: str
+    max_results: int = 6
+    min_score: float = 0.35
+    vector_weight: float = 0.7
+    text_weight: float = 0.3
+    hybrid: bool = True
+    candidates: int = 100
+    """Per leg: max(100, max_results * candidateMultiplier)."""
+    mmr_lambda: float | None = None
+    half_life_days: float | None = None
+    today: str = ""
+    """The day to measure ages from, YYYY-MM-DD; needed with a half-life."""
+    explain: bool = False
+
+
+class Hit(NamedTuple):
+    """One cited answer."""
+
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    snippet: str
+    """At most 700 characters around what the query asked for, cut at words."""
+    snippet_start: int
+    snippet_end: int
+    """The lines the snippet comes from, within start_line..end_line."""
+    source: SourceName
+    vector_score: float
+    text_score: float
+    date: str
+    """YYYY-MM-DD when the path carries one, else empty."""
+
+    @property
+    def citation(self) -> str:
+        return citation(self.path, self.start_line, self.end_line)
+
+
+class NothingFound(NamedTuple):
+    """Why there are no hits."""
+
+    code: Literal["empty-query", "empty-index", "still-indexing", "below-threshold", "no-such-words"]
+    message: str
+    best_score: float | None
+
+
+class Step(NamedTuple):
+    """What one numbered step of the pipeline did, for `--explain` and the inspector."""
+
+    number: int
+    name: str
+    summary: str
+    milliseconds: float
+
+
+class CandidateStory(NamedTuple):
+    """Everything that happened to one candidate; `outcome` is "hit 3" or the reason it was dropped."""
+
+    citation: str
+    vector: float
+    vector_space: str
+    text: float
+    bm25: float
+    terms: str
+    """The query terms it met, as `3/5 billing, database, choose`."""
+    decay: float
+    score: float
+    outcome: str
+
+
+class Explanation(NamedTuple):
+    """The pipeline's own account of an answer."""
+
+    steps: tuple[Step, ...]
+    candidates: tuple[CandidateStory, ...]
+
+
+class Found(NamedTuple):
+    """The answer to a query."""
+
+    hits: tuple[Hit, ...]
+    nothing: NothingFound | None
+    mode: Literal["hybrid", "fts-only", "vector-only"]
+    provider: str
+    model: str
+    degraded: Degraded | None
+    due_files: int
+    milliseconds: float
+    explanation: Explanation | None = None
+
+
+def citation(path: str, start: int, end: int) -> str:
+    """`memory/2026-02-24.md#L12-L28`, or `#L12` for one line."""
+    return f"{path}#L{start}" if start == end else f"{path}#L{start}-L{end}"
+
+
+# --- status ------------------------------------------------------------------------------------------------------
+
+
+class Status(NamedTuple):
+    """The answers to the operational questions, measured when asked."""
+
+    workspace: str
+    agent_id: str
+    index_path: str
+    index_bytes: int
+    config_file: str
+    files: int
+    chunks: int
+    due_files: int
+    due_vectors: int
+    generation: int
+    rebuilding: bool
+    mode: Literal["hybrid", "fts-only", "vector-only"]
+    embedder: str
+    embedder_reason: str
+    spaces: tuple[Space, ...]
+    vector_engine: str
+    sqlite_version: str
+    sqlite_safe: bool
+    """False when this SQLite has the WAL-reset bug that loses commits."""
+    cache_entries: int
+    cache_limit: int
+    last_sync: dict[str, object]
+    """The stored summary of the last sync: when, what it did, how long; empty before the first."""
+    skipped: tuple[Skipped, ...]
+    scan_failures: tuple[ScanFailure, ...]
+    denied_paths: int
+    degraded: Degraded | None
+    containment: str
+    """How paths are kept inside the workspace here: `descriptor` or `best-effort`."""
+    warnings: tuple[str, ...]
+
+
+class Finding(NamedTuple):
+    """One thing `doctor` has to say."""
+
+    level: Literal["ok", "note", "problem"]
+    what: str
+    next_step: str
+    fixed: bool = False
+
+
+class VerifyReport(NamedTuple):
+    """The outcome of re-deriving every row from its file."""
+
+    files: int
+    chunks: int
+    vectors: int
+    problems: tuple[str, ...]

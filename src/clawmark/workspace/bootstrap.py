@@ -1,0 +1,157 @@
+"""The files a workspace starts with.
+
+In: a folder, new or old. Out: the names of the files that were made. Nothing is ever overwritten; `MEMORY.md` and
+`memory/` are left to be made by the first thing worth remembering; and `BOOTSTRAP.md`, the script of the first
+conversation, is made once in the life of a workspace: a small state file remembers that it was there.
+"""
+
+# ruff: noqa: PTH103, PTH118, PTH120
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from clawmark.errors import WorkspaceError, WorkspaceReadOnly
+from clawmark.workspace.guard import Folder, open_root, reason_of, shown
+
+SEEDED = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md")
+RITUAL = "BOOTSTRAP.md"
+STATE_FOLDER = ".clawmark"
+STATE_FILE = "workspace-state.json"
+
+_TEMPLATES = os.path.join(os.path.dirname(__file__), "templates")
+_OTHER_STATES = (f".openclaw/{STATE_FILE}",)
+"""A workspace that OpenClaw has set up had its first conversation there."""
+
+
+def template(name: str) -> str:
+    """The text a new file of this name begins with."""
+    with open(os.path.join(_TEMPLATES, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def ensure_workspace(root: str, *, now: str = "") -> list[str]:
+    """Make what is missing and return its names; `now` is an ISO time for the state file."""
+    now = now or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    try:
+        os.makedirs(root, exist_ok=True)
+        with open_root(os.path.realpath(root)) as folder:
+            brand_new = not any(_has(folder, name) for name in (*SEEDED, "memory", "MEMORY.md", ".git"))
+            created = [name for name in SEEDED if _create(folder, name, template(name))]
+            if _settle_ritual(folder, now):
+                created.append(RITUAL)
+            folder.sync()
+    except OSError as error:
+        kind = WorkspaceReadOnly if isinstance(error, PermissionError) else WorkspaceError
+        raise kind(
+            f"The workspace {shown(root)} cannot be set up: {reason_of(error)}.",
+            hint="Choose a folder you can write to.",
+        ) from error
+    if brand_new:
+        _start_history(root)
+    return created
+
+
+def _settle_ritual(folder: Folder, now: str) -> bool:
+    """Make BOOTSTRAP.md if this workspace never had one, and remember how far its first run got."""
+    state = _read_state(folder)
+    present = _has(folder, RITUAL)
+    created = False
+    before = dict(state)
+    if "bootstrapSeededAt" not in state and "setupCompletedAt" not in state:
+        if present:
+            state["bootstrapSeededAt"] = now
+        elif _is_lived_in(folder):
+            state["setupCompletedAt"] = now
+        else:
+            created = _create(folder, RITUAL, template(RITUAL))
+            state["bootstrapSeededAt"] = now
+    elif "setupCompletedAt" not in state and not present:
+        state["setupCompletedAt"] = now
+    if state != before:
+        _write_state(folder, state)
+    return created
+
+
+def _is_lived_in(folder: Folder) -> bool:
+    """Whether someone has already worked here, so that a first conversation would be out of place."""
+    if any(_has(folder, name) for name in ("memory", "MEMORY.md", "memory.md", ".git", *_OTHER_STATES)):
+        return True
+    return any(_differs(folder, name) for name in ("IDENTITY.md", "USER.md"))
+
+
+def _differs(folder: Folder, name: str) -> bool:
+    try:
+        with os.fdopen(folder.open(name), "rb") as file:
+            return file.read(1 << 20) != template(name).encode()
+    except OSError:
+        return True
+
+
+def _has(folder: Folder, name: str) -> bool:
+    try:
+        folder.lstat(name)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _create(folder: Folder, name: str, text: str) -> bool:
+    """Write a new file; False when one of that name, whatever it is, is already there."""
+    try:
+        fd = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    except FileExistsError:
+        return False
+    with os.fdopen(fd, "wb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    return True
+
+
+# --- the state file ----------------------------------------------------------------------------------------------
+
+
+def _read_state(folder: Folder) -> dict[str, object]:
+    """What is remembered of this workspace; an unreadable file counts as a finished set-up, the careful reading."""
+    try:
+        with folder.child(STATE_FOLDER) as states, os.fdopen(states.open(STATE_FILE), "rb") as file:
+            state = json.loads(file.read(1 << 16))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError):
+        return {"setupCompletedAt": ""}
+    return state if isinstance(state, dict) else {"setupCompletedAt": ""}
+
+
+def _write_state(folder: Folder, state: dict[str, object]) -> None:
+    if not _has(folder, STATE_FOLDER):
+        folder.make_folder(STATE_FOLDER)
+    with folder.child(STATE_FOLDER) as states:
+        temporary = f"{STATE_FILE}.tmp-{os.getpid()}"
+        if _has(states, temporary):
+            states.unlink(temporary)
+        _create(states, temporary, json.dumps({"version": 1, **state}, indent=2) + "\n")
+        states.rename(temporary, STATE_FILE)
+        states.sync()
+
+
+# --- history -----------------------------------------------------------------------------------------------------
+
+
+def _start_history(root: str) -> None:
+    """`git init` for a brand-new workspace where git is there; memory works just as well without."""
+    import shutil
+    import subprocess
+
+    git = shutil.which("git")
+    if git is None:
+        return
+    # Inside a git hook these variables would point git at the repository of the hook.
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        subprocess.run([git, "init", "--quiet"], cwd=root, env=clean, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return

@@ -1,0 +1,252 @@
+"""Which paths are memory, and where they lie on disk.
+
+In: the workspace's real path, the configured extra paths, and a path as a person, an agent or a citation wrote it.
+Out: `Place`s (a root to open and a relative path below it), or `PathDenied`. Memory is `MEMORY.md` and `memory.md` at
+the root, every visible `.md` file below `memory/`, and the same below each extra path. Opening is left to `guard.py`;
+nothing here trusts that a path is still what it was when it was looked at.
+"""
+
+# pathlib costs 4 ms on the path of every cold search.
+# ruff: noqa: PTH117, PTH118, PTH120
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from clawmark.errors import PathDenied
+from clawmark.types import Skipped
+from clawmark.workspace.guard import EXTRA_PATHS_HINT, check_text, is_utf8, reason_of, shown, split_relative
+
+ROOT_FILES = ("MEMORY.md", "memory.md")
+"""In the order of their right to a shared inode."""
+
+MARKDOWN = frozenset((".md", ".MD", ".Md", ".mD"))
+
+VENDOR_FOLDERS = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages", "venv"))
+"""Folders full of other people's Markdown. Hidden ones (.git, .venv, .obsidian …) are left alone by their dot."""
+
+MEMORY_HINT = "Memory is MEMORY.md, the .md files below memory/, and what memorySearch.extraPaths names."
+
+
+class Extra(NamedTuple):
+    """One extra path that can be used: a folder, or a single file of it."""
+
+    prefix: str
+    """How its files are cited: `notes`, `../team-docs`, a single file's path, or empty for the workspace itself."""
+    folder: str
+    """The real path of the folder to open; empty when it lies in the workspace and is opened through that."""
+    file: str
+    """The file's name when the extra path is a single file, else empty."""
+
+
+class Place(NamedTuple):
+    """Where a memory file is: what to open, and how it is cited."""
+
+    root: str
+    relative: str
+    path: str
+    writable: bool
+    """Extra paths are read and never written."""
+
+
+def is_hidden(name: str) -> bool:
+    return name.startswith(".")
+
+
+def is_visible_folder(name: str) -> bool:
+    return not is_hidden(name) and name not in VENDOR_FOLDERS
+
+
+def is_leftover(name: str) -> bool:
+    """What Emacs (`.#x.md`) and macOS (`._x.md`) put beside a note. Other dotted notes are notes."""
+    return name.startswith((".#", "._")) or name.lower() == ".md"
+
+
+def is_markdown(name: str) -> bool:
+    return name[-3:] in MARKDOWN and not is_leftover(name)
+
+
+# --- extra paths -------------------------------------------------------------------------------------------------
+
+
+def resolve_extras(
+    workspace: str, extra_paths: Iterable[str], home: str
+) -> tuple[tuple[Extra, ...], tuple[Skipped, ...]]:
+    """The extra paths that can be used, and the others with the reason."""
+    extras: dict[Extra, str] = {}
+    skipped = []
+    for given in extra_paths:
+        found = _resolve_extra(workspace, given.strip(), home)
+        if isinstance(found, Skipped):
+            skipped.append(found)
+        elif found in extras:
+            skipped.append(Skipped(shown(given), f"same as the extra path {shown(extras[found])}"))
+        else:
+            extras[found] = given
+    return tuple(extras), tuple(skipped)
+
+
+def _resolve_extra(workspace: str, given: str, home: str) -> Extra | Skipped:
+    skip = _unusable_text(given)
+    if skip:
+        return Skipped(shown(given), skip)
+    expanded = home + given[1:] if given == "~" or given.startswith("~/") else given
+    named = os.path.join(workspace, expanded)
+    try:
+        info = os.lstat(named.rstrip("/") or "/")
+    except (FileNotFoundError, NotADirectoryError):
+        return Skipped(shown(given), f"extra path not found: {shown(given)}{_not_expanded(given)}")
+    except OSError as error:
+        return Skipped(shown(given), f"extra path cannot be read: {reason_of(error)}")
+    real = os.path.realpath(named)
+    plain = os.path.normpath(named)
+    if stat.S_ISLNK(info.st_mode) or (is_below(plain, workspace) and plain != real):
+        return Skipped(shown(given), f"a link; to index what it leads to, name its real location: {shown(real)}")
+    if is_below(home, real) or os.path.dirname(real) == real:
+        return Skipped(shown(given), "the whole home folder or more; name a folder inside it")
+    return _extra_at(workspace, given, real, info)
+
+
+def _extra_at(workspace: str, given: str, real: str, info: os.stat_result) -> Extra | Skipped:
+    if stat.S_ISDIR(info.st_mode):
+        inside = is_below(real, workspace)
+        return Extra(cited(workspace, real), "" if inside else real, "")
+    if not stat.S_ISREG(info.st_mode):
+        return Skipped(shown(given), "neither a folder nor a file")
+    folder, name = os.path.split(real)
+    if not is_markdown(name):
+        return Skipped(shown(given), "not a .md file")
+    return Extra(cited(workspace, real), "" if is_below(folder, workspace) else folder, name)
+
+
+def _unusable_text(given: str) -> str:
+    if not given:
+        return "an empty extra path"
+    if "\0" in given or not is_utf8(given):
+        return "not a valid path"
+    if given.startswith("~") and given != "~" and not given.startswith("~/"):
+        return "only ~ and ~/… are expanded, not another user's home; give the full path"
+    return ""
+
+
+def _not_expanded(given: str) -> str:
+    if "$" in given or "%" in given:
+        return " (variables are not expanded)"
+    return " (patterns are not expanded; name the folder)" if any(c in given for c in "*?[") else ""
+
+
+def cited(workspace: str, real: str) -> str:
+    """How an absolute path is cited: relative to the workspace, with forward slashes."""
+    try:
+        relative = os.path.relpath(real, workspace)
+    except ValueError:  # another drive on Windows
+        relative = real
+    relative = relative.replace(os.sep, "/")
+    return "" if relative == "." else relative
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether an absolute path is the folder itself or lies in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+# --- finding the place of a path ---------------------------------------------------------------------------------
+
+
+def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path: str) -> Place:
+    """The place of a path that a person or an agent wrote; `aliases` are other spellings of the workspace."""
+    check_text(path)
+    while path.startswith("./"):
+        path = path[2:]
+    relative = _from_absolute(workspace, aliases, extras, path) if os.path.isabs(path) else path
+    outside = _in_outside_extra(workspace, extras, relative)
+    if outside is not None:
+        return outside
+    parts = split_relative(relative)
+    own = relative in ROOT_FILES or (parts[0] == "memory" and len(parts) > 1)
+    views = [parts[1:]] if own else []
+    views += _below_inside_extras(extras, relative)
+    if not views:
+        raise _not_memory(path, parts)
+    if not any(_is_visible(view) for view in views):
+        raise _left_alone(path, views[0])
+    return Place(workspace, relative, relative, own)
+
+
+def _from_absolute(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path: str) -> str:
+    for folder in (workspace, *aliases):
+        if is_below(path, folder) and path != folder:
+            return path[len(folder.rstrip("/")) + 1 :]
+    for extra in extras:
+        if extra.folder and is_below(path, extra.folder) and path != extra.folder:
+            return _cited_below(workspace, extra.folder, path[len(extra.folder.rstrip("/")) + 1 :])
+    raise PathDenied(f"{shown(path)} is outside the workspace.", path=path, rule="outside", hint=EXTRA_PATHS_HINT)
+
+
+def _cited_below(workspace: str, folder: str, rest: str) -> str:
+    return f"{cited(workspace, folder)}/{rest}"
+
+
+def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Place | None:
+    for extra in extras:
+        if not extra.folder:
+            continue
+        if extra.file:
+            if path == extra.prefix:
+                return Place(extra.folder, extra.file, path, False)
+        elif path.startswith(extra.prefix + "/"):
+            rest = path[len(extra.prefix) + 1 :]
+            if rest.startswith("../") or rest == "..":
+                continue  # `..` and `../..` may both be extra paths
+            parts = split_relative(rest)
+            # An extra path may hold the workspace itself, whose own rules come first.
+            if not is_below(f"{extra.folder.rstrip('/')}/{rest}", workspace):
+                if not _is_visible(parts):
+                    raise _left_alone(path, parts)
+                return Place(extra.folder, rest, path, False)
+    return None
+
+
+def _below_inside_extras(extras: Sequence[Extra], relative: str) -> list[list[str]]:
+    """For each extra path inside the workspace that covers this path, the components below it."""
+    views = []
+    for extra in extras:
+        if extra.folder:
+            continue
+        if extra.file:
+            if relative == extra.prefix:
+                views.append([extra.file])
+        elif not extra.prefix:
+            views.append(relative.split("/"))
+        elif relative.startswith(extra.prefix + "/"):
+            views.append(relative[len(extra.prefix) + 1 :].split("/"))
+    return views
+
+
+def _is_visible(parts: Sequence[str]) -> bool:
+    """Whether a scan would list it: what is not listed cannot be read either."""
+    return not parts or (is_markdown(parts[-1]) and all(is_visible_folder(part) for part in parts[:-1]))
+
+
+def _left_alone(path: str, parts: Sequence[str]) -> PathDenied:
+    for part in parts[:-1]:
+        if not is_visible_folder(part):
+            return PathDenied(
+                f"{shown(path)} is in {shown(part)}, a folder that is left alone.",
+                path=path,
+                rule="not-memory",
+                hint=MEMORY_HINT,
+            )
+    if parts[-1][-3:] in MARKDOWN:
+        return PathDenied(f"{shown(path)} is a program's leftover.", path=path, rule="not-memory", hint=MEMORY_HINT)
+    return PathDenied(f"{shown(path)} is not a .md file.", path=path, rule="not-markdown", hint=MEMORY_HINT)
+
+
+def _not_memory(path: str, parts: list[str]) -> PathDenied:
+    if parts == ["memory"]:
+        return PathDenied("memory is a folder, not a file.", path=path, rule="not-a-file", hint=MEMORY_HINT)
+    hint = "Write paths with forward slashes." if "\\" in path else MEMORY_HINT
+    return PathDenied(f"{shown(path)} is not a memory file.", path=path, rule="not-memory", hint=hint)

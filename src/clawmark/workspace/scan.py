@@ -1,0 +1,276 @@
+"""One look at the workspace: which memory files are there, in what state, and what was left alone.
+
+In: the workspace's real path and its extra paths. Out: a `Scan`, sorted by path. Files are not opened and paths are not
+resolved: each folder is listed through its own descriptor, which is as fast as listing gets and cannot be led astray by
+a link. A folder that could not be listed is a `ScanFailure`, so that nothing below it is taken for deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Sequence
+from operator import itemgetter
+
+from clawmark.errors import PathDenied, WorkspaceError
+from clawmark.types import FileState, Scan, ScanFailure, Skipped
+from clawmark.workspace.guard import (
+    MAX_COMPONENTS,
+    MAX_FILE_BYTES,
+    Folder,
+    folder_beneath,
+    is_utf8,
+    kind_of,
+    open_root,
+    reason_of,
+    shown,
+    split_relative,
+)
+from clawmark.workspace.places import (
+    MARKDOWN,
+    ROOT_FILES,
+    Extra,
+    is_hidden,
+    is_leftover,
+    is_markdown,
+    is_visible_folder,
+)
+
+_LINK = "a link, and links are never followed"
+_NEARLY_MARKDOWN = (".markdown", ".mdx", ".txt")
+_TUPLE = tuple.__new__
+"""Makes a named tuple without its Python-level constructor; at 10,000 files that is a tenth of the scan."""
+
+
+class _Found:
+    """What has been seen so far."""
+
+    __slots__ = ("failures", "files", "skipped", "workspace_id")
+
+    def __init__(self) -> None:
+        self.files: list[FileState] = []
+        self.skipped: list[Skipped] = []
+        self.failures: list[ScanFailure] = []
+        self.workspace_id = (-1, -1)
+
+    def skip(self, path: str, reason: str) -> None:
+        self.skipped.append(Skipped(path if is_utf8(path) else shown(path), reason))
+
+    def fail(self, path: str, reason: str) -> None:
+        self.failures.append(ScanFailure(path, reason))
+
+
+def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[Skipped] = ()) -> Scan:
+    """Everything there is now; `reported` are extra paths that could not be used."""
+    taken_ns = time.time_ns()
+    found = _Found()
+    found.skipped.extend(reported)
+    try:
+        root = open_root(workspace)
+    except OSError as error:
+        found.fail("", f"the workspace {shown(workspace)} cannot be listed: {reason_of(error)}")
+        return _finished(found, taken_ns)
+    with root:
+        found.workspace_id = (root.device, root.inode)
+        _scan_own(root, found)
+        for extra in extras:
+            if not extra.folder:
+                _scan_extra(root, extra, found)
+    for extra in extras:
+        if extra.folder:
+            _scan_outside(extra, found)
+    return _finished(found, taken_ns)
+
+
+def _scan_own(root: Folder, found: _Found) -> None:
+    seen: tuple[int, int] | None = None
+    for name in ROOT_FILES:
+        info = _scan_file(root, name, name, found, seen)
+        seen = seen or info
+    try:
+        memory = root.child("memory")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        _no_folder(root, "memory", "memory", error, found)
+        return
+    with memory:
+        _walk(memory, "memory/", root.device, found, 1, "memory/")
+
+
+def _scan_file(
+    folder: Folder, name: str, path: str, found: _Found, same_as: tuple[int, int] | None = None
+) -> tuple[int, int] | None:
+    """Look at one named file; where the file system folds case, `same_as` tells the second name of the first file."""
+    try:
+        info = folder.lstat(name)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        found.fail(path, reason_of(error))
+        return None
+    if (info.st_dev, info.st_ino) == same_as and info.st_nlink == 1:
+        return None
+    if not stat.S_ISREG(info.st_mode):
+        found.skip(path, _LINK if stat.S_ISLNK(info.st_mode) else f"{kind_of(info.st_mode)}, not a file")
+    elif info.st_size > MAX_FILE_BYTES:
+        found.skip(path, _too_large(info.st_size))
+    else:
+        found.files.append(FileState(path, "memory", info.st_size, info.st_mtime_ns, info.st_ino, info.st_dev))
+    return info.st_dev, info.st_ino
+
+
+def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Found) -> None:
+    """Say why a folder was not entered. A link in its place is a failure: its files may still be wanted."""
+    try:
+        mode = parent.lstat(name).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as worse:
+        found.fail(path, f"cannot be listed: {reason_of(worse)}")
+        return
+    if stat.S_ISLNK(mode):
+        real = os.path.realpath(f"{parent.path}/{name}")
+        found.fail(path, f"{_LINK}; to index what it leads to, add {shown(real)} to memorySearch.extraPaths")
+    elif not stat.S_ISDIR(mode):
+        found.skip(path, f"{'a file' if stat.S_ISREG(mode) else kind_of(mode)}, not a folder")
+    else:
+        found.fail(path, f"cannot be listed: {reason_of(error)}")
+
+
+def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
+    """An extra path inside the workspace, reached through it so that no link on the way is followed."""
+    parts = split_relative(extra.prefix) if extra.prefix else []
+    folders, names = (parts[:-1], parts[-1:]) if extra.file else (parts, [])
+    prefix = extra.prefix + "/" if extra.prefix else ""
+    try:
+        with folder_beneath(root, folders, extra.prefix) as folder:
+            if names:
+                _scan_file(folder, names[0], extra.prefix, found)
+            else:
+                _walk(folder, prefix, folder.device, found, len(parts), "")
+    except FileNotFoundError:
+        found.skip(extra.prefix, f"extra path not found: {shown(extra.prefix)}")
+    except (PathDenied, WorkspaceError) as error:
+        found.fail(extra.prefix, error.message)
+
+
+def _scan_outside(extra: Extra, found: _Found) -> None:
+    try:
+        folder = open_root(extra.folder)
+    except FileNotFoundError:
+        found.skip(extra.prefix, f"extra path not found: {shown(extra.folder)}")
+        return
+    except OSError as error:
+        found.fail(extra.prefix, f"the extra path {shown(extra.folder)} cannot be listed: {reason_of(error)}")
+        return
+    with folder:
+        if extra.file:
+            _scan_file(folder, extra.file, extra.prefix, found)
+        else:
+            _walk(folder, extra.prefix + "/", folder.device, found, 0, "")
+
+
+def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, own: str) -> None:
+    """List one folder and those below it; `own` is the prefix under which nearly-Markdown files are worth a word."""
+    below: list[str] = []
+    add = found.files.append
+    try:
+        with folder.listing() as entries:
+            for entry in entries:
+                name = entry.name
+                if name[-3:] in MARKDOWN and entry.is_file(follow_symlinks=False):
+                    if (name[0] != "." or not is_leftover(name)) and (name.isascii() or is_utf8(name)):
+                        info = entry.stat(follow_symlinks=False)
+                        size = info.st_size
+                        if size <= MAX_FILE_BYTES:
+                            state = (prefix + name, "memory", size, info.st_mtime_ns, info.st_ino, info.st_dev)
+                            add(_TUPLE(FileState, state))
+                            continue
+                    _skip_file(entry, prefix + name, found)
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(name)
+                else:
+                    _skip_other(entry, prefix, own, found)
+    except FileNotFoundError:
+        # The folder or a file went away while it was listed: look at what is left next time, delete nothing now.
+        found.fail(prefix.rstrip("/"), "changed while it was listed")
+    except OSError as error:
+        found.fail(prefix.rstrip("/"), f"cannot be listed: {reason_of(error)}")
+    for name in below:
+        _enter(folder, name, prefix + name, device, found, depth + 1, own)
+
+
+def _enter(folder: Folder, name: str, path: str, device: int, found: _Found, depth: int, own: str) -> None:
+    if not is_visible_folder(name):
+        found.skip(path, "a hidden folder" if is_hidden(name) else "a folder of installed packages")
+        return
+    if not is_utf8(name):
+        found.skip(path, "the folder's name is not valid UTF-8")
+        return
+    if depth >= MAX_COMPONENTS:
+        found.skip(path, f"more than {MAX_COMPONENTS} folders deep")
+        return
+    try:
+        below = folder.child(name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        _no_folder(folder, name, path, error, found)
+        return
+    with below:
+        if below.device != device:
+            found.skip(path, "on another device; to index it, add it to memorySearch.extraPaths")
+        elif (below.device, below.inode) != found.workspace_id:  # an extra path may hold the workspace itself
+            _walk(below, path + "/", device, found, depth, own)
+
+
+def _skip_file(entry: os.DirEntry[str], path: str, found: _Found) -> None:
+    if is_leftover(entry.name):
+        found.skip(path, "left by an editor or the system")
+    elif not is_utf8(entry.name):
+        found.skip(path, "the file's name is not valid UTF-8")
+    else:
+        found.skip(path, _too_large(entry.stat(follow_symlinks=False).st_size))
+
+
+def _skip_other(entry: os.DirEntry[str], prefix: str, own: str, found: _Found) -> None:
+    """Mention what a person might miss: links, special files called .md, and notes in another format."""
+    name = entry.name
+    if entry.is_symlink():
+        found.skip(prefix + name, _LINK)
+    elif is_markdown(name):
+        found.skip(prefix + name, f"{kind_of(entry.stat(follow_symlinks=False).st_mode)}, not a file")
+    elif own and name.lower().endswith(_NEARLY_MARKDOWN) and not is_hidden(name):
+        found.skip(prefix + name, "not a .md file; rename it to index it")
+
+
+def _too_large(size: int) -> str:
+    return f"{size:,} bytes; the limit is {MAX_FILE_BYTES:,}"
+
+
+def _finished(found: _Found, taken_ns: int) -> Scan:
+    files = found.files
+    if len(set(map(itemgetter(4), files))) != len(files):  # by inode; the device is looked at only when two are equal
+        files = _each_inode_once(files, found)
+    files.sort(key=itemgetter(0))  # by path: the order of code points is the order of UTF-8 bytes
+    # One report per path, the first one: overlapping extra paths meet the same link twice.
+    skipped = {skip.path: skip for skip in reversed(found.skipped)}
+    failures = {failure.path: failure for failure in reversed(found.failures)}
+    return Scan(
+        tuple(files),
+        tuple(skipped[path] for path in sorted(skipped)),
+        tuple(failures[path] for path in sorted(failures)),
+        taken_ns,
+    )
+
+
+def _each_inode_once(files: list[FileState], found: _Found) -> list[FileState]:
+    """One file per inode. MEMORY.md comes first, then the workspace's own files, then extra paths; else path order."""
+    kept: dict[tuple[int, int], FileState] = {}
+    for state in sorted(files, key=lambda state: (state.path.startswith("../"), state.path)):
+        first = kept.setdefault((state.device, state.inode), state)
+        if first.path != state.path:
+            found.skip(state.path, f"same file as {shown(first.path)}")
+    return list(kept.values())

@@ -1,0 +1,182 @@
+"""The workspace: one folder of Markdown and the extra paths beside it.
+
+In: a root, extra paths, and a folder for locks. Out: scans, documents, excerpts, acknowledged writes. It owns no
+descriptor between calls: each call opens the root anew, so a folder that was replaced is noticed, several threads may
+read at once, and there is nothing to leak.
+"""
+
+# pathlib costs 4 ms on the path of every cold search.
+# ruff: noqa: PTH100, PTH111, PTH116, PTH118
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from clawmark.errors import PathDenied, WorkspaceError
+from clawmark.types import Document, Excerpt, FileState, Scan, ScanFailure, Written
+from clawmark.workspace import guard, places, read
+from clawmark.workspace.scan import scan_workspace
+
+
+class Workspace:
+    """Safe reading and durable writing of a folder of Markdown."""
+
+    def __init__(self, root: str, extra_paths: Sequence[str] = (), lock_dir: str | None = None) -> None:
+        given = os.path.abspath(root)
+        self.root = os.path.realpath(given)
+        self.extra_paths = tuple(extra_paths)
+        self.denied = 0
+        """How many paths were refused, for `status`."""
+        self._aliases = (given,) if given != self.root else ()
+        self._lock_dir = lock_dir
+        self._counting = threading.Lock()
+        self._home = os.path.realpath(os.path.expanduser("~"))
+        self._extras, _ = places.resolve_extras(self.root, self.extra_paths, self._home)
+        self._identity: tuple[int, int] | None = None
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing stays open between calls; an owner may close it like every other resource."""
+
+    @property
+    def containment(self) -> str:
+        """How paths are kept inside the workspace here: `descriptor` or `best-effort`."""
+        return guard.containment()
+
+    def scan(self) -> Scan:
+        """What is there now. A root that was replaced by a folder without memory is a failure, not a deletion."""
+        self._extras, reported = places.resolve_extras(self.root, self.extra_paths, self._home)
+        scan = scan_workspace(self.root, self._extras, reported)
+        before, now = self._identity, _identity(self.root)
+        if before is not None and now != before and not any(not _is_outside(state.path) for state in scan.files):
+            reason = f"the workspace {guard.shown(self.root)} was replaced by another folder, which holds no memory"
+            return scan._replace(failures=(ScanFailure("", reason), *scan.failures))
+        self._identity = now
+        return scan
+
+    def read_document(self, state: FileState) -> Document:
+        """The whole of a file that a scan listed; it may have changed since, and the document has its newer state."""
+        with self._place(state.path, self._extras) as (root, place):
+            try:
+                return read.read_document(root, place.relative, place.path)
+            except FileNotFoundError as error:
+                raise WorkspaceError(f"{guard.shown(state.path)} is gone.", hint="Run the sync again.") from error
+
+    def read_lines(
+        self,
+        path: str,
+        start: int | None = None,
+        lines: int | None = None,
+        max_lines: int = 120,
+        max_chars: int = 12_000,
+    ) -> Excerpt:
+        """Some lines of the file at a path or a citation; an allowed file that is absent is an empty excerpt."""
+        named = read.parse_citation(path)
+        if start is None:
+            start, lines = named.start, named.lines if lines is None else lines
+        # Extra paths may have come or gone since the last scan.
+        extras, _ = places.resolve_extras(self.root, self.extra_paths, self._home)
+        with self._place(named.path, extras) as (root, place):
+            try:
+                data = read.read_bytes(root, place.relative, place.path)
+            except FileNotFoundError:
+                return self._read_equivalent(root, place, start, lines, max_lines, max_chars)
+            return read.excerpt(data, place.path, start, lines, max_lines, max_chars)
+
+    def _read_equivalent(
+        self, root: guard.Folder, place: places.Place, start: int, lines: int | None, max_lines: int, max_chars: int
+    ) -> Excerpt:
+        relative = read.find_equivalent(root, place.relative)
+        if relative is not None:
+            path = place.path[: len(place.path) - len(place.relative)] + relative
+            return read.excerpt(read.read_bytes(root, relative, path), path, start, lines, max_lines, max_chars)
+        odd = next((c for c in place.path if c in "*?[\\" or not (c.isprintable() or c == "\xa0")), "")
+        if odd:
+            raise PathDenied(
+                f"There is no file called {guard.shown(place.path)}, and patterns are not expanded.",
+                path=place.path,
+                rule="bad-name",
+                hint="Name one file.",
+            )
+        return Excerpt(place.path, "", start, 0, 0, False, None)
+
+    def append(self, path: str, text: str, *, header: str = "") -> Written:
+        """Add lines to a memory file, made when absent and then begun with `header`; on disk when this returns."""
+        from clawmark.workspace import write
+
+        with self._place(path, self._extras, writing=True) as (root, place):
+            return write.append(root, place.relative, text, header=header, lock_dir=self._lock_dir)
+
+    def remember(self, text: str, day: str) -> Written:
+        """Add an entry to the daily log of a day (`YYYY-MM-DD`)."""
+        from clawmark.workspace import daily
+
+        return self.append(daily.daily_path(day), daily.format_entry(text), header=daily.daily_header(day))
+
+    def replace(self, path: str, text: str, base_hash: str) -> str:
+        """Put a new text in the place of the one whose hash is `base_hash` ("" for no file yet); the new hash."""
+        from clawmark.workspace import write
+
+        with self._place(path, self._extras, writing=True) as (root, place):
+            return write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
+
+    def hard_linked(self, scan: Scan) -> list[str]:
+        """The listed files that have a second name somewhere: they are indexed, and `doctor` mentions them."""
+        linked = []
+        for state in scan.files:
+            try:
+                if os.lstat(os.path.join(self.root, state.path)).st_nlink > 1:
+                    linked.append(state.path)
+            except OSError:
+                continue
+        return linked
+
+    @contextmanager
+    def _place(
+        self, path: str, extras: Sequence[places.Extra], writing: bool = False
+    ) -> Iterator[tuple[guard.Folder, places.Place]]:
+        """The place of a path and its opened root; every refusal on the way is counted."""
+        try:
+            place = places.locate(self.root, self._aliases, extras, path)
+            if writing and not place.writable:
+                raise PathDenied(
+                    f"{guard.shown(path)} belongs to an extra path, and those are only read.",
+                    path=path,
+                    rule="not-memory",
+                    hint="Write to MEMORY.md or below memory/.",
+                )
+            with self._opened(place.root) as root:
+                yield root, place
+        except PathDenied:
+            with self._counting:
+                self.denied += 1
+            raise
+
+    def _opened(self, root: str) -> guard.Folder:
+        try:
+            return guard.open_root(root)
+        except OSError as error:
+            hint = f"Run clawmark init {self.root}." if root == self.root else "Check memorySearch.extraPaths."
+            raise WorkspaceError(
+                f"The folder {guard.shown(root)} cannot be opened: {guard.reason_of(error)}.", hint=hint
+            ) from error
+
+
+def _is_outside(path: str) -> bool:
+    return path.startswith("../")
+
+
+def _identity(root: str) -> tuple[int, int] | None:
+    try:
+        info = os.stat(root)
+    except OSError:
+        return None
+    return info.st_dev, info.st_ino

@@ -1,0 +1,302 @@
+"""Durable writing of memory files: what is acknowledged is on disk, whole, once.
+
+In: an opened workspace, a path that `places.py` allowed, and text. Out: `Written`, or the new hash. An append takes the
+file's lock, writes once at the end, and syncs before it returns; a replace compares the hash it was based on, writes
+beside the file, syncs, and renames. A file with a second (hard-linked) name is written by copy and rename, so that the
+other name never changes. Editors do not know the lock; they are noticed by the inode they leave behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clawmark.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict
+from clawmark.types import Written
+from clawmark.workspace.guard import (
+    MAX_FILE_BYTES,
+    Folder,
+    folder_beneath,
+    open_regular,
+    reason_of,
+    shown,
+    split_relative,
+)
+from clawmark.workspace.lock import locked
+from clawmark.workspace.read import WIDE_MARKS, read_all
+
+MAX_ENTRY_BYTES = 1024 * 1024
+"""An entry is a note, not a document; larger texts go through `replace`."""
+
+_ATTEMPTS = 5
+"""How often an append follows a file that an editor replaced under it."""
+
+
+def append(root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None) -> Written:
+    """Add lines to the end of a memory file, creating it (after `header`) when it is absent or empty."""
+    entry = _encoded(text, path, MAX_ENTRY_BYTES)
+    if not entry.strip():
+        raise WorkspaceError("There is nothing to write: the text is empty.", hint="Say what should be remembered.")
+    if not entry.endswith(b"\n"):
+        entry += b"\n"
+    with _translated(path), locked(root, path, lock_dir), _folder_for(root, path) as (folder, name):
+        for _ in range(_ATTEMPTS):
+            written = _append_once(folder, name, path, entry, header.encode())
+            if written is not None:
+                return written
+    raise WorkspaceError(
+        f"{shown(path)} kept being replaced while it was written.",
+        hint="Close the program that rewrites it and try again.",
+    )
+
+
+def replace(root: Folder, path: str, text: str, base_hash: str, *, lock_dir: str | None = None) -> str:
+    """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the new one."""
+    data = _encoded(text, path, MAX_FILE_BYTES)
+    with _translated(path), locked(root, path, lock_dir), _folder_for(root, path) as (folder, name):
+        current, info = _current(folder, name, path)
+        current_hash = "" if info is None else _hash(current)
+        if current_hash != base_hash:
+            raise _conflict(path, base_hash, current_hash)
+        _put(folder, name, path, data, info, base_hash)
+    return _hash(data)
+
+
+def _hash(data: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
+
+
+def _conflict(path: str, base_hash: str, current_hash: str) -> WriteConflict:
+    happened = "is already there" if not base_hash else "has changed since it was read" if current_hash else "is gone"
+    return WriteConflict(
+        f"{shown(path)} {happened}.",
+        path=path,
+        base_hash=base_hash,
+        current_hash=current_hash,
+        hint="Read it again, make the change again, and write with the new hash.",
+    )
+
+
+def _encoded(text: str, path: str, limit: int) -> bytes:
+    """The bytes to write; what would not be readable text afterwards is refused."""
+    if "\0" in text:
+        raise WorkspaceError(f"The text for {shown(path)} contains a NUL character.", hint="Remove it and try again.")
+    try:
+        data = text.replace("\r\n", "\n").encode()
+    except UnicodeEncodeError as error:
+        raise WorkspaceError(
+            f"The text for {shown(path)} contains half a character.", hint="Remove the lone surrogate and try again."
+        ) from error
+    if len(data) > limit:
+        raise WorkspaceError(
+            f"The text for {shown(path)} has {len(data):,} bytes; the limit is {limit:,}.", hint="Split it."
+        )
+    return data
+
+
+# --- one attempt -------------------------------------------------------------------------------------------------
+
+
+def _append_once(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Written | None:
+    """Append under the lock; None when the file was replaced meanwhile and the entry has to go to the new one."""
+    fd, created = _open_for_append(folder, name, path)
+    try:
+        info = os.fstat(fd)
+        before = b"" if created else read_all(fd, path)
+        _check_appendable(before, path, len(entry) + len(header))
+        lead = header if not before else b"" if before.endswith(b"\n") else b"\n"  # a torn tail is healed
+        if info.st_nlink > 1:
+            began = len(before)
+            if not _append_by_copy(folder, name, path, before, lead + entry, info):
+                return None
+        else:
+            began = _write_once(fd, lead + entry, len(before), path)
+            os.fsync(fd)
+            if created:
+                folder.sync()
+            if not _is_still(folder, name, info):
+                return None
+        if began > len(before):  # someone without the lock appended in between
+            os.lseek(fd, 0, os.SEEK_SET)
+            before = read_all(fd, path)[:began]
+    finally:
+        os.close(fd)
+    start = before.count(b"\n") + lead.count(b"\n") + 1
+    return Written(path, start, start + entry.count(b"\n") - 1)
+
+
+def _append_by_copy(folder: Folder, name: str, path: str, before: bytes, more: bytes, info: os.stat_result) -> bool:
+    """Append to a file that has a second name, which must not change; False when the file changed meanwhile."""
+    try:
+        _put(folder, name, path, before + more, info, "")
+    except WriteConflict:
+        return False
+    return True
+
+
+def _open_for_append(folder: Folder, name: str, path: str) -> tuple[int, bool]:
+    """A descriptor to append to, and whether the file is new."""
+    flags = os.O_RDWR | os.O_APPEND
+    for _ in range(_ATTEMPTS):
+        try:
+            return folder.open(name, flags | os.O_CREAT | os.O_EXCL), True
+        except FileExistsError:
+            _refuse_read_only(folder, name, path)
+        try:
+            return open_regular(folder, name, path, flags), False
+        except FileNotFoundError:  # deleted between the two
+            continue
+    raise WorkspaceError(f"{shown(path)} kept appearing and vanishing while it was opened.")
+
+
+def _refuse_read_only(folder: Folder, name: str, path: str) -> None:
+    """A file without any write permission is meant to stay as it is, even for root and even by rename."""
+    try:
+        info = folder.lstat(name)
+    except FileNotFoundError:
+        return
+    if stat.S_ISREG(info.st_mode) and not info.st_mode & 0o222:
+        raise WorkspaceReadOnly(f"{shown(path)} is marked read-only.", hint="Make it writable and try again.")
+
+
+def _check_appendable(before: bytes, path: str, more: int) -> None:
+    if len(before) + more > MAX_FILE_BYTES:
+        raise WorkspaceError(f"{shown(path)} would grow beyond {MAX_FILE_BYTES:,} bytes.", hint="Start a new file.")
+    if before.startswith(tuple(mark for mark, _ in WIDE_MARKS)):
+        raise WorkspaceError(f"{shown(path)} is UTF-16 or UTF-32 text.", hint="Save it as UTF-8 before adding to it.")
+
+
+def _write_once(fd: int, data: bytes, size: int, path: str) -> int:
+    """One write at the end of the file; the offset where it began. A short write is taken back and reported."""
+    count = os.write(fd, data)
+    end = os.lseek(fd, 0, os.SEEK_CUR)
+    if count == len(data):
+        return end - count
+    if os.fstat(fd).st_size == size + count:  # nobody else's text is cut off
+        os.ftruncate(fd, size)
+        os.fsync(fd)
+    raise WorkspaceError(f"{shown(path)} could not be written in full.", hint="Check the free space of its disk.")
+
+
+def _is_still(folder: Folder, name: str, info: os.stat_result) -> bool:
+    try:
+        now = folder.lstat(name)
+    except FileNotFoundError:
+        return False
+    return (now.st_dev, now.st_ino) == (info.st_dev, info.st_ino)
+
+
+# --- replacing ---------------------------------------------------------------------------------------------------
+
+
+def _current(folder: Folder, name: str, path: str) -> tuple[bytes, os.stat_result | None]:
+    _refuse_read_only(folder, name, path)
+    try:
+        fd = open_regular(folder, name, path)
+    except FileNotFoundError:
+        return b"", None
+    try:
+        info = os.fstat(fd)
+        return read_all(fd, path), info
+    finally:
+        os.close(fd)
+
+
+def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result | None, base_hash: str) -> None:
+    """Write beside the file, sync, and rename over it, unless it changed in the meantime."""
+    temporary = _temporary_name(name)
+    # The lock is held, so a temporary file with this name is what a killed writer left.
+    if _exists(folder, temporary):
+        folder.unlink(temporary)
+    fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        try:
+            if info is not None and hasattr(os, "fchmod"):
+                os.fchmod(fd, stat.S_IMODE(info.st_mode))
+            left = memoryview(data)
+            while left:
+                left = left[os.write(fd, left) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if not _is_unchanged(folder, name, info):
+            latest, now = _current(folder, name, path)
+            raise _conflict(path, base_hash, "" if now is None else _hash(latest))
+        folder.rename(temporary, name)
+    except BaseException:
+        if _exists(folder, temporary):
+            folder.unlink(temporary)
+        raise
+    folder.sync()
+
+
+def _is_unchanged(folder: Folder, name: str, info: os.stat_result | None) -> bool:
+    """Whether the file is still the one that was read; None stands for no file."""
+    try:
+        now = folder.lstat(name)
+    except FileNotFoundError:
+        return info is None
+    return info is not None and _version(now) == _version(info)
+
+
+def _version(info: os.stat_result) -> tuple[int, ...]:
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _temporary_name(name: str) -> str:
+    """One per file, short for any name, hidden and not Markdown, so that no scan lists it."""
+    return f".clawmark-{_hash(name.encode())[:16]}.tmp"
+
+
+def _exists(folder: Folder, name: str) -> bool:
+    try:
+        folder.lstat(name)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+# --- folders and errors ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _folder_for(root: Folder, path: str) -> Iterator[tuple[Folder, str]]:
+    """The opened folder of a file, made if it is absent, and the file's name in it."""
+    *parents, name = split_relative(path)
+    for depth in range(len(parents)):
+        with folder_beneath(root, parents[:depth], path) as above:
+            _make_folder(above, parents[depth])
+    with folder_beneath(root, parents, path) as folder:
+        yield folder, name
+
+
+def _make_folder(above: Folder, name: str) -> None:
+    if _exists(above, name):
+        return
+    try:
+        above.make_folder(name)
+    except FileExistsError:  # another writer was faster
+        return
+    above.sync()
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """Turn the system's errors into ours; each names the path and the true cause."""
+    try:
+        yield
+    except OSError as error:
+        # The paths inside the error are left out: they are names relative to a descriptor.
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise WorkspaceReadOnly(
+                f"{shown(path)} cannot be written: {reason_of(error)}.",
+                hint="Make the workspace writable and try again.",
+            ) from error
+        raise WorkspaceError(
+            f"{shown(path)} cannot be written: {reason_of(error)}.", hint="Check the disk it is on and try again."
+        ) from error

@@ -1,0 +1,51 @@
+"""The README fits on a screen, and its two commands are the ones that are really used."""
+
+from __future__ import annotations
+
+from docblocks import ROOT, blocks
+
+from clawmark import __version__
+
+README = ROOT / "README.md"
+INSTALL = "pip install '.[local]' && clawmark demo"
+TEST = "scripts/ci"
+
+
+def commands() -> list[str]:
+    return [block.text for block in blocks(README) if block.language == "console" and not block.runs]
+
+
+def test_the_readme_fits_on_a_screen() -> None:
+    lines = README.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    assert len(lines) <= 80
+    assert max(map(len, lines)) <= 120
+
+
+def test_there_is_one_command_to_try_it_and_one_to_test_it() -> None:
+    assert commands() == [INSTALL, TEST]
+
+
+def test_there_are_five_examples_and_all_of_them_run() -> None:
+    assert len([block for block in blocks(README) if block.runs]) == 5
+
+
+def test_ci_runs_the_readmes_test_command_and_nothing_else() -> None:
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split("\n")
+    ran = [line for line in lines if line and not line.startswith(("#", "set ", "cd "))]
+    assert ran == [f"exec {TEST}"]
+
+
+def test_every_script_the_contributors_page_names_is_there_and_can_be_run() -> None:
+    page = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    scripts = [file for file in (ROOT / "scripts").iterdir() if file.is_file() and not file.suffix]
+    assert {"install", "check", "test", "test-integration", "bench", "ci"} <= {file.name for file in scripts}
+    for file in scripts:
+        assert f"`scripts/{file.name}`" in page
+        assert file.stat().st_mode & 0o111
+
+
+def test_the_changelog_and_the_package_have_the_version_of_the_project() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = next(line.split('"')[1] for line in project.split("\n") if line.startswith("version"))
+    assert f"\n## {version}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert __version__ == version

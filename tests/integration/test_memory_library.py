@@ -1,0 +1,251 @@
+"""The library as a developer uses it: real files, a real index, a deterministic embedder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from clawmark import Memory
+from clawmark.errors import PathDenied
+from clawmark.testing import HashingEmbedder
+from clawmark.types import Vector
+
+
+class CountingEmbedder(HashingEmbedder):
+    """Counts the texts it was asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__(dims=64)
+        self.texts: list[str] = []
+
+    def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        self.texts.extend(texts)
+        return super().embed_texts(texts)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "agent"
+    (root / "memory").mkdir(parents=True)
+    (root / "MEMORY.md").write_text("# Memory\n\n- Ana prefers tea in the morning.\n")
+    (root / "memory" / "2026-02-24.md").write_text("# 2026-02-24\n\n- We chose PostgreSQL for billing.\n")
+    (root / "memory" / "2026-02-25.md").write_text("# 2026-02-25\n\n- The heron nests by the harbour.\n")
+    return root
+
+
+@pytest.fixture
+def embedder() -> CountingEmbedder:
+    return CountingEmbedder()
+
+
+@pytest.fixture
+def memory(workspace: Path, tmp_path: Path, embedder: CountingEmbedder) -> Iterator[Memory]:
+    with Memory.open(
+        workspace, state_dir=tmp_path / "state", embedder=embedder, clock=lambda: datetime(2026, 11, 15, 9, 30)
+    ) as opened:
+        yield opened
+
+
+def test_the_first_search_indexes_and_answers_with_a_citation(memory: Memory) -> None:
+    found = memory.search("PostgreSQL billing")
+    assert found.hits[0].citation.startswith("memory/2026-02-24.md#L")
+    assert "PostgreSQL for billing" in found.hits[0].snippet
+
+
+def test_a_note_is_found_by_the_next_search(memory: Memory) -> None:
+    memory.sync()
+    written = memory.append("Redis replaces memcached for sessions")
+    assert written.path == "memory/2026-11-15.md"
+    hit = memory.search("memcached sessions").hits[0]
+    assert hit.path == written.path
+    assert hit.start_line <= written.start_line <= hit.end_line
+
+
+def test_a_note_for_the_curated_file_goes_there(memory: Memory) -> None:
+    written = memory.append("The vault key is with Priya", to="MEMORY.md")
+    assert written.path == "MEMORY.md"
+    assert "with Priya" in memory.read("MEMORY.md", start=written.start_line, lines=1).text
+
+
+def test_an_edited_file_is_answered_from_its_new_text(memory: Memory, workspace: Path) -> None:
+    memory.sync()
+    (workspace / "memory" / "2026-02-24.md").write_text("# 2026-02-24\n\n- We chose MariaDB for billing after all.\n")
+    assert "MariaDB" in memory.search("billing").hits[0].snippet
+    assert not [hit for hit in memory.search("PostgreSQL").hits if "PostgreSQL" in hit.snippet]
+
+
+def test_a_deleted_file_leaves_nothing(memory: Memory, workspace: Path, tmp_path: Path) -> None:
+    memory.sync()
+    (workspace / "memory" / "2026-02-25.md").unlink()
+    report = memory.sync()
+    assert report.deleted == 1
+    assert not [hit for hit in memory.search("heron harbour", min_score=0).hits if "heron" in hit.snippet]
+    memory.close()
+    for name in os.listdir(tmp_path / "state" / "memory"):
+        assert b"heron nests" not in (tmp_path / "state" / "memory" / name).read_bytes()
+
+
+def test_renamed_text_is_not_embedded_again(memory: Memory, workspace: Path, embedder: CountingEmbedder) -> None:
+    memory.sync()
+    embedder.texts.clear()
+    (workspace / "memory" / "2026-02-25.md").rename(workspace / "memory" / "birds.md")
+    report = memory.sync()
+    assert (report.added, report.deleted) == (1, 1)
+    assert embedder.texts == []
+    assert memory.search("heron harbour").hits[0].path == "memory/birds.md"
+
+
+def test_nothing_changed_means_nothing_done(memory: Memory, embedder: CountingEmbedder, tmp_path: Path) -> None:
+    memory.sync()
+    embedder.texts.clear()
+    before = (tmp_path / "state" / "memory").stat().st_mtime_ns
+    report = memory.sync()
+    assert (report.added, report.updated, report.deleted, report.unchanged) == (0, 0, 0, 3)
+    assert embedder.texts == []
+    assert (tmp_path / "state" / "memory").stat().st_mtime_ns == before
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may list any folder")
+def test_a_folder_that_cannot_be_listed_loses_nothing(memory: Memory, workspace: Path) -> None:
+    memory.sync()
+    (workspace / "memory").chmod(0)
+    try:
+        report = memory.sync()
+        assert report.scan_failures
+        assert report.deleted == 0
+        assert memory.search("PostgreSQL billing").hits
+    finally:
+        (workspace / "memory").chmod(0o755)
+
+
+def test_a_workspace_that_is_gone_loses_nothing(memory: Memory, workspace: Path) -> None:
+    memory.sync()
+    workspace.rename(workspace.with_name("elsewhere"))
+    report = memory.sync()
+    assert report.scan_failures
+    assert report.deleted == 0
+    assert memory.search("PostgreSQL billing").hits
+
+
+def test_force_builds_the_next_generation_and_answers_the_same(memory: Memory, embedder: CountingEmbedder) -> None:
+    first = memory.sync()
+    before = memory.search("PostgreSQL billing").hits
+    embedder.texts.clear()
+    report = memory.sync(force=True)
+    assert report.generation == first.generation + 1
+    assert embedder.texts == [], "every vector comes from the cache"
+    assert memory.search("PostgreSQL billing").hits == before
+    assert memory.verify().problems == ()
+
+
+def test_another_chunker_rebuilds_by_itself(workspace: Path, tmp_path: Path) -> None:
+    places = {"state_dir": tmp_path / "state", "embedder": HashingEmbedder(dims=64)}
+    with Memory.open(workspace, **places) as memory:
+        memory.sync()
+    with Memory.open(workspace, overrides={"memorySearch.chunking.mode": "lines"}, **places) as memory:
+        report = memory.sync()
+        assert report.chunks > 0
+        assert memory.verify().problems == ()
+        assert memory.search("PostgreSQL billing").hits
+
+
+def test_every_empty_answer_says_why(memory: Memory, tmp_path: Path) -> None:
+    def code(text: str, **options: float) -> str:
+        nothing = memory.search(text, **options).nothing  # type: ignore[arg-type]
+        return nothing.code if nothing else "found"
+
+    assert code("   ") == "empty-query"
+    assert code("xylophone quasar", min_score=0.99) in ("below-threshold", "no-such-words")
+    assert code("zebra postgresql lantern quartz", min_score=1.0) == "below-threshold"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with Memory.open(empty, state_dir=tmp_path / "state2", embedder=HashingEmbedder()) as fresh:
+        nothing = fresh.search("anything").nothing
+        assert nothing is not None
+        assert nothing.code == "empty-index"
+
+
+def test_without_an_embedder_no_such_words_is_told(workspace: Path, tmp_path: Path) -> None:
+    with Memory.open(workspace, state_dir=tmp_path / "s", overrides={"memorySearch.provider": "none"}) as memory:
+        nothing = memory.search("xylophone quasar").nothing
+        assert nothing is not None
+        assert nothing.code == "no-such-words"
+        assert memory.search("PostgreSQL").mode == "fts-only"
+
+
+def test_a_below_threshold_answer_names_the_best_score(memory: Memory) -> None:
+    nothing = memory.search("postgresql lantern quartz umbrella", min_score=1.0).nothing
+    assert nothing is not None
+    assert nothing.best_score is not None
+    assert 0 < nothing.best_score < 1
+
+
+def test_a_match_of_every_word_is_never_lost_to_the_threshold(memory: Memory) -> None:
+    assert memory.search("heron nests harbour", min_score=1.0).hits
+
+
+def test_the_explanation_accounts_for_every_step_and_candidate(memory: Memory) -> None:
+    explanation = memory.search("PostgreSQL billing", explain=True).explanation
+    assert explanation is not None
+    assert [step.number for step in explanation.steps] == list(range(1, 10))
+    assert explanation.candidates[0].outcome == "hit 1"
+    assert all(story.outcome for story in explanation.candidates)
+
+
+def test_reading_is_bounded_and_guarded(memory: Memory, workspace: Path) -> None:
+    (workspace / "memory" / "long.md").write_text("\n".join(f"line {n}" for n in range(1, 400)))
+    excerpt = memory.read("memory/long.md")
+    assert (excerpt.lines, excerpt.truncated, excerpt.next_start) == (120, True, 121)
+    with pytest.raises(PathDenied):
+        memory.read("../outside.md")
+    assert memory.read("memory/2031-01-01.md").text == ""
+
+
+def test_a_read_only_search_sees_a_whole_generation_while_another_memory_rebuilds(
+    memory: Memory, workspace: Path, tmp_path: Path
+) -> None:
+    memory.sync()
+    seen = []
+
+    def look(_: object) -> None:
+        with Memory.open(workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)) as other:
+            seen.append(len(other.search("memory chose heron tea", min_score=0, freshen=False).hits))
+
+    memory.sync(force=True, progress=look)
+    assert seen
+    assert len(set(seen)) == 1
+
+
+def test_verify_finds_a_row_that_lies(memory: Memory, tmp_path: Path) -> None:
+    import apsw
+
+    memory.sync()
+    memory.close()
+    (path,) = [str(p) for p in (tmp_path / "state" / "memory").glob("*.sqlite")]
+    database = apsw.Connection(path)
+    database.execute("UPDATE chunks SET text = replace(text, 'PostgreSQL', 'Oracle')")
+    database.close()
+    with Memory.open(memory.places.workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)) as again:
+        assert any("2026-02-24" in problem for problem in again.verify().problems)
+
+
+def test_doctor_sets_a_damaged_index_aside_and_rebuilds_it(memory: Memory, tmp_path: Path) -> None:
+    memory.sync()
+    memory.close()
+    (path,) = (tmp_path / "state" / "memory").glob("*.sqlite")
+    path.write_bytes(b"this is not a database" * 1000)
+    with Memory.open(memory.places.workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)) as again:
+        assert any(f.level == "problem" and not f.fixed for f in again.doctor())
+        assert any(f.fixed for f in again.doctor(fix=True))
+        assert again.search("PostgreSQL billing").hits
+
+
+def test_the_tools_answer_with_citations(memory: Memory) -> None:
+    search, get = memory.tools()
+    payload = search.call({"query": "PostgreSQL billing"})
+    first = payload["results"][0]  # type: ignore[index]
+    text = get.call({"path": first["path"], "from": first["startLine"], "lines": 5})
+    assert "PostgreSQL" in str(text["text"])

@@ -1,0 +1,144 @@
+"""Command lines: what is understood, and how the rest is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from clawmark.cli import VERBS, main
+from clawmark.cli.arguments import UsageError, count, leading_flags, make_parser, share
+
+
+def parse(verb: str, *words: str) -> dict[str, object]:
+    from importlib import import_module
+
+    parser = make_parser(verb, VERBS[verb][1], import_module(f"clawmark.cli.{verb}"))
+    return vars(parser.parse_args(list(words)))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
+    needed = {"remember": ["x"], "get": ["x"]}.get(verb, [])
+    given = parse(verb, "--workspace", "w", "--agent", "a", "--config", "c", "--state-dir", "s", "--json", *needed)
+    assert [given[name] for name in ("workspace", "agent", "config", "state_dir", "json")] == ["w", "a", "c", "s", True]
+
+
+def test_flags_count_before_and_after_the_verb() -> None:
+    assert leading_flags(["--config", "x", "--json", "--agent=a", "status", "--json"]) == [
+        "--config",
+        "x",
+        "--json",
+        "--agent=a",
+    ]
+    assert leading_flags(["status", "--json"]) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "abc", "1.5", "1e9", "NaN", "", "99999999999999999999", "١٢", " 3", "+3", "10001"]
+)
+def test_a_count_is_plain_digits_in_range(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-results"):
+        parse("search", "tea", "--max-results", text)
+
+
+@pytest.mark.parametrize("text", ["-1", "2", "abc", "nan", "inf", "-inf", "", "1e-3", "1_0", "0x1"])
+def test_a_share_is_a_plain_number_from_0_to_1(text: str) -> None:
+    with pytest.raises(UsageError, match="--min-score"):
+        parse("search", "tea", "--min-score", text)
+
+
+def test_numbers_in_range_are_taken() -> None:
+    assert [count(1, 10)("1"), count(1, 10)("10")] == [1, 10]
+    assert [share("0"), share("1"), share(".5"), share("0.35"), share("1.")] == [0, 1, 0.5, 0.35, 1]
+
+
+def test_a_query_may_look_like_a_flag() -> None:
+    assert parse("search", "--", "--help")["query"] == ["--help"]
+    assert parse("search", "a", "b")["query"] == ["a", "b"]
+
+
+def test_a_flag_is_never_guessed_from_its_beginning() -> None:
+    with pytest.raises(UsageError, match="nrecognized arguments: --max"):
+        parse("search", "x", "--max", "3")
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["nosuch"], "There is no command 'nosuch'"),
+        (["serach", "x"], "There is no command 'serach'"),
+        (["search"], "A query is missing"),
+        (["search", "--nosuch", "x"], "nrecognized arguments: --nosuch"),
+        (["search", "x", "--batch", "f"], "--batch takes its queries"),
+        (["get"], "are required: PATH"),
+        (["get", "x", "--from", "0"], "whole number"),
+        (["config", "get"], "needs one key"),
+        (["config", "list", "x"], "takes no key"),
+        (["config", "get", "nosuch"], "There is no key nosuch"),
+        (["remember", " "], "nothing to remember"),
+        (["help", "nosuch"], "There is no command"),
+        (["demo", "--workspace", "x"], "brings its own"),
+    ],
+)
+def test_usage_errors_are_one_line_on_stderr_and_exit_2(
+    words: list[str], part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert part in err and err.startswith("clawmark: ")
+    assert len(err.splitlines()) <= 2
+
+
+def test_a_mistyped_verb_gets_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["serach"])
+    assert "Did you mean `clawmark search`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["--json"], ["--json", "nosuch"], ["search", "--json"], ["search", "--max-results", "x", "--json"]]
+)
+def test_with_json_an_error_is_one_document_on_stdout(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["ok"] is False
+    assert set(document["error"]) == {"type", "message", "hint"}
+
+
+def test_json_after_two_dashes_is_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "--min-score", "9", "--", "--json"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_the_overview_names_every_verb_and_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"  {verb} " in text for verb in VERBS)
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_alone_it_prints_the_overview_beside_the_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "remember" in err and "A command is missing" in err
+
+
+@pytest.mark.parametrize("words", [["search", "--help"], ["help", "search"], ["search", "-h"]])
+def test_a_verbs_help_has_its_flags_and_examples(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "--min-score" in text and "clawmark search" in text
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    import tomllib
+    from pathlib import Path
+
+    import clawmark
+
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert clawmark.__version__ == project["project"]["version"]
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"clawmark {clawmark.__version__}\n"

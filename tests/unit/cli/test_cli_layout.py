@@ -1,0 +1,79 @@
+"""Lines that fit, columns that align, numbers for people."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from clawmark.cli import layout, output
+
+
+def test_lines_break_at_blanks_and_fit() -> None:
+    lines = layout.wrap("the quick brown fox jumps over the lazy dog", 12)
+    assert lines == ["the quick", "brown fox", "jumps over", "the lazy dog"]
+
+
+def test_a_long_word_breaks_inside() -> None:
+    assert layout.wrap("ab " + "x" * 25 + " cd", 10) == ["ab", "xxxxxxxxxx", "xxxxxxxxxx", "xxxxx cd"]
+
+
+def test_wide_letters_take_two_columns() -> None:
+    assert layout.cells("日本語") == 6
+    assert layout.cells("e\u0301") == 1
+    assert layout.wrap("日本語日本語", 4) == ["日本", "語日", "本語"]
+
+
+def test_an_empty_text_has_no_lines() -> None:
+    assert layout.wrap(" \n ", 10) == []
+
+
+def test_a_snippet_keeps_its_lines_and_is_cut_with_a_mark() -> None:
+    assert layout.snippet_lines("# Head\n\n- one\n- two", 40) == ["# Head", "- one", "- two"]
+    lines = layout.snippet_lines("\n".join(f"line {n}" for n in range(20)), 40)
+    assert len(lines) == 6 and lines[-1] == "line 5 …"
+    assert all(layout.cells(line) <= 20 for line in layout.snippet_lines("word " * 100, 20))
+
+
+def test_a_snippet_cannot_harm_the_terminal() -> None:
+    assert layout.snippet_lines("a\x1b]0;evil\x07b", 40) == ["a\\x1b]0;evil\\x07b"]
+
+
+def test_words_of_the_query_stand_out_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert layout.emphasise("We chose Postgres", ["chose"]) == "We chose Postgres"
+    monkeypatch.setattr(output, "is_terminal", lambda stream: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert layout.emphasise("We chose (it)", ["chose", "(", "we"]) == "We \x1b[1mchose\x1b[0m (it)"
+
+
+def test_columns_align() -> None:
+    assert layout.table([("a", "1", "x"), ("日本", "22", "y")], right=(1,)) == ["a      1  x", "日本  22  y"]
+
+
+def test_facts_leave_out_what_is_empty_and_indent_what_is_long() -> None:
+    assert layout.facts([("Name", "a\nb"), ("None", ""), ("X", "c")]) == ["Name  a", "      b", "X     c"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (layout.plural(1, "file"), "1 file"),
+        (layout.plural(1234, "file"), "1,234 files"),
+        (layout.size(0), "0 B"),
+        (layout.size(12_345), "12.3 KB"),
+        (layout.size(4_500_000_000_000), "4500.0 GB"),
+        (layout.duration(0.0412), "41 ms"),
+        (layout.duration(2.34), "2.3 s"),
+        (layout.duration(200), "3 min 20 s"),
+        (layout.duration(7500), "2 h 5 min"),
+    ],
+)
+def test_numbers_are_for_people(shown: str, text: str) -> None:
+    assert shown == text
+
+
+def test_the_home_folder_is_shown_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert layout.short_path("/home/ann/agent") == "~/agent"
+    assert layout.short_path("/home/anna") == "/home/anna"
+    assert layout.short_path(os.sep) == "/"

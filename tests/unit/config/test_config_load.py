@@ -1,0 +1,290 @@
+"""What settings the files make, where each comes from, and what is said about mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clawmark.config.load import Loaded, fill_in, load
+from clawmark.config.paths import resolve_places
+from clawmark.config.schema import Settings
+from clawmark.errors import ConfigError
+
+
+class Home:
+    """A state folder and a workspace to load from."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state, self.workspace = folder / "state", folder / "workspace"
+        self.state.mkdir()
+        self.workspace.mkdir()
+
+    def load(
+        self,
+        config: object = None,
+        *,
+        inside: object = None,
+        agent: str | None = None,
+        overrides: dict[str, object] | None = None,
+        name: str = "clawmark.json",
+    ) -> Loaded:
+        if config is not None:
+            text = config if isinstance(config, str) else json.dumps(config)
+            (self.state / name).write_text(text, encoding="utf-8")
+        if inside is not None:
+            (self.workspace / ".clawmark").mkdir(exist_ok=True)
+            text = inside if isinstance(inside, str) else json.dumps(inside)
+            (self.workspace / ".clawmark" / "settings.json").write_text(text, encoding="utf-8")
+        places = resolve_places(str(self.workspace), agent, None, str(self.state), env={"HOME": str(self.state)})
+        return load(places, overrides)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def search(values: dict[str, object]) -> dict[str, object]:
+    return {"agents": {"defaults": {"memorySearch": values}}}
+
+
+def error_of(home: Home, config: object) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        home.load(config)
+    assert "\n" not in caught.value.message
+    return caught.value
+
+
+def test_without_files_everything_is_built_in(home: Home) -> None:
+    loaded = home.load()
+    assert loaded.settings == Settings()
+    assert loaded.origins == {}
+    assert loaded.origin("memorySearch.provider") == "default"
+
+
+def test_the_defaults_are_those_of_the_tables(home: Home) -> None:
+    options = home.load().settings.memory_search
+    assert (options.query.max_results, options.query.min_score) == (6, 0.35)
+    assert (options.chunking.tokens, options.chunking.overlap) == (400, 80)
+    assert options.cache.max_entries == 50_000
+    assert (options.query.hybrid.vector_weight, options.query.hybrid.text_weight) == (0.7, 0.3)
+
+
+def test_a_value_knows_its_file(home: Home) -> None:
+    loaded = home.load(search({"query": {"hybrid": {"mmr": {"enabled": True, "lambda": 0.5}}}}))
+    mmr = loaded.settings.memory_search.query.hybrid.mmr
+    assert (mmr.enabled, mmr.lambda_) == (True, 0.5)
+    assert loaded.origin("memorySearch.query.hybrid.mmr.lambda") == f"file {home.state / 'clawmark.json'}"
+    assert loaded.origin("memorySearch.query.minScore") == "default"
+
+
+def test_sections_are_laid_over_each_other_leaf_by_leaf(home: Home) -> None:
+    config = {
+        "memorySearch": {"query": {"maxResults": 1, "minScore": 0.1}, "provider": "one", "model": "old"},
+        "memory": {"search": {"query": {"maxResults": 2}, "provider": "two"}, "citations": "off"},
+        "agents": {
+            "defaults": {"memorySearch": {"query": {"maxResults": 3}}, "userTimezone": "UTC"},
+            "list": [{"id": "main", "memorySearch": {"query": {"hybrid": {"enabled": False}}}}, {"id": "other"}],
+        },
+    }
+    settings = home.load(config).settings
+    options = settings.memory_search
+    assert (options.query.max_results, options.query.min_score) == (3, 0.1)
+    assert (options.provider, options.model) == ("two", "old")
+    assert options.query.hybrid.enabled is False
+    assert home.load(config, agent="other").settings.memory_search.query.hybrid.enabled is True
+    assert (settings.memory.citations, settings.user_timezone) == ("off", "UTC")
+
+
+def test_newer_agent_entries_are_read(home: Home) -> None:
+    config = {"agents": {"entries": {"main": {"memory": {"search": {"query": {"maxResults": 9}}}}}}}
+    assert home.load(config).settings.memory_search.query.max_results == 9
+
+
+def test_extra_paths_of_all_sections_are_joined_and_each_counts_once(home: Home) -> None:
+    config = {
+        "agents": {
+            "defaults": {"memorySearch": {"extraPaths": ["notes", " docs "]}},
+            "list": [{"id": "main", "memorySearch": {"extraPaths": ["./notes", {"path": "wiki", "pattern": "*.md"}]}}],
+        }
+    }
+    assert home.load(config).settings.memory_search.extra_paths == ("notes", "docs", "wiki")
+
+
+@pytest.mark.parametrize("path", ["/", "~", "..", "notes/../.."])
+def test_an_extra_path_around_the_workspace_is_refused(home: Home, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(home.state))
+    assert "would open" in error_of(home, search({"extraPaths": [path]})).message
+
+
+def test_an_error_names_file_line_key_and_what_is_allowed(home: Home) -> None:
+    text = "{\n agents: { defaults: {\n  memorySearch: { query: {\n   minScore: 7 } } } } }"
+    error = error_of(home, text)
+    assert error.message == (
+        f"{home.state / 'clawmark.json'}, line 4: agents.defaults.memorySearch.query.minScore"
+        " must be a number from 0 to 1, not 7."
+    )
+    assert error.key == "agents.defaults.memorySearch.query.minScore"
+
+
+@pytest.mark.parametrize(
+    ("values", "part"),
+    [
+        ({"enabled": "yes"}, 'true or false, not "yes"'),
+        ({"query": {"maxResults": True}}, "not true"),
+        ({"query": {"maxResults": 10_001}}, "from 1 to 10000"),
+        ({"query": []}, "query must be an object, not a list"),
+        ({"store": {"vector": {"engine": "faiss"}}}, '"blocks" or "sqlite-vec"'),
+        ({"sources": ["memory", "mail"]}, 'not "mail"'),
+        ({"provider": "Open AI"}, "lower-case name"),
+        ({"model": "a\x1b[31m"}, "text of one line"),
+        ({"extraPaths": ["a\0b"]}, "extraPaths[0]"),
+        ({"remote": {"baseUrl": "http://169.254.169.254/"}}, "is refused"),
+        ({"remote": {"headers": {"X Y": "1"}}}, "header names"),
+        ({"remote": {"batch": {"concurrency": 0}}}, "from 1"),
+        ({"multimodal": {"maxFileBytes": -1}}, "whole number"),
+        ({"qmd": {"extraCollections": ["x"]}}, "list of objects"),
+    ],
+)
+def test_a_wrong_value_is_refused(home: Home, values: dict[str, object], part: str) -> None:
+    assert part in error_of(home, search(values)).message
+
+
+@pytest.mark.parametrize(
+    ("config", "part"),
+    [
+        ({"agents": []}, "agents must be an object, not a list"),
+        ({"agents": {"defaults": None}}, "agents.defaults must be an object, not null"),
+        ({"agents": {"list": {}}}, "agents.list must be a list"),
+        ({"agents": {"list": [1]}}, "agents.list[0] must be an object"),
+        ({"agents": {"list": [{"id": "../x"}]}}, "agents.list[0].id"),
+        ({"agents": {"defaults": {"userTimezone": "Mars/Olympus"}}}, "time zone"),
+        ({"agents": {"defaults": {"workspace": 5}}}, "workspace must be a text"),
+        ({"memory": {"citations": "sometimes"}}, '"auto", "on" or "off"'),
+        ({"memory": {"qmd": {"update": {"interval": "soon"}}}}, "duration"),
+        ({"memory": {"search": 1}}, "memory.search must be an object"),
+    ],
+)
+def test_wrong_sections_are_refused(home: Home, config: dict[str, object], part: str) -> None:
+    assert part in error_of(home, config).message
+
+
+def test_a_secret_is_never_repeated(home: Home) -> None:
+    error = error_of(home, search({"remote": {"apiKey": "sk-FAKE\nX-Injected: 1"}}))
+    assert "FAKE" not in error.message + error.hint
+
+
+def test_what_openclaw_clamps_is_clamped_and_said(home: Home) -> None:
+    loaded = home.load(
+        search(
+            {
+                "chunking": {"tokens": 100, "overlap": 500},
+                "query": {"hybrid": {"candidateMultiplier": 1_000, "vectorWeight": 0.9, "textWeight": 0.9}},
+            }
+        )
+    )
+    options = loaded.settings.memory_search
+    assert (options.chunking.tokens, options.chunking.overlap) == (100, 99)
+    assert options.query.hybrid.candidate_multiplier == 20
+    assert (options.query.hybrid.vector_weight, options.query.hybrid.text_weight) == (0.5, 0.5)
+    assert len(loaded.warnings) == 2
+
+
+def test_a_small_passage_has_a_small_overlap(home: Home) -> None:
+    loaded = home.load(search({"chunking": {"tokens": 50}}))
+    assert loaded.settings.memory_search.chunking.overlap == 10
+    assert loaded.warnings == ()
+    tiny = home.load(search({"chunking": {"tokens": 1, "overlap": 0}})).settings.memory_search.chunking
+    assert (tiny.tokens, tiny.overlap) == (16, 0)
+
+
+def test_weights_of_zero_become_the_built_in_ones(home: Home) -> None:
+    loaded = home.load(search({"query": {"hybrid": {"vectorWeight": 0, "textWeight": 0}}}))
+    hybrid = loaded.settings.memory_search.query.hybrid
+    assert (hybrid.vector_weight, hybrid.text_weight) == (0.7, 0.3)
+    assert "both 0" in loaded.warnings[0]
+
+
+def test_an_unknown_key_is_named_with_the_nearest_real_one(home: Home) -> None:
+    loaded = home.load(search({"provder": "openai", "query": {"maxResult": 3}}))
+    assert "agents.defaults.memorySearch.provder" in loaded.warnings[0]
+    assert "Did you mean memorySearch.provider?" in loaded.warnings[0]
+    assert "Did you mean memorySearch.query.maxResults?" in loaded.warnings[1]
+
+
+def test_sections_of_openclaw_are_left_alone_and_unknown_ones_named(home: Home) -> None:
+    loaded = home.load({"channels": {"x": 1}, "gateway": 5, "agents": {"defaults": {"model": 1}}})
+    assert loaded.warnings == ()
+    assert "agnets" in home.load({"agnets": {}}).warnings[0]
+    assert len(home.load({"__proto__": {}, "constructor": {}}).warnings) == 2
+
+
+def test_keys_of_later_releases_are_checked_and_kept(home: Home) -> None:
+    loaded = home.load(search({"remote": {"baseUrl": "https://example.com/v1", "batch": {"enabled": True}}}))
+    assert loaded.warnings == ()
+    assert loaded.unused["memorySearch.remote.baseUrl"] == "https://example.com/v1"
+    assert loaded.settings == Settings()
+
+
+def test_an_unset_variable_is_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_VARIABLE", raising=False)
+    loaded = home.load(search({"remote": {"apiKey": "${NO_SUCH_VARIABLE}"}}))
+    assert "NO_SUCH_VARIABLE" in loaded.warnings[0]
+    with pytest.raises(ConfigError, match="NO_SUCH_VARIABLE"):
+        fill_in("${NO_SUCH_VARIABLE}", "remote.apiKey", {})
+    assert fill_in("Bearer ${KEY}", "remote.apiKey", {"KEY": "x"}) == "Bearer x"
+
+
+def test_sources_this_release_lacks_are_said(home: Home) -> None:
+    loaded = home.load({**search({"sources": ["memory", "sessions"]}), "memory": {"backend": "qmd"}})
+    assert loaded.settings.memory_search.sources == ("memory",)
+    assert loaded.settings.memory.backend == "builtin"
+    assert len(loaded.warnings) == 2
+
+
+def test_the_file_in_the_workspace_tunes_chunking_and_queries_only(home: Home) -> None:
+    loaded = home.load(
+        search({"query": {"maxResults": 3}}),
+        inside={
+            "memorySearch": {"query": {"maxResults": 9}, "provider": "evil", "remote": {"baseUrl": "http://x/"}},
+            "agents": {"defaults": {"workspace": "/"}},
+        },
+    )
+    options = loaded.settings.memory_search
+    assert (options.query.max_results, options.provider) == (9, "auto")
+    assert loaded.unused == {}
+    assert loaded.origin("memorySearch.query.maxResults").startswith("workspace ")
+    assert "may set memorySearch.chunking.* and memorySearch.query.* only" in loaded.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "inside",
+    ["{", "[]", {"memorySearch": 1}, {"memorySearch": {"query": 5}}, {"memorySearch": {"query": {"minScore": 9}}}],
+)
+def test_a_mistake_in_the_workspace_is_a_warning_and_stops_nothing(home: Home, inside: object) -> None:
+    loaded = home.load(inside=inside)
+    assert loaded.settings == Settings()
+    assert len(loaded.warnings) == 1
+
+
+def test_links_in_the_workspace_lead_no_settings_in(home: Home, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text('{"memorySearch": {"query": {"maxResults": 9}}}', encoding="utf-8")
+    (home.workspace / ".clawmark").mkdir()
+    (home.workspace / ".clawmark" / "settings.json").symlink_to(secret)
+    assert home.load().settings == Settings()
+    assert home.load().warnings
+
+
+def test_overrides_win_and_are_checked(home: Home) -> None:
+    loaded = home.load(search({"provider": "ollama"}), overrides={"memorySearch.provider": "none"})
+    assert loaded.settings.memory_search.provider == "none"
+    assert loaded.origin("memorySearch.provider") == "flag"
+    with pytest.raises(ConfigError, match=r"memorySearch\.provider must be"):
+        home.load(overrides={"memorySearch.provider": 5})
+    with pytest.raises(ConfigError, match=r"Did you mean memorySearch\.provider"):
+        home.load(overrides={"memorySearch.provder": "x"})
+    with pytest.raises(ConfigError, match="cannot be overridden"):
+        home.load(overrides={"memorySearch.store.path": "x"})

@@ -1,0 +1,58 @@
+"""Every embedder we ship keeps the same promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from clawmark.embed.granite import GraniteEmbedder
+from clawmark.embed.static import StaticEmbedder
+from clawmark.embed.weights import find_pack
+from clawmark.testing import HashingEmbedder, embedder_contract
+from clawmark.types import Vector
+
+
+def test_the_hashing_embedder_keeps_the_contract() -> None:
+    embedder_contract(HashingEmbedder)
+    embedder_contract(lambda: HashingEmbedder(dims=256))
+
+
+def test_the_static_embedder_keeps_the_contract() -> None:
+    embedder_contract(StaticEmbedder)
+
+
+@pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+def test_the_local_model_keeps_the_contract() -> None:
+    embedder_contract(GraniteEmbedder)
+
+
+class Forgetful(HashingEmbedder):
+    """Gives one vector fewer than it should."""
+
+    def embed_texts(self, texts: object) -> list[Vector]:
+        assert isinstance(texts, list)
+        return super().embed_texts(texts[1:])
+
+
+class Indifferent(HashingEmbedder):
+    """Gives every text the same vector."""
+
+    def embed_query(self, text: str) -> Vector:
+        return super().embed_query("anything")
+
+
+def test_the_contract_catches_a_missing_vector() -> None:
+    with pytest.raises(Exception, match="vectors for 4 texts"):
+        embedder_contract(Forgetful)
+
+
+def test_the_contract_catches_vectors_without_meaning() -> None:
+    with pytest.raises(AssertionError, match="nearer"):
+        embedder_contract(Indifferent)
+
+
+def test_vectors_of_the_hashing_embedder_never_change() -> None:
+    numbers = memoryview(HashingEmbedder(dims=16).embed_query("PostgreSQL for billing")).cast("f")
+    assert [round(number, 4) for number in numbers] == HASHED
+
+
+HASHED = [0.2887, 0.0, -0.2887, -0.2887, 0.0, 0.0, -0.5774, 0.0, -0.5774, -0.2887, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clawmark.embed.granite import GraniteEmbedder
+from clawmark.embed.weights import find_pack
+from clawmark.errors import EmbeddingUnavailable
+
+needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+
+# The first eight numbers of the reference: RobertaModel of transformers 5.22 on torch 2.13, float32, with the weights
+# of the same pack; first token, normalised.
+REFERENCE = {
+    "which database did we pick?": (-0.033722, 0.014787, 0.01604, 0.010388, -0.012775, 0.016591, -0.037089, -0.01093),
+    "We chose PostgreSQL for billing.": (
+        0.048155,
+        0.055531,
+        0.002577,
+        0.039558,
+        -0.019462,
+        -0.002348,
+        -0.033187,
+        0.011163,
+    ),
+    "": (-0.032563, 0.067524, 0.001132, -0.025602, -0.043368, -0.036493, 0.031919, 0.014943),
+    "naïve café — “quoted” 😀 ²½": (0.014103, 0.002084, -0.00065, -0.025745, -0.024088, 0.014892, 0.00285, -0.021568),
+    "Redis replaces memcached for sessions. " * 40: (
+        *(-0.072904, 0.07324, 0.016198, 0.005796, -0.01962, -0.077888, -0.046866, -0.017932),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def embedder() -> GraniteEmbedder:
+    return GraniteEmbedder()
+
+
+@needs_weights
+@pytest.mark.parametrize("text", REFERENCE)
+def test_vectors_are_those_of_the_reference(embedder: GraniteEmbedder, text: str) -> None:
+    vector = memoryview(embedder.embed_query(text)).cast("f")
+    assert vector[:8].tolist() == pytest.approx(REFERENCE[text], abs=2e-5)
+    assert math.hypot(*vector) == pytest.approx(1, abs=1e-5)
+
+
+@needs_weights
+def test_a_text_has_the_same_vector_alone_and_in_a_batch_to_the_bit(embedder: GraniteEmbedder) -> None:
+    texts = [*REFERENCE, "one more", "and a longer one " * 30]
+    assert embedder.embed_texts(texts) == [embedder.embed_query(text) for text in texts]
+
+
+@needs_weights
+def test_what_lies_beyond_512_tokens_is_not_seen(embedder: GraniteEmbedder) -> None:
+    start = "the cat sat on the mat " * 100
+    assert embedder.embed_query(start) == embedder.embed_query(start + "PostgreSQL " * 50)
+
+
+@needs_weights
+def test_an_answer_without_a_word_of_the_question_is_nearer_than_other_texts(embedder: GraniteEmbedder) -> None:
+    question = memoryview(embedder.embed_query("who looks after the kids on Fridays?")).cast("f").tolist()
+    texts = [
+        "Grandma picks children up from school at weekends.",
+        "A server ran out of disk space.",
+        "Invoices are due in May.",
+    ]
+    near, *others = (
+        sum(a * b for a, b in zip(question, memoryview(vector).cast("f").tolist(), strict=True))
+        for vector in embedder.embed_texts(texts)
+    )
+    assert near > max(others) + 0.1
+
+
+@needs_weights
+def test_the_identity_is_known_without_loading_anything_heavy() -> None:
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.granite import GraniteEmbedder; "
+        "print(GraniteEmbedder().identity.dims, 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert done.stdout == b"384 False\n", done.stderr
+
+
+@needs_weights
+def test_loading_leaves_the_environment_as_it_was() -> None:
+    code = (
+        f"import os, sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.granite import GraniteEmbedder; "
+        "GraniteEmbedder().embed_query('x'); print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    assert done.stdout == b"None\n", done.stderr
+
+
+@needs_weights
+def test_damaged_weights_are_refused_with_the_next_step(tmp_path: Path) -> None:
+    data = bytearray(Path(find_pack()).read_bytes())
+    data[1_000_000] ^= 1
+    file = tmp_path / "model.hmsemb"
+    file.write_bytes(data)
+    with pytest.raises(EmbeddingUnavailable, match="damaged") as caught:
+        GraniteEmbedder(str(file)).embed_query("hello")
+    assert "clawmark[local]" in caught.value.hint
+
+
+def test_missing_weights_are_refused_with_the_next_step(tmp_path: Path) -> None:
+    for path in ("", str(tmp_path / "absent.hmsemb")):
+        with pytest.raises(EmbeddingUnavailable) as caught:
+            GraniteEmbedder(path).embed_texts(["hello"])
+        assert "clawmark[local]" in caught.value.hint
+        assert (caught.value.provider, caught.value.model) == ("local", "granite-embedding-30m-english")
+
+
+@needs_weights
+def test_without_numpy_it_says_what_to_install() -> None:
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}; sys.modules['numpy'] = None\n"
+        "from clawmark.embed.granite import GraniteEmbedder; from clawmark.errors import EmbeddingUnavailable\n"
+        "try: GraniteEmbedder().embed_query('x')\n"
+        "except EmbeddingUnavailable as error: print(error.hint)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "clawmark[local]" in done.stdout, done.stderr
+
+
+def test_only_text_in_latin_script_is_covered(embedder: GraniteEmbedder) -> None:
+    assert embedder.covers("where is the database?")
+    assert not embedder.covers("Где база данных?")

@@ -1,0 +1,174 @@
+"""memory_search: the payload a model gets, whatever happens below it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from clawmark.errors import ClawmarkError, IndexBusy
+from clawmark.tools import Tool, make_tools, render
+from clawmark.types import Degraded, Excerpt, Found, Hit, NothingFound
+
+HIT = Hit(
+    path="memory/2026-02-24.md",
+    start_line=12,
+    end_line=28,
+    score=0.834567,
+    snippet="We chose PostgreSQL for billing.\n",
+    snippet_start=12,
+    snippet_end=13,
+    source="memory",
+    vector_score=0.9,
+    text_score=0.5,
+    date="2026-02-24",
+)
+FOUND = Found((HIT,), None, "hybrid", "local", "granite-30m", None, 0, 1.5)
+
+
+class Backend:
+    """Remembers what it was asked and answers what it was told to."""
+
+    def __init__(self, answer: Found | Exception = FOUND) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, int, float]] = []
+
+    def search(self, query: str, limit: int, threshold: float) -> Found:
+        self.asked.append((query, limit, threshold))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def read(self, path: str, start: int, lines: int | None) -> Excerpt:
+        raise AssertionError("memory_search reads no file")
+
+    def tool(self, *, citations: str = "auto", session_key: str = "") -> Tool:
+        tools = make_tools(
+            self.search, self.read, citations=citations, session_key=session_key, max_results=6, min_score=0.35
+        )
+        assert [tool.name for tool in tools] == ["memory_search", "memory_get"]
+        return tools[0]
+
+    def call(self, given: object, **options: str) -> Any:
+        payload = self.tool(**options).call(given)
+        assert render(payload)
+        return payload
+
+
+def test_a_result_has_the_published_keys() -> None:
+    assert Backend().call({"query": "which database"}) == {
+        "results": [
+            {
+                "path": "memory/2026-02-24.md",
+                "startLine": 12,
+                "endLine": 28,
+                "score": 0.8346,
+                "snippet": "We chose PostgreSQL for billing.\n\nSource: memory/2026-02-24.md#L12-L28",
+                "source": "memory",
+                "citation": "memory/2026-02-24.md#L12-L28",
+            }
+        ],
+        "provider": "local",
+        "model": "granite-30m",
+        "citations": "auto",
+        "mode": "hybrid",
+    }
+
+
+def test_without_citations_the_snippet_is_untouched_and_path_and_lines_remain() -> None:
+    for options in ({"citations": "off"}, {"session_key": "agent:main:telegram:group:1"}):
+        result = Backend().call({"query": "which database"}, **options)["results"][0]
+        assert "citation" not in result
+        assert result["snippet"] == HIT.snippet
+        assert (result["path"], result["startLine"], result["endLine"]) == ("memory/2026-02-24.md", 12, 28)
+
+
+def test_what_a_model_leaves_out_comes_from_the_settings() -> None:
+    backend = Backend()
+    backend.call({"query": " tea "})
+    backend.call('{"query": "tea", "maxResults": "3", "min_score": 0}')
+    backend.call({"query": "tea", "maxResults": 10**9, "minScore": 1, "nosuch": 1})
+    assert backend.asked == [("tea", 6, 0.35), ("tea", 3, 0.0), ("tea", 50, 1.0)]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, {}, {"query": 1}, {"query": "  "}, "{", {"query": "tea", "maxResults": 0}, {"query": "tea", "minScore": 2}],
+)
+def test_a_wrong_argument_is_said_and_memory_is_not_called_off(given: object) -> None:
+    backend = Backend()
+    payload = backend.call(given)
+    assert set(payload) == {"results", "error", "action"}
+    assert payload["results"] == []
+    assert backend.asked == []
+
+
+def test_another_agents_memory_is_refused() -> None:
+    backend = Backend()
+    payload = backend.call({"query": "tea", "agentId": "other"})
+    assert payload["error"] == "agentId cannot be given: memory_search answers from the memory of this agent only."
+    assert backend.asked == []
+
+
+def test_nothing_found_says_why() -> None:
+    nothing = NothingFound("below-threshold", "The best passage scores 0.21.", 0.21)
+    payload = Backend(Found((), nothing, "hybrid", "local", "m", None, 0, 1.0)).call({"query": "tea"})
+    assert payload["results"] == []
+    assert payload["nothing"] == {
+        "code": "below-threshold",
+        "message": "The best passage scores 0.21.",
+        "bestScore": 0.21,
+    }
+
+
+def test_a_reason_without_a_best_score_has_no_best_score() -> None:
+    nothing = NothingFound("empty-index", "No memory file is indexed yet.", None)
+    payload = Backend(Found((), nothing, "fts-only", "none", "", None, 0, 1.0)).call({"query": "tea"})
+    assert payload["nothing"] == {"code": "empty-index", "message": "No memory file is indexed yet."}
+
+
+def test_a_degraded_answer_keeps_its_results_and_says_what_is_missing() -> None:
+    degraded = Degraded("The weights are damaged.", "Reinstall the extra `local`.")
+    payload = Backend(FOUND._replace(degraded=degraded, mode="fts-only", due_files=3)).call({"query": "tea"})
+    assert len(payload["results"]) == 1
+    assert payload["mode"] == "fts-only"
+    assert payload["degraded"] == {"reason": "The weights are damaged.", "fix": "Reinstall the extra `local`."}
+    assert payload["dueFiles"] == 3
+
+
+def test_a_backend_that_fails_disables_the_answer_and_says_what_to_do() -> None:
+    payload = Backend(IndexBusy("The index is locked.", hint="Wait for the other process.")).call({"query": "tea"})
+    assert payload["results"] == []
+    assert payload["disabled"] is True
+    assert payload["unavailable"] is True
+    assert payload["error"] == "The index is locked."
+    assert payload["action"] == "Wait for the other process."
+    assert payload["warning"]
+
+
+def test_a_failure_without_a_hint_still_has_an_action() -> None:
+    assert "clawmark doctor" in Backend(ClawmarkError("Broken.")).call({"query": "tea"})["action"]
+
+
+def test_a_failure_nobody_foresaw_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, "clawmark.tools"):
+        payload = Backend(KeyError("a secret")).call({"query": "tea"})
+    assert payload["disabled"] is True
+    assert payload["error"] == "memory_search stopped at an unexpected KeyError."
+    assert len(caplog.records) == 1
+
+
+def test_the_schema_asks_for_a_query_and_allows_what_it_does_not_know() -> None:
+    parameters: Any = Backend().tool().parameters
+    assert list(parameters["properties"]) == ["query", "maxResults", "minScore"]
+    assert parameters["required"] == ["query"]
+    assert parameters["additionalProperties"] is True
+    assert "6 when left out" in parameters["properties"]["maxResults"]["description"]
+
+
+@pytest.mark.parametrize(
+    "word", ["MEMORY.md", "memory/", "before you answer", "decisions", "people", "todos", "disabled", "memory_get"]
+)
+def test_the_description_tells_the_model_when_to_search_and_what_an_answer_means(word: str) -> None:
+    assert word in Backend().tool().description

@@ -1,0 +1,181 @@
+"""Which paths are memory, and what an extra path may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clawmark.errors import PathDenied
+from clawmark.types import Skipped
+from clawmark.workspace.places import Extra, Place, locate, resolve_extras
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for folder in ("home/agent/memory", "home/agent/notes", "home/docs", "team-docs"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "team-docs" / "plan.md").write_text("plan\n")
+    (tmp_path / "team-docs" / "plan.txt").write_text("plan\n")
+    return tmp_path / "home"
+
+
+def resolve(home: Path, *given: str) -> tuple[tuple[Extra, ...], tuple[Skipped, ...]]:
+    return resolve_extras(str(home / "agent"), given, str(home))
+
+
+# --- memory paths ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "memory/a.md", "memory/x/y/z.MD", "memory/.note.md"])
+def test_memory_is_the_root_files_and_what_is_below_memory(path: str) -> None:
+    assert locate("/ws", (), (), path) == Place("/ws", path, path, True)
+
+
+@pytest.mark.parametrize("path", ["./memory/a.md", "././memory/a.md", "/ws/memory/a.md", "/alias/memory/a.md"])
+def test_a_memory_path_may_be_spelled_in_other_ways(path: str) -> None:
+    assert locate("/ws", ("/alias",), (), path).path == "memory/a.md"
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("AGENTS.md", "not-memory"),
+        ("secrets.txt", "not-memory"),
+        ("memory", "not-a-file"),
+        ("memory/x.txt", "not-markdown"),
+        ("memory/.env", "not-markdown"),
+        ("memory/.git/config.md", "not-memory"),
+        ("memory/node_modules/p/README.md", "not-memory"),
+        ("memory/.#a.md", "not-memory"),
+        ("memory/._a.md", "not-memory"),
+        ("memory/.md", "not-memory"),
+        ("memory\\a.md", "not-memory"),
+        ("~/x.md", "not-memory"),
+        ("/etc/passwd.md", "outside"),
+        ("/ws-evil/memory/x.md", "outside"),
+        ("/ws/../etc/x.md", "outside"),
+        ("../x.md", "outside"),
+        ("/ws", "outside"),
+    ],
+)
+def test_everything_else_is_refused_by_name(path: str, rule: str) -> None:
+    with pytest.raises(PathDenied) as caught:
+        locate("/ws", (), (), path)
+    assert caught.value.rule == rule
+
+
+def test_a_path_with_backslashes_is_told_to_use_slashes() -> None:
+    with pytest.raises(PathDenied) as caught:
+        locate("/ws", (), (), "memory\\2026-02-24.md")
+    assert caught.value.hint == "Write paths with forward slashes."
+
+
+# --- extra paths -------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_outside_is_cited_relative_to_the_workspace(home: Path, tmp_path: Path) -> None:
+    for given in ("../../team-docs", str(tmp_path / "team-docs"), "../../team-docs/"):
+        extras, skipped = resolve(home, given)
+        assert extras == (Extra("../../team-docs", str(tmp_path / "team-docs"), ""),)
+        assert skipped == ()
+
+
+def test_a_folder_inside_is_reached_through_the_workspace(home: Path) -> None:
+    assert resolve(home, "notes")[0] == (Extra("notes", "", ""),)
+    assert resolve(home, ".")[0] == (Extra("", "", ""),)
+
+
+def test_a_single_file_is_an_extra_path(home: Path, tmp_path: Path) -> None:
+    extras, _ = resolve(home, "../../team-docs/plan.md")
+    assert extras == (Extra("../../team-docs/plan.md", str(tmp_path / "team-docs"), "plan.md"),)
+
+
+def test_the_own_home_is_expanded(home: Path) -> None:
+    assert resolve(home, "~/docs")[0] == (Extra("../docs", str(home / "docs"), ""),)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("", "an empty extra path"),
+        ("   ", "an empty extra path"),
+        ("nosuch", "extra path not found: nosuch"),
+        ("$HOME/docs", "extra path not found: $HOME/docs (variables are not expanded)"),
+        ("*", "extra path not found: * (patterns are not expanded; name the folder)"),
+        ("~root/docs", "only ~ and ~/… are expanded, not another user's home; give the full path"),
+        ("a\0b", "not a valid path"),
+        ("\udcff", "not a valid path"),
+        ("/", "the whole home folder or more; name a folder inside it"),
+        ("~", "the whole home folder or more; name a folder inside it"),
+        ("..", "the whole home folder or more; name a folder inside it"),
+        ("notes/../..", "the whole home folder or more; name a folder inside it"),
+        ("../../team-docs/plan.txt", "not a .md file"),
+        ("/dev/null", "neither a folder nor a file"),
+    ],
+)
+def test_an_extra_path_that_cannot_be_used_is_reported(home: Path, given: str, reason: str) -> None:
+    extras, skipped = resolve(home, given)
+    assert extras == ()
+    assert [skip.reason for skip in skipped] == [reason]
+
+
+def test_a_link_as_extra_path_names_the_real_folder(home: Path, tmp_path: Path) -> None:
+    (home / "agent" / "shared").symlink_to(tmp_path / "team-docs")
+    (home / "linked").symlink_to(tmp_path / "team-docs")
+    for given in ("shared", "shared/", "../linked", "~/linked"):
+        extras, skipped = resolve(home, given)
+        assert extras == ()
+        assert skipped[0].reason == f"a link; to index what it leads to, name its real location: {tmp_path}/team-docs"
+
+
+def test_a_link_inside_the_workspace_does_not_lead_an_extra_path_out(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "team-docs" / "sub").mkdir()
+    (home / "agent" / "shared").symlink_to(tmp_path / "team-docs")
+    extras, skipped = resolve(home, "shared/sub")
+    assert extras == ()
+    assert skipped[0].reason.endswith(f"name its real location: {tmp_path}/team-docs/sub")
+
+
+def test_the_same_extra_path_counts_once(home: Path) -> None:
+    extras, skipped = resolve(home, "notes", "./notes", "notes/")
+    assert len(extras) == 1
+    assert [skip.reason for skip in skipped] == ["same as the extra path notes"] * 2
+
+
+def test_files_of_extra_paths_are_found_and_not_writable(home: Path, tmp_path: Path) -> None:
+    workspace, docs = str(home / "agent"), str(tmp_path / "team-docs")
+    extras, _ = resolve(home, "../../team-docs", "notes")
+    place = Place(docs, "sub/x.md", "../../team-docs/sub/x.md", False)
+    assert locate(workspace, (), extras, "../../team-docs/sub/x.md") == place
+    assert locate(workspace, (), extras, f"{docs}/sub/x.md") == place
+    assert locate(workspace, (), extras, "notes/x.md") == Place(workspace, "notes/x.md", "notes/x.md", False)
+
+
+@pytest.mark.parametrize("path", ["../../team-docs/../home/x.md", "../../team-docs/.git/x.md", "../../team-docs/x.txt"])
+def test_an_extra_path_opens_nothing_beside_or_hidden_in_it(home: Path, path: str) -> None:
+    extras, _ = resolve(home, "../../team-docs")
+    with pytest.raises(PathDenied):
+        locate(str(home / "agent"), (), extras, path)
+
+
+def test_a_single_extra_file_does_not_open_its_folder(home: Path) -> None:
+    extras, _ = resolve(home, "../../team-docs/plan.md")
+    assert locate(str(home / "agent"), (), extras, "../../team-docs/plan.md").relative == "plan.md"
+    with pytest.raises(PathDenied):
+        locate(str(home / "agent"), (), extras, "../../team-docs/other.md")
+
+
+def test_an_extra_path_around_the_workspace_keeps_the_rules_of_the_workspace(tmp_path: Path) -> None:
+    (tmp_path / "all" / "agent" / "memory").mkdir(parents=True)
+    workspace = str(tmp_path / "all" / "agent")
+    extras, _ = resolve_extras(workspace, [".."], "/nowhere")
+    assert locate(workspace, (), extras, "../x.md").relative == "x.md"
+    with pytest.raises(PathDenied):
+        locate(workspace, (), extras, "../agent/AGENTS.md")
+
+
+def test_a_hidden_folder_named_as_extra_path_is_memory(home: Path) -> None:
+    (home / "agent" / "memory" / ".archive").mkdir()
+    extras, _ = resolve(home, "memory/.archive")
+    assert locate(str(home / "agent"), (), extras, "memory/.archive/x.md").relative == "memory/.archive/x.md"
