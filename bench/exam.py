@@ -166,14 +166,14 @@ def total_cost(task: Task, cpu: float) -> float:
 def convert(searched: Run, task: Task) -> int:
     """Turn the batch's answers into what the exam reads, and refuse a batch that lost or swapped a question."""
     asked = [json.loads(line)["id"] for line in task.questions.read_text(encoding="utf-8").splitlines()]
-    answers = [json.loads(line) for line in searched.out.splitlines() if line.strip()]
+    answers = [json.loads(line) for line in searched.out.split("\n") if line.strip()]
     if [answer.get("id") for answer in answers] != asked:
         sys.exit(f"{task.data_set}/{task.group}: {len(asked)} questions, {len(answers)} answers, or in another order.")
     keys = ("path", "startLine", "endLine", "snippet", "score")
     with task.answers.open("w", encoding="utf-8") as file:
         for answer in answers:
             results = [{key: hit[key] for key in keys} for hit in answer["results"]]
-            file.write(json.dumps({"id": answer["id"], "results": results}, ensure_ascii=False) + "\n")
+            file.write(json.dumps({"id": answer["id"], "results": results}) + "\n")
     return len(answers)
 
 

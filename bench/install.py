@@ -11,6 +11,7 @@ then it runs `clawmark demo` with the network off. Installing itself needs a pac
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -87,6 +88,7 @@ def install(base: str, copy: Path, what: str, place: Path) -> dict[str, Any]:
         "packages": sorted(line for line in packages.out.split() if not line.startswith(("pip=", "setuptools="))),
         "network": way,
         "demo_exit": demo.code,
+        "demo_citations": len(re.findall(r"\.md#L\d", demo.out)),
         "demo_seconds": round(demo.wall, 1),
         "demo_cpu_seconds": round(demo.cpu, 1),
     }
@@ -106,7 +108,7 @@ def weigh(folder: Path) -> int:
 def show(rows: list[dict[str, Any]]) -> str:
     lines = [["install", "MB", "floor", "", "pip", "demo, network off"]]
     for row in rows:
-        demo = f"exit {row['demo_exit']}, {row['demo_seconds']} s"
+        demo = f"exit {row['demo_exit']}, {row['demo_citations']} citations, {row['demo_seconds']} s"
         size = [f"{row['megabytes']:.1f}", f"<= {row['floor']:.0f}", row["verdict"]]
         lines.append([row["install"], *size, f"{row['install_seconds']} s", demo])
     return table(lines)

@@ -25,7 +25,19 @@ from clawmark.errors import ConfigError
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
 from clawmark.sync.look import Chunker, SyncParts, SyncRequest
-from clawmark.types import Excerpt, Finding, Found, Progress, Query, Scan, Status, SyncPlan, SyncReport, VerifyReport, Written
+from clawmark.types import (
+    Excerpt,
+    Finding,
+    Found,
+    Progress,
+    Query,
+    Scan,
+    Status,
+    SyncPlan,
+    SyncReport,
+    VerifyReport,
+    Written,
+)
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -166,9 +178,7 @@ class Memory:
     def __enter__(self) -> Memory:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def _query(self, text: str, max_results: int | None, min_score: float | None, explain: bool) -> Query:
@@ -214,9 +224,7 @@ def _build(places: Places, settings: Settings, choice: Choice) -> BuiltinBackend
         )
     metrics = Metrics()
     workspace = Workspace(places.workspace, options.extra_paths, lock_dir=os.path.join(places.state_dir, "locks"))
-    index = Index(
-        places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries
-    )
+    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
     cut = options.chunking
     sync = SyncParts(
         workspace,
@@ -226,7 +234,7 @@ def _build(places: Places, settings: Settings, choice: Choice) -> BuiltinBackend
         lambda: _identity(settings, choice),
         time.time_ns,
     )
-    scout = choice.embedders[0] if choice.embedders and choice.embedders[0].identity.provider == "static" else None
+    scout = choice.embedders[0] if choice.embedders and choice.embedders[0].traits.instant else None
     parts = Parts(workspace, index, sync, choice.embedders, scout, choice.degraded, metrics)
     return BuiltinBackend(parts, freshen=options.sync.on_search)
 

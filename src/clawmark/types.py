@@ -12,6 +12,7 @@ Vector: TypeAlias = bytes
 """A unit vector as packed little-endian float32 numbers; read it with `memoryview(v).cast("f")`."""
 
 SourceName: TypeAlias = Literal["memory", "sessions"]
+Mode: TypeAlias = Literal["hybrid", "fts-only", "vector-only"]
 
 
 # --- workspace ---------------------------------------------------------------------------------------------------
@@ -317,7 +318,7 @@ class Found(NamedTuple):
 
     hits: tuple[Hit, ...]
     nothing: NothingFound | None
-    mode: Literal["hybrid", "fts-only", "vector-only"]
+    mode: Mode
     provider: str
     model: str
     degraded: Degraded | None
@@ -348,7 +349,7 @@ class Status(NamedTuple):
     due_vectors: int
     generation: int
     rebuilding: bool
-    mode: Literal["hybrid", "fts-only", "vector-only"]
+    mode: Mode
     embedder: str
     embedder_reason: str
     spaces: tuple[Space, ...]

@@ -111,7 +111,7 @@ def batch(hostile: Hostile, queries: dict[str, str], *options: str) -> dict[str,
     ran = hostile.run("search", "--batch", "-", "--json", *options, stdin=lines)
     assert ran.returncode == 0, ran.stderr
     assert "Traceback" not in ran.stderr
-    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    answers = [json.loads(line) for line in ran.stdout.split("\n") if line]
     assert len(answers) == len(queries)
     # A line too long to be read is answered by its number, because its id was not read either.
     assert all(answer["id"] == name or "error" in answer for answer, name in zip(answers, queries, strict=True))
@@ -188,6 +188,11 @@ def test_a_second_index_has_nothing_to_do(hostile: Hostile) -> None:
     plan = json.loads(ran.stdout)
     plan = plan.get("plan", plan)
     assert [plan[key] for key in ("add", "check", "delete")] == [[], [], []]
+
+
+def test_every_row_can_be_derived_from_its_file_again(hostile: Hostile) -> None:
+    ran = hostile.run("verify")
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
 
 
 def test_every_chunk_is_the_lines_it_claims(hostile: Hostile) -> None:
@@ -309,12 +314,15 @@ def stored_terms(database: Path) -> list[str]:
 
 
 def file_lines(path: Path) -> list[str] | None:
-    """The file's bytes split on line feeds, each without its carriage return; None for a file in UTF-16 or UTF-32."""
+    """The file's bytes split on line feeds, as they are shown; None for a file in UTF-16 or UTF-32.
+
+    Byte order marks at the start and the carriage return of a line end are gone; what is no text, NUL too, is U+FFFD.
+    """
     data = path.read_bytes()
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
-    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    return [line.removesuffix("\r").replace("\0", "") for line in text.split("\n")]
+    text = data.decode("utf-8", "replace").lstrip("\ufeff").replace("\0", "\ufffd")
+    return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def on_a_terminal(argv: list[str], env: dict[str, str]) -> str:

@@ -29,7 +29,7 @@ class Parts(NamedTuple):
     """What the composition root hands over."""
 
     workspace: Workspace
-    index: Index
+    store: Index
     sync: SyncParts
     embedders: tuple[Embedder, ...]
     scout: Embedder | None
@@ -51,10 +51,8 @@ class BuiltinBackend:
     def search(self, query: Query, *, freshen: bool = True) -> Found:
         """Answer from an index that is as fresh as the budget allows."""
         freshness = self._freshen() if freshen and self._freshens else Freshness(self._due, "not asked for", 0.0)
-        with self.parts.index.reading() as reader:
-            found = search(
-                query, reader=reader, embedders=self.parts.embedders, scout=self.parts.scout, freshness=freshness
-            )
+        with self.parts.store.reading() as reader:
+            found = search(query, reader=reader, embedders=self.parts.embedders, scout=self.parts.scout, freshness=freshness)
         self.parts.metrics.count("searches")
         degraded = found.degraded or self.parts.degraded
         return found if degraded is None else found._replace(degraded=degraded)
@@ -79,7 +77,7 @@ class BuiltinBackend:
         return report
 
     def close(self) -> None:
-        self.parts.index.close()
+        self.parts.store.close()
         self.parts.workspace.close()
 
     def _freshen(self) -> Freshness:
@@ -87,7 +85,7 @@ class BuiltinBackend:
         began = time.perf_counter()
         if time.monotonic() < self._rest_until:
             return Freshness(self._due, "looked a moment ago", 0.0)
-        scan, plan, indexed = look(self.parts.sync)
+        _, plan, indexed = look(self.parts.sync)
         self._rest_until = time.monotonic() + REST_FACTOR * (time.perf_counter() - began)
         if not (plan.due or plan.recheck or self._has_due_vectors()):
             self._due = 0
@@ -107,12 +105,10 @@ class BuiltinBackend:
     def _has_due_vectors(self) -> bool:
         """Whether a space that is already in use lacks vectors (the first filling of a space is left to `sync`)."""
         wanted = {embedder.identity for embedder in self.parts.embedders}
-        with self.parts.index.reading() as reader:
+        with self.parts.store.reading() as reader:
             spaces = [space for space in reader.state().spaces if space.ready and space.identity in wanted]
             return any(reader.count_due_vectors(space.id) for space in spaces)
 
 
 def _since(began: float) -> float:
     return (time.perf_counter() - began) * 1000
-
-

@@ -18,9 +18,7 @@ from clawmark.types import Finding, Status
 SHOWN = 5
 
 
-def examine(
-    backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Choice, *, fix: bool
-) -> list[Finding]:
+def examine(backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Choice, *, fix: bool) -> list[Finding]:
     """Every finding in the order a person would look: configuration, files, index, embedder, engine."""
     findings = [Finding("problem", warning, "Correct the key or remove it.") for warning in loaded.warnings]
     healed = _heal(backend, places, fix=fix)
@@ -37,7 +35,7 @@ def examine(
 def _heal(backend: BuiltinBackend, places: Places, *, fix: bool) -> list[Finding]:
     """A damaged or foreign index is set aside and built again from the files: nothing in it is irreplaceable."""
     try:
-        with backend.parts.index.reading() as reader:
+        with backend.parts.store.reading() as reader:
             problems = reader.integrity_problems()
         if not problems:
             return [Finding("ok", "The index is sound.", "")]
@@ -46,7 +44,7 @@ def _heal(backend: BuiltinBackend, places: Places, *, fix: bool) -> list[Finding
         error = raised
     if not fix:
         return [Finding("problem", error.message, "Run `clawmark doctor --fix`: it sets the index aside and rebuilds it.")]
-    backend.parts.index.close()
+    backend.parts.store.close()
     aside = set_aside(places.index_path)
     report = backend.sync(SyncRequest(instant_only=True))
     what = f"{error.message} It was set aside as {os.path.basename(aside)} and {report.added} files were indexed again."
@@ -60,15 +58,21 @@ def _files(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
     for failure in facts.scan_failures:
         where = failure.path or facts.workspace
         yield Finding(
-            "problem", f"{where} could not be listed: {failure.reason}", "Nothing below it was taken for deleted; mend it."
+            "problem",
+            f"{where} could not be listed: {failure.reason}",
+            "Nothing below it was taken for deleted; mend it.",
         )
     if facts.skipped:
         some = "; ".join(f"{skipped.path}: {skipped.reason}" for skipped in facts.skipped[:SHOWN])
         more = f" and {len(facts.skipped) - SHOWN} more" if len(facts.skipped) > SHOWN else ""
-        yield Finding("note", f"{len(facts.skipped)} files were left alone ({some}{more}).", "clawmark status --json lists all.")
+        yield Finding(
+            "note", f"{len(facts.skipped)} files were left alone ({some}{more}).", "clawmark status --json lists all."
+        )
     linked = backend.parts.workspace.hard_linked(backend.parts.workspace.scan())
     if linked:
-        yield Finding("note", f"{len(linked)} files have other names elsewhere (hard links): {', '.join(linked[:SHOWN])}.", "")
+        yield Finding(
+            "note", f"{len(linked)} files have other names elsewhere (hard links): {', '.join(linked[:SHOWN])}.", ""
+        )
     if not facts.files and not facts.due_files:
         yield Finding("note", "There is no memory yet.", 'clawmark remember "something worth keeping"')
 

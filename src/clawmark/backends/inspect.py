@@ -19,7 +19,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
     """Measure now; nothing is created, migrated or written."""
     scan = parts.workspace.scan()
     options = loaded.settings.memory_search
-    with parts.index.reading() as reader:
+    with parts.store.reading() as reader:
         state = reader.state()
         plan = plan_sync(scan, reader.files())
         spaces = tuple(space for space in state.spaces)
@@ -40,7 +40,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
         generation=state.generation,
         rebuilding=state.building is not None,
         mode="hybrid" if active else "fts-only",
-        embedder=active.label if active else "none: keywords only",
+        embedder=active.traits.label if active else "none: keywords only",
         embedder_reason=choice.reason,
         spaces=spaces,
         vector_engine=options.store.vector.engine if options.store.vector.enabled else "off",

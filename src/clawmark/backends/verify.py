@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-
 from clawmark.backends.builtin import Parts
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError, WorkspaceError
@@ -25,14 +24,13 @@ SLOW_SAMPLE = 16
 SAME_DIRECTION = 0.9999
 
 
-
 def verify(parts: Parts) -> VerifyReport:
     """Re-derive everything; the report's problems are empty when the index tells the truth."""
     scan = parts.workspace.scan()
     on_disk = {state.path: state for state in scan.files}
     problems: list[str] = []
     chunks = vectors = 0
-    with parts.index.reading() as reader:
+    with parts.store.reading() as reader:
         problems.extend(reader.integrity_problems())
         indexed = reader.files()
         for path, row in indexed.items():
@@ -81,7 +79,7 @@ def _check_vectors(reader: Reader, embedder: Embedder, indexed: dict[str, FileRo
     if space is None:
         return 0, []
     rows = [chunk for path in indexed for chunk in reader.chunks_of(path) if embedder.covers(chunk.text)]
-    if embedder.identity.provider != "static" and len(rows) > SLOW_SAMPLE:
+    if not embedder.traits.instant and len(rows) > SLOW_SAMPLE:
         step = len(rows) / SLOW_SAMPLE
         rows = [rows[int(number * step)] for number in range(SLOW_SAMPLE)]
     stored = reader.cached(embedder.identity, [row.hash for row in rows])
@@ -89,9 +87,9 @@ def _check_vectors(reader: Reader, embedder: Embedder, indexed: dict[str, FileRo
     try:
         fresh = embedder.embed_texts([row.text for row in checked])
     except EmbeddingError as error:
-        return 0, [f"{embedder.label} could not be asked: {error.message}"]
+        return 0, [f"{embedder.traits.label} could not be asked: {error.message}"]
     wrong = [
-        f"{row.path}#L{row.start_line}-L{row.end_line} has a vector that {embedder.label} does not give."
+        f"{row.path}#L{row.start_line}-L{row.end_line} has a vector that {embedder.traits.label} does not give."
         for row, vector in zip(checked, fresh, strict=True)
         if _cosine(stored[row.hash], vector) < SAME_DIRECTION
     ]

@@ -60,9 +60,7 @@ def make_parser(verb: str, summary: str, module: ModuleType) -> Parser:
     common.add_argument(
         "--config", metavar="FILE", help="the configuration file (default: clawmark.json in the state folder)"
     )
-    common.add_argument(
-        "--state-dir", metavar="DIR", help="where the index and our own state are (default: ~/.clawmark)"
-    )
+    common.add_argument("--state-dir", metavar="DIR", help="where the index and our own state are (default: ~/.clawmark)")
     common.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     return parser
 

@@ -4,6 +4,8 @@ The folder holds both the workspace and its state, so one flag is enough to go o
 kept, because the last thing the demo says is what to try next; the system's temporary folder is emptied by the system.
 """
 
+# os.path and not pathlib, whose import costs 4 ms of every cold search.
+
 from __future__ import annotations
 
 import os

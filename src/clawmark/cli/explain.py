@@ -14,8 +14,7 @@ def explanation_lines(explanation: Explanation) -> list[str]:
     """Steps with their times, and the candidates from best to worst with every factor."""
     lines = [paint("Steps", "bold")]
     rows = [
-        (f"  {step.number}", step.name, f"{step.milliseconds:.1f} ms", one_line(step.summary))
-        for step in explanation.steps
+        (f"  {step.number}", step.name, f"{step.milliseconds:.1f} ms", one_line(step.summary)) for step in explanation.steps
     ]
     if rows:
         lines += table(rows, right=(0, 2))

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clawmark.cli.layout import duration, plural
+from clawmark.cli.layout import duration, middle, plural
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
 from clawmark.cli.progress import ProgressBar
@@ -27,9 +27,7 @@ examples:
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="build everything again beside the index that answers")
     parser.add_argument("--dry-run", action="store_true", help="print the plan and do nothing")
-    parser.add_argument(
-        "--instant", action="store_true", help="stop after the instant vectors; the better ones come later"
-    )
+    parser.add_argument("--instant", action="store_true", help="stop after the instant vectors; the better ones come later")
     parser.add_argument("--verbose", action="store_true", help="list every skipped file and every file of the plan")
 
 
@@ -38,9 +36,7 @@ def run(args: Namespace) -> int:
         if args.dry_run:
             return _dry_run(memory, args)
         with ProgressBar(enabled=not args.json) as bar:
-            report = memory.sync(
-                force=args.force, progress=bar.update if bar.is_shown else None, instant_only=args.instant
-            )
+            report = memory.sync(force=args.force, progress=bar.update if bar.is_shown else None, instant_only=args.instant)
     if args.json:
         from clawmark.cli.values import as_json
 
@@ -77,7 +73,7 @@ def _listed(
         return []
     shown = items if verbose else items[:SHOWN]
     lines = ["", paint(f"{plural(len(items), noun)} {what}:", colour)]
-    lines += [f"  {plain(item.path) or '.'}: {plain(item.reason)}" for item in shown]
+    lines += [f"  {(plain(item.path) if verbose else middle(item.path)) or '.'}: {plain(item.reason)}" for item in shown]
     if len(items) > len(shown):
         lines.append(paint(f"  … and {len(items) - len(shown)} more; --verbose lists them", "dim"))
     return lines

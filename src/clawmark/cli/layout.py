@@ -1,11 +1,13 @@
 """Text in; lines that fit a terminal out: wrapping by what a screen shows, aligned columns, numbers for people."""
 
+# os.path and not pathlib, whose import costs 4 ms of every cold search.
+
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
 
-from clawmark.cli.output import paint, plain
+from clawmark.cli.output import one_line, paint, plain
 
 
 def cells(text: str) -> int:
@@ -44,13 +46,13 @@ def snippet_lines(snippet: str, width: int, most: int = 6) -> list[str]:
     return [*lines[: most - 1], f"{last[: width - 2].rstrip()} …" if cells(last) > width - 2 else f"{last} …"]
 
 
-def emphasise(line: str, words: Iterable[str]) -> str:
-    """The words of the query in bold, on a terminal that wants it."""
+def emphasise(line: str, query: str) -> str:
+    """The longer words of the query in bold, on a terminal that wants it."""
     if paint("x", "bold") == "x":
         return line
     import re
 
-    wanted = sorted({re.escape(word) for word in words if len(word) > 2}, key=len, reverse=True)
+    wanted = sorted({word for word in re.findall(r"\w+", query) if len(word) > 3}, key=len, reverse=True)
     if not wanted:
         return line
     return re.sub(rf"(?i)\b(?:{'|'.join(wanted[:64])})\w{{0,3}}\b", lambda found: paint(found[0], "bold"), line)
@@ -86,6 +88,12 @@ def short_path(path: str) -> str:
     home = os.path.expanduser("~")
     inside = path == home or path.startswith(home.rstrip("/") + "/")
     return plain("~" + path[len(home.rstrip("/")) :] if inside and home not in ("", "/") else path)
+
+
+def middle(text: str, most: int = 70) -> str:
+    """A long name without its middle."""
+    text = one_line(text)
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most + most // 2 :]}"
 
 
 def plural(number: int, noun: str) -> str:

@@ -16,9 +16,7 @@ def open_memory(args: Namespace, *, overrides: Mapping[str, object] | None = Non
     """Open the memory the flags name; the caller closes it. Without `warn` the verb shows the warnings itself."""
     from clawmark.memory import Memory
 
-    memory = Memory.open(
-        args.workspace, agent=args.agent, config=args.config, state_dir=args.state_dir, overrides=overrides
-    )
+    memory = Memory.open(args.workspace, agent=args.agent, config=args.config, state_dir=args.state_dir, overrides=overrides)
     if warn:
         for warning in memory.loaded.warnings:
             note(f"clawmark: {plain(warning)}")

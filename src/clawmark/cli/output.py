@@ -21,6 +21,10 @@ class Stopped(BaseException):
         self.exit_code = exit_code
 
 
+class OutputError(ClawmarkError):
+    """The answer could not be written where it was to go."""
+
+
 def say(text: str = "") -> None:
     """One line, or several, on standard output."""
     _write(sys.stdout, text + "\n")
@@ -50,7 +54,7 @@ def flush() -> None:
 
 def report(error: ClawmarkError, *, as_json: bool) -> int:
     """Say what went wrong and what to do next; the error's exit code."""
-    if as_json:
+    if as_json and not isinstance(error, OutputError):
         body = {"type": type(error).__name__, "message": error.message, "hint": error.hint}
         try:
             emit({"ok": False, "error": body})
@@ -71,9 +75,7 @@ def report_unexpected(error: Exception, *, as_json: bool) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
-        known = ClawmarkError(
-            "There was not enough memory for this.", hint="Give the process more, or index less at once."
-        )
+        known = ClawmarkError("There was not enough memory for this.", hint="Give the process more, or index less at once.")
     elif isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         known = ClawmarkError(f"The system refused: {error.strerror or error}{where}.")
@@ -142,7 +144,7 @@ def _write(stream: TextIO, text: str) -> None:
         raise Stopped(141) from None  # as if SIGPIPE had ended us
     except OSError as error:
         _discard(stream)
-        raise ClawmarkError(f"The answer could not be written: {error.strerror}.", hint="Is the disk full?") from None
+        raise OutputError(f"The answer could not be written: {error.strerror}.", hint="Is the disk full?") from None
 
 
 def _discard(stream: TextIO) -> None:

@@ -24,17 +24,18 @@ class ProgressBar:
         self.is_shown = enabled and is_terminal(sys.stderr)
         self._stage = ""
         self._began = 0.0
-        self._first = 0
+        self._first = self._last = 0
         self._drawn = 0.0
 
     def update(self, progress: Progress) -> None:
         """Draw a moment, unless the last one was drawn just now."""
         now = time.monotonic()
-        if progress.stage != self._stage:
+        if progress.stage != self._stage or progress.done < self._last:  # a new stage, or the next tier of vectors
             self._stage, self._began, self._first = progress.stage, now, progress.done
+            self._last = progress.done
         elif now - self._drawn < REDRAW_SECONDS and progress.done < progress.total:
             return
-        self._drawn = now
+        self._drawn, self._last = now, progress.done
         self._draw(progress_line(progress, now - self._began, progress.done - self._first, columns(sys.stderr)))
 
     def _draw(self, line: str) -> None:
@@ -47,9 +48,7 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.is_shown and self._stage:
             self._draw("")
 
@@ -61,7 +60,7 @@ def progress_line(progress: Progress, seconds: float, done_since: int, width: in
     bar = paint("█" * filled, "green", sys.stderr) + paint("░" * (BAR - filled), "dim", sys.stderr)
     name = "reading" if progress.stage == "text" else "vectors"
     text = f"{progress.done:,}/{progress.total:,}"
-    if progress.stage == "vectors" and done_since > 0 and seconds > 0.3:
+    if progress.stage == "vectors" and done_since > 0 and progress.done < progress.total and seconds > 0.3:
         rate = done_since / seconds
         text += f" · {rate:,.0f}/s · {duration(max(0.0, (progress.total - progress.done) / rate))} left"
     room = width - len(name) - BAR - len(text) - 7

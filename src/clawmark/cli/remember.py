@@ -20,9 +20,7 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("text", nargs="+", metavar="TEXT", help="what to remember; - reads it from standard input")
-    parser.add_argument(
-        "--to", default="", metavar="FILE", help="MEMORY.md or another memory file (default: today's log)"
-    )
+    parser.add_argument("--to", default="", metavar="FILE", help="MEMORY.md or another memory file (default: today's log)")
 
 
 def run(args: Namespace) -> int:

@@ -74,9 +74,8 @@ def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
 
     margin = indent + "      "
     lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(plain(hit.citation), 'cyan')}"]
-    words = query.split()
     shown = snippet_lines(hit.snippet, min(columns(), 110) - len(margin))
-    return [*lines, *(margin + emphasise(line, words) for line in shown)]
+    return [*lines, *(margin + emphasise(line, query) for line in shown)]
 
 
 def summary(found: Found) -> str:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from clawmark.cli.layout import duration, facts, plural, short_path, size
+from clawmark.cli.layout import duration, facts, middle, plural, short_path, size
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, one_line, paint, plain, say
 
@@ -77,7 +77,7 @@ def status_facts(
     failures = [f"{plain(item.path) or '.'}: {plain(item.reason)}" for item in status.scan_failures]
     yield paint("Not listed", "red"), "\n".join(failures)
     shown = status.skipped if verbose else status.skipped[:SHOWN]
-    skipped = [f"{plain(item.path)}: {plain(item.reason)}" for item in shown]
+    skipped = [f"{plain(item.path) if verbose else middle(item.path)}: {plain(item.reason)}" for item in shown]
     if len(status.skipped) > len(shown):
         skipped.append(paint(f"… and {len(status.skipped) - len(shown)} more; --verbose lists them", "dim"))
     yield "Left alone", "\n".join(skipped)

@@ -48,9 +48,7 @@ KEYS: tuple[Key, ...] = (
     Key(_S + "local.modelPath", "text", "A local model file to use instead of the installed weights."),
     # the index
     Key(_S + "store.driver", "choice", "The database of the index.", choices=("sqlite",)),
-    Key(
-        _S + "store.path", "text", "Where the index is, with `{agentId}` and `~` filled in; empty for the state folder."
-    ),
+    Key(_S + "store.path", "text", "Where the index is, with `{agentId}` and `~` filled in; empty for the state folder."),
     Key(_S + "store.vector.enabled", "flag", "Whether the index keeps vectors."),
     Key(_S + "store.vector.engine", "choice", "How vectors are kept and scored.", choices=("blocks", "sqlite-vec")),
     Key(
@@ -83,9 +81,7 @@ KEYS: tuple[Key, ...] = (
     Key(_S + "cache.enabled", "flag", "Whether vectors are kept for text that comes back.", later=True),
     Key(_S + "cache.maxEntries", "count", "How many vectors are kept; the least recently used go first.", 1),
     # when the index is brought up to date
-    Key(
-        _S + "sync.onSessionStart", "flag", "Whether the index is brought up to date when a session starts.", later=True
-    ),
+    Key(_S + "sync.onSessionStart", "flag", "Whether the index is brought up to date when a session starts.", later=True),
     Key(_S + "sync.onSearch", "flag", "Whether a search first brings the index up to date."),
     Key(_S + "sync.watch", "flag", "Whether a long-running process watches the files.", later=True),
     Key(

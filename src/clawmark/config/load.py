@@ -6,6 +6,8 @@ sentence. The file inside a workspace may be written by an agent, so it may tune
 mistake in it is a warning: it must neither reach endpoints nor be able to stop the search. `paths` finds the files.
 """
 
+# os.path and not pathlib, whose import costs 4 ms of every cold search.
+
 from __future__ import annotations
 
 import os

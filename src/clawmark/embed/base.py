@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from clawmark.errors import EmbeddingRejected
 from clawmark.types import Identity, Vector
+
+
+class Traits(NamedTuple):
+    """What the rest of Clawmark wants to know about an embedder beyond its identity."""
+
+    label: str
+    """How a person calls it: `granite-30m (local)`."""
+    floor: float
+    ceiling: float
+    """The cosine of unrelated texts and of a perfect answer: they become 0 and 1 in a score."""
+    instant: bool = False
+    """Costs microseconds a sentence: may be used while a search waits."""
+    most_texts: int = 1024
+    """How many texts one call of `embed_texts` takes at the most."""
+    at_once: int = 1
+    """How many calls may run side by side."""
 
 
 class Embedder(Protocol):
@@ -18,12 +34,8 @@ class Embedder(Protocol):
         """Known without loading the weights."""
 
     @property
-    def label(self) -> str:
-        """How a person calls it: `granite-30m (local)`."""
-
-    @property
-    def calibration(self) -> tuple[float, float]:
-        """The cosine of unrelated texts and of a perfect answer: they become 0 and 1 in a score."""
+    def traits(self) -> Traits:
+        """Known without loading the weights."""
 
     def covers(self, text: str) -> bool:
         """Whether the model knows the language of this text; a text it does not cover gets no vector."""
@@ -48,4 +60,3 @@ def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) 
         length = math.hypot(*memoryview(vector).cast("f"))
         if not math.isfinite(length) or length < 1e-6:
             raise EmbeddingRejected(f"{identity.model} gave an unusable vector for text {number + 1}.", **where)
-

@@ -5,7 +5,6 @@ are installed is seen from folders. Reading the configuration is left to the cal
 """
 
 # On the path of every cold search.
-# ruff: noqa: PTH111, PTH113
 
 from __future__ import annotations
 

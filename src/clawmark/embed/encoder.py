@@ -23,9 +23,7 @@ from clawmark.embed.weights import Pack, Tensor
 
 Floats = NDArray[np.float32]
 
-_GELU = [
-    np.float32(number) for number in (1.11263617e-06, -3.04672718e-05, -1.25475857e-04, 3.64699303e-02, 7.97827577e-01)
-]
+_GELU = [np.float32(number) for number in (1.11263617e-06, -3.04672718e-05, -1.25475857e-04, 3.64699303e-02, 7.97827577e-01)]
 """The exact GELU is x * (1 + erf(x / sqrt 2)) / 2. With p, this polynomial of x * x (highest power first),
 x * (1 + tanh(x * p)) / 2 is within 3.4e-6 of it and takes half the time; fitted to the largest error over -12..12."""
 _GELU_LIMIT = np.float32(25.0)

@@ -14,7 +14,6 @@ collisions go to the next slot); one factor byte per row; the rows, one byte per
 """
 
 # The build and every cold search run this file: pathlib would cost more than the work.
-# ruff: noqa: PTH103, PTH105, PTH120
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ arrays is the encoder's affair, so that this module needs no numpy.
 """
 
 # Asked on every cold search whether the weights are there: pathlib would cost more than the question.
-# ruff: noqa: PTH113, PTH118
 
 from __future__ import annotations
 

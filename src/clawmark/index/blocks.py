@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from clawmark.index import packed
@@ -28,11 +29,14 @@ from clawmark.index.codes import (
 from clawmark.index.db import Database, as_list
 from clawmark.index.meta import SpaceFacts
 from clawmark.index.packed import Head
-from clawmark.index.vectors import Entry, Residents
+from clawmark.index.vectors import Entry, Hidden, Residents
 from clawmark.types import Vector
 
 SPARE = 32
-"""Half as many candidates again as results asked for, and so many more, are scored exactly."""
+"""How many candidates are looked at beyond a quarter more than the results asked for."""
+DEVIATIONS = 6.0
+"""Every candidate whose code is less than this far below the last result's is scored exactly."""
+HUGE_FROM, HUGE_PAGE = 1 << 20, 1 << 21
 
 
 class Resident(NamedTuple):
@@ -72,21 +76,9 @@ class BlockVectors:
         removed = packed.remove(self._db, space, facts.revision, keys, {"keys": 8, "rows": 8, "int8": dims})
         return removed, packed.remove_uncovered(self._db, space, facts.revision, keys)
 
-    def nearest(
-        self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Callable[[int], bool]
-    ) -> list[tuple[int, float]]:
+    def nearest(self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Hidden) -> list[tuple[int, float]]:
         resident = self._resident(facts)
-        count = len(resident.keys)
-        enough = limit * 3 // 2
-        wanted = enough + SPARE
-        while True:
-            positions = _candidates(resident, query, wanted)
-            alive = [place for place in positions if resident.keys[place] and not is_hidden(resident.keys[place])]
-            if len(alive) >= enough or wanted >= count:
-                break
-            # Dead and hidden entries crowded the good ones out: look deeper.
-            wanted *= 4
-        return self._rescored(resident, query, alive)[:limit]
+        return self._rescored(resident, query, _candidates(resident, query, limit, is_hidden))[:limit]
 
     def held(self, facts: SpaceFacts, among: frozenset[int] | None = None) -> dict[int, int]:
         return packed.held(self._db, facts.space.id, among)
@@ -103,9 +95,7 @@ class BlockVectors:
             (as_list(rows), len(query) // 4),
         )
         scores = dict(zip([row for row, _ in found], exact_scores(query, [vector for _, vector in found]), strict=True))
-        ranked = [
-            (resident.keys[place], scores[resident.rows[place]]) for place in places if resident.rows[place] in scores
-        ]
+        ranked = [(resident.keys[place], scores[resident.rows[place]]) for place in places if resident.rows[place] in scores]
         return sorted(ranked, key=lambda pair: (-pair[1], pair[0]))
 
     def _resident(self, facts: SpaceFacts) -> Resident:
@@ -121,33 +111,64 @@ class BlockVectors:
         heads = packed.heads(self._db, space)
         count = sum(head.used for head in heads)
         widths = {"keys": 8, "rows": 8, "int8": dims}
-        buffers = {part: memoryview(bytearray(count * width)) for part, width in widths.items()}
+        buffers = {part: roomy_buffer(count * width) for part, width in widths.items()}
         sources = {"keys": old.keys, "rows": old.rows, "int8": old.codes} if old else {}
         places = _places(old.heads) if old else {}
+        missing = []
         start = 0
         for head in heads:
             known = places.get((head.block, head.revision))
             for part, width in widths.items():
                 into = buffers[part][start * width : (start + head.used) * width]
                 if known is None:
-                    self._db.read_blob(packed.row_id(space, head.block, packed.PARTS[part]), into)
+                    missing.append((packed.row_id(space, head.block, packed.PARTS[part]), into))
                 else:
                     into[:] = sources[part].cast("B")[known * width : (known + head.used) * width]
             start += head.used
+        self._db.read_blobs(missing)
         codes = matrix(buffers["int8"], "b", dims) if count else memoryview(b"")
         return Resident(facts.revision, heads, buffers["keys"].cast("q"), buffers["rows"].cast("q"), codes)
 
 
-def _candidates(resident: Resident, query: Vector, wanted: int) -> list[int]:
-    """Places of the entries that look best by their codes, best first."""
-    if not len(resident.keys):
+def _candidates(resident: Resident, query: Vector, limit: int, is_hidden: Hidden) -> list[int]:
+    """Places of the entries whose codes say they may be among the best; dead and hidden ones are left out."""
+    count = len(resident.keys)
+    if not count:
         return []
     code, scale = query_int8(query)
     scores = int8_scores(code, resident.codes)
+    row_scale = scale_for(len(code))
     # Rounding lengthens a vector by at most half a step per component, so no score lies beyond this.
     slack = 0.5 * math.sqrt(len(code))
-    places = best_positions(scores, (scale + slack) * (scale_for(len(code)) + slack), wanted)
-    return sorted(places, key=scores.__getitem__, reverse=True)[:wanted]
+    top = (scale + slack) * (row_scale + slack)
+    # A step is uniformly wrong by up to a half, which has a deviation of 1/sqrt(12), on both sides of the product.
+    doubt = DEVIATIONS * math.hypot(scale, row_scale) / math.sqrt(12.0)
+    wanted = limit + limit // 4 + SPARE
+    while True:
+        places = sorted(best_positions(scores, top, wanted), key=scores.__getitem__, reverse=True)
+        del places[wanted:]
+        alive = [place for place in places if resident.keys[place]]
+        if is_hidden is not None:
+            alive = [place for place in alive if not is_hidden(resident.keys[place])]
+        floor = scores[alive[limit - 1]] - doubt if len(alive) >= limit else -math.inf
+        if len(places) >= count or scores[places[-1]] < floor:
+            return [place for place in alive if scores[place] >= floor]
+        # Dead, hidden or equally good entries took the places of others: look deeper.
+        wanted *= 4
+
+
+def roomy_buffer(size: int) -> memoryview:
+    """A zeroed buffer; a large one in huge pages, because four thousand small ones take longer to get than to fill."""
+    if size >= HUGE_FROM:
+        import mmap
+
+        advice = getattr(mmap, "MADV_HUGEPAGE", None)
+        if advice is not None:
+            room = mmap.mmap(-1, -(-size // HUGE_PAGE) * HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            with suppress(OSError):
+                room.madvise(advice)
+            return memoryview(room)[:size]
+    return memoryview(bytearray(size))
 
 
 def _places(heads: Sequence[Head]) -> dict[tuple[int, int], int]:

@@ -24,8 +24,8 @@ Buffer = Any
 
 
 def scale_for(dims: int) -> float:
-    """How many steps make 1. Components of a unit vector are about 1/sqrt(dims); eight times that is clipped."""
-    return 127.0 / min(1.0, 8.0 / math.sqrt(dims))
+    """How many steps make 1. Components of a unit vector are about 1/sqrt(dims); twelve times that is clipped."""
+    return 127.0 / min(1.0, 12.0 / math.sqrt(dims))
 
 
 def matrix(data: bytes | bytearray | memoryview, kind: str, dims: int) -> Buffer:
@@ -84,8 +84,12 @@ def best_positions(scores: Buffer, top: float, wanted: int) -> list[int]:
         return list(range(count))
     ones = memoryview(array("f", [1.0]) * count)
     levels = _bytes_of(simsimd.wsum(scores, ones, alpha=32000.0 / top, beta=_TWO_TO_23 + 32768.0))[1::4]
-    sample = sorted(levels[:: max(1, count // SAMPLE)], reverse=True)
-    level = sample[min(len(sample) - 1, wanted * len(sample) // count + 4)]
+    sample = levels[:: max(1, count // SAMPLE)]
+    level = max(sample)
+    seen = sample.count(level)
+    while seen < wanted * len(sample) // count + 3 and level > 0:
+        level -= 1
+        seen += sample.count(level)
     while True:
         reached = levels.translate(bytes(level) + b"\1" * (256 - level))
         if level == 0 or reached.count(1) >= wanted:

@@ -43,9 +43,7 @@ def translate(error: Exception, path: str) -> ClawmarkError:
                 hint="Ask with fewer or rarer words.",
             )
         case apsw.NoMemError():
-            return IndexStoreError(
-                "There was not enough memory to use the index.", hint="Close something and try again."
-            )
+            return IndexStoreError("There was not enough memory to use the index.", hint="Close something and try again.")
         case apsw.TooBigError() | apsw.RangeError() | OverflowError():
             return IndexStoreError(
                 f"A value is too big for the index {path} ({error}).", hint="Split the file it came from."

@@ -25,7 +25,7 @@ def begin(writer: Writer, identity: dict[str, Any]) -> int:
     meta = writer.meta
     if meta.number("building"):
         if meta.facts("building_identity") == identity:
-            return int(meta.number("building"))
+            return meta.number("building")
         abandon(writer)
     if meta.number("unswept"):
         while _sweep_rows(writer, 10_000):
@@ -36,7 +36,7 @@ def begin(writer: Writer, identity: dict[str, Any]) -> int:
     meta.set_number("building_from", first)
     meta.set_number("building_next", first)
     meta.set_facts("building_identity", identity)
-    return int(building)
+    return building
 
 
 def replace_later(writer: Writer, path: str) -> int:
@@ -49,7 +49,7 @@ def replace_later(writer: Writer, path: str) -> int:
         "UPDATE files SET died = ? WHERE path = ? AND died IS NULL RETURNING key", (building, path)
     ):
         writer.db.rows("UPDATE chunks SET died = ? WHERE file = ?", (building, file))
-    return int(building)
+    return building
 
 
 def publish(writer: Writer) -> int:
@@ -61,7 +61,7 @@ def publish(writer: Writer) -> int:
     meta.set_number("next_key", meta.number("building_next"))
     meta.set_number("unswept", 1)
     _forget_building(writer)
-    return int(meta.number("generation"))
+    return meta.number("generation")
 
 
 def abandon(writer: Writer) -> None:
@@ -113,9 +113,7 @@ def _sweep_words(writer: Writer) -> int:
         meta.set_number("dead_words", 0)
     before = db.total_changes()
     # A negative number puts all segments into one merge; a positive one goes on with it.
-    db.rows(
-        "INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('merge', ?)", (-MERGE_PAGES if is_first else MERGE_PAGES,)
-    )
+    db.rows("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('merge', ?)", (-MERGE_PAGES if is_first else MERGE_PAGES,))
     if db.total_changes() - before < 2:
         meta.set_number("merging_words", 0)
     return 1

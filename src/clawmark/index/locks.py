@@ -36,9 +36,7 @@ class WriteLock:
     def held(self, timeout: float) -> Iterator[None]:
         """Hold the lock for a block; `IndexBusy` when it is not had within `timeout` seconds (0 = do not wait)."""
         deadline = time.monotonic() + timeout
-        if not self._threads.acquire(timeout=max(timeout, 0.0)):
-            raise self._busy()
-        try:
+        with self.held_by_thread(timeout):
             descriptor = self._lock_file(deadline)
             try:
                 yield
@@ -46,6 +44,14 @@ class WriteLock:
                 # A child forked meanwhile has the descriptor too, so closing ours alone would not release the lock.
                 _unlock(descriptor)
                 os.close(descriptor)
+
+    @contextmanager
+    def held_by_thread(self, timeout: float) -> Iterator[None]:
+        """Keep the other threads of this process out, but no other process."""
+        if not self._threads.acquire(timeout=max(timeout, 0.0)):
+            raise self._busy()
+        try:
+            yield
         finally:
             self._threads.release()
 

@@ -40,7 +40,8 @@ def make_private_folder(folder: str) -> None:
 def make_private_file(path: str) -> None:
     """Create an empty file with mode 0600, whatever the umask; SQLite gives its sidecars the same mode.
 
-    Only ever a new file: closing any descriptor of a database in use would drop SQLite's own locks.
+    Only ever a new file: closing any descriptor of a database in use would drop SQLite's own locks. A log that an older
+    file left behind goes, since SQLite would read it as this one's.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
     try:
@@ -56,6 +57,9 @@ def make_private_file(path: str) -> None:
             os.fchmod(descriptor, 0o600)
     finally:
         os.close(descriptor)
+    for suffix in SIDECARS:
+        if os.path.lexists(path + suffix):
+            os.unlink(path + suffix)
 
 
 def shared_file_system(path: str) -> str:

@@ -7,14 +7,14 @@ replaced, are there but never seen. Ranking, scores in 0..1 and snippets are lef
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from clawmark.errors import IndexStoreError
 from clawmark.index import cache
 from clawmark.index.db import Database, as_list
 from clawmark.index.meta import IDENTITY_KEY, IndexState, Meta, SpaceFacts
-from clawmark.index.vectors import Residents, VectorIndex, open_engine
+from clawmark.index.vectors import Hidden, Residents, VectorIndex, open_engine
 from clawmark.types import ChunkRow, FileRow, Identity, Vector
 
 CONTEXT_WEIGHT = 1.0
@@ -191,9 +191,7 @@ class Reader:
         return self._meta.number("generation")
 
     def _files_at(self, generation: int) -> dict[str, FileRow]:
-        found = self._db.rows(
-            f"SELECT {_FILE_COLUMNS} FROM files WHERE {_VISIBLE.format('')}", (generation, generation)
-        )
+        found = self._db.rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE {_VISIBLE.format('')}", (generation, generation))
         return {row[0]: FileRow._make(row) for row in found}
 
     def _space(self, number: int) -> SpaceFacts:
@@ -216,7 +214,7 @@ class Reader:
     def _hidden_words(self) -> tuple[str, tuple[int, ...]]:
         """What keeps the rows of other generations out of a full-text query; usually there are none."""
         clauses, bindings = "", []
-        if self._meta.number("building"):
+        if self._meta.number("building_from"):
             clauses += " AND rowid < ?"
             bindings.append(self._meta.number("building_from"))
         if self._meta.number("unswept"):
@@ -224,12 +222,16 @@ class Reader:
             bindings.append(self._generation)
         return clauses, tuple(bindings)
 
-    def _hidden_keys(self) -> Callable[[int], bool]:
-        first = self._meta.number("building_from") if self._meta.number("building") else 0
+    def _hidden_keys(self) -> Hidden:
+        """The same for vectors."""
+        first = self._meta.number("building_from")
         replaced: frozenset[int] = frozenset()
         if self._meta.number("unswept"):
-            replaced = frozenset(_first(self._db.rows("SELECT key FROM chunks WHERE died <= ?", (self._generation,))))
-        return lambda key: (first != 0 and key >= first) or key in replaced
+            found = self._db.rows("SELECT key FROM chunks WHERE died <= ?", (self._generation,))
+            replaced = frozenset(key for (key,) in found)
+        if not (first or replaced):
+            return None
+        return lambda key: 0 < first <= key or key in replaced
 
     def close(self) -> None:
         """End the snapshot: from here on this object answers nothing."""
@@ -247,7 +249,3 @@ class _Ended:
 def _chunk_row(row: Sequence[Any]) -> ChunkRow:
     key, path, source, start, end, text_hash, heading, text = row
     return ChunkRow(key, path, source, start, end, text_hash.hex(), heading, text)
-
-
-def _first(rows: Iterable[tuple[int]]) -> list[int]:
-    return [row[0] for row in rows]

@@ -66,9 +66,7 @@ def create_statements() -> list[str]:
         # indexing it did. `generations.sweep` does that in small steps instead, when nobody waits.
         "deletemerge": 0,
     }
-    configure = [
-        f"INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('{key}', {value})" for key, value in settings.items()
-    ]
+    configure = [f"INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('{key}', {value})" for key, value in settings.items()]
     return [*OBJECTS.values(), *configure, f"PRAGMA application_id = {APPLICATION_ID}"]
 
 

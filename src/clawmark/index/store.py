@@ -30,6 +30,8 @@ __all__ = ["Index", "Reader", "Writer"]
 LOG_LIMIT_BYTES = 4 * 1024 * 1024
 """A write-ahead log beyond this is moved into the main file by the writer that made it so long."""
 IDLE_CONNECTIONS = 8
+CLOSE_SECONDS = 10.0
+"""How long closing waits for a thread that is still writing."""
 
 
 class Index:
@@ -63,18 +65,13 @@ class Index:
         db = self._take_reader()
         try:
             db.rows("BEGIN")
+            reader = Reader(db, self._residents)
             try:
-                reader = Reader(db, self._residents)
-                try:
-                    yield reader
-                finally:
-                    reader.close()
+                yield reader
             finally:
-                db.rows("ROLLBACK")
-        except BaseException:
-            _close_quietly(db)
-            raise
-        self._give_back(db)
+                reader.close()
+        finally:
+            self._give_back(db)
 
     @contextmanager
     def writing(self, *, timeout: float = 10.0) -> Iterator[Writer]:
@@ -109,10 +106,10 @@ class Index:
         for db in idle:
             _close_quietly(db)
         self._residents.clear()
-        writer = self._writer
+        with self._lock.held_by_thread(CLOSE_SECONDS):
+            writer, self._writer = self._writer, None
         if writer is None:
             return
-        self._writer = None
         try:
             if writer.pid == os.getpid() and writer.stamp == stamp_of(self.path) and _size_of(self.path + "-wal"):
                 with self._lock.held(0):
@@ -139,11 +136,17 @@ class Index:
         return open_reader(self.path) or open_nothing(self.path, first_rows(self._engine))
 
     def _give_back(self, db: Database) -> None:
-        if db.stamp != (0, 0) and db.pid == os.getpid():
-            with self._pool:
-                if len(self._idle) < IDLE_CONNECTIONS:
-                    self._idle.append(db)
-                    return
+        """End the snapshot and keep the connection, unless it belongs to a forked parent, is broken or one too many."""
+        try:
+            if db.stamp != (0, 0) and db.pid == os.getpid():
+                db.rows("ROLLBACK")
+                with self._pool:
+                    if len(self._idle) < IDLE_CONNECTIONS:
+                        self._idle.append(db)
+                        return
+        except ClawmarkError:
+            _close_quietly(db)
+            return
         _close_quietly(db)
 
     def _take_writer(self) -> Database:

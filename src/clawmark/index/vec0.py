@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from clawmark.errors import IndexStoreError
 from clawmark.index import packed
 from clawmark.index.db import Database
 from clawmark.index.meta import SpaceFacts
 from clawmark.index.schema import VEC0_PREFIX
-from clawmark.index.vectors import Entry
+from clawmark.index.vectors import Entry, Hidden
 from clawmark.types import Vector
 
 LARGEST_K = 4096
@@ -58,9 +58,7 @@ class Vec0Vectors:
             self._db.many(f"DELETE FROM {_table(space)} WHERE key = ?", [(key,) for key in keys])
         return removed, packed.remove_uncovered(self._db, space, facts.revision, keys)
 
-    def nearest(
-        self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Callable[[int], bool]
-    ) -> list[tuple[int, float]]:
+    def nearest(self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Hidden) -> list[tuple[int, float]]:
         if not facts.space.vectors:
             return []
         wanted = min(limit, LARGEST_K)
@@ -68,7 +66,7 @@ class Vec0Vectors:
             found = self._db.rows(
                 f"SELECT key, distance FROM {_table(facts.space.id)} WHERE embedding MATCH ? AND k = ?", (query, wanted)
             )
-            seen = [(key, 1.0 - distance) for key, distance in found if not is_hidden(key)]
+            seen = [(key, 1.0 - distance) for key, distance in found if is_hidden is None or not is_hidden(key)]
             if len(seen) >= limit or len(found) < wanted or wanted == LARGEST_K:
                 return sorted(seen, key=lambda pair: (-pair[1], pair[0]))[:limit]
             wanted = min(wanted * 4, LARGEST_K)

@@ -23,6 +23,10 @@ class Entry(NamedTuple):
     vector: Vector | None
 
 
+Hidden = Callable[[int], bool] | None
+"""Says which chunk keys a search must leave out; nothing when there are none."""
+
+
 class VectorIndex(Protocol):
     """Entries in, nearest chunks out. All methods work on the spaces of one index."""
 
@@ -32,9 +36,7 @@ class VectorIndex(Protocol):
     def remove(self, facts: SpaceFacts, keys: frozenset[int]) -> tuple[int, int]:
         """Forget chunks; how many had a vector, and how many were held as not covered."""
 
-    def nearest(
-        self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Callable[[int], bool]
-    ) -> list[tuple[int, float]]:
+    def nearest(self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Hidden) -> list[tuple[int, float]]:
         """The chunks with the highest cosine, best first, hidden ones left out; scores are exact to float32."""
 
     def held(self, facts: SpaceFacts, among: frozenset[int] | None = None) -> dict[int, int]:

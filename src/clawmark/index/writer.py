@@ -13,9 +13,9 @@ from typing import Any
 from clawmark.errors import IndexStoreError
 from clawmark.index import cache, generations
 from clawmark.index.db import Database, as_list
-from clawmark.index.meta import IDENTITY_KEY, SpaceFacts
+from clawmark.index.meta import IDENTITY_KEY, IndexState, Meta, SpaceFacts
 from clawmark.index.reader import Reader
-from clawmark.index.vectors import Entry, VectorIndex
+from clawmark.index.vectors import Entry
 from clawmark.types import Chunk, FileRow, Identity, Space, Vector
 
 _INSERT_FILE = (
@@ -106,14 +106,11 @@ class Writer(Reader):
 
         A chunk that changed or got its vector while this one was computed is passed over; the cache keeps the vector.
         """
-        self._forget_removed()
         facts = self._space(space)
         cached = self._store_in_cache(facts.space.identity, rows)
         keys = frozenset(key for key, _, _ in rows)
         known = dict(
-            self._db.rows(
-                "SELECT key, hash FROM chunks WHERE key IN (SELECT value FROM json_each(?))", (as_list(keys),)
-            )
+            self._db.rows("SELECT key, hash FROM chunks WHERE key IN (SELECT value FROM json_each(?))", (as_list(keys),))
         )
         held = self._vector_engine().held(facts, keys)
         fresh = {
@@ -158,6 +155,11 @@ class Writer(Reader):
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
+    def state(self) -> IndexState:
+        """What the index is and holds, with the changes of this transaction."""
+        self._forget_removed()
+        return super().state()
+
     def set_identity(self, identity: dict[str, Any]) -> None:
         """Remember what the index was made with."""
         self._meta.set_facts(IDENTITY_KEY, identity)
@@ -195,7 +197,7 @@ class Writer(Reader):
         return self._db
 
     @property
-    def meta(self) -> Any:
+    def meta(self) -> Meta:
         """The meta table, for `generations`."""
         return self._meta
 
@@ -253,8 +255,9 @@ class Writer(Reader):
         self._meta.set_number("cache_entries", self._meta.number("cache_entries") + new)
         return found
 
-    def _vector_engine(self) -> VectorIndex:
-        return super()._vector_engine()
+    def _space(self, number: int) -> SpaceFacts:
+        self._forget_removed()
+        return super()._space(number)
 
     def _change_engine(self, engine: str) -> None:
         """Start the spaces afresh in another engine; their vectors come back from the cache with the next sync."""

@@ -15,7 +15,6 @@ from clawmark.search.fuse import TextMatch, VectorMatch, calibrate, term_weights
 from clawmark.text.query import any_of, query_terms
 from clawmark.types import Degraded, Query, Space, Term, Vector
 
-
 # With two embedders the instant one keeps a say: it finds what the better one misses. Measured on locomo and notes
 # (bench/results/exam-default.json): about a point of recall and two of nDCG over the better one alone; 0.25 to 0.45 alike.
 INSTANT_SHARE = 0.35
@@ -65,7 +64,7 @@ def vector_leg(query: Query, reader: Reader, embedders: Sequence[Embedder], also
         return _no_leg("no vectors yet" if embedders else "no embedder is configured")
     usable = [embedder for embedder in ready if embedder.covers(query.text)]
     if not usable:
-        return _no_leg(f"{ready[0].label} does not know the language of the query")
+        return _no_leg(f"{ready[0].traits.label} does not know the language of the query")
     degraded = None
     asked: list[tuple[Embedder, Space, Vector]] = []
     for embedder in usable:
@@ -77,7 +76,7 @@ def vector_leg(query: Query, reader: Reader, embedders: Sequence[Embedder], also
         return _no_leg("every embedder failed")._replace(degraded=degraded)
     best = asked[0][0]
     matches = _near(reader, asked, query.candidates, also)
-    return VectorLeg(True, matches, best.identity.provider, best.identity.model, best.label, "", degraded)
+    return VectorLeg(True, matches, best.identity.provider, best.identity.model, best.traits.label, "", degraded)
 
 
 def _near(
@@ -91,7 +90,7 @@ def _near(
     matches = {}
     for key in keys:
         scores = [
-            (calibrate(table[key], *embedder.calibration), embedder.label)
+            (calibrate(table[key], embedder.traits.floor, embedder.traits.ceiling), embedder.traits.label)
             for (embedder, _, _), table in zip(asked, tables, strict=True)
             if key in table
         ]

@@ -59,11 +59,7 @@ def _passage(candidate: Candidate) -> Passage:
 
 def _overlaps(passage: Passage, candidate: Candidate) -> bool:
     row = candidate.row
-    return (
-        passage.best.row.path == row.path
-        and row.start_line <= passage.end_line
-        and row.end_line >= passage.start_line
-    )
+    return passage.best.row.path == row.path and row.start_line <= passage.end_line and row.end_line >= passage.start_line
 
 
 def _join(passage: Passage, candidate: Candidate) -> Passage:

@@ -23,8 +23,7 @@ from clawmark.search.neighbours import Passage, join_neighbours
 from clawmark.search.snippet import Nearness, cut_snippet, make_spotter
 from clawmark.text.dates import date_of
 from clawmark.text.query import clean_query
-from clawmark.types import Explanation, Found, Hit, NothingFound, Query
-
+from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
 
 # How much nearness in meaning counts against holding the query's words when a snippet is cut: 0.3 shows 83.6 % of the
 # evidence on locomo, 0 shows 82.3, 1 shows 82.1.
@@ -131,7 +130,7 @@ def _nearness(scout: Embedder | None, text: str) -> Nearness | None:
     return nearness
 
 
-def _mode(words: KeywordLeg, meaning: VectorLeg) -> str:
+def _mode(words: KeywordLeg, meaning: VectorLeg) -> Mode:
     if not meaning.ran:
         return "fts-only"
     return "hybrid" if words.terms else "vector-only"
@@ -163,5 +162,3 @@ def _empty(nothing: NothingFound, freshness: Freshness, trace: Trace) -> Found:
     explanation = Explanation(trace.steps(), ())
     took = freshness.milliseconds + trace.milliseconds()
     return Found((), nothing, "fts-only", "none", "fts-only", None, freshness.due_files, took, explanation)
-
-

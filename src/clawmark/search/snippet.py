@@ -134,7 +134,23 @@ def _between(text: str, start_line: int, start: int, end: int) -> Snippet:
 
 def _cut_ending(word: str) -> str:
     """Enough of an English word to meet its other forms."""
-    for ending in ("ations", "ation", "ingly", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "ly", "s", "e", "y"):
+    for ending in (
+        "ations",
+        "ation",
+        "ingly",
+        "ings",
+        "ing",
+        "ies",
+        "ied",
+        "ers",
+        "er",
+        "ed",
+        "es",
+        "ly",
+        "s",
+        "e",
+        "y",
+    ):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word

@@ -34,7 +34,7 @@ class SyncParts(NamedTuple):
     """What a sync works with; built once by the composition root."""
 
     workspace: Scannable
-    index: Index
+    store: Index
     chunker: Chunker
     embedders: Sequence[Embedder]
     identity: Callable[[], dict[str, object]]
@@ -55,6 +55,6 @@ class SyncRequest(NamedTuple):
 def look(parts: SyncParts) -> tuple[Scan, SyncPlan, dict[str, FileRow]]:
     """Compare disk and index without changing either."""
     scan = parts.workspace.scan()
-    with parts.index.reading() as reader:
+    with parts.store.reading() as reader:
         indexed = reader.files()
     return scan, plan_sync(scan, indexed), indexed

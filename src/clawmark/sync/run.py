@@ -33,7 +33,7 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
     def out_of_time() -> bool:
         return deadline is not None and time.monotonic() > deadline
 
-    with parts.index.reading() as reader:
+    with parts.store.reading() as reader:
         state = reader.state()
     stale = bool(state.files) and state.identity.get("chunker") != parts.identity()["chunker"]
     if request.force or stale or state.building is not None:
@@ -43,8 +43,8 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         text = _apply(parts, request, plan, indexed, out_of_time)
     vectors = _fill(parts, request, out_of_time)
     generation = _remember(parts, request, text, vectors, scan, started)
-    if request.seconds is None and (text.deleted or _has_much_dead(parts.index)):
-        _sweep(parts.index, request)
+    if request.seconds is None and (text.deleted or _has_much_dead(parts.store)):
+        _sweep(parts.store, request)
     return SyncReport(
         text.added,
         text.updated,
@@ -80,7 +80,7 @@ def _apply(
         plan,
         indexed,
         reader=parts.workspace,
-        index=parts.index,
+        index=parts.store,
         chunker=parts.chunker,
         now_ns=parts.now_ns,
         progress=request.progress or _silent,
@@ -90,11 +90,9 @@ def _apply(
     )
 
 
-def _rebuild(
-    parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
-) -> tuple[Scan, SyncPlan, TextReport]:
+def _rebuild(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]) -> tuple[Scan, SyncPlan, TextReport]:
     """Make the next generation; readers keep the old one until the last line of it is there."""
-    index = parts.index
+    index = parts.store
     with index.writing(timeout=request.lock_timeout) as writer:
         writer.begin_rebuild(parts.identity())
     total = TextReport(0, 0, 0, 0, 0, (), 0)
@@ -136,7 +134,7 @@ def _fill(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool
         reports.append(
             fill_space(
                 embedder,
-                index=parts.index,
+                index=parts.store,
                 progress=request.progress or _silent,
                 out_of_time=out_of_time,
                 lock_timeout=request.lock_timeout,
@@ -146,7 +144,7 @@ def _fill(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool
 
 
 def _is_ready(parts: SyncParts, embedder: Embedder) -> bool:
-    with parts.index.reading() as reader:
+    with parts.store.reading() as reader:
         return any(space.identity == embedder.identity and space.ready for space in reader.state().spaces)
 
 
@@ -160,11 +158,11 @@ def _remember(
 ) -> int:
     """Store the identity and a summary for `status`; a sync that changed nothing writes nothing."""
     changed = text.added + text.updated + text.deleted + sum(report.embedded + report.reused for report in vectors)
-    with parts.index.reading() as reader:
+    with parts.store.reading() as reader:
         state = reader.state()
     identity = parts.identity()
     if changed or state.identity != identity or not state.last_sync:
-        with parts.index.writing(timeout=request.lock_timeout) as writer:
+        with parts.store.writing(timeout=request.lock_timeout) as writer:
             if state.building is None:
                 writer.set_identity(identity)
             _drop_other_spaces(parts, writer)

@@ -71,7 +71,7 @@ def fill_space(
         embedded += len(fresh)
         reused += sum(hash_ in known for _, hash_, _ in rows)
         due -= len(rows)
-        progress(Progress("vectors", total - due, total, embedder.label))
+        progress(Progress("vectors", total - due, total, embedder.traits.label))
         if took < QUICK_SECONDS:
             batch = min(LARGEST_BATCH, batch * 2)
         elif took > SLOW_SECONDS:

@@ -12,7 +12,7 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 
-from clawmark.embed.base import Embedder, check_vectors
+from clawmark.embed.base import Embedder, Traits, check_vectors
 from clawmark.types import Identity, Vector
 
 FEATURES = 4
@@ -47,12 +47,8 @@ class HashingEmbedder:
         return Identity("testing", "hashing", key, self._dims)
 
     @property
-    def label(self) -> str:
-        return "hashing (testing)"
-
-    @property
-    def calibration(self) -> tuple[float, float]:
-        return (0.0, 1.0)
+    def traits(self) -> Traits:
+        return Traits("hashing (testing)", 0.0, 1.0)
 
     def covers(self, text: str) -> bool:
         return any(map(str.isalnum, text))
@@ -84,8 +80,8 @@ def _introduces_itself(make: Callable[[], Embedder]) -> None:
     _must(one.identity == other.identity, "two instances have the same identity")
     _must(one.identity.dims > 0 and bool(one.identity.provider and one.identity.model), "the identity is complete")
     _must(len(bytes.fromhex(one.identity.provider_key)) == 32, "provider_key is a SHA-256 in hex")
-    _must(bool(one.label), "it has a label")
-    floor, ceiling = one.calibration
+    _must(bool(one.traits.label), "it has a label")
+    floor, ceiling = one.traits.floor, one.traits.ceiling
     _must(-1 <= floor < ceiling <= 1, "an unrelated text has a lower cosine than a perfect answer")
 
 
@@ -130,9 +126,7 @@ def _works_from_two_threads(make: Callable[[], Embedder]) -> None:
     embedder = make()
     texts = [f"{PASSAGE} Number {number}." for number in range(8)]
     found: dict[str, list[Vector]] = {}
-    threads = [
-        threading.Thread(target=lambda name=name: found.update({name: embedder.embed_texts(texts)})) for name in "ab"
-    ]
+    threads = [threading.Thread(target=lambda name=name: found.update({name: embedder.embed_texts(texts)})) for name in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -26,6 +26,7 @@ _MONTHS = (
     "december",
 )
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ORDINAL_ENDS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -42,12 +43,13 @@ def date_of(path: str) -> str:
 
 
 def date_words(date: str) -> str:
-    """A day in the words people use for it: `2026-02-24 24 february 2026 feb tuesday`."""
+    """A day in the words people use for it: `2026-02-24 24 24th february 2026 feb tuesday`."""
     from datetime import date as day
 
     year, month, number = map(int, date.split("-"))
     name = _MONTHS[month - 1]
-    return f"{date} {number} {name} {year} {name[:3]} {_WEEKDAYS[day(year, month, number).weekday()]}"
+    ordinal = f"{number}{_ORDINAL_ENDS.get(number, 'th')}"
+    return f"{date} {number} {ordinal} {name} {year} {name[:3]} {_WEEKDAYS[day(year, month, number).weekday()]}"
 
 
 def keyword_context(path: str, heading: str) -> str:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from clawmark.text.scripts import HAN, HANGUL, KANA, UNSPACED, fold, is_ordinary, script_of, unfold
+from clawmark.text.scripts import HAN, HANGUL, KANA, UNSPACED, fold, is_ordinary, script_of, unfold, without_invisible
 from clawmark.text.stopwords import is_small, meaningful, without_small_words
 from clawmark.text.words import index_words
 from clawmark.types import Term
@@ -25,14 +25,15 @@ __all__ = ["any_of", "clean_query", "index_words", "query_terms"]
 MAX_QUERY = 4_000
 MAX_TERMS = 64
 
-_CONTROL = {**dict.fromkeys([*range(32), *range(127, 160)], " "), **dict.fromkeys([0xAD, 0x200B, 0x2060, 0xFEFF], None)}
+_ACCENTS = dict.fromkeys(range(0x0300, 0x0370))  # left over where there is no letter with the accent on it
+_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], " ")
+_JOINERS = " \u200c\u200d\u200e\u200f\ufe0f"  # show only between other characters
 _WORD = re.compile(r"[^\W_]+")
 # Parts joined by one of these, without a space, are one name: a path, an address, a version, a compound.
 _NAME = re.compile(r"[^\W_]+(?:(?:://|[-_./@:+&\\])[^\W_]+)*")
 # What English and French write onto a word with an apostrophe.
 _CONTRACTION = r"(?i)(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b|\b(?:[cdjlmnst]|qu)['’](?=\w)"
-_QUOTED = r'"([^"]*\w[^"]*)"'
-_ORDINAL_ENDS = ("st", "nd", "rd", "th")
+_QUOTED = r'"([^"]{3,100})"'
 
 # Words that stand together in the question count for more where they stand together in a note. Each word is taken
 # together with the next two, within six words; every word counts twice on its own so that a single rare word still
@@ -43,27 +44,30 @@ _MOST_WITH_NEIGHBOURS = 16
 
 
 def clean_query(text: str) -> str:
-    """The query on one line, without control characters, invisible ones and broken ones, at most 4,000 characters."""
+    """The query on one line, at most 4,000 characters, without control characters, invisible ones and broken ones.
+
+    Empty when there is nothing to look for: only white space, only punctuation.
+    """
     text = text.strip()[: 4 * MAX_QUERY]
     if not text.isascii():
         import unicodedata
 
-        text = unicodedata.normalize("NFC", text.encode("utf-8", "ignore").decode())
-    return " ".join(text.translate(_CONTROL).split())[:MAX_QUERY].rstrip()
+        text = without_invisible(unicodedata.normalize("NFC", text.encode("utf-8", "ignore").decode()))
+    text = " ".join(text.translate(_CONTROL).split())[:MAX_QUERY].strip(_JOINERS)
+    return text if any(map(str.isalnum, text)) or not text.isascii() else ""
 
 
 def query_terms(text: str) -> list[Term]:
     """What to look for, in the order of the query, without repetition; at most 64 terms."""
     text = clean_query(text)
-    if "'" in text or "’" in text:
-        text = re.sub(_CONTRACTION, " ", text)
     names = _capitals(text)
     text = text.lower().replace("i\u0307", "i")  # what Python makes of the Turkish capital İ
-    if not is_ordinary(text):
-        text = fold(text)
-    terms = [*_terms(text, names, small_words=False)] or [*_terms(text, names, small_words=True)]
-    unique: dict[str, Term] = {}
-    for term in terms:
+    if not text.isascii():
+        text = text.translate(_ACCENTS) if is_ordinary(text) else fold(text)
+    unique = {term.match: term for term in _quoted(text)}
+    if "'" in text or "’" in text:
+        text = re.sub(_CONTRACTION, " ", text)
+    for term in [*_terms(text, names, small_words=False)] or _terms(text, names, small_words=True):
         unique.setdefault(term.match, term)
     return list(unique.values())[:MAX_TERMS]
 
@@ -88,10 +92,14 @@ def _capitals(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text) if len(word) > 1 and word.isupper()}
 
 
+def _quoted(text: str) -> list[Term]:
+    """The phrases in quotation marks."""
+    phrases = re.findall(_QUOTED, text) if '"' in text else []
+    return [_phrase(phrase) for phrase in phrases if len(_WORD.findall(phrase)) > 1]
+
+
 def _terms(text: str, names: set[str], small_words: bool) -> Iterator[Term]:
     """The terms of a folded text; those that tell least come last."""
-    if '"' in text:
-        yield from map(_phrase, re.findall(_QUOTED, text))
     tokens = _NAME.findall(text)
     words = _WORD.findall(" ".join(tokens))
     wanted = names.union(words if small_words else meaningful(words))
@@ -104,18 +112,15 @@ def _terms(text: str, names: set[str], small_words: bool) -> Iterator[Term]:
             parts = [part for part in _WORD.findall(token) if part.isalpha() and len(part) > 2]
         for part in parts:
             if part in wanted:
-                yield from _ascii_terms(part) if part.isascii() else _foreign_terms(part, small_words, single)
+                yield from _word_terms(part, small_words, single)
     yield from [Term(character, f'"{character}"') for character in single]
 
 
-def _ascii_terms(word: str) -> Iterator[Term]:
-    yield Term(word, f'"{word}"')
-    if word.endswith(_ORDINAL_ENDS) and word[:-2].isdigit():  # the 24th is day 24
-        yield Term(word[:-2], f'"{word[:-2]}"')
-
-
-def _foreign_terms(word: str, small_words: bool, single: list[str]) -> Iterator[Term]:
+def _word_terms(word: str, small_words: bool, single: list[str]) -> Iterator[Term]:
     """The terms of letters and digits of any script; Han characters are also left in `single`, one by one."""
+    if word.isascii():
+        yield Term(word, f'"{word}"')
+        return
     for script, letters in groupby(word, _kind):
         run = "".join(letters)
         if script == HAN:

@@ -6,8 +6,10 @@ takes a Chinese sentence for one word and breaks a Hindi word at every vowel sig
 - Han, kana, Hangul and the letters of Thai, Lao, Khmer and Burmese are set apart as words of one letter, which a
   query then looks for as phrases of two or three;
 - vowel signs of the Indic scripts become letters that FTS5 keeps (Tangut, which no note is written in);
-- optional marks and spelling variants of Arabic, Hebrew, Greek and Cyrillic are levelled;
-- compatibility forms (full width, half width, ligatures, decomposed Hangul) get their ordinary form.
+- accents, optional marks and spelling variants of Arabic, Hebrew, Greek and Cyrillic are levelled;
+- compatibility forms (full width, half width, ligatures, decomposed Hangul) get their ordinary form;
+- symbols become spaces, because FTS5's tables are from 2012 and take younger emoji for letters: in `done🤖` it
+  would find no `done`.
 
 Latin text is left as it is: `unicode61` folds its case and accents. Word endings are left to `stem`.
 """
@@ -21,7 +23,7 @@ from typing import Literal
 # ten times faster than a regular expression, and costs nothing to compile when a search starts.
 _ALL = frozenset(range(256))
 # What FTS5 handles well by itself: Latin, phonetic letters, punctuation, symbols.
-_ORDINARY = bytes([0x00, 0x01, 0x02, 0x1E, *range(0x20, 0x2E), 0xA7])
+_ORDINARY = bytes([0x00, 0x01, 0x02, 0x1E, 0x20, 0x21, 0x22, *range(0x24, 0x2B), 0x2C, 0x2D, 0xA7])
 # Scripts whose words change their ends, and so go through `stem`: Greek, Cyrillic, Arabic, the Indic scripts.
 _NOT_INFLECTED = bytes(_ALL - {0x03, 0x1F, 0x04, 0x05, 0x06, 0x07, 0x08, *range(0x09, 0x0E)})
 # Compatibility forms: squared words, ligatures, Arabic presentation forms, full and half width.
@@ -54,7 +56,11 @@ _LEVELLED = {
     ord("ـ"): "",  # stretches an Arabic word
     0x200C: " ",  # parts Persian affixes from their word
     0x200D: "",
+    ord("İ"): "i",
 }
+_INVISIBLE = ("\u00ad", "\u200b", "\u2060", "\ufeff")
+_YOUNG_SIGNS = "₺₻₼₽₾₿⃀\u2066\u2067\u2068\u2069"  # the symbols among ordinary text that FTS5 takes for letters
+_EMOJI = range(0x1F000, 0x1FB00)
 _NUKTAS = {0x093C, 0x09BC, 0x0A3C, 0x0ABC, 0x0B3C, 0x0CBC}
 
 
@@ -89,6 +95,22 @@ def unfold(text: str) -> str:
     return "".join([chr(ord(c) - _MARK_TO_TANGUT) if "\U00017000" <= c <= "\U00018400" else c for c in text])
 
 
+def without_invisible(text: str) -> str:
+    """The text without soft hyphens and zero-width marks, which part words that nobody sees parted."""
+    for mark in _INVISIBLE:
+        if mark in text:
+            text = text.replace(mark, "")
+    return text
+
+
+def without_young_signs(text: str) -> str:
+    """The text with spaces for the few symbols in ordinary text that FTS5 takes for letters."""
+    for sign in _YOUNG_SIGNS:
+        if sign in text:
+            text = text.replace(sign, " ")
+    return text
+
+
 def without_accents(word: str) -> str:
     """A word of a European language with its letters bare."""
     if word.isascii():
@@ -113,17 +135,20 @@ def _fold_code(code: int) -> str:
     """What one letter is folded to: itself, another letter, or nothing."""
     import unicodedata
 
-    letter = chr(code)
     if code in _LEVELLED:
         return _LEVELLED[code]
-    is_mark = unicodedata.category(letter)[0] == "M"
+    letter = chr(code)
+    if code > 127 and len(letter.lower()) == 1:
+        letter = letter.lower()
+    category = unicodedata.category(letter)
+    if code > 127 and (category[0] in "PSZ" or code in _EMOJI):
+        return " "
     if 0x0370 <= code < 0x0400 or 0x1F00 <= code < 0x2000:
         return unicodedata.normalize("NFD", letter)[0]
-    if not is_mark or code < 0x0590 or code >= 0x1D00:
+    if category[0] != "M" and category != "Cf":
         return letter
-    if code < 0x0900 or code in _NUKTAS or script_of(code) == UNSPACED:
-        return ""
-    return chr(code + _MARK_TO_TANGUT)
+    has_vowel_signs = 0x0900 <= code < 0x1D00 and script_of(code) != UNSPACED and code not in _NUKTAS
+    return chr(code + _MARK_TO_TANGUT) if has_vowel_signs else ""
 
 
 class _Folding(dict[int, str]):

@@ -1,9 +1,10 @@
 """Word endings taken off, so that a question in one case or number finds a note in another.
 
-Takes one folded word (see `scripts`), gives its stem. English is left to FTS5's porter stemmer, which runs over
-every Latin word. The others are light on purpose: they take off what grammar adds to nouns and adjectives and leave
-what makes a different word. On questions in Russian and Arabic they find at least as much as full Snowball stemmers,
-at four times the speed.
+Takes one folded word (see `scripts`), gives its stem. English is left to FTS5's porter stemmer, which runs over every
+Latin word, also where it does not fit: German and French endings are not levelled. The others are light on purpose:
+they take off what grammar adds to nouns and adjectives and leave what makes a different word. On questions in Russian
+and Arabic they find as much as full Snowball stemmers (recall@6 0.995 and 0.99, Snowball 0.99 and 0.98), at four
+times the speed and without a dependency.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _CYRILLIC = """
     ый ая яя ое ее ые ую юю ых их ым им ою ею ы и а я о е у ю ь й
 """
 _GREEK = "ματων ματος ματα ιους ιων ιου ους εις ων ος οι ου ας ης ες ις ια ιο ει α η ο ω ι ε υ"
-_ARABIC_STARTS = ("وال", "بال", "كال", "فال", "لل", "ال", "و", "ف", "ب", "ل", "ك")
+_ARABIC_ARTICLES = ("وال", "بال", "كال", "فال", "لل", "ال")
+_ARABIC_PARTICLES = "وفبلك"
 _ARABIC = "ها هم هن كم نا وا تم ان ات ون ين يه ه ي ا"
 _DEVANAGARI = "ियों ियाँ ियां ाओं ाएं ाएँ ाया ाई ाए िया ीय ों ओं ें एं ने ना नी ता ती ते कर ा े ी ि ो ु ू"
 _HANGUL = """
@@ -33,7 +35,7 @@ def stem(word: str) -> str:
     """The stem of a folded word; a word of a script without rules here is its own stem."""
     first = ord(word[0])
     if 0x0400 <= first < 0x0530:
-        return _without_end(_without_reflexive(word.lower()), _CYRILLIC, 3)
+        return _without_end(_without_reflexive(word), _CYRILLIC, 3)
     if 0x0600 <= first < 0x0780:
         return _without_end(_without_article(word), _ARABIC, 3)
     if 0x0900 <= first < 0x0980:
@@ -41,7 +43,7 @@ def stem(word: str) -> str:
     if 0x0980 <= first < 0x0E00:
         return _without_signs(word)
     if 0x0370 <= first < 0x0400:
-        return _without_end(word.lower().replace("ς", "σ"), _GREEK, 3)
+        return _without_end(word, _GREEK, 3)
     return word
 
 
@@ -73,11 +75,13 @@ def _without_reflexive(word: str) -> str:
 
 def _without_article(word: str) -> str:
     """An Arabic word without the article and the particles written onto it."""
-    for start in _ARABIC_STARTS:
-        if word.startswith(start):
-            rest = len(word) - len(start)
-            return word[len(start) :] if rest >= 3 or (rest == 2 and len(start) == 2) else word
-    return word
+    for article in _ARABIC_ARTICLES:
+        rest = len(word) - len(article)
+        if word.startswith(article) and (rest > 2 or (rest == 2 and len(article) == 2)):
+            word = word[len(article) :]
+            break
+    # Also where the letter belongs to the word: with and without the article it must come out the same.
+    return word[1:] if word[0] in _ARABIC_PARTICLES and len(word) > 3 else word
 
 
 def _without_signs(word: str) -> str:

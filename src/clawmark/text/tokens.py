@@ -9,9 +9,7 @@ from __future__ import annotations
 
 # The high bytes of UTF-16 units that are not CJK. Whole blocks of 256, so a handful of rare neighbours (jamo
 # extensions, some punctuation) count as CJK too: this is an estimate, `lines.weighted_length` is the exact count.
-_NOT_CJK = bytes(
-    byte for byte in range(256) if not (0x2E <= byte <= 0xA4 or 0xAC <= byte <= 0xD7 or byte in (0xF9, 0xFA))
-)
+_NOT_CJK = bytes(byte for byte in range(256) if not (0x2E <= byte <= 0xA4 or 0xAC <= byte <= 0xD7 or byte in (0xF9, 0xFA)))
 
 
 def quarter_tokens(text: str) -> int:

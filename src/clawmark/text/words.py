@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from clawmark.text.scripts import is_inflected, is_ordinary, segment
+from clawmark.text.scripts import is_inflected, is_ordinary, segment, without_invisible, without_young_signs
 
 _FOREIGN = r"[^\W_\x00-\x7f]+"
 _MOST_STEMS = 50_000
@@ -17,6 +17,9 @@ _stems: dict[str, str] = {}
 
 def index_words(text: str) -> str:
     """The words of a passage, for the keyword index; the text itself when FTS5 needs no help with it."""
+    if text.isascii():
+        return text
+    text = without_young_signs(without_invisible(text))
     if is_ordinary(text):
         return text
     text = segment(text)

@@ -17,7 +17,5 @@ def make_tools(
     search: Search, read: Read, *, citations: str, session_key: str, max_results: int, min_score: float
 ) -> list[Tool]:
     """Both tools for one session, with the configured defaults for what a model leaves out."""
-    offered = search_tool(
-        search, citations=citations, session_key=session_key, max_results=max_results, min_score=min_score
-    )
+    offered = search_tool(search, citations=citations, session_key=session_key, max_results=max_results, min_score=min_score)
     return [offered, get_tool(read)]

@@ -91,17 +91,13 @@ def refuse_argument(arguments: Mapping[str, object], name: str, because: str) ->
 
 def _parse(text: str) -> object:
     if len(text) > LONGEST_JSON:
-        raise _wrong(
-            "arguments", f"the arguments are {len(text):,} characters long; at most {LONGEST_JSON:,} are taken."
-        )
+        raise _wrong("arguments", f"the arguments are {len(text):,} characters long; at most {LONGEST_JSON:,} are taken.")
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
         raise _wrong("arguments", "the arguments are nested too deeply.") from None
     except json.JSONDecodeError as error:
-        raise _wrong(
-            "arguments", f"the arguments are not valid JSON: {error.msg} at character {error.pos + 1}."
-        ) from None
+        raise _wrong("arguments", f"the arguments are not valid JSON: {error.msg} at character {error.pos + 1}.") from None
     except ValueError:  # an integer of more than 4,300 digits
         raise _wrong("arguments", "the arguments hold a number with too many digits.") from None
 
@@ -177,6 +173,4 @@ def _shown(number: int | float) -> str:
 
 
 def _wrong(argument: str, sentence: str) -> ToolInputError:
-    return ToolInputError(
-        sentence[0].upper() + sentence[1:] if argument == "arguments" else sentence, argument=argument
-    )
+    return ToolInputError(sentence[0].upper() + sentence[1:] if argument == "arguments" else sentence, argument=argument)

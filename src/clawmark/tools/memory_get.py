@@ -114,9 +114,7 @@ def _notice(excerpt: Excerpt, is_overlong: bool) -> str:
     """The paragraph that tells a model that there is more and how to get it."""
     onward = f"To read on, call memory_get with from={excerpt.next_start}." if excerpt.next_start is not None else ""
     if is_overlong:
-        said = (
-            f"Line {excerpt.start} is too long and was cut here; open the file with another tool to see the rest of it."
-        )
+        said = f"Line {excerpt.start} is too long and was cut here; open the file with another tool to see the rest of it."
     else:
         said = f"Lines {excerpt.start} to {excerpt.start + excerpt.lines - 1} of {excerpt.total_lines}."
     return f"[{said} {onward}".rstrip() + "]"

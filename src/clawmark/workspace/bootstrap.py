@@ -5,8 +5,6 @@ In: a folder, new or old. Out: the names of the files that were made. Nothing is
 conversation, is made once in the life of a workspace: a small state file remembers that it was there.
 """
 
-# ruff: noqa: PTH103, PTH118, PTH120
-
 from __future__ import annotations
 
 import json

@@ -27,7 +27,7 @@ def format_entry(text: str) -> str:
     """A text as one list item: the first line after a dash, the others indented below it."""
     lines = text.replace("\r\n", "\n").strip().split("\n")
     first = lines[0]
-    if first.startswith(("- ", "* ")):
+    if first[:2].rstrip() in ("-", "*"):
         first = first[2:].lstrip()
     if not first:
         raise WorkspaceError("There is nothing to write: the text is empty.", hint="Say what should be remembered.")

@@ -5,15 +5,15 @@ component is opened on its own, relative to the descriptor of the one before it,
 checked is what is read: there is no moment between a check and a use. Which paths count as memory is decided in
 `places.py`.
 
-A folder that is mounted below the root is refused (name it as an extra path instead). A single file on another device
-is not: overlay file systems report other device numbers for files than for their folder.
+A folder that is mounted somewhere below is refused, so that nobody wanders onto a network disk by accident; the folders
+that were named (`memory` itself, an extra path) are the `anchor` and may be mounts. A single file on another device is
+not refused: overlay file systems report other device numbers for files than for their folder.
 
 Where the platform cannot open relative to a descriptor (Windows), the same calls compare real paths instead; that is
 open to races, and `containment()` says so.
 """
 
 # pathlib stays out: it costs 4 ms on the path of every cold search, and has no calls relative to a descriptor.
-# ruff: noqa: PTH102, PTH105, PTH108, PTH114, PTH118
 
 from __future__ import annotations
 
@@ -36,10 +36,7 @@ _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | _CLOEX
 _SAFE_FLAGS = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | _SAFE_FLAGS | getattr(os, "O_BINARY", 0)
 _HAS_DESCRIPTORS = bool(
-    _NOFOLLOW
-    and hasattr(os, "O_DIRECTORY")
-    and {os.open, os.stat} <= os.supports_dir_fd
-    and os.scandir in os.supports_fd
+    _NOFOLLOW and hasattr(os, "O_DIRECTORY") and {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
 )
 
 EXTRA_PATHS_HINT = "To allow its folder, add it to memorySearch.extraPaths."
@@ -140,23 +137,24 @@ def _plain_folder(path: str) -> Folder:
     return Folder(path, None, info.st_dev, info.st_ino)
 
 
-def open_beneath(root: Folder, relative: str, shown_as: str = "") -> int:
+def open_beneath(root: Folder, relative: str, shown_as: str = "", anchor: int = 0) -> int:
     """A descriptor of the regular file at `relative` below `root`; FileNotFoundError when there is none.
 
-    `shown_as` is what errors call it when its citation differs from its place below this root.
+    `shown_as` is what errors call it when its citation differs from its place below this root; the first `anchor`
+    components may lie on another device.
     """
     parts = split_relative(relative)
-    with folder_beneath(root, parts[:-1], shown_as or relative) as folder:
+    with folder_beneath(root, parts[:-1], shown_as or relative, anchor) as folder:
         return open_regular(folder, parts[-1], shown_as or relative)
 
 
 @contextmanager
-def folder_beneath(root: Folder, parts: list[str], shown_as: str) -> Iterator[Folder]:
+def folder_beneath(root: Folder, parts: list[str], shown_as: str, anchor: int = 0) -> Iterator[Folder]:
     """The folder that `parts` lead to, opened component by component; `shown_as` names the path in errors."""
     here = root
     try:
-        for part in parts:
-            below = _child(here, part, root.device, shown_as)
+        for depth, part in enumerate(parts):
+            below = _child(here, part, None if depth < anchor else here.device, shown_as)
             if here is not root:
                 here.close()
             here = below
@@ -166,17 +164,17 @@ def folder_beneath(root: Folder, parts: list[str], shown_as: str) -> Iterator[Fo
             here.close()
 
 
-def _child(folder: Folder, name: str, device: int, shown_as: str) -> Folder:
+def _child(folder: Folder, name: str, device: int | None, shown_as: str) -> Folder:
     try:
         below = folder.child(name)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise _refusal(error, folder, name, shown_as) from error
-    if below.device != device:
+    if device is not None and below.device != device:
         below.close()
         raise PathDenied(
-            f"{shown(shown_as)} is on another device than its root.",
+            f"{shown(shown_as)} is in a folder on another device.",
             path=shown_as,
             rule="outside",
             hint=EXTRA_PATHS_HINT,
@@ -191,6 +189,8 @@ def open_regular(folder: Folder, name: str, shown_as: str, flags: int = _FILE_FL
     except FileNotFoundError:
         raise
     except OSError as error:
+        if flags & os.O_RDWR and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise  # the writer says that it is about writing
         raise _refusal(error, folder, name, shown_as) from error
     info = os.fstat(fd)
     if stat.S_ISREG(info.st_mode) and info.st_size <= MAX_FILE_BYTES:
@@ -266,9 +266,7 @@ def split_relative(relative: str) -> list[str]:
     check_text(relative)
     parts = relative.split("/")
     if parts[0] == "" or (os.name == "nt" and ("\\" in relative or ":" in relative)):
-        raise PathDenied(
-            f"{shown(relative)} is not a relative path.", path=relative, rule="outside", hint=EXTRA_PATHS_HINT
-        )
+        raise PathDenied(f"{shown(relative)} is not a relative path.", path=relative, rule="outside", hint=EXTRA_PATHS_HINT)
     if ".." in parts:
         raise _stepping_back(relative, parts)
     if "" in parts or "." in parts:

@@ -5,8 +5,6 @@ writes that file. The lock is advisory and belongs to an open descriptor, so a k
 stays and means nothing by itself. Without a folder for locks the workspace folder itself is locked.
 """
 
-# ruff: noqa: PTH103, PTH118
-
 from __future__ import annotations
 
 import os

@@ -7,7 +7,6 @@ nothing here trusts that a path is still what it was when it was looked at.
 """
 
 # pathlib costs 4 ms on the path of every cold search.
-# ruff: noqa: PTH117, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -50,6 +49,8 @@ class Place(NamedTuple):
     path: str
     writable: bool
     """Extra paths are read and never written."""
+    anchor: int
+    """How many leading components of `relative` were named (`memory`, an extra path) and may thus be a mount."""
 
 
 def is_hidden(name: str) -> bool:
@@ -72,9 +73,7 @@ def is_markdown(name: str) -> bool:
 # --- extra paths -------------------------------------------------------------------------------------------------
 
 
-def resolve_extras(
-    workspace: str, extra_paths: Iterable[str], home: str
-) -> tuple[tuple[Extra, ...], tuple[Skipped, ...]]:
+def resolve_extras(workspace: str, extra_paths: Iterable[str], home: str) -> tuple[tuple[Extra, ...], tuple[Skipped, ...]]:
     """The extra paths that can be used, and the others with the reason."""
     extras: dict[Extra, str] = {}
     skipped = []
@@ -171,9 +170,10 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
     views += _below_inside_extras(extras, relative)
     if not views:
         raise _not_memory(path, parts)
-    if not any(_is_visible(view) for view in views):
+    visible = [view for view in views if _is_visible(view)]
+    if not visible:
         raise _left_alone(path, views[0])
-    return Place(workspace, relative, relative, own)
+    return Place(workspace, relative, relative, own, len(parts) - min(map(len, visible)))
 
 
 def _from_absolute(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path: str) -> str:
@@ -196,7 +196,7 @@ def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Pla
             continue
         if extra.file:
             if path == extra.prefix:
-                return Place(extra.folder, extra.file, path, False)
+                return Place(extra.folder, extra.file, path, False, 0)
         elif path.startswith(extra.prefix + "/"):
             rest = path[len(extra.prefix) + 1 :]
             if rest.startswith("../") or rest == "..":
@@ -206,7 +206,7 @@ def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Pla
             if not is_below(f"{extra.folder.rstrip('/')}/{rest}", workspace):
                 if not _is_visible(parts):
                     raise _left_alone(path, parts)
-                return Place(extra.folder, rest, path, False)
+                return Place(extra.folder, rest, path, False, 0)
     return None
 
 

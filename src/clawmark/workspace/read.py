@@ -31,18 +31,17 @@ WIDE_MARKS = (
 )
 """Byte order marks; the four-byte ones first, because the first of them begins with a two-byte one."""
 
-_SIGNATURES = (
+BINARY_SIGNATURES = (
     b"\x89PNG\r\n",
     b"SQLite format 3\0",
-    b"%PDF-",
     b"PK\x03\x04",
     b"\x7fELF",
     b"\x1f\x8b\x08",
-    b"GIF8",
     b"\xff\xd8\xff",
     b"7z\xbc\xaf",
     b"\xcf\xfa\xed\xfe",
 )
+"""Of formats that people rename by accident; only such as no text begins with."""
 _BINARY_SAMPLE = 64 * 1024
 _BINARY_MINIMUM = 1024
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\x0b\x0c\r\x1b")) + b"\x7f"
@@ -100,7 +99,7 @@ def _refuse_binary(data: bytes, path: str) -> None:
 
     Below one kibibyte only a signature counts: a short note with a pasted control sequence is still a note.
     """
-    if not data.startswith(_SIGNATURES):
+    if not data.startswith(BINARY_SIGNATURES):
         sample = data[:_BINARY_SAMPLE]
         if len(data) < _BINARY_MINIMUM or _without_mark(sample)[1] != "utf-8":
             return
@@ -139,14 +138,14 @@ def read_all(fd: int, path: str) -> bytes:
     return b"".join(blocks)
 
 
-def read_document(root: Folder, relative: str, path: str) -> Document:
+def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Document:
     """The whole file, decoded; its state is taken from the same descriptor before the first byte is read.
 
     A file that changes while it is read thus keeps an older state than its text, and the next scan reads it again.
     """
     import hashlib
 
-    fd = open_beneath(root, relative, path)
+    fd = open_beneath(root, relative, path, anchor)
     try:
         info = os.fstat(fd)
         data = read_all(fd, path)
@@ -156,16 +155,16 @@ def read_document(root: Folder, relative: str, path: str) -> Document:
     return Document(state, decode(data, path), hashlib.sha256(data).hexdigest())
 
 
-def read_bytes(root: Folder, relative: str, path: str) -> bytes:
+def read_bytes(root: Folder, relative: str, path: str, anchor: int = 0) -> bytes:
     """The bytes of the file at `relative`; FileNotFoundError when there is none."""
-    fd = open_beneath(root, relative, path)
+    fd = open_beneath(root, relative, path, anchor)
     try:
         return read_all(fd, path)
     finally:
         os.close(fd)
 
 
-def find_equivalent(root: Folder, relative: str) -> str | None:
+def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
     """The one file whose path is the same text in another Unicode normal form, if there is exactly one."""
     if relative.isascii():
         return None
@@ -176,7 +175,7 @@ def find_equivalent(root: Folder, relative: str) -> str | None:
     for part in parts:
         wanted = unicodedata.normalize("NFC", part)
         try:
-            with folder_beneath(root, found, relative) as folder, folder.listing() as entries:
+            with folder_beneath(root, found, relative, anchor) as folder, folder.listing() as entries:
                 names = [e.name for e in entries if e.name == part or unicodedata.normalize("NFC", e.name) == wanted]
         except OSError:
             return None

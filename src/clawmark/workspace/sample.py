@@ -5,8 +5,6 @@ who runs a small product; and `QUESTIONS` whose words occur nowhere in those not
 answers. The texts are in `sample/`; dates in them are written as `{-12}`, days from today.
 """
 
-# ruff: noqa: PTH103, PTH118, PTH120, PTH122, PTH208
-
 from __future__ import annotations
 
 import os

@@ -46,13 +46,15 @@ _TUPLE = tuple.__new__
 class _Found:
     """What has been seen so far."""
 
-    __slots__ = ("failures", "files", "skipped", "workspace_id")
+    __slots__ = ("failures", "files", "named", "skipped", "workspace_id")
 
     def __init__(self) -> None:
         self.files: list[FileState] = []
         self.skipped: list[Skipped] = []
         self.failures: list[ScanFailure] = []
         self.workspace_id = (-1, -1)
+        self.named: frozenset[str] = frozenset()
+        """Extra paths inside the workspace: walked for themselves, so not worth a word when they are met on the way."""
 
     def skip(self, path: str, reason: str) -> None:
         self.skipped.append(Skipped(path if is_utf8(path) else shown(path), reason))
@@ -66,6 +68,7 @@ def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[S
     taken_ns = time.time_ns()
     found = _Found()
     found.skipped.extend(reported)
+    found.named = frozenset(extra.prefix for extra in extras if not extra.folder)
     try:
         root = open_root(workspace)
     except OSError as error:
@@ -96,7 +99,7 @@ def _scan_own(root: Folder, found: _Found) -> None:
         _no_folder(root, "memory", "memory", error, found)
         return
     with memory:
-        _walk(memory, "memory/", root.device, found, 1, "memory/")
+        _walk(memory, "memory/", memory.device, found, 1, "memory/")
 
 
 def _scan_file(
@@ -145,7 +148,7 @@ def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
     folders, names = (parts[:-1], parts[-1:]) if extra.file else (parts, [])
     prefix = extra.prefix + "/" if extra.prefix else ""
     try:
-        with folder_beneath(root, folders, extra.prefix) as folder:
+        with folder_beneath(root, folders, extra.prefix, len(folders)) as folder:
             if names:
                 _scan_file(folder, names[0], extra.prefix, found)
             else:
@@ -203,6 +206,8 @@ def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, o
 
 
 def _enter(folder: Folder, name: str, path: str, device: int, found: _Found, depth: int, own: str) -> None:
+    if path in found.named:
+        return
     if not is_visible_folder(name):
         found.skip(path, "a hidden folder" if is_hidden(name) else "a folder of installed packages")
         return

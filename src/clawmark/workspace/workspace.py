@@ -6,7 +6,6 @@ read at once, and there is nothing to leak.
 """
 
 # pathlib costs 4 ms on the path of every cold search.
-# ruff: noqa: PTH100, PTH111, PTH116, PTH118
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ class Workspace:
         """The whole of a file that a scan listed; it may have changed since, and the document has its newer state."""
         with self._place(state.path, self._extras) as (root, place):
             try:
-                return read.read_document(root, place.relative, place.path)
+                return read.read_document(root, place.relative, place.path, place.anchor)
             except FileNotFoundError as error:
                 raise WorkspaceError(f"{guard.shown(state.path)} is gone.", hint="Run the sync again.") from error
 
@@ -86,7 +85,7 @@ class Workspace:
         extras, _ = places.resolve_extras(self.root, self.extra_paths, self._home)
         with self._place(named.path, extras) as (root, place):
             try:
-                data = read.read_bytes(root, place.relative, place.path)
+                data = read.read_bytes(root, place.relative, place.path, place.anchor)
             except FileNotFoundError:
                 return self._read_equivalent(root, place, start, lines, max_lines, max_chars)
             return read.excerpt(data, place.path, start, lines, max_lines, max_chars)
@@ -94,10 +93,11 @@ class Workspace:
     def _read_equivalent(
         self, root: guard.Folder, place: places.Place, start: int, lines: int | None, max_lines: int, max_chars: int
     ) -> Excerpt:
-        relative = read.find_equivalent(root, place.relative)
+        relative = read.find_equivalent(root, place.relative, place.anchor)
         if relative is not None:
             path = place.path[: len(place.path) - len(place.relative)] + relative
-            return read.excerpt(read.read_bytes(root, relative, path), path, start, lines, max_lines, max_chars)
+            data = read.read_bytes(root, relative, path, place.anchor)
+            return read.excerpt(data, path, start, lines, max_lines, max_chars)
         odd = next((c for c in place.path if c in "*?[\\" or not (c.isprintable() or c == "\xa0")), "")
         if odd:
             raise PathDenied(

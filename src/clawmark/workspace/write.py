@@ -31,6 +31,9 @@ from clawmark.workspace.read import WIDE_MARKS, read_all
 MAX_ENTRY_BYTES = 1024 * 1024
 """An entry is a note, not a document; larger texts go through `replace`."""
 
+_ANCHOR = 1
+"""Only `MEMORY.md` and what is below `memory` is written, and `memory` itself may be a mount."""
+
 _ATTEMPTS = 5
 """How often an append follows a file that an editor replaced under it."""
 
@@ -210,9 +213,6 @@ def _current(folder: Folder, name: str, path: str) -> tuple[bytes, os.stat_resul
 def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result | None, base_hash: str) -> None:
     """Write beside the file, sync, and rename over it, unless it changed in the meantime."""
     temporary = _temporary_name(name)
-    # The lock is held, so a temporary file with this name is what a killed writer left.
-    if _exists(folder, temporary):
-        folder.unlink(temporary)
     fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         try:
@@ -229,8 +229,7 @@ def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result
             raise _conflict(path, base_hash, "" if now is None else _hash(latest))
         folder.rename(temporary, name)
     except BaseException:
-        if _exists(folder, temporary):
-            folder.unlink(temporary)
+        _sweep(folder, name)
         raise
     folder.sync()
 
@@ -253,6 +252,13 @@ def _temporary_name(name: str) -> str:
     return f".clawmark-{_hash(name.encode())[:16]}.tmp"
 
 
+def _sweep(folder: Folder, name: str) -> None:
+    """Remove what a killed writer left: the lock is held, so nobody is using it."""
+    temporary = _temporary_name(name)
+    if _exists(folder, temporary):
+        folder.unlink(temporary)
+
+
 def _exists(folder: Folder, name: str) -> bool:
     try:
         folder.lstat(name)
@@ -269,9 +275,10 @@ def _folder_for(root: Folder, path: str) -> Iterator[tuple[Folder, str]]:
     """The opened folder of a file, made if it is absent, and the file's name in it."""
     *parents, name = split_relative(path)
     for depth in range(len(parents)):
-        with folder_beneath(root, parents[:depth], path) as above:
+        with folder_beneath(root, parents[:depth], path, _ANCHOR) as above:
             _make_folder(above, parents[depth])
-    with folder_beneath(root, parents, path) as folder:
+    with folder_beneath(root, parents, path, _ANCHOR) as folder:
+        _sweep(folder, name)
         yield folder, name
 
 

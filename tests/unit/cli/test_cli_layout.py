@@ -40,10 +40,10 @@ def test_a_snippet_cannot_harm_the_terminal() -> None:
 
 
 def test_words_of_the_query_stand_out_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert layout.emphasise("We chose Postgres", ["chose"]) == "We chose Postgres"
+    assert layout.emphasise("We chose Postgres", "chose") == "We chose Postgres"
     monkeypatch.setattr(output, "is_terminal", lambda stream: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert layout.emphasise("We chose (it)", ["chose", "(", "we"]) == "We \x1b[1mchose\x1b[0m (it)"
+    assert layout.emphasise("We chose (it)", "we (chose)?") == "We \x1b[1mchose\x1b[0m (it)"
 
 
 def test_columns_align() -> None:
@@ -70,6 +70,11 @@ def test_facts_leave_out_what_is_empty_and_indent_what_is_long() -> None:
 )
 def test_numbers_are_for_people(shown: str, text: str) -> None:
     assert shown == text
+
+
+def test_a_long_name_loses_its_middle() -> None:
+    assert layout.middle("short.md") == "short.md"
+    assert layout.middle("a" * 50 + "b" * 50, 11) == "aaaaa…bbbbb"
 
 
 def test_the_home_folder_is_shown_short(monkeypatch: pytest.MonkeyPatch) -> None:

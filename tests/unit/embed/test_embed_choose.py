@@ -14,7 +14,7 @@ needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is
 
 
 def labels(provider: str, **options: str) -> list[str]:
-    return [embedder.label for embedder in choose(provider, **options).embedders]
+    return [embedder.traits.label for embedder in choose(provider, **options).embedders]
 
 
 @needs_weights
@@ -38,7 +38,7 @@ def without_the_extra(provider: str) -> str:
     source = str(Path(__file__).parents[3] / "src")
     code = (
         f"import sys; sys.path.append({source!r}); from clawmark.embed.choose import choose; c = choose({provider!r}); "
-        "print([e.label for e in c.embedders], c.degraded and c.degraded.fix)"
+        "print([e.traits.label for e in c.embedders], c.degraded and c.degraded.fix)"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
     assert not done.stderr

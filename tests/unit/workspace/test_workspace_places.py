@@ -29,7 +29,7 @@ def resolve(home: Path, *given: str) -> tuple[tuple[Extra, ...], tuple[Skipped, 
 
 @pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "memory/a.md", "memory/x/y/z.MD", "memory/.note.md"])
 def test_memory_is_the_root_files_and_what_is_below_memory(path: str) -> None:
-    assert locate("/ws", (), (), path) == Place("/ws", path, path, True)
+    assert locate("/ws", (), (), path) == Place("/ws", path, path, True, 1)
 
 
 @pytest.mark.parametrize("path", ["./memory/a.md", "././memory/a.md", "/ws/memory/a.md", "/alias/memory/a.md"])
@@ -146,10 +146,10 @@ def test_the_same_extra_path_counts_once(home: Path) -> None:
 def test_files_of_extra_paths_are_found_and_not_writable(home: Path, tmp_path: Path) -> None:
     workspace, docs = str(home / "agent"), str(tmp_path / "team-docs")
     extras, _ = resolve(home, "../../team-docs", "notes")
-    place = Place(docs, "sub/x.md", "../../team-docs/sub/x.md", False)
+    place = Place(docs, "sub/x.md", "../../team-docs/sub/x.md", False, 0)
     assert locate(workspace, (), extras, "../../team-docs/sub/x.md") == place
     assert locate(workspace, (), extras, f"{docs}/sub/x.md") == place
-    assert locate(workspace, (), extras, "notes/x.md") == Place(workspace, "notes/x.md", "notes/x.md", False)
+    assert locate(workspace, (), extras, "notes/x.md") == Place(workspace, "notes/x.md", "notes/x.md", False, 1)
 
 
 @pytest.mark.parametrize("path", ["../../team-docs/../home/x.md", "../../team-docs/.git/x.md", "../../team-docs/x.txt"])

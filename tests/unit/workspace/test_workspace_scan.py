@@ -41,7 +41,17 @@ def reasons(found: Scan) -> dict[str, str]:
 
 
 def test_memory_files_are_listed_in_path_order(ws: Path) -> None:
-    write(ws, "memory/b.md", "memory/a/z.md", "memory/a-b.md", "MEMORY.md", "memory/é.md", "memory/a.md", "AGENTS.md", "x.md")
+    write(
+        ws,
+        "memory/b.md",
+        "memory/a/z.md",
+        "memory/a-b.md",
+        "MEMORY.md",
+        "memory/é.md",
+        "memory/a.md",
+        "AGENTS.md",
+        "x.md",
+    )
     found = scan(ws)
     assert paths(found) == ["MEMORY.md", "memory/a-b.md", "memory/a.md", "memory/a/z.md", "memory/b.md", "memory/é.md"]
     assert found.skipped == ()
@@ -77,7 +87,14 @@ def test_the_extension_counts_in_any_case(ws: Path) -> None:
 
 
 def test_hidden_and_vendor_folders_are_skipped_with_a_reason(ws: Path) -> None:
-    write(ws, "memory/.git/x.md", "memory/.obsidian/x.md", "memory/node_modules/p/x.md", "memory/__pycache__/x.md", "memory/a.md")
+    write(
+        ws,
+        "memory/.git/x.md",
+        "memory/.obsidian/x.md",
+        "memory/node_modules/p/x.md",
+        "memory/__pycache__/x.md",
+        "memory/a.md",
+    )
     found = scan(ws)
     assert paths(found) == ["memory/a.md"]
     assert reasons(found) == {

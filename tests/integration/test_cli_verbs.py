@@ -1,0 +1,219 @@
+"""The verbs from end to end, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Place, new_place
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return new_place(tmp_path)
+
+
+def test_the_first_minute_init_remember_search(tmp_path: Path) -> None:
+    """The commands of the README, in a home where nothing is yet and with no flag at all."""
+    place = Place(tmp_path)
+    place.home.mkdir()
+    bare = {"CLAWMARK_STATE_DIR": None, "CLAWMARK_WORKSPACE": None}
+    made = place.run("init", "~/agent", env=bare)
+    assert made.code == 0 and "default workspace" in made.out
+    assert (place.home / ".clawmark" / "clawmark.json").is_file()
+    remembered = place.run("remember", "We chose PostgreSQL for billing", env=bare)
+    assert remembered.code == 0 and "memory/" in remembered.out
+    found = place.run("search", "PostgreSQL billing", "--json", env=bare).json()
+    assert "PostgreSQL" in found["results"][0]["snippet"]
+
+
+def test_init_keeps_what_is_there_and_a_second_workspace_is_no_default(place: Place) -> None:
+    (place.workspace / "AGENTS.md").write_text("mine", encoding="utf-8")
+    bare = {"CLAWMARK_WORKSPACE": None}
+    first = place.run("init", str(place.workspace), "--json", env=bare).json()
+    assert first["default"] is True
+    assert "AGENTS.md" not in first["made"]
+    assert (place.workspace / "AGENTS.md").read_text(encoding="utf-8") == "mine"
+    second = place.run("init", str(place.folder / "two"), "--json", env=bare).json()
+    assert second["default"] is False
+    assert place.run("init", str(place.folder / "three"), "--default", env=bare).out.count("stays as it is") == 1
+
+
+def test_init_can_leave_the_default_alone_and_refuses_a_file(place: Place) -> None:
+    assert place.run("init", str(place.workspace), "--no-default", env={"CLAWMARK_WORKSPACE": None}).code == 0
+    assert not (place.state / "clawmark.json").exists()
+    refused = place.run("init", str(place.workspace / "MEMORY.md"))
+    assert refused.code == 3 and "not a folder" in refused.err
+
+
+def test_a_hit_is_cited_and_its_citation_can_be_read(place: Place) -> None:
+    hit = place.run("search", "PostgreSQL", "--json").json()["results"][0]
+    assert hit["path"] == "MEMORY.md"
+    assert hit["citation"].startswith("MEMORY.md#L")
+    excerpt = place.run("get", hit["citation"])
+    assert excerpt.code == 0 and "PostgreSQL" in excerpt.out
+
+
+def test_search_prints_for_people(place: Place) -> None:
+    ran = place.run("search", "Tea", "with", "Ann", env={"COLUMNS": "60"})
+    assert ran.code == 0
+    assert "memory/2026-11-15.md#L" in ran.out and "harbour" in ran.out
+    assert "\x1b" not in ran.out
+    assert " hit" in ran.out.splitlines()[-1] and " ms" in ran.out.splitlines()[-1]
+
+
+def test_nothing_found_says_why_and_is_no_error(place: Place) -> None:
+    ran = place.run("search", "zyxwvut", "--provider", "none", "--json")
+    assert ran.code == 0
+    body = ran.json()
+    assert body["results"] == [] and body["nothing"]["code"] == "no-such-words"
+    said = place.run("search", "zyxwvut", "--provider", "none")
+    assert said.code == 0 and body["nothing"]["message"] in said.out
+
+
+def test_explain_shows_steps_and_candidates(place: Place) -> None:
+    ran = place.run("search", "PostgreSQL", "--explain")
+    assert "Steps" in ran.out and "Candidates" in ran.out and "hit 1" in ran.out
+    body = place.run("search", "PostgreSQL", "--explain", "--json").json()
+    assert [step["number"] for step in body["explanation"]["steps"]] == list(range(1, 10))
+
+
+def test_a_batch_answers_line_by_line_and_bad_lines_do_not_stop_it(place: Place) -> None:
+    lines = ['{"id": "a", "query": "PostgreSQL"}', "tea with Ann", "", '{"id": "c"}', "{broken", '{"query": "router"}']
+    ran = place.run("search", "--batch", "-", "--max-results", "2", "--min-score", "0", stdin="\n".join(lines))
+    assert ran.code == 0
+    answers = [json.loads(line) for line in ran.out.splitlines()]
+    assert [answer["id"] for answer in answers] == ["a", 2, "c", 5, 6]
+    assert answers[0]["results"][0]["path"] == "MEMORY.md"
+    assert [bool(answer.get("error")) for answer in answers] == [False, False, True, True, False]
+    assert all(len(answer.get("results", [])) <= 2 for answer in answers)
+
+
+def test_a_batch_from_a_file_that_is_not_there_is_a_usage_error(place: Place) -> None:
+    ran = place.run("search", "--batch", "nosuch.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+
+
+def test_what_is_remembered_is_found_by_the_next_search(place: Place) -> None:
+    place.run("index")
+    written = place.run("remember", "The", "garage", "code", "is", "4711", "--json").json()
+    assert written["citation"].startswith("memory/") and written["workspace"] == str(place.workspace)
+    found = place.run("search", "garage code", "--json").json()
+    assert "4711" in found["results"][0]["snippet"]
+    assert place.run("remember", "--to", "MEMORY.md", "Prefers tea").out.startswith("Remembered in MEMORY.md#L")
+    assert place.run("remember", "-", stdin="from a pipe\n").code == 0
+    assert "from a pipe" in place.run("search", "from a pipe", "--json").out
+    assert place.run("remember", "x", "--to", "../evil.md").code == 4
+
+
+def test_index_plans_does_and_reports(place: Place) -> None:
+    plan = place.run("index", "--dry-run")
+    assert "add     MEMORY.md" in plan.out and "2 to add" in plan.out
+    assert not list(place.state.rglob("*.sqlite"))
+    done = place.run("index", "--json").json()
+    assert (done["added"], done["dueFiles"], done["failures"]) == (2, 0, [])
+    (place.workspace / "memory" / "2026-11-15.md").unlink()
+    assert place.run("index", "--dry-run", "--json").json()["delete"] == ["memory/2026-11-15.md"]
+    again = place.run("index")
+    assert "1 deleted" in again.out and "1 unchanged" in again.out
+    assert place.run("search", "Ann", "--json", "--min-score", "0", "--provider", "none").json()["results"] == []
+
+
+def test_skipped_files_are_listed_with_reasons(place: Place) -> None:
+    (place.workspace / "memory" / "link.md").symlink_to("/etc/hostname")
+    ran = place.run("index")
+    assert ran.code == 0
+    assert "left alone" in ran.out and "memory/link.md" in ran.out
+
+
+def test_get_reads_windows_and_says_how_to_go_on(place: Place) -> None:
+    place.write("memory/long.md", "\n".join(f"line {number}" for number in range(1, 501)))
+    ran = place.run("get", "memory/long.md", "--from", "10", "--lines", "3")
+    assert ran.out == "line 10\nline 11\nline 12\n"
+    whole = place.run("get", "memory/long.md")
+    assert "clawmark get memory/long.md --from " in whole.err
+    body = place.run("get", "memory/long.md", "--json").json()
+    assert body["truncated"] is True and body["nextFrom"] == body["lines"] + 1
+    absent = place.run("get", "memory/2020-01-01.md", "--json")
+    assert (absent.code, absent.json()["text"]) == (0, "")
+
+
+def test_get_refuses_what_is_not_memory(place: Place) -> None:
+    (place.folder / "secret.md").write_text("canary", encoding="utf-8")
+    ran = place.run("get", "../secret.md")
+    assert ran.code == 4 and ran.out == "" and "canary" not in ran.err
+    body = place.run("get", "../secret.md", "--json")
+    assert (body.code, body.json()["error"]["type"]) == (4, "PathDenied")
+
+
+def test_status_answers_before_and_after_the_first_index(place: Place) -> None:
+    before = place.run("status")
+    assert before.code == 0 and "2 files due" in before.out
+    assert not list(place.state.rglob("*.sqlite"))
+    place.run("index")
+    body = place.run("status", "--json").json()
+    assert (body["files"], body["dueFiles"], body["workspace"]) == (2, 0, str(place.workspace))
+    assert body["sqliteSafe"] is True
+    assert "up to date" in place.run("status").out
+
+
+def test_doctor_and_verify_find_nothing_in_a_sound_index_and_something_in_a_damaged_one(place: Place) -> None:
+    place.run("index")
+    assert place.run("doctor").code == 0
+    assert place.run("verify").code == 0
+    (index,) = place.state.rglob("*.sqlite")
+    data = bytearray(index.read_bytes())
+    data[100:-100] = b"\xa5" * (len(data) - 200)
+    for extra in place.state.rglob("*.sqlite-*"):
+        extra.unlink()
+    index.write_bytes(data)
+    sick = place.run("doctor")
+    assert sick.code == 1 and "problem" in sick.out
+    assert place.run("search", "PostgreSQL").code == 5
+    assert place.run("doctor", "--fix").code == 0
+    assert place.run("search", "PostgreSQL").code == 0
+
+
+def test_each_workspace_has_an_index_of_its_own(place: Place) -> None:
+    other = place.folder / "other"
+    other.mkdir()
+    (other / "MEMORY.md").write_text("Zebra facts live here.\n", encoding="utf-8")
+    place.run("index")
+    found = place.run("search", "zebra", "--workspace", str(other), "--json").json()
+    assert found["results"][0]["path"] == "MEMORY.md"
+    assert len(list(place.state.rglob("*.sqlite"))) == 2
+    assert place.run("search", "PostgreSQL", "--json").json()["results"]
+
+
+def test_openclaws_state_is_only_read(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    base = place.home / ".openclaw"
+    (base / "workspace" / "memory").mkdir(parents=True)
+    (base / "memory").mkdir()
+    (base / "memory" / "main.sqlite").write_bytes(b"theirs")
+    (base / "workspace" / "MEMORY.md").write_text("The capital is Lisbon.\n", encoding="utf-8")
+    (base / "openclaw.json").write_text("{agents: {defaults: {model: {primary: 'x'}}}}", encoding="utf-8")
+    before = {path: path.read_bytes() for path in base.rglob("*") if path.is_file()}
+    bare = {"CLAWMARK_STATE_DIR": None, "CLAWMARK_WORKSPACE": None}
+    found = place.run("search", "capital Lisbon", "--state-dir", str(base), "--json", env=bare).json()
+    assert found["results"][0]["path"] == "MEMORY.md"
+    assert {path: path.read_bytes() for path in before} == before
+    new = {path.relative_to(base).parts[0] for path in base.rglob("*") if path.is_file() and path not in before}
+    assert new == {"clawmark"}
+
+
+def test_the_demo_shows_three_answers_and_leaves_the_users_state_alone(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.home.mkdir()
+    bare = {"CLAWMARK_STATE_DIR": None, "CLAWMARK_WORKSPACE": None, "TMPDIR": str(tmp_path), "COLUMNS": "80"}
+    ran = place.run("demo", env=bare)
+    assert ran.code == 0, ran.err
+    assert ran.out.count("? ") >= 3 and ran.out.count("memory/") >= 3
+    assert max(len(line) for line in ran.out.splitlines() if str(tmp_path) not in line) <= 80
+    assert list(place.home.iterdir()) == []
+    (folder,) = tmp_path.glob("clawmark-demo-*")
+    assert place.run("search", "--state-dir", str(folder), "hotel booking", env=bare).code == 0
+    kept = place.run("demo", "--keep", str(tmp_path / "kept"), "--json", env=bare).json()
+    assert len(kept["answers"]) == 3 and all(answer["results"] for answer in kept["answers"])
+    assert place.run("demo", "--keep", str(tmp_path / "kept"), env=bare).code == 2

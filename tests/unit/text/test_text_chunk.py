@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from clawmark.text.chunk import chunk_id, chunk_text, chunker_name, split_utf8
+
+
+def test_the_chunker_name_says_everything_that_changes_chunks() -> None:
+    assert chunker_name("markdown", 400, 80) == "markdown-1:400/80"
+    assert chunker_name("lines", 400, 80) != chunker_name("markdown", 400, 80)
+    assert chunker_name("lines", 200, 80) != chunker_name("lines", 400, 80)
+
+
+@pytest.mark.parametrize("mode", ["markdown", "lines"])
+def test_lone_surrogates_are_stored_as_replacement_characters(mode: str) -> None:
+    (chunk,) = chunk_text("broken \ud800 text", mode, 400, 80)
+    assert chunk.text == "broken \ufffd text"
+
+
+@pytest.mark.parametrize("mode", ["markdown", "lines"])
+def test_as_much_overlap_as_text_still_ends(mode: str) -> None:
+    text = "\n".join(f"line {number}" for number in range(500))
+    assert len(chunk_text(text, mode, 10, 10_000)) < 500
+
+
+def test_the_same_text_elsewhere_has_another_id() -> None:
+    here = chunk_id("memory", "memory/a.md", 1, 3, "00", "m")
+    assert here != chunk_id("memory", "memory/b.md", 1, 3, "00", "m")
+    assert here != chunk_id("memory", "memory/a.md", 2, 3, "00", "m")
+    assert len(here) == 64
+
+
+def test_an_odd_path_still_gets_an_id() -> None:
+    assert len(chunk_id("memory", "memory/\udcff.md", 1, 1, "00", "m")) == 64
+
+
+def test_a_character_above_the_byte_limit_is_kept_whole() -> None:
+    assert split_utf8("a😀b", 1) == ["a", "😀", "b"]
+    assert split_utf8("", 10) == []

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from clawmark.text.scripts import fold
+from clawmark.text.stopwords import is_small, meaningful, without_small_words
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("what was the solution for the bug", ["solution", "bug"]),
+        ("ayer que decidimos sobre el despliegue", ["decidimos", "despliegue"]),
+        ("o que nós decidimos sobre a implantação", ["decidimos", "implantação"]),
+        ("was haben wir über die datenbank entschieden", ["datenbank", "entschieden"]),
+        ("quelle est la décision sur les factures", ["décision", "factures"]),
+        ("che cosa abbiamo deciso per il database", ["deciso", "database"]),
+        ("какую базу данных мы выбрали", ["базу", "данных", "выбрали"]),
+        ("ماذا قررنا عن قاعدة البيانات", ["قررنا", "قاعده", "البيانات"]),
+        ("मैं क्या डेटाबेस", ["डेटाबेस"]),
+        ("어제 배포 전략", ["배포", "전략"]),
+    ],
+)
+def test_small_words_of_the_language_are_left_out(question: str, kept: list[str]) -> None:
+    assert meaningful(fold(question).split()) == [fold(word) for word in kept]
+
+
+@pytest.mark.parametrize("question", ["how did he die", "the war room", "war room", "my son and hat", "los angeles"])
+def test_an_english_question_keeps_words_that_are_small_elsewhere(question: str) -> None:
+    assert meaningful(question.split())[-1] == question.split()[-1]
+    assert set(question.split()) & {"die", "war", "hat", "los"} <= set(meaningful(question.split()))
+
+
+@pytest.mark.parametrize("word", ["may", "march", "monday", "2026", "24", "february", "august"])
+def test_dates_are_never_small(word: str) -> None:
+    assert meaningful(["on", word]) == [word]
+
+
+def test_chinese_and_japanese_are_cut_at_small_words() -> None:
+    assert without_small_words("之前讨论方案") == ["讨论方案"]
+    assert without_small_words("昨日デプロイについて") == ["デプロイ"]
+    assert is_small("的")
+    assert is_small("した")
+    assert not is_small("目的")
