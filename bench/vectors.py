@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -176,4 +175,4 @@ def best_of(times: int, work: Callable[[], None]) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

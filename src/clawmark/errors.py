@@ -56,6 +56,10 @@ class WriteConflict(WorkspaceError):
         self.current_hash = current_hash
 
 
+class NotText(WorkspaceError):
+    """A memory file whose bytes are no text; they will be refused again until they change."""
+
+
 class WorkspaceReadOnly(WorkspaceError):
     """The workspace cannot be written to."""
 

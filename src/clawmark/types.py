@@ -1,10 +1,9 @@
 """The values that travel between the stages: immutable, complete, and free of behaviour.
 
 They are named tuples and not dataclasses because they are on the path of every cold search: defining twenty frozen
-dataclasses costs 14 ms more than twenty named tuples, more than the search itself takes.
+dataclasses costs 14 ms more than twenty named tuples, more than the search itself takes. For the same reason annotations are
+evaluated here: as strings, each one would be compiled when its class is made.
 """
-
-from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -72,7 +71,9 @@ class Excerpt(NamedTuple):
     lines: int
     total_lines: int
     truncated: bool
+    """Less came back than was asked for, or than there is when no number was asked for."""
     next_start: int | None
+    """The line that follows the last one given, when there is one."""
 
 
 class Written(NamedTuple):
@@ -201,6 +202,13 @@ class Progress(NamedTuple):
     label: str
 
 
+class Degraded(NamedTuple):
+    """Why an answer is less than it could be, and what would make it whole."""
+
+    reason: str
+    fix: str
+
+
 class SyncReport(NamedTuple):
     """What a sync did and what it left."""
 
@@ -224,13 +232,6 @@ class SyncReport(NamedTuple):
 
 
 # --- search ------------------------------------------------------------------------------------------------------
-
-
-class Degraded(NamedTuple):
-    """Why an answer is less than it could be, and what would make it whole."""
-
-    reason: str
-    fix: str
 
 
 class Query(NamedTuple):

@@ -12,9 +12,7 @@ from clawmark.text.chunk import chunk_id, chunk_text, split_utf8
 from clawmark.text.lines import chunk_lines
 from clawmark.text.tokens import utf16_length
 
-RECORDED: dict[str, Any] = json.loads(
-    (Path(__file__).parent / "data" / "openclaw_chunks.json").read_text(encoding="utf-8")
-)
+RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "openclaw_chunks.json").read_text(encoding="utf-8"))
 
 INPUTS = {
     "empty": "",
@@ -43,9 +41,7 @@ def _cases() -> list[Any]:
 @pytest.mark.parametrize(("case", "weigh_cjk"), _cases())
 def test_chunks_are_those_that_openclaw_made(case: dict[str, Any], weigh_cjk: bool) -> None:
     chunks = chunk_lines(INPUTS[case["input"]], case["tokens"], case["overlap"], weigh_cjk)
-    rows: list[Any] = [
-        [chunk.start_line, chunk.end_line, utf16_length(chunk.text), chunk.hash[:16]] for chunk in chunks
-    ]
+    rows: list[Any] = [[chunk.start_line, chunk.end_line, utf16_length(chunk.text), chunk.hash[:16]] for chunk in chunks]
     assert len(rows) == case["count"]
     recorded = case["rows"]
     if "..." in recorded:
@@ -66,9 +62,7 @@ def test_lines_mode_drops_blank_chunks() -> None:
 
 def test_a_chunk_id_is_the_one_openclaw_gives() -> None:
     known = RECORDED["chunk_id"]
-    made = chunk_id(
-        known["source"], known["path"], known["startLine"], known["endLine"], known["chunkHash"], known["model"]
-    )
+    made = chunk_id(known["source"], known["path"], known["startLine"], known["endLine"], known["chunkHash"], known["model"])
     assert made == known["id"]
 
 

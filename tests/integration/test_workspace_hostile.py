@@ -136,9 +136,7 @@ def given(case: dict[str, str]) -> str:
     return os.fsdecode(base64.b64decode(case["input_b64"])) if "input_b64" in case else case["input"]
 
 
-@pytest.mark.parametrize(
-    "path", ["../outside/new.md", "memory/links/out.md", "memory/links/outdir/x.md", "memory/x.sh"]
-)
+@pytest.mark.parametrize("path", ["../outside/new.md", "memory/links/out.md", "memory/links/outdir/x.md", "memory/x.sh"])
 def test_no_write_leaves_the_memory(hostile: Hostile, path: str) -> None:
     outside = {file: file.read_bytes() for file in (hostile.out / "outside").rglob("*") if file.is_file()}
     with pytest.raises(PathDenied):

@@ -4,8 +4,6 @@ It is handed its parts and owns them: closing it closes the index and the worksp
 first, within a budget, and answers from what is there; only `sync` does unbounded work.
 """
 
-from __future__ import annotations
-
 import time
 from typing import NamedTuple
 

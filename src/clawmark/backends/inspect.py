@@ -12,7 +12,8 @@ from clawmark.embed.base import Embedder
 from clawmark.embed.choose import Choice
 from clawmark.index.store import Reader
 from clawmark.sync.plan import plan_sync
-from clawmark.types import Space, Status
+from clawmark.sync.text import NOT_TEXT
+from clawmark.types import Skipped, Space, Status
 
 
 def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Status:
@@ -21,7 +22,8 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
     options = loaded.settings.memory_search
     with parts.store.reading() as reader:
         state = reader.state()
-        plan = plan_sync(scan, reader.files())
+        indexed = reader.files()
+        plan = plan_sync(scan, indexed)
         spaces = tuple(space for space in state.spaces)
         active = active_embedder(spaces, parts.embedders)
         due_vectors = due_vectors_of_best(reader, spaces, parts.embedders, state.chunks)
@@ -49,7 +51,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
         cache_entries=state.cache_entries,
         cache_limit=options.cache.max_entries,
         last_sync=state.last_sync,
-        skipped=scan.skipped,
+        skipped=(*scan.skipped, *(Skipped(path, "is no text") for path, row in indexed.items() if row.hash == NOT_TEXT)),
         scan_failures=scan.failures,
         denied_paths=parts.workspace.denied,
         degraded=choice.degraded,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from clawmark.backends.builtin import Parts
 from clawmark.embed.base import Embedder
-from clawmark.errors import EmbeddingError, WorkspaceError
+from clawmark.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.index.store import Reader
 from clawmark.text.chunk import chunk_text
 from clawmark.text.query import query_terms
@@ -53,6 +53,10 @@ def _check_file(
         return
     try:
         document = parts.workspace.read_document(state)
+    except NotText:
+        if found:
+            yield f"{row.path} is no text, but {len(found)} chunks of it are indexed."
+        return
     except WorkspaceError as error:
         yield f"{row.path} cannot be read: {error.message}"
         return

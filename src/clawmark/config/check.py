@@ -4,8 +4,6 @@ A sentence names the file, the line, the key's path, what is allowed and what wa
 secret. Rules between keys (an overlap below its size, weights that sum to 1) are in `settle`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Only regular files are read, never more than 16 MB, and without waiting: a FIFO,
 a configuration file is an error and not a hang. What the keys mean is left to `load`.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from typing import NamedTuple

@@ -5,8 +5,6 @@ the settings in `schema`. Keys marked `later` are known, checked and listed, and
 OpenClaw is read without complaint. Where they are written in a file is `sections`' matter.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

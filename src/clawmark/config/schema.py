@@ -4,8 +4,6 @@ Nothing comes in and nothing is checked here: `load` fills these from the files,
 Two published defaults disagree with each other in places; these are the ones of the configuration tables.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -4,8 +4,6 @@ A file's tree and an agent's id come in; the sections that count for this agent 
 them may hold is `check`'s matter. Sections of OpenClaw that are not about memory are not looked into.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

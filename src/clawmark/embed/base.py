@@ -1,7 +1,5 @@
 """What every embedder offers, and the check every vector passes before it is stored."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol

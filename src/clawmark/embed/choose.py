@@ -6,17 +6,10 @@ are installed is seen from folders. Reading the configuration is left to the cal
 
 # On the path of every cold search.
 
-from __future__ import annotations
-
 import os
 from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
-from clawmark.embed.granite import GraniteEmbedder
-from clawmark.embed.static import MODEL as STATIC_MODEL
-from clawmark.embed.static import StaticEmbedder
-from clawmark.embed.weights import HINT, SUFFIX, find_pack, has_numpy
-from clawmark.embed.weights import MODEL as LOCAL_MODEL
 from clawmark.errors import ConfigError
 from clawmark.types import Degraded
 
@@ -35,9 +28,14 @@ class Choice(NamedTuple):
 
 def choose(provider: str, model: str = "", local_model_path: str = "") -> Choice:
     """The embedders for `memorySearch.provider`, `.model` and `.local.modelPath`; raises ConfigError."""
+    if provider == "none":
+        return Choice((), "memorySearch.provider is none: keywords answer alone", None)
+    from clawmark.embed.static import MODEL as STATIC_MODEL
+    from clawmark.embed.static import StaticEmbedder
+    from clawmark.embed.weights import MODEL as LOCAL_MODEL
+    from clawmark.embed.weights import find_pack
+
     match provider:
-        case "none":
-            return Choice((), "memorySearch.provider is none: keywords answer alone", None)
         case "static":
             _check_model(provider, model, STATIC_MODEL)
             return Choice((StaticEmbedder(),), "memorySearch.provider is static", None)
@@ -51,6 +49,10 @@ def choose(provider: str, model: str = "", local_model_path: str = "") -> Choice
 
 def _automatic(path: str) -> Choice:
     """The local model when it can run, else the static one; a path to another kind of model is left alone."""
+    from clawmark.embed.granite import GraniteEmbedder
+    from clawmark.embed.static import StaticEmbedder
+    from clawmark.embed.weights import SUFFIX, find_pack, has_numpy
+
     given = os.path.expanduser(path)
     pack = given if given.endswith(SUFFIX) and os.path.isfile(given) else find_pack()
     if pack and has_numpy():
@@ -61,6 +63,10 @@ def _automatic(path: str) -> Choice:
 
 
 def _local(pack: str) -> Choice:
+    from clawmark.embed.granite import GraniteEmbedder
+    from clawmark.embed.static import StaticEmbedder
+    from clawmark.embed.weights import HINT, has_numpy
+
     if pack and has_numpy():
         return Choice((StaticEmbedder(), GraniteEmbedder(pack)), "memorySearch.provider is local", None)
     missing = "numpy is" if pack else "the weights of the local model are"
@@ -69,6 +75,8 @@ def _local(pack: str) -> Choice:
 
 
 def _given_pack(path: str) -> str:
+    from clawmark.embed.weights import SUFFIX
+
     given = os.path.expanduser(path)
     if not given or (given.endswith(SUFFIX) and os.path.isfile(given)):
         return given

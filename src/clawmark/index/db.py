@@ -28,6 +28,9 @@ LOG_KEPT_BYTES = 64 * 1024 * 1024
 STEPS_BETWEEN_LOOKS = 20_000
 """SQLite instructions between two looks at the clock; a fraction of a millisecond."""
 
+# Text that is not UTF-8 and buffers longer than their blob come as Python's own errors.
+DRIVER_ERRORS = (apsw.Error, ValueError, OverflowError)
+
 # Checks and limits of sqlite.org's advice for files that may have been tampered with.
 _CAUTIOUS = "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;"
 _LIMITS = {
@@ -71,7 +74,7 @@ class Database:
         self._start(patient=patient)
         try:
             return self._connection.execute(sql, bindings).fetchall()
-        except (apsw.Error, UnicodeEncodeError, OverflowError) as error:
+        except DRIVER_ERRORS as error:
             raise translate(error, self.path) from error
 
     def many(self, sql: str, bindings: Iterable[Bindings]) -> list[Any]:
@@ -79,7 +82,7 @@ class Database:
         self._start()
         try:
             return self._connection.executemany(sql, bindings).fetchall()
-        except (apsw.Error, UnicodeEncodeError, OverflowError) as error:
+        except DRIVER_ERRORS as error:
             raise translate(error, self.path) from error
 
     def read_blobs(self, wanted: Sequence[tuple[int, memoryview]]) -> None:
@@ -92,7 +95,7 @@ class Database:
                     # Moving a handle to another row is five times as fast as opening one.
                     blob.reopen(row)
                     blob.read_into(into)
-        except (apsw.Error, ValueError) as error:
+        except DRIVER_ERRORS as error:
             raise translate(error, self.path) from error
 
     def write_blob(self, row: int, pieces: Iterable[tuple[int, bytes]]) -> None:
@@ -102,7 +105,7 @@ class Database:
                 for offset, piece in pieces:
                     blob.seek(offset)
                     blob.write(piece)
-        except (apsw.Error, ValueError) as error:
+        except DRIVER_ERRORS as error:
             raise translate(error, self.path) from error
 
     def total_changes(self) -> int:
@@ -185,7 +188,7 @@ def open_reader(path: str) -> Database | None:
             escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
             return _reader(apsw.Connection(f"file:{escaped}?immutable=1", flags=flags), path, stamp)
-    except apsw.Error as error:
+    except DRIVER_ERRORS as error:
         if stamp_of(path) is None:
             return None
         raise translate(error, path) from error
@@ -222,7 +225,7 @@ def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
         except BaseException:
             connection.close()
             raise
-    except apsw.Error as error:
+    except DRIVER_ERRORS as error:
         raise translate(error, path) from error
     return Database(connection, path, stamp, None)
 

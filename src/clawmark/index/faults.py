@@ -48,6 +48,8 @@ def translate(error: Exception, path: str) -> ClawmarkError:
             return IndexStoreError(
                 f"A value is too big for the index {path} ({error}).", hint="Split the file it came from."
             )
+        case ValueError() if not isinstance(error, UnicodeEncodeError):
+            return IndexDamaged(f"The index {path} is damaged ({error}).", hint=FIX_HINT)
         case UnicodeEncodeError():
             return IndexStoreError(
                 f"A text or name is not valid Unicode and cannot go into the index {path}.",

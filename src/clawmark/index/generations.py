@@ -24,7 +24,7 @@ def begin(writer: Writer, identity: dict[str, Any]) -> int:
     """Start the next generation, or go on with one made for the same identity."""
     meta = writer.meta
     if meta.number("building"):
-        if meta.facts("building_identity") == identity:
+        if meta.has_facts("building_identity", identity):
             return meta.number("building")
         abandon(writer)
     if meta.number("unswept"):

@@ -3,8 +3,6 @@
 Read once per snapshot, changed in memory, written back by the transaction that changed it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any, NamedTuple
@@ -93,6 +91,10 @@ class Meta:
         else:
             self._values.pop(key, None)
 
+    def has_facts(self, key: str, facts: dict[str, Any]) -> bool:
+        """Whether a JSON object is stored that means the same, lists for tuples included."""
+        return bool(self.facts(key) == json.loads(json.dumps(facts)))
+
     def facts(self, key: str) -> dict[str, Any]:
         """A JSON object; absent ones are empty."""
         return dict(self._json(key, {}))
@@ -108,7 +110,10 @@ class Meta:
     def spaces(self) -> dict[int, SpaceFacts]:
         """The vector spaces by number; treat as read-only and change with `set_space`."""
         if self._spaces is None:
-            self._spaces = {item["id"]: _space(item) for item in self._json("spaces", [])}
+            try:
+                self._spaces = {item["id"]: _space(item) for item in self._json("spaces", [])}
+            except (KeyError, TypeError, ValueError):
+                raise IndexDamaged(f"{self._path} has an unreadable vector space.", hint=FIX_HINT) from None
         return self._spaces
 
     def set_space(self, number: int, facts: SpaceFacts | None) -> None:
@@ -142,12 +147,9 @@ class Meta:
 
 
 def _space(item: dict[str, Any]) -> SpaceFacts:
-    identity = Identity(item["provider"], item["model"], item["providerKey"], item["dims"])
-    return SpaceFacts(
-        Space(item["id"], identity, item["ready"], item["vectors"]),
-        uncovered=item["uncovered"],
-        revision=item["revision"],
-    )
+    identity = Identity(item["provider"], item["model"], item["providerKey"], int(item["dims"]))
+    space = Space(int(item["id"]), identity, bool(item["ready"]), int(item["vectors"]))
+    return SpaceFacts(space, uncovered=int(item["uncovered"]), revision=int(item["revision"]))
 
 
 def _item(facts: SpaceFacts) -> dict[str, Any]:

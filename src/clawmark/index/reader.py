@@ -71,6 +71,8 @@ class Reader:
 
     def integrity_problems(self) -> list[str]:
         """What SQLite finds wrong with the file, tables, indexes and full-text index; empty when it is sound."""
+        # FTS5 checks what it remembers of its segments; a question makes it look whether another process changed them.
+        self.keywords('"look"', 1)
         return [text for (text,) in self._db.rows("PRAGMA integrity_check", patient=True) if text != "ok"]
 
     # --- files and chunks ----------------------------------------------------------------------------------------

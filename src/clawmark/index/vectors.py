@@ -4,8 +4,6 @@ An engine keeps (chunk key, cache row, vector) entries per space inside the tran
 Counting, revisions and the float32 vectors themselves are left to the writer and the embedding cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 

@@ -5,8 +5,6 @@ match of this query, times the share of the query's terms that were met, weighte
 score is the cosine between the model's own floor (unrelated texts) and ceiling (a perfect answer).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -83,7 +81,10 @@ def fuse(
     *,
     has_vector_leg: bool,
 ) -> list[Candidate]:
-    """Merge the legs by chunk and rank; without a vector of its own a chunk is judged by its words alone."""
+    """Merge the legs by chunk and rank; a leg that has nothing to say does not vote.
+
+    A chunk without a vector is judged by its words alone; when no chunk has any of the words, meaning alone decides.
+    """
     scores = text_scores(texts, weights)
     every_term = (1 << len(weights)) - 1
     candidates = []
@@ -91,7 +92,12 @@ def fuse(
         text = scores.get(key, 0.0)
         match = texts.get(key)
         vector = vectors.get(key) if has_vector_leg else None
-        score = text if vector is None else query.vector_weight * vector.score + query.text_weight * text
+        if vector is None:
+            score = text
+        elif not texts:
+            score = vector.score
+        else:
+            score = query.vector_weight * vector.score + query.text_weight * text
         candidates.append(
             Candidate(
                 row,

@@ -3,8 +3,6 @@
 A leg asks the index and answers with what it found; a leg that cannot run says why and leaves the answer to the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Chunks share lines with their neighbours; two of them as two hits would tell the
 its rank and takes the other's lines; it stops growing at three chunks, so that a citation stays something to read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ Step 2 is done by the caller, who owns the workspace, and reported here. A snaps
 a `Found` goes out; nothing is written. An empty answer always says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import mul
 from typing import NamedTuple

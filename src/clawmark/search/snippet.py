@@ -4,8 +4,6 @@ The passage is taken apart into lines, and long lines into sentences. Each piece
 ones more, plus how near it is in meaning when an instant embedder can say so; the best run of pieces that fits wins.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,7 +12,7 @@ from clawmark.types import Term
 
 LIMIT = 700
 LONG_PIECE = 240
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])")
+_SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])"
 
 Nearness = Callable[[Sequence[str]], Sequence[float]]
 
@@ -108,7 +106,7 @@ def _pieces(text: str) -> list[_Piece]:
         end = start + len(line)
         ends = [end]
         if len(line) > LONG_PIECE:
-            ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)] + [end]
+            ends = [match.end() for match in re.compile(_SENTENCE_END).finditer(text, start, end)] + [end]
         for stop in ends:
             while stop - start > LIMIT // 2:
                 cut = text.rfind(" ", start + LIMIT // 4, start + LIMIT // 2)

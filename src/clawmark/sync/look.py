@@ -3,8 +3,6 @@
 Every search looks; only a search that finds something due goes on to `run`, which brings the chunkers and the rest with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 

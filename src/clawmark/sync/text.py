@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from clawmark.errors import WorkspaceError
+from clawmark.errors import NotText, WorkspaceError
 from clawmark.index.store import Index
 from clawmark.sync.look import Chunker, Scannable
 from clawmark.text.chunk import chunk_text
@@ -21,6 +21,8 @@ from clawmark.types import Chunk, Document, FileFailure, FileRow, FileState, Pro
 # One commit costs as much as indexing eight chunks: 32 small files a commit index 2.5 times as fast as one.
 BATCH_FILES = 32
 BATCH_BYTES = 2_000_000
+NOT_TEXT = "not text"
+"""Stands in place of the hash of a file that is no text: it is known, and not tried again until it changes."""
 
 
 class TextReport(NamedTuple):
@@ -66,6 +68,10 @@ def apply_text(
         for state in batch:
             try:
                 document = reader.read_document(state)
+            except NotText as error:
+                failures.append(FileFailure(state.path, error.message))
+                prepared.append(_Prepared(_row(Document(state, "", NOT_TEXT), now_ns(), 0), [], [], is_new=False))
+                continue
             except WorkspaceError as error:
                 failures.append(FileFailure(state.path, error.message))
                 continue
@@ -81,7 +87,7 @@ def apply_text(
                 for row in unchanged:
                     writer.touch_file(row)
         added += sum(file.is_new for file in prepared)
-        updated += sum(not file.is_new for file in prepared)
+        updated += sum(not file.is_new and file.row.hash != NOT_TEXT for file in prepared)
         chunks += sum(len(file.chunks) for file in prepared)
         touched += len(unchanged)
         done += len(batch)

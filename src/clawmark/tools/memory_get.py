@@ -62,7 +62,7 @@ def get_tool(read: Read) -> Tool:
             arguments = read_arguments(given)
             asked = arguments.get("path")
             path, start, lines = _request(arguments)
-            return _answer(read(path, start, lines), lines)
+            return _answer(read(path, start, lines))
         except ToolInputError as error:
             return _refused(asked, complaint(error, f"Correct {error.argument} and call memory_get again."))
         except ClawmarkError as error:
@@ -88,7 +88,7 @@ def _request(arguments: Mapping[str, object]) -> tuple[str, int, int | None]:
     return cited.path, start or cited.start, lines
 
 
-def _answer(excerpt: Excerpt, asked: int | None) -> Payload:
+def _answer(excerpt: Excerpt) -> Payload:
     """The success payload: truncated when less came back than was asked for, or than there is when nothing was."""
     if excerpt.total_lines == 0:
         return {"text": "", "path": excerpt.path}
@@ -99,8 +99,7 @@ def _answer(excerpt: Excerpt, asked: int | None) -> Payload:
         "lines": excerpt.lines,
     }
     is_overlong = excerpt.lines == 1 and len(excerpt.text) >= MOST_CHARS
-    is_complete = asked is not None and excerpt.lines >= asked and not is_overlong
-    if excerpt.truncated and not is_complete:
+    if excerpt.truncated:
         payload["text"] = f"{excerpt.text}\n\n{_notice(excerpt, is_overlong)}"
         payload["truncated"] = True
         if excerpt.next_start is not None:

@@ -8,8 +8,6 @@ nothing here trusts that a path is still what it was when it was looked at.
 
 # pathlib costs 4 ms on the path of every cold search.
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterable, Sequence

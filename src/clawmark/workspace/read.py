@@ -6,12 +6,10 @@ Bytes that are not UTF-8 become U+FFFD, so that one bad byte does not hide a fil
 `places.py`, opening to `guard.py`.
 """
 
-from __future__ import annotations
-
 import os
 from typing import NamedTuple
 
-from clawmark.errors import PathDenied, WorkspaceError
+from clawmark.errors import NotText, PathDenied
 from clawmark.types import Document, Excerpt, FileState
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
@@ -108,8 +106,8 @@ def _refuse_binary(data: bytes, path: str) -> None:
         if (controls + undecodable) * 3 <= len(sample):
             return
         if not controls:
-            raise WorkspaceError(f"{shown(path)} is not UTF-8 text.", hint="Save it as UTF-8 to have it indexed.")
-    raise WorkspaceError(f"{shown(path)} looks binary.", hint="Move it out of the memory folder.")
+            raise NotText(f"{shown(path)} is not UTF-8 text.", hint="Save it as UTF-8 to have it indexed.")
+    raise NotText(f"{shown(path)} looks binary.", hint="Move it out of the memory folder.")
 
 
 def _count_undecodable(sample: bytes) -> int:
@@ -210,7 +208,8 @@ def excerpt(data: bytes, path: str, start: int, lines: int | None, max_lines: in
     rest = start + taken
     more = bool(pieces) and rest <= total
     cut = taken == 1 and len(text) < len(pieces[0])
-    return Excerpt(path, text, start, taken, total, more or cut, rest if more else None)
+    is_short = more and (not asked or taken < wanted)
+    return Excerpt(path, text, start, taken, total, is_short or cut, rest if more else None)
 
 
 def _pieces(body: bytes, start: int, count: int, max_chars: int) -> list[str]:

@@ -58,7 +58,5 @@ def test_diversity_orders_as_recorded(lambda_: float, order: str) -> None:
 
 def test_words_of_any_script_count() -> None:
     assert similarity(word_set("Где мы обедали"), word_set("где обедали вчера")) > 0
-    assert similarity(word_set("数据库迁移"), word_set("数据库备份")) > similarity(
-        word_set("数据库迁移"), word_set("晚饭")
-    )
+    assert similarity(word_set("数据库迁移"), word_set("数据库备份")) > similarity(word_set("数据库迁移"), word_set("晚饭"))
     assert similarity(word_set("…"), word_set("…")) == 0.0

@@ -38,15 +38,18 @@ def test_the_best_keyword_match_of_a_fully_met_query_scores_one() -> None:
 
 
 def test_the_published_weights_apply() -> None:
-    (candidate,) = fuse(
-        QUERY, {1: chunk(1)}, {1: TextMatch(2.0, 1)}, {1: VectorMatch(0.5, "m")}, [1.0], has_vector_leg=True
-    )
+    (candidate,) = fuse(QUERY, {1: chunk(1)}, {1: TextMatch(2.0, 1)}, {1: VectorMatch(0.5, "m")}, [1.0], has_vector_leg=True)
     assert candidate.score == pytest.approx(0.7 * 0.5 + 0.3 * 1.0)
 
 
 def test_a_chunk_without_a_vector_is_judged_by_its_words_alone() -> None:
     (candidate,) = fuse(QUERY, {1: chunk(1)}, {1: TextMatch(2.0, 1)}, {}, [1.0], has_vector_leg=True)
     assert candidate.score == 1.0
+
+
+def test_meaning_alone_decides_when_no_chunk_has_any_of_the_words() -> None:
+    (candidate,) = fuse(QUERY, {1: chunk(1)}, {}, {1: VectorMatch(0.5, "m")}, [0.5, 0.5], has_vector_leg=True)
+    assert candidate.score == 0.5
 
 
 def test_meeting_every_term_makes_a_match_exact() -> None:

@@ -7,9 +7,7 @@ from clawmark.search.neighbours import MOST_CHUNKS, join_neighbours
 from clawmark.types import ChunkRow
 
 
-def candidate(
-    key: int, start: int, end: int, score: float, *, path: str = "memory/a.md", exact: bool = False
-) -> Candidate:
+def candidate(key: int, start: int, end: int, score: float, *, path: str = "memory/a.md", exact: bool = False) -> Candidate:
     text = "\n".join(f"line {n}" for n in range(start, end + 1))
     return Candidate(ChunkRow(key, path, "memory", start, end, "h", "", text), 0, "", score, 0, 0, 1.0, score, exact)
 

@@ -41,10 +41,15 @@ def test_small_sections_share_a_chunk_under_the_headings_they_share() -> None:
 
 
 def test_a_well_filled_chunk_ends_with_its_section() -> None:
-    text = f"## A\n\n{_paragraph(220)}\n\n## B\n\nshort"
+    text = f"## A\n\n{_paragraph(220)}\n\n## B\n\n{_paragraph(30)}"
     chunks = chunk_markdown(text, 400, 80)
     assert _lines(chunks) == [(1, 3), (5, 7)]
     assert [chunk.heading for chunk in chunks] == ["A", "B"]
+
+
+def test_a_section_of_three_words_does_not_stand_alone() -> None:
+    text = f"## A\n\n{_paragraph(220)}\n\n## B\n\nthree small words"
+    assert _lines(chunk_markdown(text, 400, 80)) == [(1, 7)]
 
 
 def test_the_heading_path_travels_with_every_chunk_of_a_long_section() -> None:

@@ -10,9 +10,7 @@ def test_latin_text_is_ordinary(text: str) -> None:
     assert is_ordinary(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["память", "记忆", "メモ", "기억", "ذاكرة", "स्मृति", "ความจำ", "ελλάδα", "x🤖", "ｆｕｌ"]
-)
+@pytest.mark.parametrize("text", ["память", "记忆", "メモ", "기억", "ذاكرة", "स्मृति", "ความจำ", "ελλάδα", "x🤖", "ｆｕｌ"])
 def test_other_scripts_and_emoji_are_not_ordinary(text: str) -> None:
     assert not is_ordinary(text)
 

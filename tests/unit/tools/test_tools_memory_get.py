@@ -118,7 +118,7 @@ def test_a_line_that_is_too_long_is_cut_even_when_it_alone_was_asked_for() -> No
 
 
 def test_the_lines_that_were_asked_for_come_without_a_notice() -> None:
-    some = Excerpt("MEMORY.md", "b\nc", start=2, lines=2, total_lines=9, truncated=True, next_start=4)
+    some = Excerpt("MEMORY.md", "b\nc", start=2, lines=2, total_lines=9, truncated=False, next_start=4)
     payload = Reader(some).call({"path": "MEMORY.md", "from": 2, "lines": 2})
     assert payload == {"text": "b\nc", "path": "MEMORY.md", "from": 2, "lines": 2}
 

@@ -1,0 +1,161 @@
+"""The index against a dictionary: whatever is done to both, in whatever order, they give the same answers."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from hashlib import sha256
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from clawmark.index.store import Index
+from clawmark.testing.vectors import cosine, file_of, identity_of, unit
+from clawmark.types import Vector
+
+DIMS = 8
+PATHS = st.sampled_from(["MEMORY.md", "memory/a.md", "memory/b.md", "memory/c.md"])
+WORDS = ("amber", "birch", "cedar", "delta", "ember")
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=4, unique=True)
+
+
+def vector_of(text: str) -> Vector | None:
+    """A direction per text; texts about embers are in a language the model does not know."""
+    if "ember" in text:
+        return None
+    return unit(byte - 127.5 for byte in sha256(text.encode()).digest()[:DIMS])
+
+
+class IndexMachine(RuleBasedStateMachine):
+    """`files` is what must be seen now; `built` is what a rebuild has made so far, or nothing when none runs."""
+
+    @initialize(engine=st.sampled_from(["blocks", "sqlite-vec"]))
+    def start(self, engine: str) -> None:
+        self.folder = tempfile.mkdtemp()
+        self.index = Index(f"{self.folder}/index.sqlite", vector_engine=engine)
+        self.files: dict[str, list[str]] = {}
+        self.built: dict[str, list[str]] | None = None
+        with self.index.writing() as writer:
+            self.space = writer.space(identity_of(DIMS)).id
+
+    def teardown(self) -> None:
+        if hasattr(self, "index"):
+            self.index.close()
+            shutil.rmtree(self.folder)
+
+    @rule(path=PATHS, texts=TEXTS)
+    def put(self, path: str, texts: list[str]) -> None:
+        with self.index.writing() as writer:
+            writer.put_file(*file_of(path, *texts))
+        self.files[path] = texts
+        if self.built is not None:
+            self.built.pop(path, None)
+
+    @rule(path=PATHS)
+    def drop(self, path: str) -> None:
+        with self.index.writing() as writer:
+            writer.drop_file(path)
+        self.files.pop(path, None)
+        if self.built is not None:
+            self.built.pop(path, None)
+
+    @rule(path=PATHS, stamp=st.integers(2, 99))
+    def touch(self, path: str, stamp: int) -> None:
+        row = file_of(path, *self.files.get(path, ()), stamp=stamp)[0]
+        with self.index.writing() as writer:
+            writer.touch_file(row)
+            assert path not in self.files or writer.files()[path] == row
+
+    @rule(path=PATHS, texts=TEXTS)
+    def change_and_fail(self, path: str, texts: list[str]) -> None:
+        try:
+            with self.index.writing() as writer:
+                writer.put_file(*file_of(path, *texts))
+                writer.drop_file("memory/a.md")
+                raise KeyError
+        except KeyError:
+            return
+
+    @precondition(lambda self: self.built is None)
+    @rule()
+    def begin_rebuild(self) -> None:
+        with self.index.writing() as writer:
+            writer.begin_rebuild({"chunker": "next"})
+        self.built = {}
+
+    @precondition(lambda self: self.built is not None)
+    @rule(path=PATHS, texts=TEXTS)
+    def build(self, path: str, texts: list[str]) -> None:
+        assert self.built is not None
+        with self.index.writing() as writer:
+            assert writer.begin_rebuild({"chunker": "next"}) == writer.state().building
+            writer.put_file(*file_of(path, *texts), building=True)
+        self.built[path] = texts
+
+    @precondition(lambda self: self.built is not None)
+    @rule()
+    def publish(self) -> None:
+        assert self.built is not None
+        with self.index.writing() as writer:
+            writer.publish()
+        self.files |= self.built
+        self.built = None
+
+    @rule()
+    def abandon(self) -> None:
+        with self.index.writing() as writer:
+            writer.abandon()
+        self.built = None
+
+    @rule()
+    def fill_vectors(self) -> None:
+        while True:
+            with self.index.reading() as reader:
+                due = reader.due_vectors(self.space, 3)
+                assert (reader.count_due_vectors(self.space) == 0) == (not due)
+            if not due:
+                return
+            with self.index.writing() as writer:
+                writer.put_vectors(self.space, [(key, text_hash, vector_of(text)) for key, text_hash, text in due])
+
+    @rule(limit=st.integers(1, 4))
+    def sweep(self, limit: int) -> None:
+        with self.index.writing() as writer:
+            writer.sweep(limit)
+
+    @rule()
+    def reopen(self) -> None:
+        self.index.close()
+
+    @invariant()
+    def answers_are_the_same(self) -> None:
+        if not hasattr(self, "index"):
+            return
+        with self.index.reading() as reader:
+            state = reader.state()
+            assert sorted(reader.files()) == sorted(self.files)
+            assert (state.files, state.chunks) == (len(self.files), sum(map(len, self.files.values())))
+            assert (state.building is None) == (self.built is None)
+            assert sorted(reader.built()) == sorted(self.built or ())
+            seen = {}
+            for path, texts in self.files.items():
+                rows = reader.chunks_of(path)
+                assert [row.text for row in rows] == texts
+                seen.update({row.key: row.text for row in rows})
+            assert {key: row.text for key, row in reader.chunks(list(seen)).items()} == seen
+            for word in WORDS:
+                assert {key for key, _ in reader.keywords(f'"{word}"', 100)} == {
+                    key for key, text in seen.items() if word in text.split()
+                }
+            query = unit(range(1, DIMS + 1))
+            near = reader.vectors(self.space, query, 100)
+            exact = {key: cosine(query, vector) for key, text in seen.items() if (vector := vector_of(text)) is not None}
+            assert near == sorted(near, key=lambda pair: (-pair[1], pair[0]))
+            assert all(abs(exact[key] - score) < 1e-5 for key, score in near)
+            if reader.count_due_vectors(self.space) == 0:
+                assert {key for key, _ in near} == set(exact)
+
+
+TestIndexMachine = IndexMachine.TestCase
+TestIndexMachine.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)

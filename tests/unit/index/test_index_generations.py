@@ -1,0 +1,192 @@
+"""A rebuild beside the answers: whole old, then whole new, and nothing left behind either way."""
+
+from __future__ import annotations
+
+import pytest
+
+from clawmark.errors import IndexStoreError
+from clawmark.index.store import Index
+from clawmark.testing.vectors import file_of, identity_of, random_vectors
+
+
+def words(index: Index, *candidates: str) -> set[str]:
+    """Which of some words are found."""
+    with index.reading() as reader:
+        return {word for word in candidates if reader.keywords(f'"{word}"', 5)}
+
+
+def rows(index: Index) -> tuple[int, int]:
+    with index.reading() as reader:
+        ((files, chunks),) = reader._db.rows("SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks)")
+        return files, chunks
+
+
+def sweep(index: Index) -> None:
+    swept = 1
+    while swept:
+        with index.writing() as writer:
+            swept = writer.sweep(limit=3)
+
+
+@pytest.fixture(autouse=True)
+def _old_answers(index: Index) -> None:
+    with index.writing() as writer:
+        for name in ("one", "two", "three"):
+            writer.put_file(*file_of(f"{name}.md", f"old {name}", f"old second {name}"))
+
+
+def rebuild(index: Index, *names: str) -> None:
+    with index.writing() as writer:
+        writer.begin_rebuild({"chunker": "2"})
+        for name in names:
+            writer.put_file(*file_of(f"{name}.md", f"new {name}"), building=True)
+
+
+def test_the_old_generation_answers_until_the_new_one_is_published(index: Index) -> None:
+    rebuild(index, "one", "two", "three")
+    assert words(index, "old", "new") == {"old"}
+    with index.reading() as reader:
+        state = reader.state()
+        assert (state.generation, state.building, state.files, state.chunks) == (1, 2, 3, 6)
+        assert sorted(reader.built()) == ["one.md", "three.md", "two.md"]
+        assert len(reader.chunks_of("one.md")) == 2
+    with index.writing() as writer:
+        assert writer.publish() == 2
+    assert words(index, "old", "new") == {"new"}
+    with index.reading() as reader:
+        state = reader.state()
+        assert (state.generation, state.building, state.files, state.chunks) == (2, None, 3, 3)
+        assert [row.text for row in reader.chunks_of("one.md")] == ["new one"]
+        assert reader.built() == {}
+
+
+def test_sweeping_after_publishing_leaves_only_the_new_rows(index: Index) -> None:
+    rebuild(index, "one", "two", "three")
+    with index.writing() as writer:
+        writer.publish()
+    assert rows(index) == (6, 9)
+    sweep(index)
+    assert rows(index) == (3, 3)
+    assert words(index, "old", "new") == {"new"}
+
+
+def test_a_file_the_rebuild_did_not_reach_keeps_its_old_rows(index: Index) -> None:
+    rebuild(index, "one", "two")
+    with index.writing() as writer:
+        writer.publish()
+    sweep(index)
+    assert words(index, "one", "two", "three", "old", "new") == {"one", "two", "three", "old", "new"}
+    with index.reading() as reader:
+        assert [row.text for row in reader.chunks_of("three.md")] == ["old three", "old second three"]
+
+
+def test_an_abandoned_rebuild_leaves_no_trace(index: Index) -> None:
+    before = rows(index)
+    rebuild(index, "one", "two")
+    with index.writing() as writer:
+        writer.abandon()
+    assert rows(index) == before
+    assert words(index, "old", "new") == {"old"}
+    with index.reading() as reader:
+        assert reader.state().building is None
+    rebuild(index, "one", "two", "three")
+    with index.writing() as writer:
+        writer.publish()
+    assert words(index, "old", "new") == {"new"}
+
+
+def test_a_rebuild_for_the_same_identity_is_taken_up_again(index: Index) -> None:
+    rebuild(index, "one")
+    with index.writing() as writer:
+        assert writer.begin_rebuild({"chunker": "2"}) == 2
+        assert sorted(writer.built()) == ["one.md"]
+        writer.abandon()
+        writer.begin_rebuild({"sources": ("memory", "sessions")})
+        writer.put_file(*file_of("two.md", "new two"), building=True)
+    with index.writing() as writer:
+        writer.begin_rebuild({"sources": ("memory", "sessions")})
+        assert sorted(writer.built()) == ["two.md"]
+
+
+def test_a_rebuild_for_another_identity_starts_anew(index: Index) -> None:
+    rebuild(index, "one")
+    with index.writing() as writer:
+        assert writer.begin_rebuild({"chunker": "3"}) == 2
+        assert writer.built() == {}
+    assert words(index, "old", "new") == {"old"}
+
+
+def test_a_file_changed_during_a_rebuild_is_new_at_once_and_due_again(index: Index) -> None:
+    rebuild(index, "one", "two")
+    with index.writing() as writer:
+        writer.put_file(*file_of("one.md", "fresh one"))
+    assert words(index, "fresh") == {"fresh"}
+    with index.reading() as reader:
+        assert sorted(reader.built()) == ["two.md"]
+    with index.writing() as writer:
+        writer.put_file(*file_of("one.md", "rebuilt one"), building=True)
+    assert words(index, "fresh", "rebuilt") == {"fresh"}
+    with index.writing() as writer:
+        writer.publish()
+    assert words(index, "fresh", "rebuilt") == {"rebuilt"}
+
+
+def test_a_file_deleted_during_a_rebuild_is_gone_from_both_generations(index: Index) -> None:
+    rebuild(index, "one", "two", "three")
+    with index.writing() as writer:
+        writer.drop_file("one.md")
+    assert words(index, "one", "two") == {"two"}
+    with index.writing() as writer:
+        writer.publish()
+    assert words(index, "one", "two") == {"two"}
+
+
+def test_a_file_built_twice_counts_once(index: Index) -> None:
+    rebuild(index, "one")
+    rebuild(index, "one")
+    with index.reading() as reader:
+        assert [row.chunks for row in reader.built().values()] == [1]
+    assert rows(index) == (4, 7)
+
+
+def test_building_and_publishing_need_a_rebuild(index: Index) -> None:
+    with pytest.raises(IndexStoreError, match="No rebuild"), index.writing() as writer:
+        writer.put_file(*file_of("one.md", "x"), building=True)
+    with pytest.raises(IndexStoreError, match="No rebuild"), index.writing() as writer:
+        writer.publish()
+    with index.writing() as writer:
+        writer.abandon()
+
+
+def test_chunks_of_a_rebuild_are_due_before_it_is_published(index: Index) -> None:
+    vector = random_vectors(1, 8, seed=1)[0]
+    with index.writing() as writer:
+        space = writer.space(identity_of(8)).id
+        writer.put_vectors(space, [(key, text, vector) for key, text, _ in writer.due_vectors(space, 100)])
+        assert writer.count_due_vectors(space) == 0
+    rebuild(index, "one", "two", "three")
+    with index.reading() as reader:
+        due = reader.due_vectors(space, 100)
+        assert [text for _, _, text in due] == ["new one", "new two", "new three"]
+        assert reader.count_due_vectors(space) == 3
+        assert [text for _, _, text in reader.due_vectors(space, 1, after=due[0][0])] == ["new two"]
+    with index.writing() as writer:
+        writer.put_vectors(space, [(key, text, vector) for key, text, _ in due])
+        writer.publish()
+        assert writer.count_due_vectors(space) == 0
+    sweep(index)
+    with index.reading() as reader:
+        assert reader.count_due_vectors(space) == 0
+        assert [space.vectors for space in reader.state().spaces] == [3]
+
+
+def test_rebuild_after_rebuild_leaves_one_generation(index: Index) -> None:
+    for _ in range(4):
+        rebuild(index, "one", "two", "three")
+        with index.writing() as writer:
+            writer.publish()
+    sweep(index)
+    assert rows(index) == (3, 3)
+    with index.reading() as reader:
+        assert reader.state().generation == 5
+        assert reader.integrity_problems() == []

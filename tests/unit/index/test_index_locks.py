@@ -1,0 +1,64 @@
+"""The write lock: one holder, no waiting for ever, and a deleted lock file fools nobody."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from clawmark.errors import IndexBusy, IndexStoreError
+from clawmark.index.locks import WriteLock
+
+
+def test_a_held_lock_is_refused_to_another(tmp_path: Path) -> None:
+    path = str(tmp_path / "x.lock")
+    with WriteLock(path).held(0), pytest.raises(IndexBusy) as raised, WriteLock(path).held(0.01):
+        raise AssertionError("two holders")
+    assert raised.value.hint
+    with WriteLock(path).held(0):
+        assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+
+
+def test_a_waiting_holder_gets_the_lock_when_it_is_free(tmp_path: Path) -> None:
+    lock = WriteLock(str(tmp_path / "x.lock"))
+    order: list[str] = []
+    holding, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock.held(5):
+            holding.set()
+            release.wait()
+            order.append("first")
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holding.wait()
+    threading.Timer(0.02, release.set).start()
+    with WriteLock(lock.path).held(10):
+        order.append("second")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_a_deleted_lock_file_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    with WriteLock(str(path)).held(0):
+        path.unlink()
+    with WriteLock(str(path)).held(0):
+        assert path.exists()
+
+
+def test_a_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(IndexStoreError, match="cannot be opened"), WriteLock(str(tmp_path / "x.lock")).held(0):
+        raise AssertionError("the link was followed")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_lock_in_a_missing_folder_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(IndexStoreError, match="cannot be opened"), WriteLock(str(tmp_path / "no" / "x.lock")).held(0):
+        raise AssertionError("there is no such folder")
+    assert os.listdir(tmp_path) == []
