@@ -71,9 +71,7 @@ def install(base: str, copy: Path, what: str, place: Path) -> dict[str, Any]:
     pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", what]
     installed = must(run(pip, cwd=copy), f"pip install '{what}'")
     grown = (weigh(venv) - before) / MB
-    packages = run(
-        [str(venv / "bin" / "python"), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"]
-    )
+    packages = run([str(venv / "bin" / "python"), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"])
     shutil.rmtree(place / "home", ignore_errors=True)
     prefix, extra, way = network_off(place / "blocked")
     env = {**clean_environment(place / "home"), **extra}

@@ -81,9 +81,7 @@ def main() -> int:
         del row["shown"]
     info = json.loads(Path(f"{bench.corpus}.info.json").read_text(encoding="utf-8"))
     setup = {"corpus": info, "rounds": bench.rounds, "queries": bench.queries}
-    write_result(
-        "speed", f"python bench/speed.py --work DIR --tiers {','.join(tiers)}", bench.python, {**setup, **body}
-    )
+    write_result("speed", f"python bench/speed.py --work DIR --tiers {','.join(tiers)}", bench.python, {**setup, **body})
     return 1 if any(row.get("verdict") == "MISSED" for row in body["rows"]) else 0
 
 

@@ -1,11 +1,16 @@
-"""What every test stands on: hypothesis without a stopwatch, and none of the caller's own settings."""
+"""What every test stands on: hypothesis without a stopwatch, none of the caller's own settings, a clock that stands still
+until told to move, and an index of its own."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from clawmark.index.store import Index
 
 # A loaded machine is no reason for a property to be false, so examples have no deadline.
 settings.register_profile("clawmark", deadline=None)
@@ -18,3 +23,28 @@ def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("CLAWMARK_", "OPENCLAW_")) and name != "CLAWMARK_SHARED":
             monkeypatch.delenv(name)
+
+
+class Clock:
+    """Nanoseconds that stand still."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000_000_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_minutes(self, minutes: int) -> None:
+        self.now += minutes * 60 * 1_000_000_000
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def index(tmp_path: Path, clock: Clock) -> Iterator[Index]:
+    opened = Index(str(tmp_path / "index.sqlite"), cache_entries=10, clock=clock)
+    yield opened
+    opened.close()

@@ -28,18 +28,8 @@ if TYPE_CHECKING:
     from clawmark.embed.base import Embedder
     from clawmark.embed.choose import Choice
     from clawmark.observe import Metrics
-    from clawmark.types import (
-        Excerpt,
-        Finding,
-        Found,
-        Progress,
-        Scan,
-        Status,
-        SyncPlan,
-        SyncReport,
-        VerifyReport,
-        Written,
-    )
+    from clawmark.reports import Finding, Status, SyncReport, VerifyReport
+    from clawmark.types import Excerpt, Found, Progress, Scan, SyncPlan, Written
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,6 +68,7 @@ class AsyncMemory:
         config: str | os.PathLike[str] | None = None,
         state_dir: str | os.PathLike[str] | None = None,
         embedder: Embedder | None = None,
+        provider: str | None = None,
         overrides: Mapping[str, object] | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> AsyncMemory:
@@ -90,6 +81,7 @@ class AsyncMemory:
                 config=config,
                 state_dir=state_dir,
                 embedder=embedder,
+                provider=provider,
                 overrides=overrides,
                 clock=clock,
             )

@@ -25,24 +25,13 @@ from clawmark.errors import ConfigError
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
 from clawmark.sync.look import Chunker, SyncParts, SyncRequest
-from clawmark.types import (
-    Excerpt,
-    Finding,
-    Found,
-    Progress,
-    Query,
-    Scan,
-    Status,
-    SyncPlan,
-    SyncReport,
-    VerifyReport,
-    Written,
-)
+from clawmark.types import Excerpt, Found, Progress, Query, Scan, SyncPlan, Written
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.reports import Finding, Status, SyncReport, VerifyReport
     from clawmark.tools import Tool
 
 # Enough that the better leg is never starved: 100 candidates found 1.5 points more than 24.
@@ -68,17 +57,18 @@ class Memory:
         config: str | os.PathLike[str] | None = None,
         state_dir: str | os.PathLike[str] | None = None,
         embedder: Embedder | None = None,
+        provider: str | None = None,
         overrides: Mapping[str, object] | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> Memory:
         """Open a workspace; nothing is read, loaded or created until it is needed.
 
-        `overrides` are settings by their dotted key, as `{"memorySearch.provider": "none"}`; `clock` tells the time where a
-        day matters (today's log, the age of a note).
+        `embedder` or `provider` stand in for the configured provider; `overrides` are settings by their dotted key, as
+        `{"memorySearch.query.maxResults": 3}`; `clock` tells the time where a day matters (today's log, the age of a note).
         """
         places = resolve_places(_text(workspace), agent, _text(config), _text(state_dir))
         loaded = load(places, overrides or {})
-        return cls(places, loaded, _choose(loaded.settings, embedder), clock)
+        return cls(places, loaded, _choose(loaded.settings, embedder, provider), clock)
 
     @property
     def settings(self) -> Settings:
@@ -205,12 +195,14 @@ def _text(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.path.expanduser(os.fspath(path))
 
 
-def _choose(settings: Settings, embedder: Embedder | None) -> Choice:
+def _choose(settings: Settings, embedder: Embedder | None, provider: str | None) -> Choice:
     if embedder is not None:
         return Choice((embedder,), "given by the caller", None)
     options = settings.memory_search
     if not options.store.vector.enabled:
         return Choice((), "memorySearch.store.vector.enabled is false", None)
+    if provider is not None:
+        return choose(provider)
     return choose(options.provider, options.model, options.local.model_path)
 
 

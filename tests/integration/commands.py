@@ -89,9 +89,7 @@ def new_place(folder: Path) -> Place:
     place = Place(folder)
     place.home.mkdir()
     place.write("MEMORY.md", "# Facts\n\nWe chose PostgreSQL for billing because MySQL was slow.\n")
-    place.write(
-        "memory/2026-11-15.md", "# 2026-11-15\n\n- Tea with Ann at the harbour.\n- The router got a new cable.\n"
-    )
+    place.write("memory/2026-11-15.md", "# 2026-11-15\n\n- Tea with Ann at the harbour.\n- The router got a new cable.\n")
     return place
 
 

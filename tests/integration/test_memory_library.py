@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+
 from clawmark import Memory
 from clawmark.errors import PathDenied
 from clawmark.testing import HashingEmbedder
@@ -142,10 +143,11 @@ def test_force_builds_the_next_generation_and_answers_the_same(memory: Memory, e
 
 
 def test_another_chunker_rebuilds_by_itself(workspace: Path, tmp_path: Path) -> None:
-    places = {"state_dir": tmp_path / "state", "embedder": HashingEmbedder(dims=64)}
-    with Memory.open(workspace, **places) as memory:
+    state, embedder = tmp_path / "state", HashingEmbedder(dims=64)
+    with Memory.open(workspace, state_dir=state, embedder=embedder) as memory:
         memory.sync()
-    with Memory.open(workspace, overrides={"memorySearch.chunking.mode": "lines"}, **places) as memory:
+    lines = {"memorySearch.chunking.mode": "lines"}
+    with Memory.open(workspace, state_dir=state, embedder=embedder, overrides=lines) as memory:
         report = memory.sync()
         assert report.chunks > 0
         assert memory.verify().problems == ()

@@ -13,12 +13,8 @@ from clawmark.tools.citations import chat_type, shows_citations
 from clawmark.types import Excerpt, Found
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=20)
-VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
-)
-NAMES = (
-    st.sampled_from(["query", "maxResults", "max_results", "minScore", "path", "from", "lines", "agentId"]) | st.text()
-)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
+NAMES = st.sampled_from(["query", "maxResults", "max_results", "minScore", "path", "from", "lines", "agentId"]) | st.text()
 ARGUMENTS = st.dictionaries(NAMES, VALUES, max_size=6)
 
 

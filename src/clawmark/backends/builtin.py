@@ -5,7 +5,7 @@ first, within a budget, and answers from what is there; only `sync` does unbound
 """
 
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import IndexBusy
@@ -13,8 +13,11 @@ from clawmark.index.store import Index
 from clawmark.observe import Metrics
 from clawmark.search.pipeline import Freshness, search
 from clawmark.sync.look import SyncParts, SyncRequest, look
-from clawmark.types import Degraded, Excerpt, Found, Query, Scan, SyncPlan, SyncReport
+from clawmark.types import Degraded, Excerpt, Found, Query, Scan, SyncPlan
 from clawmark.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clawmark.reports import SyncReport
 
 # A search may spend this long on bringing the index up to date; the very first one may take longer to answer at all.
 FRESHEN_SECONDS = 1.5
@@ -64,7 +67,7 @@ class BuiltinBackend:
         scan, plan, _ = look(self.parts.sync)
         return plan, scan
 
-    def sync(self, request: SyncRequest) -> SyncReport:
+    def sync(self, request: SyncRequest) -> "SyncReport":
         """Bring the index in step with the disk."""
         from clawmark.sync.run import run_sync
 
@@ -103,8 +106,10 @@ class BuiltinBackend:
     def _has_due_vectors(self) -> bool:
         """Whether a space that is already in use lacks vectors (the first filling of a space is left to `sync`)."""
         wanted = {embedder.identity for embedder in self.parts.embedders}
+        if not wanted:
+            return False
         with self.parts.store.reading() as reader:
-            spaces = [space for space in reader.state().spaces if space.ready and space.identity in wanted]
+            spaces = [space for space in reader.spaces() if space.ready and space.identity in wanted]
             return any(reader.count_due_vectors(space.id) for space in spaces)
 
 

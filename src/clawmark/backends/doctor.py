@@ -12,8 +12,8 @@ from clawmark.config.paths import Places
 from clawmark.embed.choose import Choice
 from clawmark.errors import ClawmarkError, IndexDamaged, IndexFromTheFuture
 from clawmark.index.places import set_aside
+from clawmark.reports import Finding, Status
 from clawmark.sync.look import SyncRequest
-from clawmark.types import Finding, Status
 
 SHOWN = 5
 

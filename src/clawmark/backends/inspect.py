@@ -11,9 +11,10 @@ from clawmark.config.paths import Places
 from clawmark.embed.base import Embedder
 from clawmark.embed.choose import Choice
 from clawmark.index.store import Reader
+from clawmark.reports import Status
 from clawmark.sync.plan import plan_sync
 from clawmark.sync.text import NOT_TEXT
-from clawmark.types import Skipped, Space, Status
+from clawmark.types import Skipped, Space
 
 
 def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Status:

@@ -14,9 +14,10 @@ from clawmark.backends.builtin import Parts
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.index.store import Reader
+from clawmark.reports import VerifyReport
 from clawmark.text.chunk import chunk_text
 from clawmark.text.query import query_terms
-from clawmark.types import ChunkRow, FileRow, FileState, VerifyReport
+from clawmark.types import ChunkRow, FileRow, FileState
 
 WORDS_PER_CHUNK = 4
 SLOW_SAMPLE = 16

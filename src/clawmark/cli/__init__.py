@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run(list(argv))
     from clawmark.cli.process import end, prepare
 
-    prepare()
+    prepare(sys.argv[1:])
     end(run(sys.argv[1:]))
     return 0
 

@@ -19,7 +19,8 @@ from clawmark.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
-    from clawmark.types import Found, SyncReport
+    from clawmark.reports import SyncReport
+    from clawmark.types import Found
 
 EXAMPLES = """\
 examples:

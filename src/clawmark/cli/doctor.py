@@ -9,7 +9,7 @@ from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, paint, plain, say
 
 if TYPE_CHECKING:
-    from clawmark.types import Finding
+    from clawmark.reports import Finding
 
 EXAMPLES = """\
 examples:

@@ -13,7 +13,8 @@ from clawmark.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
-    from clawmark.types import FileFailure, ScanFailure, Skipped, SyncPlan, SyncReport
+    from clawmark.reports import FileFailure, SyncReport
+    from clawmark.types import ScanFailure, Skipped, SyncPlan
 
 SHOWN = 5
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from clawmark.cli.output import note, plain
@@ -12,11 +11,11 @@ if TYPE_CHECKING:
     from clawmark.memory import Memory
 
 
-def open_memory(args: Namespace, *, overrides: Mapping[str, object] | None = None, warn: bool = True) -> Memory:
+def open_memory(args: Namespace, *, provider: str | None = None, warn: bool = True) -> Memory:
     """Open the memory the flags name; the caller closes it. Without `warn` the verb shows the warnings itself."""
     from clawmark.memory import Memory
 
-    memory = Memory.open(args.workspace, agent=args.agent, config=args.config, state_dir=args.state_dir, overrides=overrides)
+    memory = Memory.open(args.workspace, agent=args.agent, config=args.config, state_dir=args.state_dir, provider=provider)
     if warn:
         for warning in memory.loaded.warnings:
             note(f"clawmark: {plain(warning)}")

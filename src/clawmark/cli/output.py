@@ -44,7 +44,11 @@ def emit(document: object) -> None:
     """One JSON document on standard output."""
     import json
 
-    say(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    # Legal inside JSON, but many readers of JSON lines take them for the end of one.
+    for character in "\x85\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    say(text)
 
 
 def flush() -> None:

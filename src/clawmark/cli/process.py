@@ -8,13 +8,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
 from clawmark.cli.output import Stopped
 
 
-def prepare() -> None:
+def prepare(argv: Sequence[str]) -> None:
     """Make the process fit for any surroundings: closed streams, an ASCII locale, signals."""
     # Almost nothing we make is cyclic; looking for cycles while modules load costs a search 2 ms.
     gc.set_threshold(100_000, 20, 20)
@@ -23,7 +24,9 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Names and notes may hold what is no text at all; an escape is better than no answer.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
-    _end_cleanly_on_signals()
+    if argv[:1] != ["search"] or "--batch" in argv:
+        # One search is over before anyone could stop it, and must not pay for handlers.
+        _end_cleanly_on_signals()
 
 
 def end(code: int) -> NoReturn:

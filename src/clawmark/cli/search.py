@@ -36,8 +36,7 @@ def run(args: Namespace) -> int:
         raise UsageError("--batch takes its queries from a file, so no query can be given beside it.")
     if args.batch is None and not args.query:
         raise UsageError("A query is missing.", hint='Try `clawmark search "what you want to know"`.')
-    overrides = {"memorySearch.provider": args.provider} if args.provider else None
-    with open_memory(args, overrides=overrides) as memory:
+    with open_memory(args, provider=args.provider) as memory:
         if args.batch is not None:
             from clawmark.cli.batch import answer_batch
 

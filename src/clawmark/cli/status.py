@@ -13,7 +13,8 @@ from clawmark.cli.output import emit, one_line, paint, plain, say
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
-    from clawmark.types import Space, Status
+    from clawmark.reports import Status
+    from clawmark.types import Space
 
 SHOWN = 3
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clawmark.errors import ConfigError
 
@@ -39,7 +39,8 @@ class Places(NamedTuple):
     agent: str = "main"
     """The agent whose settings count."""
     workspace_origin: str = "default"
-    config: ConfigFile | None = None
+    config: Any = None
+    """The `ConfigFile` as parsed, so that it is read once; a real type here would cost a millisecond at import."""
 
 
 def resolve_places(
@@ -77,14 +78,15 @@ def resolve_places(
 def name_for(workspace: str) -> str:
     """The index name of a workspace that is no agent's own: its folder's name and 8 digits that stand for its real path.
 
-    The digits only have to tell folders apart; a checksum does that without loading hashlib, which costs 2 ms.
+    The digits only have to tell folders apart; this checksum (FNV-1a) does it without hashlib, which costs 2 ms to load.
     """
-    from zlib import crc32
-
     real = os.path.realpath(workspace)
     letters = [c if c.isascii() and c.isalnum() else " " for c in os.path.basename(real).lower()]
     slug = "-".join("".join(letters).split())[:40].strip("-") or "workspace"
-    return f"{slug}-{crc32(os.fsencode(real)):08x}"
+    checksum = 0x811C9DC5
+    for byte in os.fsencode(real):
+        checksum = (checksum ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return f"{slug}-{checksum:08x}"
 
 
 class _Resolver:

@@ -2,14 +2,14 @@
 
 Rows of the next generation get keys from `building_from` up, so that a search can leave them out by their key alone.
 Rows they replace stay, marked with the generation they die in. A killed rebuild is taken up again or abandoned;
-either way the old generation answers all the while. All functions work inside the transaction of a `Writer`.
+either way the old generation answers all the while. Two processes may work on one rebuild: whoever is done first
+publishes it, and the other one's files are then ordinary changes. All functions work inside the transaction of a
+`Writer`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-from clawmark.errors import IndexStoreError
 
 if TYPE_CHECKING:
     from clawmark.index.writer import Writer
@@ -42,8 +42,6 @@ def begin(writer: Writer, identity: dict[str, Any]) -> int:
 def replace_later(writer: Writer, path: str) -> int:
     """Mark a file's rows to die when the rebuild is published, and drop what the rebuild made of it before."""
     building = writer.meta.number("building")
-    if not building:
-        raise IndexStoreError("No rebuild is running.", hint="Call begin_rebuild first.")
     writer.remove_files("path = ? AND born = ?", (path, building))
     for (file,) in writer.db.rows(
         "UPDATE files SET died = ? WHERE path = ? AND died IS NULL RETURNING key", (building, path)
@@ -55,12 +53,11 @@ def replace_later(writer: Writer, path: str) -> int:
 def publish(writer: Writer) -> int:
     """Flip to the generation that was built; files it did not rebuild keep their rows."""
     meta = writer.meta
-    if not meta.number("building"):
-        raise IndexStoreError("No rebuild is running.", hint="Call begin_rebuild first.")
-    meta.set_number("generation", meta.number("building"))
-    meta.set_number("next_key", meta.number("building_next"))
-    meta.set_number("unswept", 1)
-    _forget_building(writer)
+    if meta.number("building"):
+        meta.set_number("generation", meta.number("building"))
+        meta.set_number("next_key", meta.number("building_next"))
+        meta.set_number("unswept", 1)
+        _forget_building(writer)
     return meta.number("generation")
 
 

@@ -3,7 +3,6 @@
 Read once per snapshot, changed in memory, written back by the transaction that changed it.
 """
 
-import json
 import os
 from typing import Any, NamedTuple
 
@@ -28,7 +27,7 @@ class IndexState(NamedTuple):
     last_sync: dict[str, Any]
     cache_entries: int
     unswept: int
-    """Deleted passages whose words the full-text index still has to let go of; `sweep` does it."""
+    """Deleted passages whose words are still in the file, and a published rebuild's old rows; `sweep` removes them."""
 
 
 class SpaceFacts(NamedTuple):
@@ -93,6 +92,8 @@ class Meta:
 
     def has_facts(self, key: str, facts: dict[str, Any]) -> bool:
         """Whether a JSON object is stored that means the same, lists for tuples included."""
+        import json
+
         return bool(self.facts(key) == json.loads(json.dumps(facts)))
 
     def facts(self, key: str) -> dict[str, Any]:
@@ -101,6 +102,8 @@ class Meta:
 
     def set_facts(self, key: str, facts: dict[str, Any]) -> None:
         """Store a JSON object; an empty one is removed."""
+        import json
+
         if facts:
             self._values[key] = json.dumps(facts, ensure_ascii=False, allow_nan=False, sort_keys=True)
         else:
@@ -118,6 +121,8 @@ class Meta:
 
     def set_space(self, number: int, facts: SpaceFacts | None) -> None:
         """Add, replace or (with nothing) remove a space."""
+        import json
+
         spaces = dict(self.spaces)
         if facts is None:
             spaces.pop(number, None)
@@ -137,6 +142,8 @@ class Meta:
         self._stored = dict(self._values)
 
     def _json(self, key: str, default: Any) -> Any:
+        import json
+
         try:
             value = json.loads(self._values[key]) if key in self._values else default
         except ValueError:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from clawmark.errors import IndexStoreError
-from clawmark.index import cache
 from clawmark.index.db import Database, as_list
 from clawmark.index.meta import IDENTITY_KEY, IndexState, Meta, SpaceFacts
-from clawmark.index.vectors import Hidden, Residents, VectorIndex, open_engine
-from clawmark.types import ChunkRow, FileRow, Identity, Vector
+from clawmark.types import ChunkRow, FileRow, Identity, Space, Vector
+
+if TYPE_CHECKING:
+    from clawmark.index.vectors import Hidden, Residents, VectorIndex
 
 CONTEXT_WEIGHT = 1.0
 """What a match in a chunk's heading path or date is worth beside a match in its text."""
@@ -47,12 +48,25 @@ class Reader:
             generation=self._generation,
             building=meta.number("building") or None,
             identity=meta.facts(IDENTITY_KEY),
-            spaces=tuple(facts.space for facts in meta.spaces.values()),
+            spaces=self.spaces(),
             files=files,
             chunks=int(chunks),
             last_sync=meta.facts("last_sync"),
             cache_entries=meta.number("cache_entries"),
-            unswept=meta.number("dead_words") + meta.number("merging_words"),
+            unswept=meta.number("dead_words") + meta.number("merging_words") + meta.number("unswept"),
+        )
+
+    def spaces(self) -> tuple[Space, ...]:
+        """The vector spaces alone, for a search that does not need the rest of the state."""
+        return tuple(facts.space for facts in self._meta.spaces.values())
+
+    def has_chunks(self) -> bool:
+        """Whether there is anything to find."""
+        return bool(
+            self._db.rows(
+                f"SELECT 1 FROM files WHERE chunks > 0 AND {_VISIBLE.format('')} LIMIT 1",
+                (self._generation, self._generation),
+            )
         )
 
     def database_facts(self) -> dict[str, Any]:
@@ -115,6 +129,17 @@ class Reader:
             f"WHERE chunks_fts MATCH ? {hidden} ORDER BY score DESC, rowid LIMIT ?",
             (expression, *bindings, limit),
         )
+
+    def keywords_among(self, expression: str, keys: Sequence[int]) -> dict[int, float]:
+        """The BM25 score that an FTS5 expression gives to those of some chunks that match it."""
+        if not expression or not keys:
+            return {}
+        found = self._db.rows(
+            f"SELECT rowid, -bm25(chunks_fts, 1.0, {CONTEXT_WEIGHT}) FROM chunks_fts WHERE chunks_fts MATCH ? "
+            "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
+            (expression, min(keys), max(keys), as_list(keys)),
+        )
+        return dict(found)
 
     def matched_terms(self, terms: Sequence[str], keys: Sequence[int]) -> dict[int, int]:
         """Which of some FTS5 phrases each chunk contains: bit n for term n; chunks that contain none are left out."""
@@ -184,6 +209,8 @@ class Reader:
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
         """The cached vectors of some texts, by the SHA-256 hex of the text."""
+        from clawmark.index import cache
+
         return {text: vector for text, (_, vector) in cache.find(self._db, identity, hashes).items()}
 
     # --- inside --------------------------------------------------------------------------------------------------
@@ -203,6 +230,8 @@ class Reader:
             raise IndexStoreError(f"The index has no vector space {number}.", hint="Run `clawmark index`.") from None
 
     def _vector_engine(self) -> VectorIndex:
+        from clawmark.index.vectors import open_engine
+
         if self._engine is None:
             self._engine = open_engine(self._meta.engine, self._db, self._meta.index_id, self._residents)
         return self._engine

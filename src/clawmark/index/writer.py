@@ -48,8 +48,9 @@ class Writer(Reader):
         """Replace a file's rows and return its chunk keys; `words` gives each chunk's full-text columns.
 
         With `building` the rows belong to the generation a rebuild is making, and the old ones answer until it is
-        published.
+        published. When another process has published it meanwhile, this is an ordinary change.
         """
+        building = building and self._meta.number("building") > 0
         if building:
             born = generations.replace_later(self, row.path)
         else:
@@ -175,7 +176,7 @@ class Writer(Reader):
         return generations.begin(self, identity or {})
 
     def publish(self) -> int:
-        """Let the generation that was built answer from the end of this transaction on; returns its number."""
+        """Let the generation that was built answer from the end of this transaction on; the number that answers then."""
         return generations.publish(self)
 
     def sweep(self, limit: int = 500) -> int:

@@ -10,7 +10,7 @@ from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
 from clawmark.index.store import Reader
 from clawmark.search.fuse import TextMatch, VectorMatch, calibrate, term_weights
-from clawmark.text.query import any_of, query_terms
+from clawmark.text.query import any_of, near_each_other, query_terms
 from clawmark.types import Degraded, Query, Space, Term, Vector
 
 # With two embedders the instant one keeps a say: it finds what the better one misses. Measured on locomo and notes
@@ -38,12 +38,12 @@ class VectorLeg(NamedTuple):
     degraded: Degraded | None
 
 
-def keyword_leg(query: Query, reader: Reader, total_chunks: int) -> KeywordLeg:
+def keyword_leg(query: Query, reader: Reader) -> KeywordLeg:
     """The chunks with any of the query's terms, best BM25 first, and which terms each one meets."""
     terms = query_terms(query.text)
     if not terms:
         return KeywordLeg([], [], {})
-    ranked = reader.keywords(any_of(terms), query.candidates)
+    ranked = _ranked(query, reader, terms)
     keys = [key for key, _ in ranked]
     met = reader.matched_terms([term.match for term in terms], keys) if len(terms) > 1 else dict.fromkeys(keys, 1)
     counts = [sum(mask >> number & 1 for mask in met.values()) for number in range(len(terms))]
@@ -51,15 +51,29 @@ def keyword_leg(query: Query, reader: Reader, total_chunks: int) -> KeywordLeg:
     return KeywordLeg(terms, weights, {key: TextMatch(bm25, met.get(key, 0)) for key, bm25 in ranked})
 
 
+def _ranked(query: Query, reader: Reader, terms: Sequence[Term]) -> list[tuple[int, float]]:
+    """BM25 of the words, and again of neighbouring words where they stand together in the chunk.
+
+    Every word counts twice on its own, so that a single rare word still wins. Recall@6 of keywords without and with
+    nearness: longmemeval 0.57 and 0.65, notes 0.81 and 0.82, locomo 0.889 and 0.891. A second neighbour finds no more.
+    """
+    found = reader.keywords(any_of(terms), query.candidates)
+    together = reader.keywords_among(near_each_other(terms), [key for key, _ in found])
+    scores = {key: 2 * score + together.get(key, 0.0) for key, score in found}
+    return sorted(scores.items(), key=lambda item: -item[1])
+
+
 def vector_leg(query: Query, reader: Reader, embedders: Sequence[Embedder], also: Sequence[int]) -> VectorLeg:
     """The nearest chunks by every ready embedder, and the nearness of the keyword leg's chunks (`also`).
 
     An embedder that fails is left out and said so; a chunk that waits for its vector in one space is judged by the other.
     """
-    spaces = {space.identity: space for space in reader.state().spaces if space.ready}
+    if not embedders:
+        return _no_leg("no embedder is configured")
+    spaces = {space.identity: space for space in reader.spaces() if space.ready}
     ready = [embedder for embedder in reversed(embedders) if embedder.identity in spaces]
     if not ready:
-        return _no_leg("no vectors yet" if embedders else "no embedder is configured")
+        return _no_leg("no vectors yet")
     usable = [embedder for embedder in ready if embedder.covers(query.text)]
     if not usable:
         return _no_leg(f"{ready[0].traits.label} does not know the language of the query")

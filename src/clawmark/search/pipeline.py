@@ -45,12 +45,11 @@ def search(
     query = query._replace(text=cleaned)
     trace.step(1, "clean query", repr(cleaned[:80]))
     trace.record(2, "freshen index", freshness.summary, freshness.milliseconds)
-    state = reader.state()
     if not cleaned:
         return _empty(NothingFound("empty-query", "The query has no words to look for.", None), freshness, trace)
-    if not state.chunks:
+    if not reader.has_chunks():
         return _empty(_no_chunks(freshness), freshness, trace)
-    words = keyword_leg(query, reader, state.chunks) if query.hybrid or not embedders else KeywordLeg([], [], {})
+    words = keyword_leg(query, reader) if query.hybrid or not embedders else KeywordLeg([], [], {})
     trace.step(3, "keyword leg", f"{len(words.matches)} candidates for {', '.join(t.text for t in words.terms[:12])}")
     meaning = vector_leg(query, reader, embedders, list(words.matches))
     trace.step(4, "vector leg", f"{len(meaning.matches)} candidates by {meaning.label}" if meaning.ran else meaning.why_not)

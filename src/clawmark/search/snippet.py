@@ -14,6 +14,8 @@ LIMIT = 700
 LONG_PIECE = 240
 _SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])"
 
+_MARKS = dict.fromkeys(map(ord, "\n\t.,;:!?()[]{}<>\"'`*_-/#|=+~&%$@^\\"), " ")
+
 Nearness = Callable[[Sequence[str]], Sequence[float]]
 
 
@@ -26,13 +28,14 @@ class Snippet(NamedTuple):
 
 
 class Spotter(NamedTuple):
-    """Finds a query's terms in text, without the index."""
+    """Finds a query's terms in text, without the index; a pattern would cost more to compile than it saves."""
 
-    pattern: re.Pattern[str] | None
-    weights: dict[str, float]
+    needles: dict[str, float]
+    """What to look for in folded text, and what finding it is worth."""
 
     def found(self, text: str) -> set[str]:
-        return set(self.pattern.findall(text.casefold())) if self.pattern else set()
+        folded = _folded(text)
+        return {needle for needle in self.needles if needle in folded}
 
 
 class _Piece(NamedTuple):
@@ -44,21 +47,19 @@ def make_spotter(terms: Sequence[Term], weights: Sequence[float]) -> Spotter:
     """Needles are the terms cut to their stems; a word counts from its beginning, an unspaced script anywhere."""
     needles: dict[str, float] = {}
     for term, weight in zip(terms, weights, strict=True):
-        needle = term.text.casefold().strip()
-        if needle.isascii() and needle.isalpha() and len(needle) > 4:
+        needle = _folded(term.text).rstrip()
+        if needle.isascii() and needle[1:].isalpha() and len(needle) > 5:
             needle = _cut_ending(needle)
-        if needle:
+        elif needle[1:] and _is_unspaced(needle[1]):
+            needle = needle[1:]
+        if needle.strip():
             needles[needle] = max(weight, needles.get(needle, 0.0))
-    if not needles:
-        return Spotter(None, {})
-    spaced = [re.escape(n) for n in needles if n[0].isascii() or not _is_unspaced(n[0])]
-    unspaced = [re.escape(n) for n in needles if not (n[0].isascii() or not _is_unspaced(n[0]))]
-    parts = []
-    if spaced:
-        parts.append(r"(?<!\w)(?:" + "|".join(sorted(spaced, key=len, reverse=True)) + ")")
-    if unspaced:
-        parts.append("(?:" + "|".join(sorted(unspaced, key=len, reverse=True)) + ")")
-    return Spotter(re.compile("|".join(parts)), needles)
+    return Spotter(needles)
+
+
+def _folded(text: str) -> str:
+    """Small letters, and a space before every word and for every mark."""
+    return " " + text.casefold().translate(_MARKS)
 
 
 def cut_snippet(
@@ -71,7 +72,7 @@ def cut_snippet(
     parts = [text[piece.start : piece.end] for piece in pieces]
     found = [spotter.found(part) for part in parts]
     near = nearness(parts) if nearness else [0.0] * len(parts)
-    first, last = _best_run(pieces, found, near, spotter.weights, limit)
+    first, last = _best_run(pieces, found, near, spotter.needles, limit)
     return _between(text, start_line, pieces[first].start, min(pieces[last].end, pieces[first].start + limit))
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.index.store import Index
+from clawmark.reports import SyncReport
 from clawmark.sync.look import SyncParts, SyncRequest, look
 from clawmark.sync.plan import plan_sync
 from clawmark.sync.text import TextReport, apply_text
 from clawmark.sync.vectors import VectorReport, fill_space
-from clawmark.types import Degraded, FileRow, Progress, Scan, SyncPlan, SyncReport
+from clawmark.types import Degraded, FileRow, Progress, Scan, SyncPlan
 
 if TYPE_CHECKING:
     from clawmark.index.writer import Writer
@@ -36,6 +37,10 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
     with parts.store.reading() as reader:
         state = reader.state()
     stale = bool(state.files) and state.identity.get("chunker") != parts.identity()["chunker"]
+    if not state.files and not state.identity:
+        # Written before the first file, so that a second process does not take the first for an index of another kind.
+        with parts.store.writing(timeout=request.lock_timeout) as writer:
+            writer.set_identity(parts.identity())
     if request.force or stale or state.building is not None:
         scan, plan, text = _rebuild(parts, request, out_of_time)
     else:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from clawmark.text.scripts import HAN, HANGUL, KANA, UNSPACED, fold, is_ordinary, script_of, unfold, without_invisible
 from clawmark.text.stopwords import is_small, meaningful, without_small_words
@@ -35,12 +35,8 @@ _NAME = re.compile(r"[^\W_]+(?:(?:://|[-_./@:+&\\])[^\W_]+)*")
 _CONTRACTION = r"(?i)(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b|\b(?:[cdjlmnst]|qu)['’](?=\w)"
 _QUOTED = r'"([^"]{3,100})"'
 
-# Words that stand together in the question count for more where they stand together in a note. Each word is taken
-# together with the next one, within six words; every word counts twice on its own so that a single rare word still
-# wins. Recall@6 of keywords without and with it: longmemeval 0.57 and 0.65, notes 0.81 and 0.82, locomo 0.889 and
-# 0.891. A second neighbour finds no more and costs half as much again.
-_NEIGHBOURS, _DISTANCE, _OWN_WEIGHT = 1, 6, 2
-_MOST_WITH_NEIGHBOURS = 16
+# How many words may lie between two neighbouring terms of a query for them to count as standing together.
+DISTANCE = 6
 
 
 def clean_query(text: str) -> str:
@@ -72,17 +68,15 @@ def query_terms(text: str) -> list[Term]:
     return list(unique.values())[:MAX_TERMS]
 
 
-def any_of(terms: Sequence[Term], nearby: bool = True) -> str:
-    """An FTS5 expression that finds passages with any of the terms; with `nearby`, neighbours rank higher together."""
+def any_of(terms: Sequence[Term]) -> str:
+    """An FTS5 expression that finds passages with any of the terms."""
+    return " OR ".join(term.match for term in terms)
+
+
+def near_each_other(terms: Sequence[Term]) -> str:
+    """An FTS5 expression that finds passages where two neighbouring terms of the query stand close together."""
     words = [term.match for term in terms]
-    if not nearby or not 1 < len(words) <= _MOST_WITH_NEIGHBOURS:
-        return " OR ".join(words)
-    pairs = [
-        f"NEAR({word} {other}, {_DISTANCE})"
-        for number, word in enumerate(words)
-        for other in words[number + 1 : number + 1 + _NEIGHBOURS]
-    ]
-    return " OR ".join(words * _OWN_WEIGHT + pairs)
+    return " OR ".join(f"NEAR({word} {after}, {DISTANCE})" for word, after in pairwise(words))
 
 
 def _capitals(text: str) -> set[str]:

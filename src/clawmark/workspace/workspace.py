@@ -10,13 +10,13 @@ read at once, and there is nothing to leak.
 from __future__ import annotations
 
 import os
-import threading
+from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from clawmark.errors import PathDenied, WorkspaceError
 from clawmark.types import Document, Excerpt, FileState, Scan, ScanFailure, Written
-from clawmark.workspace import guard, places, read
+from clawmark.workspace import guard, places
 from clawmark.workspace.scan import scan_workspace
 
 
@@ -31,7 +31,7 @@ class Workspace:
         """How many paths were refused, for `status`."""
         self._aliases = (given,) if given != self.root else ()
         self._lock_dir = lock_dir
-        self._counting = threading.Lock()
+        self._counting = allocate_lock()
         self._home = os.path.realpath(os.path.expanduser("~"))
         self._extras, _ = places.resolve_extras(self.root, self.extra_paths, self._home)
         self._identity: tuple[int, int] | None = None
@@ -63,6 +63,8 @@ class Workspace:
 
     def read_document(self, state: FileState) -> Document:
         """The whole of a file that a scan listed; it may have changed since, and the document has its newer state."""
+        from clawmark.workspace import read
+
         with self._place(state.path, self._extras) as (root, place):
             try:
                 return read.read_document(root, place.relative, place.path, place.anchor)
@@ -78,6 +80,8 @@ class Workspace:
         max_chars: int = 12_000,
     ) -> Excerpt:
         """Some lines of the file at a path or a citation; an allowed file that is absent is an empty excerpt."""
+        from clawmark.workspace import read
+
         named = read.parse_citation(path)
         if start is None:
             start, lines = named.start, named.lines if lines is None else lines
@@ -93,6 +97,8 @@ class Workspace:
     def _read_equivalent(
         self, root: guard.Folder, place: places.Place, start: int, lines: int | None, max_lines: int, max_chars: int
     ) -> Excerpt:
+        from clawmark.workspace import read
+
         relative = read.find_equivalent(root, place.relative, place.anchor)
         if relative is not None:
             path = place.path[: len(place.path) - len(place.relative)] + relative

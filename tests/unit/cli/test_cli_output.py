@@ -67,9 +67,7 @@ def test_what_nobody_foresaw_is_one_sentence(
     assert part in err and "Traceback" not in err
 
 
-def test_the_traceback_is_shown_when_asked_for(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_traceback_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAWMARK_DEBUG", "1")
     output.report_unexpected(ZeroDivisionError("x"), as_json=False)
     assert "ZeroDivisionError: x" in capsys.readouterr().err

@@ -18,12 +18,12 @@ from clawmark.cli.status import status_facts
 from clawmark.cli.values import as_json, camel, found_as_json
 from clawmark.config.paths import Places
 from clawmark.errors import ClawmarkError
+from clawmark.reports import Finding, Status, SyncReport
 from clawmark.types import (
     CandidateStory,
     Degraded,
     Explanation,
     FileState,
-    Finding,
     Found,
     Hit,
     Identity,
@@ -31,24 +31,16 @@ from clawmark.types import (
     Progress,
     Skipped,
     Space,
-    Status,
     Step,
     SyncPlan,
-    SyncReport,
 )
 
-HIT = Hit(
-    "memory/2026-11-15.md", 3, 9, 0.8312, "We chose PostgreSQL\nfor billing", 3, 4, "memory", 0.9, 0.5, "2026-11-15"
-)
+HIT = Hit("memory/2026-11-15.md", 3, 9, 0.8312, "We chose PostgreSQL\nfor billing", 3, 4, "memory", 0.9, 0.5, "2026-11-15")
 STORY = CandidateStory("MEMORY.md#L1-L2", 0.5, "static", 0.25, 7.5, "1/2 tea", 1.0, 0.425, "below threshold")
-EXPLANATION = Explanation(
-    (Step(1, "clean query", "'tea'", 0.1), Step(3, "keyword leg", "2 candidates", 12.5)), (STORY,)
-)
+EXPLANATION = Explanation((Step(1, "clean query", "'tea'", 0.1), Step(3, "keyword leg", "2 candidates", 12.5)), (STORY,))
 
 
-def found(
-    *hits: Hit, nothing: NothingFound | None = None, explanation: Explanation | None = None, due: int = 0
-) -> Found:
+def found(*hits: Hit, nothing: NothingFound | None = None, explanation: Explanation | None = None, due: int = 0) -> Found:
     return Found(hits, nothing, "hybrid", "local", "granite-30m", None, due, 41.4, explanation)
 
 
@@ -176,9 +168,7 @@ def test_a_plan_is_printed_file_by_file() -> None:
         "1 file kept: their folder could not be listed",
         "1 to add, 1 to check, 1 to delete, 7 unchanged",
     ]
-    assert plan_lines(SyncPlan((), (), (), (), 3, ())) == [
-        "Nothing to do: 0 to add, 0 to check, 0 to delete, 3 unchanged"
-    ]
+    assert plan_lines(SyncPlan((), (), (), (), 3, ())) == ["Nothing to do: 0 to add, 0 to check, 0 to delete, 3 unchanged"]
 
 
 def status(**changes: object) -> Status:

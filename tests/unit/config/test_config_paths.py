@@ -42,9 +42,7 @@ class World:
         state_dir: str | None = None,
         must_exist: bool = False,
     ) -> Places:
-        return resolve_places(
-            workspace, agent, config, state_dir, env=self.env, cwd=str(self.here), must_exist=must_exist
-        )
+        return resolve_places(workspace, agent, config, state_dir, env=self.env, cwd=str(self.here), must_exist=must_exist)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.errors import IndexStoreError
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of, identity_of, random_vectors
 
@@ -149,13 +148,17 @@ def test_a_file_built_twice_counts_once(index: Index) -> None:
     assert rows(index) == (4, 7)
 
 
-def test_building_and_publishing_need_a_rebuild(index: Index) -> None:
-    with pytest.raises(IndexStoreError, match="No rebuild"), index.writing() as writer:
-        writer.put_file(*file_of("one.md", "x"), building=True)
-    with pytest.raises(IndexStoreError, match="No rebuild"), index.writing() as writer:
+def test_a_rebuild_another_process_published_is_gone_on_with_as_ordinary_changes(index: Index) -> None:
+    rebuild(index, "one", "two", "three")
+    with index.writing() as writer:
         writer.publish()
     with index.writing() as writer:
+        writer.put_file(*file_of("one.md", "late one"), building=True)
+        assert writer.publish() == 2
         writer.abandon()
+    assert words(index, "late", "new", "old") == {"late", "new"}
+    sweep(index)
+    assert rows(index) == (3, 3)
 
 
 def test_chunks_of_a_rebuild_are_due_before_it_is_published(index: Index) -> None:

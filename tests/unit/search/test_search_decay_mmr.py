@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from clawmark.search.decay import apply_decay, multiplier
 from clawmark.search.fuse import Candidate
 from clawmark.search.mmr import diversify, similarity, word_set

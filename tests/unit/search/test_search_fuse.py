@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from clawmark.search.fuse import TextMatch, VectorMatch, calibrate, fuse, share_met, term_weights, text_scores
 from clawmark.types import ChunkRow, Query
 

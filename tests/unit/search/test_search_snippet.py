@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from clawmark.search.snippet import LIMIT, cut_snippet, make_spotter
-from clawmark.types import Term
 from hypothesis import given
 from hypothesis import strategies as st
+
+from clawmark.search.snippet import LIMIT, cut_snippet, make_spotter
+from clawmark.types import Term
 
 
 def spotter(*words: str):  # type: ignore[no-untyped-def]

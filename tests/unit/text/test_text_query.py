@@ -5,7 +5,7 @@ from collections.abc import Callable
 import apsw
 import pytest
 
-from clawmark.text.query import MAX_QUERY, MAX_TERMS, any_of, clean_query, index_words, query_terms
+from clawmark.text.query import MAX_QUERY, MAX_TERMS, any_of, clean_query, index_words, near_each_other, query_terms
 
 Find = Callable[[str], list[str]]
 
@@ -116,21 +116,17 @@ def test_a_note_is_found_by_a_question_in_its_language(note: str, question: str)
     assert find(question)[0] == note
 
 
-def test_words_that_stand_together_rank_before_words_apart() -> None:
-    apart = "support from many people, and then after a long and quiet winter by the sea we met one other group"
-    together = "we joined a support group, and then after a long and quiet winter by the sea came many other people"
-    find = _finder(apart, together, *[f"filler {number}" for number in range(8)])
-    assert find("support group")[0] == together
-
-
 def test_without_terms_there_is_no_expression() -> None:
     assert query_terms("?! … 🤖") == []
     assert any_of([]) == ""
     assert any_of(query_terms("   ")) == ""
 
 
-def test_neighbours_can_be_left_out_of_the_expression() -> None:
-    assert any_of(query_terms("billing database"), nearby=False) == '"billing" OR "database"'
+def test_neighbouring_terms_are_looked_for_together() -> None:
+    terms = query_terms("billing database backup")
+    assert any_of(terms) == '"billing" OR "database" OR "backup"'
+    assert near_each_other(terms) == 'NEAR("billing" "database", 6) OR NEAR("database" "backup", 6)'
+    assert near_each_other(terms[:1]) == ""
 
 
 def test_a_long_query_is_cut_to_sixty_four_terms() -> None:

@@ -58,9 +58,7 @@ def test_a_read_has_the_published_keys() -> None:
         ({"path": " MEMORY.md "}, (" MEMORY.md ", 1, None)),
     ],
 )
-def test_lines_are_read_leniently_and_a_path_is_taken_as_it_is(
-    given: object, asked: tuple[str, int, int | None]
-) -> None:
+def test_lines_are_read_leniently_and_a_path_is_taken_as_it_is(given: object, asked: tuple[str, int, int | None]) -> None:
     reader = Reader()
     reader.call(given)
     assert reader.asked == [asked]
