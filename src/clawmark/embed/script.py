@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+_OTHER_LETTERS = r"[^\W\d_\x00-\u024f\u1e00-\u1eff]"
+
 
 def is_mostly_latin(text: str) -> bool:
     """Whether the text has letters and at least half of them are Latin; digits and punctuation do not count."""
-    if text.isascii():
+    others = 0 if text.isascii() else len(re.findall(_OTHER_LETTERS, text))
+    if not others:
         return text.lower() != text.upper()
-    letters = latin = 0
-    for char in text:
-        if char.isalpha():
-            letters += 1
-            latin += char <= "\u024f" or "\u1e00" <= char <= "\u1eff"
-    return latin * 2 >= letters > 0
+    return others * 2 <= sum(map(str.isalpha, text))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Index", "Reader", "Writer"]
 
-LOG_LIMIT_BYTES = 4 * 1024 * 1024
+LOG_LIMIT_BYTES = 16 * 1024 * 1024
 """A write-ahead log beyond this is moved into the main file by the writer that made it so long."""
 IDLE_CONNECTIONS = 8
 CLOSE_SECONDS = 10.0

@@ -8,6 +8,7 @@ every passage of the file. Ranking by age is left to `search`.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from clawmark.text.words import index_words
 
@@ -54,9 +55,16 @@ def date_words(date: str) -> str:
 
 def keyword_context(path: str, heading: str) -> str:
     """What the keyword index knows about a passage beside its text: date, headings, words of the file's path."""
+    date, names = _path_words(path)
+    return index_words(" ".join(filter(None, (date, heading, names))))
+
+
+@lru_cache(maxsize=64)
+def _path_words(path: str) -> tuple[str, str]:
+    """The words of the date and of the names in a path: the same for every passage of a file."""
     date = date_of(path)
     names = re.findall(r"[^\W\d_]\w*", path.removesuffix(".md").removeprefix("memory/").replace("_", " "))
-    return index_words(" ".join([*([date_words(date)] if date else []), heading, *names]).strip())
+    return date_words(date) if date else "", " ".join(names)
 
 
 def _is_day(year: int, month: int, day: int) -> bool:
