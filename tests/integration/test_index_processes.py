@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.errors import IndexDamaged, IndexStoreError
-from clawmark.index.db import set_aside
+from clawmark.index.places import set_aside
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of, fill, random_vectors
 

@@ -14,12 +14,16 @@ from typing import Any
 
 import apsw
 
-from clawmark.errors import IndexDamaged
-from clawmark.index.faults import QUERY_SECONDS, translate
-from clawmark.index.places import make_private_file, make_private_folder, set_aside, shared_file_system
-from clawmark.index.schema import APPLICATION_ID, FIX_HINT, PAGE_SIZE, check_objects, check_version, create_statements
-
-__all__ = ["Bindings", "Database", "as_list", "open_nothing", "open_reader", "open_writer", "set_aside", "stamp_of"]
+from clawmark.errors import ClawmarkError, IndexDamaged
+from clawmark.index.schema import (
+    APPLICATION_ID,
+    FIX_HINT,
+    PAGE_SIZE,
+    QUERY_SECONDS,
+    check_objects,
+    check_version,
+    create_statements,
+)
 
 Bindings = Sequence[Any]
 
@@ -159,6 +163,13 @@ class Database:
             self._deadline[0] = float("inf") if patient else time.monotonic() + self._seconds
 
 
+def translate(error: Exception, path: str) -> ClawmarkError:
+    """Our error for the driver's; loaded only when something failed."""
+    from clawmark.index import faults
+
+    return faults.translate(error, path)
+
+
 def as_list(numbers: Iterable[int]) -> str:
     """Row numbers as one binding, for `IN (SELECT value FROM json_each(?))`."""
     return f"[{','.join(map(str, numbers))}]"
@@ -209,6 +220,8 @@ def _reader(connection: apsw.Connection, path: str, stamp: tuple[int, int]) -> D
 
 def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
     """A connection that may write; call it under the lock. A new index starts with `first_rows` in its meta table."""
+    from clawmark.index.places import make_private_file, make_private_folder
+
     make_private_folder(os.path.dirname(path))
     make_private_file(path)
     stamp = stamp_of(path)
@@ -253,6 +266,8 @@ def _set_up(connection: apsw.Connection) -> None:
 
 
 def _set_up_writing(connection: apsw.Connection, path: str) -> None:
+    from clawmark.index.places import shared_file_system
+
     # The log of a network file system cannot be shared between machines; a rollback journal can.
     journal = "DELETE" if shared_file_system(path) else "WAL"
     # Fetching matters: without it the driver stops at the first statement that answers with a row.

@@ -7,10 +7,7 @@ import os
 import apsw
 
 from clawmark.errors import ClawmarkError, IndexBusy, IndexDamaged, IndexStoreError
-from clawmark.index.schema import FIX_HINT
-
-QUERY_SECONDS = 2.0
-"""How long one question to the index may take before it is stopped."""
+from clawmark.index.schema import FIX_HINT, QUERY_SECONDS
 
 _WAIT_HINT = "Wait for it to finish and try again."
 _FOLDER_HINT = "Check the permissions of the folder, or choose another --state-dir."

@@ -13,6 +13,8 @@ from clawmark.errors import IndexDamaged, IndexFromTheFuture
 APPLICATION_ID = 0x434C4D4B
 """`CLMK` in the file's header, so that `file` and other tools can name it."""
 SCHEMA_VERSION = 1
+QUERY_SECONDS = 2.0
+"""How long one question to the index may take before it is stopped."""
 PAGE_SIZE = 16384
 """Vectors and full-text leaves are long; 16 KB pages load them 1.5 times as fast as 4 KB and save 12 % of the file."""
 WORDS_LEAF_BYTES = 16000

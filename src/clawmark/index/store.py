@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from clawmark.errors import ClawmarkError
 from clawmark.index.db import Database, open_nothing, open_reader, open_writer, stamp_of
-from clawmark.index.locks import WriteLock
 from clawmark.index.meta import first_rows
-from clawmark.index.places import lock_path, make_private_folder
 from clawmark.index.reader import Reader
 
 if TYPE_CHECKING:
+    from clawmark.index.locks import WriteLock
     from clawmark.index.vectors import Residents
     from clawmark.index.writer import Writer
 
@@ -49,7 +48,7 @@ class Index:
         self._engine = vector_engine
         self._cache_entries = cache_entries
         self._clock = clock
-        self._lock = WriteLock(lock_path(path))
+        self._write_lock: WriteLock | None = None
         self._pool = allocate_lock()
         self._idle: list[Database] = []
         self._writer: Database | None = None
@@ -79,6 +78,7 @@ class Index:
 
         `IndexBusy` when the lock is not had within `timeout` seconds (0 = do not wait).
         """
+        from clawmark.index.places import make_private_folder
         from clawmark.index.writer import Writer
 
         make_private_folder(os.path.dirname(self.path))
@@ -106,6 +106,8 @@ class Index:
         for db in idle:
             _close_quietly(db)
         self._residents.clear()
+        if self._write_lock is None:
+            return
         with self._lock.held_by_thread(CLOSE_SECONDS):
             writer, self._writer = self._writer, None
         if writer is None:
@@ -119,6 +121,17 @@ class Index:
             return
         finally:
             _close_quietly(writer)
+
+    @property
+    def _lock(self) -> WriteLock:
+        """Made with the first write: a search has no use for it."""
+        if self._write_lock is None:
+            from clawmark.index.locks import WriteLock
+            from clawmark.index.places import lock_path
+
+            with self._pool:
+                self._write_lock = self._write_lock or WriteLock(lock_path(self.path))
+        return self._write_lock
 
     # --- connections ---------------------------------------------------------------------------------------------
 
