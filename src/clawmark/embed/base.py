@@ -1,6 +1,5 @@
 """What every embedder offers, and the check every vector passes before it is stored."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -47,6 +46,8 @@ class Embedder(Protocol):
 
 def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) -> None:
     """Refuse what must never be stored: a wrong count, a wrong size, numbers that are not finite, a zero vector."""
+    from math import hypot, isfinite
+
     where = {"provider": identity.provider, "model": identity.model}
     if len(vectors) != expected:
         raise EmbeddingRejected(f"{identity.model} gave {len(vectors)} vectors for {expected} texts.", **where)
@@ -55,6 +56,6 @@ def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) 
             raise EmbeddingRejected(
                 f"{identity.model} gave a vector of {len(vector) // 4} numbers where {identity.dims} were due.", **where
             )
-        length = math.hypot(*memoryview(vector).cast("f"))
-        if not math.isfinite(length) or length < 1e-6:
+        length = hypot(*memoryview(vector).cast("f"))
+        if not isfinite(length) or length < 1e-6:
             raise EmbeddingRejected(f"{identity.model} gave an unusable vector for text {number + 1}.", **where)

@@ -221,7 +221,8 @@ class Reader:
 
     def _files_at(self, generation: int) -> dict[str, FileRow]:
         found = self._db.rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE {_VISIBLE.format('')}", (generation, generation))
-        return {row[0]: FileRow._make(row) for row in found}
+        make = tuple.__new__  # half the time of `_make`, which every search pays for every file
+        return {row[0]: make(FileRow, row) for row in found}
 
     def _space(self, number: int) -> SpaceFacts:
         try:

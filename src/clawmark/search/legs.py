@@ -47,7 +47,7 @@ def keyword_leg(query: Query, reader: Reader) -> KeywordLeg:
     keys = [key for key, _ in ranked]
     met = reader.matched_terms([term.match for term in terms], keys) if len(terms) > 1 else dict.fromkeys(keys, 1)
     counts = [sum(mask >> number & 1 for mask in met.values()) for number in range(len(terms))]
-    weights = term_weights(counts, max(len(keys), 1))
+    weights = term_weights(counts)
     return KeywordLeg(terms, weights, {key: TextMatch(bm25, met.get(key, 0)) for key, bm25 in ranked})
 
 

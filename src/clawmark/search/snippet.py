@@ -38,11 +38,6 @@ class Spotter(NamedTuple):
         return {needle for needle in self.needles if needle in folded}
 
 
-class _Piece(NamedTuple):
-    start: int
-    end: int
-
-
 def make_spotter(terms: Sequence[Term], weights: Sequence[float]) -> Spotter:
     """Needles are the terms cut to their stems; a word counts from its beginning, an unspaced script anywhere."""
     needles: dict[str, float] = {}
@@ -69,15 +64,15 @@ def cut_snippet(
     if len(text) <= limit:
         return _between(text, start_line, 0, len(text))
     pieces = _pieces(text)
-    parts = [text[piece.start : piece.end] for piece in pieces]
+    parts = [text[start:end] for start, end in pieces]
     found = [spotter.found(part) for part in parts]
     near = nearness(parts) if nearness else [0.0] * len(parts)
     first, last = _best_run(pieces, found, near, spotter.needles, limit)
-    return _between(text, start_line, pieces[first].start, min(pieces[last].end, pieces[first].start + limit))
+    return _between(text, start_line, pieces[first][0], min(pieces[last][1], pieces[first][0] + limit))
 
 
 def _best_run(
-    pieces: Sequence[_Piece],
+    pieces: Sequence[tuple[int, int]],
     found: Sequence[set[str]],
     near: Sequence[float],
     weights: dict[str, float],
@@ -89,7 +84,7 @@ def _best_run(
     for first in range(len(pieces)):
         terms, value = set[str](), 0.0
         for last in range(first, len(pieces)):
-            if pieces[last].end - pieces[first].start > limit and last > first:
+            if pieces[last][1] - pieces[first][0] > limit and last > first:
                 break
             terms |= found[last]
             value += worth[last]
@@ -99,8 +94,8 @@ def _best_run(
     return best
 
 
-def _pieces(text: str) -> list[_Piece]:
-    """Lines, long lines in sentences, overlong sentences in runs of words."""
+def _pieces(text: str) -> list[tuple[int, int]]:
+    """Lines, long lines in sentences, overlong sentences in runs of words: where each starts and ends."""
     pieces = []
     start = 0
     for line in text.split("\n"):
@@ -112,10 +107,10 @@ def _pieces(text: str) -> list[_Piece]:
             while stop - start > LIMIT // 2:
                 cut = text.rfind(" ", start + LIMIT // 4, start + LIMIT // 2)
                 cut = cut + 1 if cut > 0 else start + LIMIT // 2
-                pieces.append(_Piece(start, cut))
+                pieces.append((start, cut))
                 start = cut
             if stop > start or not line:
-                pieces.append(_Piece(start, stop))
+                pieces.append((start, stop))
             start = stop
         start = end + 1
     return pieces

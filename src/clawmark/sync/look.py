@@ -4,20 +4,13 @@ Every search looks; only a search that finds something due goes on to `run`, whi
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.index.store import Index
 from clawmark.sync.plan import plan_sync
-from clawmark.types import Document, FileRow, FileState, Progress, Scan, SyncPlan
-
-
-class Scannable(Protocol):
-    """A workspace as sync sees it."""
-
-    def scan(self) -> Scan: ...
-
-    def read_document(self, state: FileState) -> Document: ...
+from clawmark.types import FileRow, Progress, Scan, SyncPlan
+from clawmark.workspace import Workspace
 
 
 class Chunker(NamedTuple):
@@ -31,7 +24,7 @@ class Chunker(NamedTuple):
 class SyncParts(NamedTuple):
     """What a sync works with; built once by the composition root."""
 
-    workspace: Scannable
+    workspace: Workspace
     store: Index
     chunker: Chunker
     embedders: Sequence[Embedder]

@@ -13,11 +13,12 @@ from typing import NamedTuple
 from clawmark.errors import NotText, WorkspaceError
 from clawmark.index.store import Index
 from clawmark.reports import FileFailure
-from clawmark.sync.look import Chunker, Scannable
+from clawmark.sync.look import Chunker
 from clawmark.text.chunk import chunk_text
 from clawmark.text.dates import keyword_context
 from clawmark.text.query import index_words
 from clawmark.types import Chunk, Document, FileRow, FileState, Progress, SyncPlan
+from clawmark.workspace import Workspace
 
 # One commit costs as much as indexing eight chunks: 32 small files a commit index 2.5 times as fast as one.
 BATCH_FILES = 32
@@ -49,7 +50,7 @@ def apply_text(
     plan: SyncPlan,
     indexed: dict[str, FileRow],
     *,
-    reader: Scannable,
+    reader: Workspace,
     index: Index,
     chunker: Chunker,
     now_ns: Callable[[], int],

@@ -152,7 +152,10 @@ def meaningful(words: list[str]) -> list[str]:
 def _language(words: list[str]) -> str:
     """The European language that most of the small words of a query belong to; English when in doubt."""
     best, most = "en", sum(without_accents(word) in _latin("en") for word in words)
-    for name in _LATIN:
+    for name, text in _LATIN.items():
+        # Two small words as they are written make a language worth a closer look; it saves most queries the others.
+        if sum(f" {word} " in text for word in words) < 2 and all(map(str.isascii, words)):
+            continue
         found = [word for word in words if without_accents(word) in _latin(name)]
         # One small word proves nothing ("die", "war", "son"), unless it has an accent.
         if len(found) > most and (len(found) > 1 or not found[0].isascii()):

@@ -22,13 +22,13 @@ def test_calibration_puts_chance_at_zero_and_a_perfect_answer_at_one() -> None:
 
 
 def test_rare_terms_weigh_more_and_all_weights_make_one() -> None:
-    common, rare = term_weights([90, 1], 100)
+    common, rare = term_weights([90, 1])
     assert rare > common
     assert common + rare == pytest.approx(1.0)
 
 
 def test_a_chunk_that_meets_every_term_meets_the_whole_query() -> None:
-    weights = term_weights([3, 5, 7], 10)
+    weights = term_weights([3, 5, 7])
     assert share_met(0b111, weights) == pytest.approx(1.0)
     assert share_met(0, weights) == 0.0
 
