@@ -22,9 +22,8 @@ from clawmark.tools import Payload, Tool
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from clawmark.config.load import Loaded
     from clawmark.config.paths import Places
-    from clawmark.config.schema import Settings
+    from clawmark.config.schema import Loaded, Settings
     from clawmark.embed.base import Embedder
     from clawmark.embed.choose import Choice
     from clawmark.observe import Metrics

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend, Parts
-from clawmark.config.load import Loaded, load
+from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.schema import Settings
+from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Embedder
 from clawmark.embed.choose import Choice, choose
 from clawmark.errors import ConfigError

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.inspect import status
-from clawmark.config.load import Loaded
 from clawmark.config.paths import Places
+from clawmark.config.schema import Loaded
 from clawmark.embed.choose import Choice
 from clawmark.errors import ClawmarkError, IndexDamaged, IndexFromTheFuture
 from clawmark.index.places import set_aside

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 
 from clawmark.backends.builtin import Parts
-from clawmark.config.load import Loaded
 from clawmark.config.paths import Places
+from clawmark.config.schema import Loaded
 from clawmark.embed.base import Embedder
 from clawmark.embed.choose import Choice
 from clawmark.index.store import Reader

@@ -12,9 +12,9 @@ from clawmark.cli.arguments import UsageError
 from clawmark.cli.layout import facts, short_path, table
 from clawmark.cli.output import emit, note, one_line, paint, plain, say
 from clawmark.config.keys import BY_NAME, KEYS, Key
-from clawmark.config.load import Loaded, load
+from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.schema import Settings, is_setting, value_of
+from clawmark.config.schema import Loaded, Settings, is_setting, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.config.paths import Places
-from clawmark.config.schema import Settings
+from clawmark.config.schema import Loaded, Settings
 from clawmark.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,20 +26,6 @@ if TYPE_CHECKING:
 WORKSPACE_FILE = os.path.join(".clawmark", "settings.json")
 _WORKSPACE_MAY_SET = ("memorySearch.chunking.", "memorySearch.query.")
 _WORKSPACE_LIMIT = 64 * 1024
-
-
-class Loaded(NamedTuple):
-    """The settings, the origin of every value that is not the built-in one, and what to tell the user."""
-
-    settings: Settings
-    origins: dict[str, str]
-    warnings: tuple[str, ...]
-    unused: dict[str, object] = {}  # noqa: RUF012 - a field of a tuple, never changed
-    """Values of keys that are known and have no place in the settings yet."""
-
-    def origin(self, key: str) -> str:
-        """`default`, `file <path>`, `workspace <path>` or `flag`."""
-        return self.origins.get(key, "default")
 
 
 def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loaded:

@@ -8,8 +8,6 @@ goes under `clawmark/` in it. A workspace that is no agent's own has an index of
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -131,7 +129,7 @@ class _Resolver:
             )
         return full
 
-    def config_file(self, given: str | None, base: str, state: str, is_openclaw: bool) -> tuple[str, ConfigFile | None]:
+    def config_file(self, given: str | None, base: str, state: str, is_openclaw: bool) -> "tuple[str, ConfigFile | None]":
         from_env = self.env.get("CLAWMARK_CONFIG")
         named = given if given is not None else from_env
         if named:
@@ -154,14 +152,14 @@ class _Resolver:
                 f"The configuration file {path} does not exist.", file=path, hint=f"It was named by {by}."
             ) from None
 
-    def agents(self, file: ConfigFile | None) -> list[AgentEntry]:
+    def agents(self, file: "ConfigFile | None") -> "list[AgentEntry]":
         if file is None:
             return []
         from clawmark.config.sections import agent_entries
 
         return agent_entries(file.tree, _source(file))
 
-    def own_workspace(self, file: ConfigFile | None, known: list[AgentEntry], agent: str) -> tuple[str, str]:
+    def own_workspace(self, file: "ConfigFile | None", known: "list[AgentEntry]", agent: str) -> tuple[str, str]:
         """The workspace the configuration gives an agent, and where it says so; empty when it gives none."""
         if file is None:
             return "", ""
@@ -193,7 +191,7 @@ class _Resolver:
             return here, "current folder"
         return default, "default"
 
-    def index_path(self, file: ConfigFile | None, agent: str, agent_id: str, state: str) -> str:
+    def index_path(self, file: "ConfigFile | None", agent: str, agent_id: str, state: str) -> str:
         """`store.path` where the user's own file sets it; OpenClaw's file may, but for an index of OpenClaw's."""
         usual = os.path.join(state, "memory", f"{agent_id}.sqlite")
         if file is None or os.path.basename(file.path) == "openclaw.json":
@@ -214,19 +212,19 @@ class _Resolver:
         return self.absolute(filled, "the index", os.path.dirname(file.path))
 
 
-def _source(file: ConfigFile) -> Source:
+def _source(file: "ConfigFile") -> "Source":
     from clawmark.config.check import Source
 
     return Source(f"file {file.path}", file.path, file.text)
 
 
-def _default_agent(known: list[AgentEntry]) -> str:
+def _default_agent(known: "list[AgentEntry]") -> str:
     """As OpenClaw chooses: the entry marked default, else the first, else `main`."""
     marked = [entry.id for entry in known if entry.is_default]
     return (marked or [entry.id for entry in known] or ["main"])[0]
 
 
-def _chosen_agent(given: str | None, known: list[AgentEntry]) -> str:
+def _chosen_agent(given: str | None, known: "list[AgentEntry]") -> str:
     if given is None:
         return _default_agent(known)
     from clawmark.config.sections import is_agent_id
@@ -246,7 +244,7 @@ def _chosen_agent(given: str | None, known: list[AgentEntry]) -> str:
     return given
 
 
-def _default_workspace(base: str, agent: str, known: list[AgentEntry]) -> str:
+def _default_workspace(base: str, agent: str, known: "list[AgentEntry]") -> str:
     return os.path.join(base, "workspace" if agent == _default_agent(known) else f"workspace-{agent}")
 
 

@@ -113,6 +113,20 @@ class Settings(NamedTuple):
     user_timezone: str = ""
 
 
+class Loaded(NamedTuple):
+    """The settings, the origin of every value that is not the built-in one, and what to tell the user."""
+
+    settings: Settings
+    origins: dict[str, str]
+    warnings: tuple[str, ...]
+    unused: dict[str, object] = {}  # noqa: RUF012 - a field of a tuple, never changed
+    """Values of keys that are known and have no place in the settings yet."""
+
+    def origin(self, key: str) -> str:
+        """`default`, `file <path>`, `workspace <path>` or `flag`."""
+        return self.origins.get(key, "default")
+
+
 def attribute_path(key: str) -> tuple[str, ...]:
     """The attributes that lead to a key: `memorySearch.query.maxResults` → memory_search, query, max_results."""
     named = {"agents.defaults.workspace": ("workspace",), "agents.defaults.userTimezone": ("user_timezone",)}

@@ -15,8 +15,8 @@ from clawmark.config.check import Written, refuse, show
 from clawmark.config.schema import Chunking, Hybrid, MemorySearch, Settings, is_setting, with_value
 
 if TYPE_CHECKING:
-    from clawmark.config.load import Loaded
     from clawmark.config.paths import Places
+    from clawmark.config.schema import Loaded
 
 LEAST_TOKENS = 16
 """A passage of fewer holds no sentence, and a large file would become a million of them."""
@@ -26,7 +26,7 @@ Values = dict[str, tuple[object, Written]]
 
 def settle(values: Values, warnings: list[str], places: Places) -> Loaded:
     """The settings these values make; raises ConfigError."""
-    from clawmark.config.load import Loaded
+    from clawmark.config.schema import Loaded
 
     settings, unused, origins = Settings(), dict[str, object](), dict[str, str]()
     for key, (value, written) in values.items():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.config.load import Loaded, fill_in, load
+from clawmark.config.load import fill_in, load
 from clawmark.config.paths import resolve_places
-from clawmark.config.schema import Settings
+from clawmark.config.schema import Loaded, Settings
 from clawmark.errors import ConfigError
 
 

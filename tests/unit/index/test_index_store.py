@@ -11,8 +11,8 @@ import apsw
 import pytest
 
 from clawmark.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
-from clawmark.index.places import set_aside
 from clawmark.index.locks import WriteLock
+from clawmark.index.places import set_aside
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of, identity_of
 
