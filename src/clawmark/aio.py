@@ -22,10 +22,10 @@ from clawmark.tools import Payload, Tool
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.backends.spending import Spending
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
-    from clawmark.embed.base import Embedder
-    from clawmark.embed.choose import Choice
+    from clawmark.embed.base import Choice, Embedder
     from clawmark.observe import Metrics
     from clawmark.reports import Finding, Status, SyncReport, VerifyReport
     from clawmark.types import Excerpt, Found, Progress, Scan, SyncPlan, Written
@@ -158,6 +158,10 @@ class AsyncMemory:
     async def status(self) -> Status:
         """Measure and report the state of workspace and index."""
         return await self._run(self._opened.status)
+
+    async def spending(self) -> Spending:
+        """What a full sync would send to the best embedder, and for how much."""
+        return await self._run(self._opened.spending)
 
     async def doctor(self, *, fix: bool = False) -> list[Finding]:
         """Look for problems, and repair what can be repaired when asked to."""

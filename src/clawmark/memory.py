@@ -19,18 +19,18 @@ from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
-from clawmark.embed.base import Embedder
-from clawmark.embed.choose import Choice, choose
+from clawmark.embed.base import Choice, Embedder
 from clawmark.errors import ConfigError
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
 from clawmark.sync.look import Chunker, SyncParts, SyncRequest
-from clawmark.types import Excerpt, Found, Progress, Query, Scan, SyncPlan, Written
+from clawmark.types import Excerpt, Found, Identity, Progress, Query, Scan, SyncPlan, Written
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.backends.spending import Spending
     from clawmark.reports import Finding, Status, SyncReport, VerifyReport
     from clawmark.tools import Tool
 
@@ -41,12 +41,18 @@ CANDIDATE_FLOOR = 100
 class Memory:
     """The memory of one agent: search it, read it, add to it."""
 
-    def __init__(self, places: Places, loaded: Loaded, choice: Choice, clock: Callable[[], datetime] | None) -> None:
+    def __init__(
+        self,
+        places: Places,
+        loaded: Loaded,
+        embedder: Embedder | None = None,
+        provider: str | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
         self.places = places
         self.loaded = loaded
-        self.choice = choice
         self._clock = clock
-        self._backend = _build(places, loaded.settings, choice)
+        self._backend, self.choice = _build(places, loaded.settings, embedder, provider)
 
     @classmethod
     def open(
@@ -68,7 +74,7 @@ class Memory:
         """
         places = resolve_places(_text(workspace), agent, _text(config), _text(state_dir))
         loaded = load(places, overrides or {})
-        return cls(places, loaded, _choose(loaded.settings, embedder, provider), clock)
+        return cls(places, loaded, embedder, provider, clock)
 
     @property
     def settings(self) -> Settings:
@@ -121,6 +127,12 @@ class Memory:
         from clawmark.backends.inspect import status
 
         return status(self._backend.parts, self.places, self.loaded, self.choice)
+
+    def spending(self) -> Spending:
+        """What a full sync would send to the best embedder, and for how much; nothing is sent to find out."""
+        from clawmark.backends.spending import spending
+
+        return spending(self._backend)
 
     def doctor(self, *, fix: bool = False) -> list[Finding]:
         """What is wrong, why, and what to do; `fix` does what is safe to do."""
@@ -195,18 +207,54 @@ def _text(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.path.expanduser(os.fspath(path))
 
 
-def _choose(settings: Settings, embedder: Embedder | None, provider: str | None) -> Choice:
+def _choose(
+    places: Places, settings: Settings, store: Index, embedder: Embedder | None, provider: str | None
+) -> tuple[Choice, Callable[[Identity], Embedder | None]]:
+    """The embedders, and a way to make an older one again."""
+
+    def nobody(_: Identity) -> None:
+        return None
+
     if embedder is not None:
-        return Choice((embedder,), "given by the caller", None)
+        return Choice((embedder,), "given by the caller", None), nobody
     options = settings.memory_search
     if not options.store.vector.enabled:
-        return Choice((), "memorySearch.store.vector.enabled is false", None)
+        return Choice((), "memorySearch.store.vector.enabled is false", None), nobody
+    if (provider or options.provider) == "none":
+        return Choice((), "the provider is none: keywords answer alone", None), nobody
+    from clawmark.embed.choose import Surroundings, Wanted, choose, revive
+
     if provider is not None:
-        return choose(provider)
-    return choose(options.provider, options.model, options.local.model_path)
+        # The configured address and key belong to the configured provider, and go to no other.
+        remote = options.remote if provider == options.provider else {}
+        wanted = Wanted(provider, fallback=options.fallback, remote=remote)
+    else:
+        wanted = Wanted(
+            options.provider,
+            options.model,
+            options.output_dimensionality,
+            options.local.model_path,
+            options.fallback,
+            options.remote,
+        )
+    batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
+    around = Surroundings(os.environ, places.state_dir, batch_dir, lambda *names: _dims_of(store, names))
+
+    def older(identity: Identity) -> Embedder | None:
+        return revive(identity, wanted, around)
+
+    return choose(wanted, around), older
 
 
-def _build(places: Places, settings: Settings, choice: Choice) -> BuiltinBackend:
+def _dims_of(store: Index, names: tuple[str, ...]) -> int:
+    """The size of the vectors that the index already has of an embedder."""
+    with store.reading() as reader:
+        return next((space.identity.dims for space in reader.spaces() if space.identity[:3] == names), 0)
+
+
+def _build(
+    places: Places, settings: Settings, embedder: Embedder | None, provider: str | None
+) -> tuple[BuiltinBackend, Choice]:
     options = settings.memory_search
     if not options.enabled:
         raise ConfigError(
@@ -217,6 +265,7 @@ def _build(places: Places, settings: Settings, choice: Choice) -> BuiltinBackend
     metrics = Metrics()
     workspace = Workspace(places.workspace, options.extra_paths, lock_dir=os.path.join(places.state_dir, "locks"))
     index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
+    choice, older = _choose(places, settings, index, embedder, provider)
     cut = options.chunking
     sync = SyncParts(
         workspace,
@@ -225,10 +274,11 @@ def _build(places: Places, settings: Settings, choice: Choice) -> BuiltinBackend
         choice.embedders,
         lambda: _identity(settings, choice),
         time.time_ns,
+        choice.fallbacks,
     )
     scout = choice.embedders[0] if choice.embedders and choice.embedders[0].traits.instant else None
-    parts = Parts(workspace, index, sync, choice.embedders, scout, choice.degraded, metrics)
-    return BuiltinBackend(parts, freshen=options.sync.on_search)
+    parts = Parts(workspace, index, sync, choice.embedders, choice.fallbacks, older, scout, choice.degraded, metrics)
+    return BuiltinBackend(parts, freshen=options.sync.on_search), choice
 
 
 def _identity(settings: Settings, choice: Choice) -> dict[str, object]:

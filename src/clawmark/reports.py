@@ -67,6 +67,8 @@ class Status(NamedTuple):
     containment: str
     """How paths are kept inside the workspace here: `descriptor` or `best-effort`."""
     warnings: tuple[str, ...]
+    spent: dict[str, int]
+    """Calls and tokens sent to services, today and in all; empty when nothing remote is configured."""
 
 
 class Finding(NamedTuple):

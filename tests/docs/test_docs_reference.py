@@ -11,6 +11,7 @@ from docblocks import ROOT
 
 import clawmark
 from clawmark import errors
+from clawmark.cli import VERBS
 from clawmark.config.keys import KEYS
 from clawmark.memory import Memory
 from clawmark.tools import make_tools
@@ -70,3 +71,11 @@ def test_every_tool_and_parameter_is_documented() -> None:
         properties = tool.parameters["properties"]
         assert isinstance(properties, dict)
         assert [name for name in properties if f"\n| `{name}` |" not in section] == []
+
+
+def test_the_architecture_names_every_module() -> None:
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    files = [file for file in (ROOT / "src" / "clawmark").rglob("*.py") if not file.name.startswith("__")]
+    commands = set(VERBS)
+    unnamed = [file for file in files if not (file.parent.name == "cli" and file.stem in commands)]
+    assert [str(file.relative_to(ROOT)) for file in unnamed if f"`{file.stem}`" not in text] == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
+from clawmark.embed.weights import find_pack
 from clawmark.errors import PathDenied
 from clawmark.testing import HashingEmbedder
 from clawmark.types import Vector
@@ -251,3 +252,22 @@ def test_the_tools_answer_with_citations(memory: Memory) -> None:
     first = payload["results"][0]  # type: ignore[index]
     text = get.call({"path": first["path"], "from": first["startLine"], "lines": 5})
     assert "PostgreSQL" in str(text["text"])
+
+
+@pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+def test_the_first_search_of_a_small_memory_has_the_best_vectors(workspace: Path, tmp_path: Path) -> None:
+    with Memory.open(workspace, state_dir=tmp_path / "s", provider="default") as memory:
+        found = memory.search("which database did we pick?")
+        assert found.provider == "local"
+        assert "PostgreSQL" in found.hits[0].snippet
+
+
+def test_a_failed_provider_says_what_a_stand_in_would_cost(workspace: Path, tmp_path: Path) -> None:
+    nobody_listens = {"memorySearch.remote.baseUrl": "http://127.0.0.1:9/v1", "memorySearch.remote.apiKey": "not-a-key"}
+    settings = {"memorySearch.provider": "openai", **nobody_listens}
+    with Memory.open(workspace, state_dir=tmp_path / "s", overrides=settings) as memory:
+        degraded = memory.sync().degraded
+        assert degraded is not None
+        assert 'memorySearch.fallback "local" 3 passages would be embedded' in degraded.fix
+        assert memory.search("PostgreSQL billing").hits, "words answer all the same"
+        assert any("failed a moment ago" in finding.what for finding in memory.doctor())

@@ -20,9 +20,8 @@ from clawmark.types import Document, Scan
 from clawmark.workspace import Workspace
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-GENERATOR = Path(
-    os.environ.get("CLAWMARK_HOSTILE") or REPOSITORY.parent / "shared" / "hostile" / "make_hostile_workspace.py"
-)
+SHARED = Path(os.environ.get("CLAWMARK_SHARED") or REPOSITORY.parent / "shared")
+GENERATOR = SHARED / "hostile" / "make_hostile_workspace.py"
 
 
 class Hostile(NamedTuple):
@@ -40,7 +39,7 @@ class Hostile(NamedTuple):
 @pytest.fixture(scope="module", params=[1, 2], ids=["seed 1", "seed 2"])
 def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     if not GENERATOR.is_file():
-        pytest.skip("the hostile workspace generator is not here; name it in CLAWMARK_HOSTILE")
+        pytest.skip("the hostile workspace generator is not here; name its folder in CLAWMARK_SHARED")
     out = tmp_path_factory.mktemp("hostile") / "out"
     subprocess.run([sys.executable, GENERATOR, out, "--seed", str(request.param)], check=True, capture_output=True)
     request.addfinalizer(

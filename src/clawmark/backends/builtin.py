@@ -5,6 +5,7 @@ first, within a budget, and answers from what is there; only `sync` does unbound
 """
 
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
@@ -12,8 +13,8 @@ from clawmark.errors import IndexBusy
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
 from clawmark.search.pipeline import Freshness, search
-from clawmark.sync.look import SyncParts, SyncRequest, look
-from clawmark.types import Degraded, Excerpt, Found, Query, Scan, SyncPlan
+from clawmark.sync.look import FEW_CHUNKS, SyncParts, SyncRequest, look
+from clawmark.types import Degraded, Excerpt, Found, Identity, Query, Scan, Space, SyncPlan
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class Parts(NamedTuple):
     store: Index
     sync: SyncParts
     embedders: tuple[Embedder, ...]
+    fallbacks: tuple[Embedder, ...]
+    revive: Callable[[Identity], Embedder | None]
+    """Makes the embedder of an older space again, so that it answers until its successor is complete."""
     scout: Embedder | None
     """An embedder that costs microseconds a sentence, to pick snippets with."""
     degraded: Degraded | None
@@ -48,12 +52,14 @@ class BuiltinBackend:
         self._freshens = freshen
         self._rest_until = 0.0
         self._due = 0
+        self._revived: dict[Identity, Embedder | None] = {}
 
     def search(self, query: Query, *, freshen: bool = True) -> Found:
         """Answer from an index that is as fresh as the budget allows."""
         freshness = self._freshen() if freshen and self._freshens else Freshness(self._due, "not asked for", 0.0)
         with self.parts.store.reading() as reader:
-            found = search(query, reader=reader, embedders=self.parts.embedders, scout=self.parts.scout, freshness=freshness)
+            embedders = self._answering(reader.spaces()) if self.parts.embedders else ()
+            found = search(query, reader=reader, embedders=embedders, scout=self.parts.scout, freshness=freshness)
         self.parts.metrics.count("searches")
         degraded = found.degraded or self.parts.degraded
         return found if degraded is None else found._replace(degraded=degraded)
@@ -75,11 +81,30 @@ class BuiltinBackend:
         self._due = report.due_files
         self._rest_until = 0.0
         self.parts.metrics.count("syncs")
-        return report
+        return report._replace(degraded=report.degraded or self.parts.degraded)
 
     def close(self) -> None:
+        for embedder in (*self.parts.embedders, *self.parts.fallbacks):
+            if hasattr(embedder, "close"):
+                embedder.close()
         self.parts.store.close()
         self.parts.workspace.close()
+
+    def _answering(self, spaces: Sequence[Space]) -> Sequence[Embedder]:
+        """Who may answer: the chosen embedders and their stand-ins; the one before, while the chosen one is not complete."""
+        chosen = self.parts.embedders
+        if len(chosen) < 2:
+            return (*chosen, *reversed(self.parts.fallbacks))
+        instant, best = chosen[:-1], chosen[-1]
+        ready = [space.identity for space in spaces if space.ready]
+        if best.identity in ready:
+            return (*instant, *reversed(self.parts.fallbacks), best)
+        known = {embedder.identity for embedder in (*chosen, *self.parts.fallbacks)}
+        for identity in ready:
+            if identity not in known and identity not in self._revived:
+                self._revived[identity] = self.parts.revive(identity)
+        older = [made for identity in ready if (made := self._revived.get(identity)) is not None]
+        return (*instant, *reversed(self.parts.fallbacks), *older)
 
     def _freshen(self) -> Freshness:
         """Look at the disk and index what changed, within the budget; never waits for another process."""
@@ -104,13 +129,15 @@ class BuiltinBackend:
         return Freshness(report.due_files, f"{done} files brought up to date, {report.due_files} due", _since(began))
 
     def _has_due_vectors(self) -> bool:
-        """Whether a space that is already in use lacks vectors (the first filling of a space is left to `sync`)."""
-        wanted = {embedder.identity for embedder in self.parts.embedders}
+        """Whether a space in use lacks vectors, or a very small memory its first ones; else that is left to `sync`."""
+        wanted = {embedder.identity for embedder in self.parts.embedders if not embedder.traits.remote}
         if not wanted:
             return False
         with self.parts.store.reading() as reader:
-            spaces = [space for space in reader.spaces() if space.ready and space.identity in wanted]
-            return any(reader.count_due_vectors(space.id) for space in spaces)
+            ready = {space.identity: space.id for space in reader.spaces() if space.ready}
+            if wanted - ready.keys() and 0 < reader.state().chunks <= FEW_CHUNKS:
+                return True
+            return any(reader.count_due_vectors(number) for identity, number in ready.items() if identity in wanted)
 
 
 def _since(began: float) -> float:

@@ -9,7 +9,7 @@ from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.inspect import status
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
-from clawmark.embed.choose import Choice
+from clawmark.embed.base import Choice
 from clawmark.errors import ClawmarkError, IndexDamaged, IndexFromTheFuture
 from clawmark.index.places import set_aside
 from clawmark.reports import Finding, Status
@@ -28,7 +28,7 @@ def examine(backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Cho
     facts = status(backend.parts, places, loaded, choice)
     findings.extend(_files(backend, facts))
     findings.extend(_due(backend, facts, fix=fix))
-    findings.extend(_engine(places, facts))
+    findings.extend(_engine(backend, places, facts))
     return findings
 
 
@@ -79,9 +79,9 @@ def _files(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
 
 def _due(backend: BuiltinBackend, facts: Status, *, fix: bool) -> Iterator[Finding]:
     due = {
-        f"{facts.due_files} files are not indexed yet.": facts.due_files > 0,
+        f"Not indexed yet: {facts.due_files:,} of the files.": facts.due_files > 0,
         "A rebuild was interrupted; the old generation answers.": facts.rebuilding,
-        f"{facts.due_vectors} chunks wait for their best vectors.": facts.due_vectors > 0,
+        f"Best vectors are due for {facts.due_vectors:,} of {facts.chunks:,} chunks.": facts.due_vectors > 0,
     }
     present = [what for what, is_so in due.items() if is_so]
     if present and fix:
@@ -92,11 +92,16 @@ def _due(backend: BuiltinBackend, facts: Status, *, fix: bool) -> Iterator[Findi
         yield Finding("ok", "Every file is indexed.", "")
 
 
-def _engine(places: Places, facts: Status) -> Iterator[Finding]:
+def _engine(backend: BuiltinBackend, places: Places, facts: Status) -> Iterator[Finding]:
     if facts.degraded is not None:
         yield Finding("note", facts.degraded.reason, facts.degraded.fix)
     else:
         yield Finding("ok", f"Embedder: {facts.embedder} ({facts.embedder_reason}).", "")
+    for embedder in backend.parts.embedders:
+        trouble = getattr(embedder, "trouble", "")
+        if trouble:
+            label = embedder.traits.label
+            yield Finding("problem", f"{label} failed a moment ago: {trouble}", "`clawmark index` asks it again at once.")
     if not facts.sqlite_safe:
         yield Finding(
             "problem", f"SQLite {facts.sqlite_version} can lose commits (WAL-reset bug).", "pip install --upgrade apsw"

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from clawmark.backends.builtin import Parts
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
-from clawmark.embed.base import Embedder
-from clawmark.embed.choose import Choice
+from clawmark.embed.base import Choice, Embedder
 from clawmark.index.store import Reader
 from clawmark.reports import Status
 from clawmark.sync.plan import plan_sync
@@ -58,7 +57,25 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
         degraded=choice.degraded,
         containment=parts.workspace.containment,
         warnings=loaded.warnings,
+        spent=_spent(parts),
     )
+
+
+def _spent(parts: Parts) -> dict[str, int]:
+    if len(parts.embedders) < 2 and not parts.fallbacks:
+        return {}
+    from clawmark.backends.spending import ledger_of
+
+    summary = ledger_of(parts)
+    if summary is None:
+        return {}
+    return {
+        "callsToday": summary.today_calls,
+        "tokensToday": summary.today_tokens,
+        "calls": summary.total_calls,
+        "tokens": summary.total_tokens,
+        "dailyTokens": summary.daily_tokens,
+    }
 
 
 def active_embedder(spaces: Sequence[Space], embedders: Sequence[Embedder]) -> Embedder | None:

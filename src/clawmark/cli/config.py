@@ -52,7 +52,8 @@ def run(args: Namespace) -> int:
 def shown_value(loaded: Loaded, key: Key) -> object:
     """The value in force; a secret only as something that is set or not."""
     is_set = is_setting(key.name)
-    value = value_of(loaded.settings, key.name) if is_set else loaded.unused.get(key.name, key.default)
+    value = value_of(loaded.settings, key.name) if is_set else loaded.unused.get(key.name)
+    value = key.default if value is None else value
     return (HIDDEN if value else "") if key.secret else value
 
 
@@ -89,6 +90,7 @@ def describe(key: Key) -> str:
         "flag": "true or false",
         "text": "text",
         "name": "a lower-case name",
+        "names": "a name or a list of names",
         "paths": "a list of paths",
         "url": "an http or https address",
         "secret": "text",
@@ -107,7 +109,8 @@ def describe(key: Key) -> str:
 
 def default_of(key: Key) -> object:
     """The built-in value of a key."""
-    return value_of(Settings(), key.name) if is_setting(key.name) else key.default
+    value = value_of(Settings(), key.name) if is_setting(key.name) else None
+    return key.default if value is None else value
 
 
 def _list(loaded: Loaded, args: Namespace) -> int:

@@ -62,7 +62,9 @@ def _show_demo(folder: str, *, as_json: bool) -> int:
     _write_config(folder, workspace)
     if not as_json:
         say(f"{paint('A sample memory', 'bold')}: {plural(len(written), 'file')} in {short_path(workspace)}")
-    with Memory.open(state_dir=folder, config=os.path.join(folder, "clawmark.json"), workspace=workspace) as memory:
+    config = os.path.join(folder, "clawmark.json")
+    # The built-in embedder, whatever keys there are: a demo sends nothing anywhere.
+    with Memory.open(workspace, state_dir=folder, config=config, provider="default") as memory:
         report = _index(memory, quiet=as_json)
         answers = [(question.text, memory.search(question.text, max_results=3)) for question in QUESTIONS]
     if as_json:
@@ -153,6 +155,6 @@ def _write_config(folder: str, workspace: str) -> None:
     """Say which workspace it is, so that the next commands find it from a folder that holds a memory as well."""
     import json
 
-    body = {"agents": {"defaults": {"workspace": workspace}}}
+    body = {"agents": {"defaults": {"workspace": workspace, "memorySearch": {"provider": "default"}}}}
     with open(os.path.join(folder, "clawmark.json"), "w", encoding="utf-8") as file:
         file.write(json.dumps(body, indent=2) + "\n")

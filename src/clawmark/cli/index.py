@@ -22,12 +22,14 @@ EXAMPLES = """\
 examples:
   clawmark index
   clawmark index --dry-run       # show what would be done
+  clawmark index --estimate      # texts, tokens and price, before anything is spent
   clawmark index --force         # build everything again; the old index answers meanwhile"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="build everything again beside the index that answers")
     parser.add_argument("--dry-run", action="store_true", help="print the plan and do nothing")
+    parser.add_argument("--estimate", action="store_true", help="say what the vectors would cost, and make none")
     parser.add_argument("--instant", action="store_true", help="stop after the instant vectors; the better ones come later")
     parser.add_argument("--verbose", action="store_true", help="list every skipped file and every file of the plan")
 
@@ -36,6 +38,8 @@ def run(args: Namespace) -> int:
     with open_memory(args) as memory:
         if args.dry_run:
             return _dry_run(memory, args)
+        if args.estimate:
+            return _estimate(memory, args)
         with ProgressBar(enabled=not args.json) as bar:
             report = memory.sync(force=args.force, progress=bar.update if bar.is_shown else None, instant_only=args.instant)
     if args.json:
@@ -46,6 +50,28 @@ def run(args: Namespace) -> int:
     if report.degraded is not None:
         note(f"clawmark: {plain(report.degraded.reason)} {plain(report.degraded.fix)}".rstrip())
     say("\n".join(report_lines(report, verbose=args.verbose)))
+    return 0
+
+
+def _estimate(memory: Memory, args: Namespace) -> int:
+    from clawmark.cli.estimate import estimate_lines, make_estimate
+
+    found = memory.spending()
+    estimate = make_estimate(
+        found.due,
+        found.cached,
+        provider=found.provider,
+        model=found.model,
+        price_per_million=found.price_per_million,
+        batch=found.uses_batches,
+        tokens_left_today=found.tokens_left_today,
+    )
+    if args.json:
+        from clawmark.cli.values import as_json
+
+        emit(as_json(estimate))
+    else:
+        say("\n".join(estimate_lines(estimate)))
     return 0
 
 

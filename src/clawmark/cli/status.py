@@ -62,6 +62,7 @@ def status_facts(
     yield "Search", _search(status)
     yield "Embedder", f"{plain(status.embedder)}\n{paint(one_line(status.embedder_reason), 'dim')}".rstrip("\n")
     yield "Vectors", _vectors(status)
+    yield "Spent", _spent(status.spent)
     yield (
         "SQLite",
         status.sqlite_version + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
@@ -102,6 +103,15 @@ def _files(status: Status) -> str:
 def _search(status: Status) -> str:
     names = {"hybrid": "hybrid: vectors and keywords", "fts-only": "keywords only", "vector-only": "vectors only"}
     return names[status.mode]
+
+
+def _spent(spent: dict[str, int]) -> str:
+    """What services were asked; an empty line is left out."""
+    if not spent:
+        return ""
+    budget = f" of {spent['dailyTokens']:,}" if spent["dailyTokens"] else ""
+    today = f"today {plural(spent['callsToday'], 'call')}, {spent['tokensToday']:,}{budget} tokens"
+    return f"{today} · in all {plural(spent['calls'], 'call')}, {spent['tokens']:,} tokens"
 
 
 def _vectors(status: Status) -> str:

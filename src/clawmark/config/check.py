@@ -99,6 +99,13 @@ def _name(key: Key, written: Written) -> str:
     raise refuse(written, f'must be a lower-case name such as "auto", not {show(written.value)}')
 
 
+def _names(key: Key, written: Written) -> tuple[str, ...]:
+    """Providers in order: one name, a list of names, or `none`."""
+    given = written.value if isinstance(written.value, list) else [written.value]
+    names = [_name(key, written._replace(value=item)) for item in given]
+    return tuple(dict.fromkeys(name for name in names if name != "none"))
+
+
 def _choice(key: Key, written: Written) -> str:
     if isinstance(written.value, str) and written.value in key.choices:
         return written.value
@@ -187,6 +194,7 @@ _CHECKS: dict[str, Callable[[Key, Written], object]] = {
     "number": _number,
     "text": _text,
     "name": _name,
+    "names": _names,
     "choice": _choice,
     "choices": _choices,
     "paths": _paths,

@@ -4,6 +4,7 @@ Nothing comes in and nothing is checked here: `load` fills these from the files,
 Two published defaults disagree with each other in places; these are the ones of the configuration tables.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -88,7 +89,10 @@ class MemorySearch(NamedTuple):
     extra_paths: tuple[str, ...] = ()
     provider: str = "auto"
     model: str = ""
-    fallback: str = "none"
+    output_dimensionality: int = 0
+    fallback: tuple[str, ...] = ()
+    remote: Mapping[str, object] = {}
+    """`memorySearch.remote.*` as given, by the part after `remote.`; read by `embed.choose` when a provider needs it."""
     local: Local = Local()
     store: Store = Store()
     chunking: Chunking = Chunking()
@@ -127,6 +131,9 @@ class Loaded(NamedTuple):
         return self.origins.get(key, "default")
 
 
+REMOTE = "memorySearch.remote."
+
+
 def attribute_path(key: str) -> tuple[str, ...]:
     """The attributes that lead to a key: `memorySearch.query.maxResults` → memory_search, query, max_results."""
     named = {"agents.defaults.workspace": ("workspace",), "agents.defaults.userTimezone": ("user_timezone",)}
@@ -135,6 +142,8 @@ def attribute_path(key: str) -> tuple[str, ...]:
 
 def is_setting(key: str) -> bool:
     """Whether a key has a place in the settings; keys of later releases may have none."""
+    if key.startswith(REMOTE):
+        return True
     value: object = Settings()
     for name in attribute_path(key):
         if not hasattr(value, name):
@@ -144,7 +153,9 @@ def is_setting(key: str) -> bool:
 
 
 def value_of(settings: Settings, key: str) -> object:
-    """The value a dotted key has in these settings."""
+    """The value a dotted key has in these settings; None for a remote one that is not set."""
+    if key.startswith(REMOTE):
+        return settings.memory_search.remote.get(key.removeprefix(REMOTE))
     value: object = settings
     for name in attribute_path(key):
         value = getattr(value, name)
@@ -153,6 +164,9 @@ def value_of(settings: Settings, key: str) -> object:
 
 def with_value(settings: Settings, key: str, value: object) -> Settings:
     """The same settings with one key changed."""
+    if key.startswith(REMOTE):
+        search = settings.memory_search
+        return settings._replace(memory_search=search._replace(remote={**search.remote, key.removeprefix(REMOTE): value}))
     changed: Settings = _replaced(settings, attribute_path(key), value)
     return changed
 

@@ -45,7 +45,7 @@ def settle(values: Values, warnings: list[str], places: Places) -> Loaded:
     if settings.memory_search.store.path and os.path.basename(places.config_file) == "openclaw.json":
         warnings.append(f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}.")
         settings = with_value(settings, "memorySearch.store.path", "")
-    _warn_of_empty_references(unused, warnings)
+    _warn_of_empty_references(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
     return Loaded(settings, origins, tuple(dict.fromkeys(warnings)), unused)
@@ -117,15 +117,15 @@ def _without_the_missing(settings: Settings, warnings: list[str]) -> Settings:
     return settings
 
 
-def _warn_of_empty_references(unused: dict[str, object], warnings: list[str]) -> None:
+def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:
     from clawmark.config.load import fill_in
     from clawmark.errors import ConfigError
 
-    for key in ("memorySearch.remote.apiKey", "memorySearch.remote.baseUrl"):
-        value = unused.get(key)
+    for name in ("apiKey", "baseUrl"):
+        value = settings.memory_search.remote.get(name)
         try:
             if isinstance(value, str):
-                fill_in(value, key, os.environ)
+                fill_in(value, f"memorySearch.remote.{name}", os.environ)
         except ConfigError as error:
             warnings.append(error.message)
 

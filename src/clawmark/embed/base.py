@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from clawmark.errors import EmbeddingRejected
-from clawmark.types import Identity, Vector
+from clawmark.types import Degraded, Identity, Vector
 
 
 class Traits(NamedTuple):
@@ -19,6 +19,10 @@ class Traits(NamedTuple):
     """Costs microseconds a sentence: may be used while a search waits."""
     most_texts: int = 1024
     """How many texts one call of `embed_texts` takes at the most."""
+    blends: bool = False
+    """Whether the instant tier's word makes it better where both have one; measured, not assumed."""
+    remote: bool = False
+    """Costs money and somebody else's time: new passages are sent by an explicit sync, never while a search waits."""
     at_once: int = 1
     """How many calls may run side by side."""
 
@@ -42,6 +46,16 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question; raises EmbeddingError."""
+
+
+class Choice(NamedTuple):
+    """What was chosen; `embedders` has the instant one first and the best one last, and is empty for keywords only."""
+
+    embedders: tuple[Embedder, ...]
+    reason: str
+    degraded: Degraded | None
+    fallbacks: tuple[Embedder, ...] = ()
+    """What may stand in when the best one fails, in this order."""
 
 
 def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) -> None:

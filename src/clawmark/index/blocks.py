@@ -2,7 +2,7 @@
 
 A search loads the codes of a space once and keeps them; later searches read only blocks that changed. Every code is
 scored: int8 loses nothing (the best 24 are among the best 40 on the shipped models), while one bit per component with
-forty candidates per result lost up to 1 % of them. `bench/vectors.py` measures both, and a vec0 scan beside them.
+ten candidates per result lost up to 1 % of them. `bench/vectors.py` measures both, and a vec0 scan beside them.
 
 Known limit: a space takes one byte per component in memory, 38 MB for 100,000 x 384, and 1.4 ms to scan that.
 """

@@ -7,7 +7,7 @@ twice, so that nothing remembered under a key can come to mean another text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from clawmark.errors import IndexStoreError
@@ -134,6 +134,10 @@ class Writer(Reader):
         """Forget a space; its vectors stay in the cache as long as there is room."""
         self._vector_engine().drop(self._space(space))
         self._meta.set_space(space, None)
+
+    def put_cached(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors for texts (by hash) whose chunks get them later."""
+        self._store_in_cache(identity, [(0, text, vector) for text, vector in vectors.items()])
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
         """The cached vectors of some texts, which count as used now."""

@@ -80,6 +80,8 @@ def vector_leg(query: Query, reader: Reader, embedders: Sequence[Embedder], also
     degraded = None
     asked: list[tuple[Embedder, Space, Vector]] = []
     for embedder in usable:
+        if asked and not embedder.traits.instant:
+            continue  # a stand-in is asked only when those before it failed
         try:
             asked.append((embedder, spaces[embedder.identity], embedder.embed_query(query.text)))
         except EmbeddingError as error:
@@ -94,29 +96,36 @@ def vector_leg(query: Query, reader: Reader, embedders: Sequence[Embedder], also
 def _near(
     reader: Reader, asked: Sequence[tuple[Embedder, Space, Vector]], limit: int, also: Sequence[int]
 ) -> dict[int, VectorMatch]:
-    """Every embedder's candidates, each judged by all of them."""
-    tables = [dict(reader.vectors(space.id, vector, limit)) for _, space, vector in asked]
-    keys = dict.fromkeys([key for table in tables for key in table] + list(also))
-    for (_, space, vector), table in zip(asked, tables, strict=True):
-        table.update(reader.similarities(space.id, vector, [key for key in keys if key not in table]))
-    matches = {}
-    for key in keys:
-        scores = [
-            (calibrate(table[key], embedder.traits.floor, embedder.traits.ceiling), embedder.traits.label)
-            for (embedder, _, _), table in zip(asked, tables, strict=True)
-            if key in table
-        ]
-        if scores:
-            matches[key] = _blend(scores)
+    """The best embedder's word, with a share of the instant one's where that helps; that alone for chunks that wait."""
+    (best, space, vector), rest = asked[0], asked[1:]
+    blends = best.traits.blends
+    matches = _judged(reader, best, space, vector, limit, also)
+    if not rest or not (blends or reader.count_due_vectors(space.id)):
+        return matches
+    instant, space, vector = rest[-1]
+    other = _judged(reader, instant, space, vector, limit, list(matches) if blends else also)
+    if blends:
+        best_again = _judged(reader, *asked[0], 0, [key for key in other if key not in matches])
+        matches |= best_again
+    for key, match in other.items():
+        if key not in matches:
+            matches[key] = match
+        elif blends:
+            score = (1 - INSTANT_SHARE) * matches[key].score + INSTANT_SHARE * match.score
+            matches[key] = VectorMatch(score, f"{matches[key].space} + {match.space}")
     return matches
 
 
-def _blend(scores: Sequence[tuple[float, str]]) -> VectorMatch:
-    """The best embedder's word, and a share of the instant one's where both have one."""
-    (best, label), rest = scores[0], scores[1:]
-    if not rest:
-        return VectorMatch(best, label)
-    return VectorMatch((1 - INSTANT_SHARE) * best + INSTANT_SHARE * rest[-1][0], f"{label} + {rest[-1][1]}")
+def _judged(
+    reader: Reader, embedder: Embedder, space: Space, vector: Vector, limit: int, also: Sequence[int]
+) -> dict[int, VectorMatch]:
+    """The nearest chunks and some others, by one embedder."""
+    cosines = dict(reader.vectors(space.id, vector, limit))
+    cosines.update(reader.similarities(space.id, vector, [key for key in also if key not in cosines]))
+    traits = embedder.traits
+    return {
+        key: VectorMatch(calibrate(cosine, traits.floor, traits.ceiling), traits.label) for key, cosine in cosines.items()
+    }
 
 
 def _no_leg(why: str) -> VectorLeg:

@@ -31,6 +31,8 @@ class SyncParts(NamedTuple):
     identity: Callable[[], dict[str, object]]
     """What the index depends on, worked out when asked; a different chunker than the index's means a rebuild."""
     now_ns: Callable[[], int]
+    fallbacks: Sequence[Embedder] = ()
+    """Embedders that are filled only when the best one fails."""
 
 
 class SyncRequest(NamedTuple):
@@ -41,6 +43,10 @@ class SyncRequest(NamedTuple):
     seconds: float | None = None
     lock_timeout: float = 10.0
     progress: Callable[[Progress], None] | None = None
+
+
+FEW_CHUNKS = 16
+"""A memory this small gets its best local vectors from the first search; a larger one from an explicit sync."""
 
 
 def look(parts: SyncParts) -> tuple[Scan, SyncPlan, dict[str, FileRow]]:

@@ -7,13 +7,13 @@ next generation beside the one that answers, and flips to it when it is complete
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.index.store import Index
 from clawmark.reports import SyncReport
-from clawmark.sync.look import SyncParts, SyncRequest, look
+from clawmark.sync.look import FEW_CHUNKS, SyncParts, SyncRequest, look
 from clawmark.sync.plan import plan_sync
 from clawmark.sync.text import TextReport, apply_text
 from clawmark.sync.vectors import VectorReport, fill_space
@@ -63,9 +63,9 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         text.failures,
         scan.failures,
         text.due_files,
-        vectors[-1].due if vectors else 0,
+        vectors[len(parts.embedders) - 1].due if len(vectors) >= len(parts.embedders) > 0 else 0,
         generation,
-        _first_degraded(vectors),
+        _degraded(parts, vectors),
         time.monotonic() - started,
     )
 
@@ -130,22 +130,52 @@ def _rebuild(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], b
 
 
 def _fill(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]) -> list[VectorReport]:
-    """Fill the spaces in order; the best one is left out on request, or in a bounded sync before it has ever been ready."""
+    """Fill the spaces in order, and a stand-in's when the best one failed.
+
+    The best one is left out on request.
+    """
     reports = []
     for number, embedder in enumerate(parts.embedders):
-        is_instant = number == 0
-        if not is_instant and (request.instant_only or (request.seconds is not None and not _is_ready(parts, embedder))):
+        is_best = number == len(parts.embedders) - 1
+        if number and not _may_fill(parts, request, embedder):
             continue
-        reports.append(
-            fill_space(
-                embedder,
-                index=parts.store,
-                progress=request.progress or _silent,
-                out_of_time=out_of_time,
-                lock_timeout=request.lock_timeout,
-            )
-        )
+        if request.seconds is None and hasattr(embedder, "forget_failures"):
+            embedder.forget_failures()
+        reports.append(_fill_one(parts, request, embedder, out_of_time))
+        if is_best and reports[-1].degraded is not None:
+            reports.extend(_fill_stand_ins(parts, request, out_of_time))
     return reports
+
+
+def _may_fill(parts: SyncParts, request: SyncRequest, embedder: Embedder) -> bool:
+    """A bounded sync fills a local space that was ready once, or a very small one; services are not for a search."""
+    if request.instant_only or request.seconds is None:
+        return not request.instant_only
+    return not embedder.traits.remote and (_is_ready(parts, embedder) or _is_small(parts))
+
+
+def _fill_stand_ins(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]) -> Iterator[VectorReport]:
+    """The first stand-in that works: configuring it allowed what it costs."""
+    for embedder in parts.fallbacks:
+        report = _fill_one(parts, request, embedder, out_of_time)
+        yield report
+        if report.degraded is None:
+            return
+
+
+def _fill_one(parts: SyncParts, request: SyncRequest, embedder: Embedder, out_of_time: Callable[[], bool]) -> VectorReport:
+    return fill_space(
+        embedder,
+        index=parts.store,
+        progress=request.progress or _silent,
+        out_of_time=out_of_time,
+        lock_timeout=request.lock_timeout,
+    )
+
+
+def _is_small(parts: SyncParts) -> bool:
+    with parts.store.reading() as reader:
+        return reader.state().chunks <= FEW_CHUNKS
 
 
 def _is_ready(parts: SyncParts, embedder: Embedder) -> bool:
@@ -192,10 +222,11 @@ def _remember(
 def _drop_other_spaces(parts: SyncParts, writer: Writer) -> None:
     """Vectors of an embedder that is no longer chosen go once the chosen ones are ready; the cache keeps them."""
     wanted = {embedder.identity for embedder in parts.embedders}
+    kept = wanted | {embedder.identity for embedder in parts.fallbacks}
     spaces = writer.state().spaces
     if wanted <= {space.identity for space in spaces if space.ready}:
         for space in spaces:
-            if space.identity not in wanted:
+            if space.identity not in kept:
                 writer.drop_space(space.id)
 
 
@@ -214,8 +245,15 @@ def _sweep(index: Index, request: SyncRequest) -> None:
             swept = writer.sweep()
 
 
-def _first_degraded(vectors: Sequence[VectorReport]) -> Degraded | None:
-    return next((report.degraded for report in vectors if report.degraded), None)
+def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | None:
+    """Why vectors are missing; another model is never taken without leave, so what that would cost is said."""
+    found = next((report.degraded for report in vectors if report.degraded), None)
+    if found is None or parts.fallbacks or not (parts.embedders and parts.embedders[-1].traits.remote):
+        return found
+    with parts.store.reading() as reader:
+        chunks = reader.state().chunks
+    offer = f'With memorySearch.fallback "local" {chunks:,} passages would be embedded on this machine, at no cost.'
+    return found._replace(fix=f"{found.fix} {offer}".strip())
 
 
 def _silent(_: Progress) -> None:

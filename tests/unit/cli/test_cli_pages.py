@@ -201,6 +201,7 @@ def status(**changes: object) -> Status:
         degraded=None,
         containment="descriptor",
         warnings=(),
+        spent={},
     )
     return plain._replace(**changes)  # type: ignore[arg-type]
 

@@ -221,10 +221,16 @@ def test_sections_of_openclaw_are_left_alone_and_unknown_ones_named(home: Home) 
     assert len(home.load({"__proto__": {}, "constructor": {}}).warnings) == 2
 
 
-def test_keys_of_later_releases_are_checked_and_kept(home: Home) -> None:
+def test_settings_of_a_remote_provider_are_kept_by_their_names(home: Home) -> None:
     loaded = home.load(search({"remote": {"baseUrl": "https://example.com/v1", "batch": {"enabled": True}}}))
     assert loaded.warnings == ()
-    assert loaded.unused["memorySearch.remote.baseUrl"] == "https://example.com/v1"
+    assert loaded.settings.memory_search.remote == {"baseUrl": "https://example.com/v1", "batch.enabled": True}
+
+
+def test_keys_of_later_releases_are_checked_and_kept(home: Home) -> None:
+    loaded = home.load(search({"multimodal": {"enabled": True}}))
+    assert loaded.warnings == ()
+    assert loaded.unused["memorySearch.multimodal.enabled"] is True
     assert loaded.settings == Settings()
 
 

@@ -3,25 +3,35 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from clawmark.embed.choose import choose
+from clawmark.embed.base import Choice
+from clawmark.embed.choose import Surroundings, Wanted, choose, revive
+from clawmark.embed.remote import RemoteEmbedder
 from clawmark.embed.weights import find_pack
 from clawmark.errors import ConfigError
 
 needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
 
 
-def labels(provider: str, **options: str) -> list[str]:
-    return [embedder.traits.label for embedder in choose(provider, **options).embedders]
+AROUND = Surroundings({}, "/nonexistent/state", "/nonexistent/batches", lambda *_: 0)
+
+
+def chosen(provider: str = "auto", *, environ: dict[str, str] | None = None, **options: Any) -> Choice:
+    return choose(Wanted(provider, **options), AROUND._replace(environ=environ or {}))
+
+
+def labels(provider: str = "auto", **options: Any) -> list[str]:
+    return [embedder.traits.label for embedder in chosen(provider, **options).embedders]
 
 
 @needs_weights
 @pytest.mark.parametrize("provider", ["auto", "default", "", "local"])
 def test_with_the_extra_the_instant_tier_comes_first_and_the_model_last(provider: str) -> None:
     assert labels(provider) == ["wordllama-256 (static)", "granite-30m (local)"]
-    assert choose(provider).degraded is None
+    assert chosen(provider).degraded is None
 
 
 def test_static_is_the_static_tier_alone() -> None:
@@ -29,15 +39,16 @@ def test_static_is_the_static_tier_alone() -> None:
 
 
 def test_none_means_keywords_alone() -> None:
-    assert choose("none").embedders == ()
-    assert "none" in choose("none").reason
+    assert chosen("none").embedders == ()
+    assert "none" in chosen("none").reason
 
 
 def without_the_extra(provider: str) -> str:
     """What is chosen by an interpreter that sees no installed packages at all."""
     source = str(Path(__file__).parents[3] / "src")
     code = (
-        f"import sys; sys.path.append({source!r}); from clawmark.embed.choose import choose; c = choose({provider!r}); "
+        f"import sys; sys.path.append({source!r}); from clawmark.embed.choose import *; "
+        f"c = choose(Wanted({provider!r}), Surroundings({{}}, '', '', lambda *_: 0)); "
         "print([e.traits.label for e in c.embedders], c.degraded and c.degraded.fix)"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
@@ -55,30 +66,74 @@ def test_without_the_extra_local_is_degraded_and_says_how_to_mend_it() -> None:
     assert "pip install 'clawmark[local]'" in answer
 
 
-@pytest.mark.parametrize(
-    ("provider", "why"), [("openai", "not in this version"), ("Gemini", "not in this version"), ("wat", "no provider")]
-)
-def test_an_unknown_provider_is_refused_with_the_known_ones(provider: str, why: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        choose(provider)
+def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r'"wat", which is no provider; known are auto, .*openai, gemini') as caught:
+        chosen("wat")
     assert caught.value.key == "memorySearch.provider"
-    assert f'"{provider}"' in caught.value.message
-    assert why in caught.value.message
-    assert "auto, local, static, none" in caught.value.message
+
+
+def test_a_provider_without_its_key_leaves_the_static_tier_and_says_what_is_missing() -> None:
+    choice = chosen("openai")
+    assert [embedder.traits.label for embedder in choice.embedders] == ["wordllama-256 (static)"]
+    assert choice.degraded is not None
+    assert "OPENAI_API_KEY" in choice.degraded.reason
+
+
+@pytest.mark.parametrize(
+    ("variable", "provider"),
+    [
+        ("OPENAI_API_KEY", "openai"),
+        ("GEMINI_API_KEY", "gemini"),
+        ("VOYAGE_API_KEY", "voyage"),
+        ("MISTRAL_API_KEY", "mistral"),
+    ],
+)
+def test_auto_takes_the_provider_whose_key_is_there(variable: str, provider: str) -> None:
+    choice = chosen(environ={variable: "not-a-real-key"})
+    assert choice.embedders[-1].identity.provider == provider
+    assert choice.reason == f"{variable} is set"
+
+
+def test_auto_takes_the_first_of_several_keys() -> None:
+    both = {"MISTRAL_API_KEY": "not-a-real-key", "OPENAI_API_KEY": "not-a-real-key"}
+    assert chosen(environ=both).embedders[-1].identity.provider == "openai"
+
+
+def test_default_is_the_built_in_embedder_whatever_keys_there_are() -> None:
+    providers = {e.identity.provider for e in chosen("default", environ={"OPENAI_API_KEY": "not-a-real-key"}).embedders}
+    assert "openai" not in providers
+
+
+def test_fallbacks_are_those_that_can_be_made_in_their_order() -> None:
+    choice = chosen("openai", environ={"OPENAI_API_KEY": "not-a-real-key"}, fallback=("voyage", "ollama"))
+    assert [embedder.identity.provider for embedder in choice.fallbacks] == ["ollama"]
+
+
+def test_the_size_of_unknown_vectors_is_what_the_index_has() -> None:
+    around = AROUND._replace(dims_of=lambda *_: 77)
+    wanted = Wanted("openai-compatible", model="homemade", remote={"baseUrl": "http://127.0.0.1:9/v1"})
+    assert choose(wanted, around).embedders[-1].identity.dims == 77
+
+
+def test_an_older_embedder_is_made_again_only_if_it_makes_the_same_vectors() -> None:
+    around = AROUND._replace(environ={"OPENAI_API_KEY": "not-a-real-key"})
+    identity = choose(Wanted("openai"), around).embedders[-1].identity
+    again = revive(identity, Wanted("local"), around)
+    assert again is not None and again.identity == identity
+    assert revive(identity._replace(provider_key="another"), Wanted("local"), around) is None
+    assert revive(identity, Wanted("local"), AROUND) is None
 
 
 def test_a_model_that_the_provider_does_not_have_is_refused() -> None:
     with pytest.raises(ConfigError, match="text-embedding-3-small") as caught:
-        choose("static", model="text-embedding-3-small")
+        chosen("static", model="text-embedding-3-small")
     assert caught.value.key == "memorySearch.model"
 
 
-def test_a_model_path_that_is_no_pack_is_refused_when_local_was_asked_for(tmp_path: Path) -> None:
-    other = tmp_path / "model.gguf"
-    other.write_bytes(b"GGUF")
-    for path in (str(other), str(tmp_path / "absent.hmsemb"), "hf:some/model.gguf"):
+def test_a_model_path_that_does_not_exist_is_refused_when_local_was_asked_for(tmp_path: Path) -> None:
+    for path in (str(tmp_path / "absent.hmsemb"), "hf:some/model.gguf"):
         with pytest.raises(ConfigError) as caught:
-            choose("local", local_model_path=path)
+            chosen("local", local_model_path=path)
         assert caught.value.key == "memorySearch.local.modelPath"
 
 
@@ -86,8 +141,8 @@ def test_a_model_path_that_is_no_pack_is_refused_when_local_was_asked_for(tmp_pa
 def test_a_pack_elsewhere_is_used_and_has_the_same_identity(tmp_path: Path) -> None:
     link = tmp_path / "granite.hmsemb"
     link.symlink_to(find_pack())
-    there = choose("local", local_model_path=str(link)).embedders[-1]
-    here = choose("local").embedders[-1]
+    there = chosen("local", local_model_path=str(link)).embedders[-1]
+    here = chosen("local").embedders[-1]
     assert there.identity == here.identity
     assert there.embed_query("hello") == here.embed_query("hello")
 
@@ -98,14 +153,55 @@ def test_auto_leaves_a_path_to_another_kind_of_model_alone() -> None:
 
 
 def test_the_tiers_have_different_identities() -> None:
-    identities = [embedder.identity for embedder in choose("auto").embedders]
+    identities = [embedder.identity for embedder in chosen("auto").embedders]
     assert len(set(identities)) == len(identities)
 
 
 def test_choosing_imports_nothing_heavy() -> None:
     code = (
-        f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.choose import choose; choose('auto'); "
+        f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.choose import *; "
+        "choose(Wanted(), Surroundings({}, '', '', lambda *_: 0)); "
         "print({'numpy', 'pathlib', 'importlib.metadata', 'concurrent.futures', 'logging'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True)
     assert done.stdout == b"set()\n", done.stderr
+
+
+def test_auto_takes_a_reachable_ollama_only_where_it_is_configured() -> None:
+    from embeddings import EmbeddingServer
+
+    with EmbeddingServer() as server:
+        there = server.root.removeprefix("http://")
+        choice = chosen(environ={"OLLAMA_HOST": there})
+        assert choice.embedders[-1].identity.provider == "ollama"
+        assert choice.reason == "Ollama is configured and has an embedding model"
+        assert "ollama" not in {embedder.identity.provider for embedder in chosen().embedders}
+    unreachable = chosen(environ={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert "ollama" not in {embedder.identity.provider for embedder in unreachable.embedders}
+
+
+def test_a_configured_key_goes_to_no_other_company() -> None:
+    environ = {"OPENAI_API_KEY": "key-of-openai"}
+    around = AROUND._replace(environ=environ)
+    old = choose(Wanted("openai"), around).embedders[-1].identity
+    now = Wanted("voyage", remote={"apiKey": "key-of-voyage", "baseUrl": "http://127.0.0.1:9/v1"})
+    again = revive(old, now, around)
+    assert isinstance(again, RemoteEmbedder)
+    assert "key-of-voyage" not in repr(again._provider)
+    assert again._provider.base_url == "https://api.openai.com/v1"
+
+
+def test_a_stand_in_takes_the_place_of_a_provider_that_cannot_be_made() -> None:
+    choice = chosen("openai", fallback=("ollama",))
+    assert [embedder.identity.provider for embedder in choice.embedders] == ["static", "ollama"]
+    assert choice.degraded is not None
+
+
+def test_a_stand_in_has_the_budget_and_the_proxy_but_neither_address_nor_key() -> None:
+    remote = {"apiKey": "key-of-openai", "baseUrl": "http://127.0.0.1:9/v1", "dailyTokens": 7, "proxy": "http://127.0.0.1:8"}
+    (stand_in,) = chosen("openai", remote=remote, fallback=("ollama",)).fallbacks
+    assert isinstance(stand_in, RemoteEmbedder)
+    assert stand_in.ledger is not None
+    assert stand_in.ledger.summary().daily_tokens == 7
+    assert "key-of-openai" not in repr(stand_in._provider)
+    assert stand_in._provider.base_url == "http://127.0.0.1:11434"

@@ -1,0 +1,77 @@
+"""What embedding would cost and what it has cost: due texts with their tokens, the price, the ledger.
+
+Nothing is sent. The text half of a sync runs first, because only what is cut into chunks can be counted; it costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from clawmark.backends.builtin import BuiltinBackend, Parts
+from clawmark.embed.base import Embedder
+from clawmark.embed.ledger import LedgerSummary
+from clawmark.embed.remote import RemoteEmbedder
+from clawmark.sync.look import SyncRequest
+from clawmark.text.tokens import estimate_tokens
+
+PAGE = 1000
+
+
+class Spending(NamedTuple):
+    """What the best embedder has still to do, and for how much."""
+
+    provider: str
+    model: str
+    due: dict[str, int]
+    """Texts by hash with their estimated tokens."""
+    cached: frozenset[str]
+    """Those whose vectors are known already."""
+    price_per_million: float | None
+    uses_batches: bool
+    tokens_left_today: int | None
+
+
+def spending(backend: BuiltinBackend) -> Spending:
+    """Count what a full sync would send."""
+    backend.sync(SyncRequest(instant_only=True))
+    embedders = backend.parts.embedders
+    if not embedders:
+        return Spending("none", "fts-only", {}, frozenset(), 0.0, False, None)
+    best = embedders[-1]
+    identity = best.identity
+    due, cached = _due(backend.parts, best)
+    if not isinstance(best, RemoteEmbedder):
+        return Spending(identity.provider, identity.model, due, cached, 0.0, False, None)
+    summary = best.ledger.summary() if best.ledger is not None else None
+    left = max(0, summary.daily_tokens - summary.today_tokens) if summary is not None and summary.daily_tokens else None
+    return Spending(identity.provider, identity.model, due, cached, best.price_per_million, best.uses_batches, left)
+
+
+def ledger_of(parts: Parts) -> LedgerSummary | None:
+    """What was spent on services; None when nothing remote is configured."""
+    for embedder in (*parts.embedders, *parts.fallbacks):
+        if isinstance(embedder, RemoteEmbedder) and embedder.ledger is not None:
+            return embedder.ledger.summary()
+    return None
+
+
+def _due(parts: Parts, embedder: Embedder) -> tuple[dict[str, int], frozenset[str]]:
+    due: dict[str, int] = {}
+    cached: set[str] = set()
+    identity = embedder.identity
+    with parts.store.reading() as reader:
+        space = next((space for space in reader.spaces() if space.identity[:3] == identity[:3]), None)
+        if space is not None:
+            identity = space.identity
+            after = 0
+            while rows := reader.due_vectors(space.id, PAGE, after):
+                after = rows[-1][0]
+                cached.update(reader.cached(identity, [text_hash for _, text_hash, _ in rows]))
+                due.update((h, estimate_tokens(text)) for _, h, text in rows if embedder.covers(text))
+            return due, frozenset(cached)
+        for path in reader.files():
+            chunks = reader.chunks_of(path)
+            due.update((chunk.hash, estimate_tokens(chunk.text)) for chunk in chunks if embedder.covers(chunk.text))
+        if identity.dims:
+            cached.update(reader.cached(identity, list(due)))
+    return due, frozenset(cached)

@@ -1,0 +1,147 @@
+"""Embedders that others bring: a name in, an embedder out, found by the entry point group `clawmark.embedders`.
+
+An entry point names a function `make(options, environ) -> Embedder`. Only the one that is asked for is imported. Whatever
+goes wrong in foreign code (an import, a call, a wrong answer) becomes an EmbeddingUnavailable or EmbeddingRejected that
+names the distribution and the entry point, so that a search goes on with keywords. Which names are our own is left to
+the caller, who asks here last: listing what is installed takes 40 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from clawmark.embed.base import Embedder, Traits, check_vectors
+from clawmark.errors import EmbeddingError, EmbeddingUnavailable
+from clawmark.types import Identity, Vector
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "clawmark.embedders"
+_T = TypeVar("_T")
+
+
+def find(name: str) -> EntryPoint | None:
+    """The entry point of that name; imports nothing of it; raises EmbeddingUnavailable when two distributions claim it."""
+    from importlib.metadata import entry_points
+
+    found = list(dict.fromkeys(entry_points(group=GROUP, name=name)))
+    if len(found) > 1:
+        owners = " and ".join(sorted({_owner(point) for point in found}))
+        message = f'The embedder "{name}" is offered more than once: by {owners}.'
+        raise EmbeddingUnavailable(message, provider=name, hint="Uninstall all but one of them.")
+    return found[0] if found else None
+
+
+def names() -> tuple[str, ...]:
+    """What is on offer, for messages."""
+    from importlib.metadata import entry_points
+
+    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+
+
+def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -> Embedder:
+    """The embedder of that name, guarded; raises EmbeddingUnavailable when there is none or it cannot be made."""
+    point = find(name)
+    if point is None:
+        message = f'No installed package offers an embedder called "{name}".'
+        raise EmbeddingUnavailable(message, provider=name, hint="Install the package that has it, or correct the name.")
+    guard = _Guard(point, options, environ)
+    function: Callable[[Mapping[str, object], Mapping[str, str]], Embedder] = guard.run("cannot be imported", point.load)
+    if not callable(function):
+        raise guard.error("is not a function")
+    made = guard.run("failed", lambda: function(options, environ))
+    if not all(callable(getattr(made, verb, None)) for verb in ("covers", "embed_texts", "embed_query")):
+        raise guard.error(f"gave a {type(made).__name__}, which is no embedder")
+    embedder = GuardedEmbedder(made, guard)
+    # Asked at once, so that what cannot work is refused here and not in the middle of a sync.
+    _ = embedder.identity, embedder.traits
+    return embedder
+
+
+class GuardedEmbedder:
+    """Somebody else's embedder: its vectors are checked, and its surprises become errors that say whose they are."""
+
+    def __init__(self, embedder: Embedder, guard: _Guard) -> None:
+        self._embedder = embedder
+        self._guard = guard
+        self._identity: Identity | None = None
+
+    @property
+    def identity(self) -> Identity:
+        if self._identity is None:
+            told = self._guard.run("cannot tell its identity", lambda: self._embedder.identity)
+            if not isinstance(told, Identity) or type(told.dims) is not int or told.dims < 1:
+                raise self._guard.error("gives an identity that is none")
+            self._identity = told
+        return self._identity
+
+    @property
+    def traits(self) -> Traits:
+        told = self._guard.run("cannot tell its traits", lambda: self._embedder.traits)
+        if not isinstance(told, Traits):
+            raise self._guard.error("gives traits that are none")
+        return told
+
+    def covers(self, text: str) -> bool:
+        try:
+            return bool(self._guard.run("failed", lambda: self._embedder.covers(text)))
+        except EmbeddingError:
+            # Asked where nobody expects an error; whoever embeds the text will hear it.
+            return True
+
+    def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        vectors = self._guard.run("failed", lambda: self._vectors(self._embedder.embed_texts(texts)))
+        check_vectors(vectors, len(texts), self.identity)
+        return vectors
+
+    def embed_query(self, text: str) -> Vector:
+        vectors = self._guard.run("failed", lambda: self._vectors([self._embedder.embed_query(text)]))
+        check_vectors(vectors, 1, self.identity)
+        return vectors[0]
+
+    def _vectors(self, given: Sequence[Vector]) -> list[Vector]:
+        """Packed numbers; a list of floats, the likeliest mistake, is refused with a word about it."""
+        for vector in given:
+            if not isinstance(vector, bytes):
+                raise TypeError(f"a vector is packed float32 bytes, and not a {type(vector).__name__}")
+        return list(given)
+
+
+class _Guard:
+    """Knows whose code is run, and says so."""
+
+    def __init__(self, point: EntryPoint, options: Mapping[str, object], environ: Mapping[str, str]) -> None:
+        self._point = point
+        self._given = options, environ
+
+    def run(self, what: str, call: Callable[[], _T]) -> _T:
+        try:
+            return call()
+        except EmbeddingError:
+            raise
+        except Exception as error:
+            raise self.error(f"{what} ({self._told(error)})") from error
+
+    def _told(self, error: Exception) -> str:
+        """What a foreign error says, on one line and without the keys its maker was given."""
+        from clawmark.embed.modelfile import plain
+        from clawmark.embed.wire import secrets_of
+        from clawmark.text.redact import Redactor
+
+        options, environ = self._given
+        headers = options.get("headers")
+        named = {**environ, **options, **(headers if isinstance(headers, Mapping) else {})}
+        hidden = secrets_of((), {name: value for name, value in named.items() if isinstance(value, str)})
+        return plain(f"{type(error).__name__}: {Redactor(hidden).clean(str(error))}").removesuffix(":")
+
+    def error(self, what: str) -> EmbeddingUnavailable:
+        message = f'The embedder "{self._point.name}" of {_owner(self._point)} ({self._point.value}) {what}.'
+        hint = f'Ask the authors of {_owner(self._point)}, or set memorySearch.provider to "auto".'
+        return EmbeddingUnavailable(message, provider=self._point.name, hint=hint)
+
+
+def _owner(point: EntryPoint) -> str:
+    distribution = point.dist
+    return f"{distribution.name} {distribution.version}" if distribution else "an unnamed distribution"

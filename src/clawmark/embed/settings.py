@@ -1,0 +1,54 @@
+"""The settings of a remote provider as its modules want them: `memorySearch.remote.*` in, options out.
+
+References such as `${MY_KEY}` are filled in here, when the value is used and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from clawmark.config.load import fill_in
+from clawmark.embed.wire import RemoteOptions
+
+if TYPE_CHECKING:
+    from clawmark.embed.batch import BatchOptions
+
+
+def remote_options(model: str, dims: int, remote: Mapping[str, object], environ: Mapping[str, str]) -> RemoteOptions:
+    """What the provider modules take; raises ConfigError when a reference leads nowhere."""
+
+    def text(name: str) -> str:
+        value = remote.get(name)
+        if isinstance(value, dict):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
+            return environ.get(str(value.get("id", "")), "")
+        return fill_in(str(value), f"memorySearch.remote.{name}", environ) if value else ""
+
+    headers = remote.get("headers")
+    return RemoteOptions(
+        model=model,
+        base_url=text("baseUrl"),
+        api_key=text("apiKey"),
+        headers={str(k): str(v) for k, v in headers.items()} if isinstance(headers, dict) else {},
+        dims=dims,
+        query_input_type=text("queryInputType"),
+        document_input_type=text("documentInputType"),
+        region=text("region"),
+    )
+
+
+def batch_options(remote: Mapping[str, object]) -> BatchOptions:
+    """How and whether batch jobs are used."""
+    from clawmark.embed.batch import BatchOptions
+
+    def number(name: str, default: int) -> int:
+        value = remote.get(f"batch.{name}")
+        return value if isinstance(value, int) else default
+
+    return BatchOptions(
+        enabled=bool(remote.get("batch.enabled", False)),
+        wait=bool(remote.get("batch.wait", True)),
+        concurrency=number("concurrency", 2),
+        poll_ms=number("pollIntervalMs", 2000),
+        timeout_minutes=number("timeoutMinutes", 60),
+    )
