@@ -1,0 +1,74 @@
+"""Changing the embedder: the old one answers until the new one is complete, and nothing is paid twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from embeddings import EmbeddingServer
+
+from clawmark import Memory
+from clawmark.embed.weights import find_pack
+
+needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer(dims=1536) as running:
+        yield running
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "agent" / "memory"
+    folder.mkdir(parents=True)
+    for day in range(1, 29):
+        (folder / f"2026-02-{day:02d}.md").write_text(f"# Day {day}\n\n- Note {day}: the heron nests by pier {day}.\n")
+    return folder.parent
+
+
+def opened(workspace: Path, tmp_path: Path, server: EmbeddingServer, **settings: object) -> Memory:
+    remote = {"memorySearch.remote.baseUrl": server.url, "memorySearch.remote.apiKey": "not-a-real-key"}
+    return Memory.open(workspace, state_dir=tmp_path / "state", overrides={**remote, **settings})
+
+
+@needs_weights
+def test_the_old_embedder_answers_until_the_new_one_is_complete(
+    workspace: Path, tmp_path: Path, server: EmbeddingServer
+) -> None:
+    with opened(workspace, tmp_path, server, **{"memorySearch.provider": "local"}) as memory:
+        memory.sync()
+    with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
+        assert memory.search("where does the heron nest?").provider == "local"
+        assert server.requests == [], "a search neither fills the new space nor asks the new service"
+        memory.sync()
+        assert memory.search("where does the heron nest?").provider == "openai"
+
+
+def test_a_model_that_is_flipped_back_costs_nothing(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
+    models = ("text-embedding-3-small", "text-embedding-ada-002", "text-embedding-3-small")
+    embedded = []
+    for model in models:
+        settings = {"memorySearch.provider": "openai", "memorySearch.model": model}
+        with opened(workspace, tmp_path, server, **settings) as memory:
+            sent = len(server.requests)
+            report = memory.sync()
+            assert report.degraded is None
+            embedded.append(len(server.requests) - sent)
+            assert memory.search("where does the heron nest?").model == model
+            assert memory.verify().problems == ()
+    assert embedded[0] > 0
+    assert embedded[1] > 0
+    assert embedded[2] == 0
+
+
+def test_one_index_never_mixes_two_identities(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
+    for model in ("text-embedding-3-small", "text-embedding-ada-002"):
+        settings = {"memorySearch.provider": "openai", "memorySearch.model": model}
+        with opened(workspace, tmp_path, server, **settings) as memory:
+            memory.sync()
+            spaces = [space.identity for space in memory.status().spaces]
+            assert len(set(spaces)) == len(spaces)
+            assert {identity.model for identity in spaces if identity.provider == "openai"} == {model}
