@@ -23,7 +23,7 @@ from clawmark.embed.base import Choice, Embedder
 from clawmark.errors import ConfigError
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
-from clawmark.sync.look import Chunker, SyncParts, SyncRequest
+from clawmark.sync.look import SyncParts
 from clawmark.types import Excerpt, Found, Identity, Progress, Query, Scan, SyncPlan, Written
 from clawmark.workspace import Workspace
 
@@ -120,6 +120,8 @@ class Memory:
         instant_only: bool = False,
     ) -> SyncReport:
         """Bring the index in step with the files; `force` builds the next generation while the old one answers."""
+        from clawmark.sync.run import SyncRequest
+
         return self._backend.sync(SyncRequest(force=force, instant_only=instant_only, progress=progress))
 
     def status(self) -> Status:
@@ -266,11 +268,10 @@ def _build(
     workspace = Workspace(places.workspace, options.extra_paths, lock_dir=os.path.join(places.state_dir, "locks"))
     index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
     choice, older = _choose(places, settings, index, embedder, provider)
-    cut = options.chunking
     sync = SyncParts(
         workspace,
         index,
-        Chunker(cut.mode, cut.tokens, cut.overlap),
+        options.chunking,
         choice.embedders,
         lambda: _identity(settings, choice),
         time.time_ns,

@@ -13,12 +13,13 @@ from clawmark.errors import IndexBusy
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
 from clawmark.search.pipeline import Freshness, search
-from clawmark.sync.look import FEW_CHUNKS, SyncParts, SyncRequest, look
+from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
 from clawmark.types import Degraded, Excerpt, Found, Identity, Query, Scan, Space, SyncPlan
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawmark.reports import SyncReport
+    from clawmark.sync.run import SyncRequest
 
 # A search may spend this long on bringing the index up to date; the very first one may take longer to answer at all.
 FRESHEN_SECONDS = 1.5
@@ -73,7 +74,7 @@ class BuiltinBackend:
         scan, plan, _ = look(self.parts.sync)
         return plan, scan
 
-    def sync(self, request: SyncRequest) -> "SyncReport":
+    def sync(self, request: "SyncRequest") -> "SyncReport":
         """Bring the index in step with the disk."""
         from clawmark.sync.run import run_sync
 
@@ -115,18 +116,20 @@ class BuiltinBackend:
         self._rest_until = time.monotonic() + REST_FACTOR * (time.perf_counter() - began)
         if not (plan.due or plan.recheck or self._has_due_vectors()):
             self._due = 0
-            return Freshness(0, f"{plan.unchanged} files unchanged", _since(began))
-        from clawmark.sync.run import run_sync
+            return Freshness(0, "no file has changed", _since(began))
+        from clawmark.sync.run import SyncRequest, run_sync
 
         seconds = FRESHEN_SECONDS if indexed else FIRST_FRESHEN_SECONDS
         try:
             report = run_sync(self.parts.sync, SyncRequest(seconds=seconds, lock_timeout=0.0))
         except IndexBusy:
             self._due = plan.due
-            return Freshness(plan.due, f"{plan.due} files due, another process is indexing", _since(began))
+            return Freshness(plan.due, f"files due: {plan.due}, another process is indexing", _since(began))
         self._due = report.due_files
         done = report.added + report.updated + report.deleted
-        return Freshness(report.due_files, f"{done} files brought up to date, {report.due_files} due", _since(began))
+        what = f"files brought up to date: {done}" if done else "no file has changed"
+        due = f", due: {report.due_files}" if report.due_files else ""
+        return Freshness(report.due_files, what + due, _since(began))
 
     def _has_due_vectors(self) -> bool:
         """Whether a space in use lacks vectors, or a very small memory its first ones; else that is left to `sync`."""

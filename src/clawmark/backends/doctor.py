@@ -13,7 +13,7 @@ from clawmark.embed.base import Choice
 from clawmark.errors import ClawmarkError, IndexDamaged, IndexFromTheFuture
 from clawmark.index.places import set_aside
 from clawmark.reports import Finding, Status
-from clawmark.sync.look import SyncRequest
+from clawmark.sync.run import SyncRequest
 
 SHOWN = 5
 

@@ -11,8 +11,8 @@ from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
 from clawmark.index.store import Reader
 from clawmark.reports import Status
+from clawmark.sync.outcome import NOT_TEXT
 from clawmark.sync.plan import plan_sync
-from clawmark.sync.text import NOT_TEXT
 from clawmark.types import Skipped, Space
 
 

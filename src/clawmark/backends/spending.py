@@ -11,7 +11,7 @@ from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.embed.base import Embedder
 from clawmark.embed.ledger import LedgerSummary
 from clawmark.embed.remote import RemoteEmbedder
-from clawmark.sync.look import SyncRequest
+from clawmark.sync.run import SyncRequest
 from clawmark.text.tokens import estimate_tokens
 
 PAGE = 1000

@@ -14,22 +14,6 @@ from clawmark.types import Identity, Space
 IDENTITY_KEY = "memory_index_meta_v1"
 
 
-class IndexState(NamedTuple):
-    """The facts about a snapshot."""
-
-    generation: int
-    building: int | None
-    """The generation a rebuild is making, while one is."""
-    identity: dict[str, Any]
-    spaces: tuple[Space, ...]
-    files: int
-    chunks: int
-    last_sync: dict[str, Any]
-    cache_entries: int
-    unswept: int
-    """Deleted passages whose words are still in the file, and a published rebuild's old rows; `sweep` removes them."""
-
-
 class SpaceFacts(NamedTuple):
     """A vector space and what its engine needs to know."""
 

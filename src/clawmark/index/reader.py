@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database, as_list
-from clawmark.index.meta import IDENTITY_KEY, IndexState, Meta, SpaceFacts
+from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.types import ChunkRow, FileRow, Identity, Space, Vector
 
 if TYPE_CHECKING:
+    from clawmark.index.state import IndexState
     from clawmark.index.vectors import Hidden, Residents, VectorIndex
 
 CONTEXT_WEIGHT = 1.0
@@ -39,6 +40,8 @@ class Reader:
 
     def state(self) -> IndexState:
         """What the index is and holds."""
+        from clawmark.index.state import IndexState
+
         meta = self._meta
         files, chunks = self._db.rows(
             f"SELECT count(*), total(chunks) FROM files WHERE {_VISIBLE.format('')}",

@@ -13,8 +13,9 @@ from typing import Any
 from clawmark.errors import IndexStoreError
 from clawmark.index import cache, generations
 from clawmark.index.db import Database, as_list
-from clawmark.index.meta import IDENTITY_KEY, IndexState, Meta, SpaceFacts
+from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.index.reader import Reader
+from clawmark.index.state import IndexState
 from clawmark.index.vectors import Entry
 from clawmark.types import Chunk, FileRow, Identity, Space, Vector
 

@@ -50,12 +50,12 @@ def search(
     if not reader.has_chunks():
         return _empty(_no_chunks(freshness), freshness, trace)
     words = keyword_leg(query, reader) if query.hybrid or not embedders else KeywordLeg([], [], {})
-    trace.step(3, "keyword leg", f"{len(words.matches)} candidates for {', '.join(t.text for t in words.terms[:12])}")
+    trace.step(3, "keyword leg", f"candidates: {len(words.matches)} for {', '.join(t.text for t in words.terms[:12])}")
     meaning = vector_leg(query, reader, embedders, list(words.matches))
-    trace.step(4, "vector leg", f"{len(meaning.matches)} candidates by {meaning.label}" if meaning.ran else meaning.why_not)
+    trace.step(4, "vector leg", f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not)
     rows = reader.chunks([*words.matches, *(key for key in meaning.matches if key not in words.matches)])
     candidates = fuse(query, rows, words.matches, meaning.matches, words.weights, has_vector_leg=meaning.ran)
-    trace.step(5, "merge", _weights_in_words(query, meaning))
+    trace.step(5, "merge", _weights_in_words(query, words, meaning))
     if query.half_life_days is not None:
         from clawmark.search.decay import apply_decay
 
@@ -133,9 +133,11 @@ def _mode(words: KeywordLeg, meaning: VectorLeg) -> Mode:
     return "hybrid" if words.terms else "vector-only"
 
 
-def _weights_in_words(query: Query, meaning: VectorLeg) -> str:
+def _weights_in_words(query: Query, words: KeywordLeg, meaning: VectorLeg) -> str:
     if not meaning.ran:
         return "text only"
+    if not words.matches:
+        return "vector only: no chunk has any of the words"
     return f"{query.vector_weight:.2g} * vector + {query.text_weight:.2g} * text"
 
 

@@ -27,11 +27,12 @@ class Snippet(NamedTuple):
     end_line: int
 
 
-class Spotter(NamedTuple):
+class Spotter:
     """Finds a query's terms in text, without the index; a pattern would cost more to compile than it saves."""
 
-    needles: dict[str, float]
-    """What to look for in folded text, and what finding it is worth."""
+    def __init__(self, needles: dict[str, float]) -> None:
+        self.needles = needles
+        """What to look for in folded text, and what finding it is worth."""
 
     def found(self, text: str) -> set[str]:
         folded = _folded(text)

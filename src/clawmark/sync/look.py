@@ -6,19 +6,12 @@ Every search looks; only a search that finds something due goes on to `run`, whi
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from clawmark.config.schema import Chunking
 from clawmark.embed.base import Embedder
 from clawmark.index.store import Index
 from clawmark.sync.plan import plan_sync
-from clawmark.types import FileRow, Progress, Scan, SyncPlan
+from clawmark.types import FileRow, Scan, SyncPlan
 from clawmark.workspace import Workspace
-
-
-class Chunker(NamedTuple):
-    """How text is cut; part of the index's identity."""
-
-    mode: str
-    tokens: int
-    overlap: int
 
 
 class SyncParts(NamedTuple):
@@ -26,23 +19,14 @@ class SyncParts(NamedTuple):
 
     workspace: Workspace
     store: Index
-    chunker: Chunker
+    chunker: Chunking
+    """How text is cut; part of the index's identity."""
     embedders: Sequence[Embedder]
     identity: Callable[[], dict[str, object]]
     """What the index depends on, worked out when asked; a different chunker than the index's means a rebuild."""
     now_ns: Callable[[], int]
     fallbacks: Sequence[Embedder] = ()
     """Embedders that are filled only when the best one fails."""
-
-
-class SyncRequest(NamedTuple):
-    """How much of the work to do now."""
-
-    force: bool = False
-    instant_only: bool = False
-    seconds: float | None = None
-    lock_timeout: float = 10.0
-    progress: Callable[[Progress], None] | None = None
 
 
 FEW_CHUNKS = 16

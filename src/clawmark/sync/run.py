@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
+from clawmark.errors import EmbeddingError
 from clawmark.index.store import Index
 from clawmark.reports import SyncReport
-from clawmark.sync.look import FEW_CHUNKS, SyncParts, SyncRequest, look
+from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
+from clawmark.sync.outcome import TextReport, VectorReport
 from clawmark.sync.plan import plan_sync
-from clawmark.sync.text import TextReport, apply_text
-from clawmark.sync.vectors import VectorReport, fill_space
 from clawmark.types import Degraded, FileRow, Progress, Scan, SyncPlan
 
 if TYPE_CHECKING:
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
 # While a rebuild runs, files may change; after this many looks it is published and the rest is an ordinary sync.
 REBUILD_PASSES = 3
+
+
+class SyncRequest(NamedTuple):
+    """How much of the work to do now."""
+
+    force: bool = False
+    instant_only: bool = False
+    seconds: float | None = None
+    lock_timeout: float = 10.0
+    progress: Callable[[Progress], None] | None = None
 
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
@@ -81,6 +91,8 @@ def _apply(
 ) -> TextReport:
     if not (plan.due or plan.recheck):
         return TextReport(0, 0, 0, 0, 0, (), 0)
+    from clawmark.sync.text import apply_text
+
     return apply_text(
         plan,
         indexed,
@@ -164,6 +176,10 @@ def _fill_stand_ins(parts: SyncParts, request: SyncRequest, out_of_time: Callabl
 
 
 def _fill_one(parts: SyncParts, request: SyncRequest, embedder: Embedder, out_of_time: Callable[[], bool]) -> VectorReport:
+    if _is_complete(parts, embedder):
+        return VectorReport(0, 0, 0, None)
+    from clawmark.sync.vectors import fill_space
+
     return fill_space(
         embedder,
         index=parts.store,
@@ -171,6 +187,17 @@ def _fill_one(parts: SyncParts, request: SyncRequest, embedder: Embedder, out_of
         out_of_time=out_of_time,
         lock_timeout=request.lock_timeout,
     )
+
+
+def _is_complete(parts: SyncParts, embedder: Embedder) -> bool:
+    """Asked without the lock, so that a sync with nothing to do writes nothing and loads nothing."""
+    try:
+        identity = embedder.identity
+    except EmbeddingError:
+        return False
+    with parts.store.reading() as reader:
+        spaces = [space for space in reader.spaces() if space.identity == identity]
+        return bool(spaces) and spaces[0].ready and reader.count_due_vectors(spaces[0].id) == 0
 
 
 def _is_small(parts: SyncParts) -> bool:

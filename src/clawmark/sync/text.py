@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from clawmark.config.schema import Chunking
 from clawmark.errors import NotText, WorkspaceError
 from clawmark.index.store import Index
 from clawmark.reports import FileFailure
-from clawmark.sync.look import Chunker
+from clawmark.sync.outcome import NOT_TEXT, TextReport
 from clawmark.text.chunk import chunk_text
 from clawmark.text.dates import keyword_context
 from clawmark.text.query import index_words
@@ -23,20 +24,6 @@ from clawmark.workspace import Workspace
 # One commit costs as much as indexing eight chunks: 32 small files a commit index 2.5 times as fast as one.
 BATCH_FILES = 32
 BATCH_BYTES = 2_000_000
-NOT_TEXT = "not text"
-"""Stands in place of the hash of a file that is no text: it is known, and not tried again until it changes."""
-
-
-class TextReport(NamedTuple):
-    """What the text half did."""
-
-    added: int
-    updated: int
-    touched: int
-    deleted: int
-    chunks: int
-    failures: tuple[FileFailure, ...]
-    due_files: int
 
 
 class _Prepared(NamedTuple):
@@ -52,7 +39,7 @@ def apply_text(
     *,
     reader: Workspace,
     index: Index,
-    chunker: Chunker,
+    chunker: Chunking,
     now_ns: Callable[[], int],
     progress: Callable[[Progress], None],
     out_of_time: Callable[[], bool],
@@ -106,7 +93,7 @@ def _delete(paths: tuple[str, ...], index: Index, lock_timeout: float) -> int:
     return len(paths)
 
 
-def _prepare(document: Document, chunker: Chunker, seen_ns: int, *, is_new: bool) -> _Prepared:
+def _prepare(document: Document, chunker: Chunking, seen_ns: int, *, is_new: bool) -> _Prepared:
     chunks = chunk_text(document.text, chunker.mode, chunker.tokens, chunker.overlap)
     path = document.state.path
     words = [(index_words(chunk.text), keyword_context(path, chunk.heading)) for chunk in chunks]

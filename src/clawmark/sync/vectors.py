@@ -17,6 +17,7 @@ from typing import NamedTuple
 from clawmark.embed.base import Embedder, check_vectors
 from clawmark.errors import EmbeddingError
 from clawmark.index.store import Index
+from clawmark.sync.outcome import VectorReport
 from clawmark.types import Degraded, Identity, Progress, Vector
 
 # Batches of a local model grow while they are quick and shrink when they are slow, so that a kill or a busy neighbour costs
@@ -28,15 +29,6 @@ IN_LINE = 1
 PAGE = 1000
 
 Row = tuple[int, str, str]
-
-
-class VectorReport(NamedTuple):
-    """What filling one space did."""
-
-    embedded: int
-    reused: int
-    due: int
-    degraded: Degraded | None
 
 
 class _Call(NamedTuple):
@@ -58,8 +50,6 @@ def fill_space(
 ) -> VectorReport:
     """Give every chunk its vector; marks the space ready when none is due any more."""
     try:
-        if _is_complete(index, embedder):
-            return VectorReport(0, 0, 0, None)
         identity = _known_identity(embedder)
     except EmbeddingError as error:
         with index.reading() as reader:
@@ -232,10 +222,3 @@ def _known_identity(embedder: Embedder) -> Identity:
     if not embedder.identity.dims:
         embedder.embed_texts(["size"])
     return embedder.identity
-
-
-def _is_complete(index: Index, embedder: Embedder) -> bool:
-    """Asked without the lock, so that a sync with nothing to do writes nothing."""
-    with index.reading() as reader:
-        spaces = [space for space in reader.spaces() if space.identity == embedder.identity]
-        return bool(spaces) and spaces[0].ready and reader.count_due_vectors(spaces[0].id) == 0
