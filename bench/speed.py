@@ -196,9 +196,14 @@ def report(full: dict[str, Any], costs: dict[str, Any], tiers: list[str]) -> dic
     base = costs["pass"]
     rows = [{"what": "python -c pass", "cpu_ms": round(base * 1000, 1), "shown": [f"{base * 1000:.1f} ms", "", ""]}]
     without = full["static_cpu"] - full["embedding_cpu"]
-    for what, cpu in (("no vectors", full["keywords_cpu"]), ("static, less its embedding time", without)):
-        rate = full["chunks"] / cpu
-        rows.append(entry(f"full index, {what}, chunks/CPU s", cpu, rate, CHUNKS_PER_CPU_SECOND, at_least=True))
+    rate = full["chunks"] / full["keywords_cpu"]
+    rows.append(entry("full index, chunks/CPU s", full["keywords_cpu"], rate, CHUNKS_PER_CPU_SECOND, at_least=True))
+    # For the record, without a floor: the same with vectors written, which is more than an index without embedding.
+    rate = full["chunks"] / without
+    what = "full index and its static vectors, less embedding them, chunks/CPU s"
+    rows.append(
+        {"what": what, "cpu_ms": round(without * 1000, 1), "value": round(rate, 2), "shown": [f"{rate:,.0f}", "", ""]}
+    )
     for tier in tiers:
         cpu = costs[f"noop {tier}"]
         rows.append(entry(f"no-op index, {TIERS[tier]}", cpu, cpu / base, NOOP, at_least=False))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from clawmark.text.scripts import HAN, HANGUL, KANA, UNSPACED, fold, is_ordinary, script_of, unfold, without_invisible
 from clawmark.text.stopwords import is_small, meaningful, without_small_words
@@ -73,10 +73,9 @@ def any_of(terms: Sequence[Term]) -> str:
     return " OR ".join(term.match for term in terms)
 
 
-def near_each_other(terms: Sequence[Term]) -> str:
-    """An FTS5 expression that finds passages where two neighbouring terms of the query stand close together."""
-    words = [term.match for term in terms]
-    return " OR ".join(f"NEAR({word} {after}, {DISTANCE})" for word, after in pairwise(words))
+def near_each_other(pairs: Sequence[tuple[Term, Term]]) -> str:
+    """An FTS5 expression that finds passages where the two terms of any pair stand close together."""
+    return " OR ".join(f"NEAR({one.match} {other.match}, {DISTANCE})" for one, other in pairs)
 
 
 def _capitals(text: str) -> set[str]:
