@@ -12,8 +12,10 @@ from clawmark.embed.base import Embedder
 from clawmark.errors import IndexBusy
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
+from clawmark.search.legs import Asked, ask
 from clawmark.search.pipeline import Freshness, search
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
+from clawmark.text.query import clean_query
 from clawmark.types import Degraded, Excerpt, Found, Identity, Query, Scan, Space, SyncPlan
 from clawmark.workspace import Workspace
 
@@ -58,12 +60,22 @@ class BuiltinBackend:
     def search(self, query: Query, *, freshen: bool = True) -> Found:
         """Answer from an index that is as fresh as the budget allows."""
         freshness = self._freshen() if freshen and self._freshens else Freshness(self._due, "not asked for", 0.0)
+        query = query._replace(text=clean_query(query.text))
+        asked = self._ask(query.text)
         with self.parts.store.reading() as reader:
-            embedders = self._answering(reader.spaces()) if self.parts.embedders else ()
-            found = search(query, reader=reader, embedders=embedders, scout=self.parts.scout, freshness=freshness)
+            found = search(query, reader=reader, asked=asked, scout=self.parts.scout, freshness=freshness)
         self.parts.metrics.count("searches")
         degraded = found.degraded or self.parts.degraded
         return found if degraded is None else found._replace(degraded=degraded)
+
+    def _ask(self, text: str) -> Asked:
+        """The query's vectors; the index is only looked at to see who can answer."""
+        if not text or not self.parts.embedders:
+            return ask(text, (), ())
+        began = time.perf_counter()
+        with self.parts.store.reading() as reader:
+            spaces = reader.spaces()
+        return ask(text, self._answering(spaces), spaces)._replace(milliseconds=_since(began))
 
     def read(self, path: str, start: int | None, lines: int | None) -> Excerpt:
         """Some lines of a memory file, bounded."""

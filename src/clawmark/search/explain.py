@@ -15,13 +15,15 @@ class Trace:
 
     def __init__(self) -> None:
         self._began = self._last = time.perf_counter()
+        self._before = 0.0
         self._steps: list[Step] = []
 
-    def step(self, number: int, name: str, summary: str) -> None:
-        """Close a step that ran since the last one was closed."""
+    def step(self, number: int, name: str, summary: str, *, before: float = 0.0) -> None:
+        """Close a step that ran since the last one was closed, and `before` milliseconds before all of them."""
         now = time.perf_counter()
-        self._steps.append(Step(number, name, summary, (now - self._last) * 1000))
+        self._steps.append(Step(number, name, summary, (now - self._last) * 1000 + before))
         self._last = now
+        self._before += before
 
     def record(self, number: int, name: str, summary: str, milliseconds: float) -> None:
         """Enter a step that ran elsewhere."""
@@ -31,7 +33,7 @@ class Trace:
         return tuple(self._steps)
 
     def milliseconds(self) -> float:
-        return (time.perf_counter() - self._began) * 1000
+        return (time.perf_counter() - self._began) * 1000 + self._before
 
 
 def stories(

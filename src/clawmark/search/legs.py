@@ -27,6 +27,15 @@ class KeywordLeg(NamedTuple):
     matches: dict[int, TextMatch]
 
 
+class Asked(NamedTuple):
+    """The query as the embedders see it, best first; without vectors it says why."""
+
+    vectors: tuple[tuple[Embedder, Space, Vector], ...]
+    why_not: str
+    degraded: Degraded | None
+    milliseconds: float = 0.0
+
+
 class VectorLeg(NamedTuple):
     """What the meaning found; `ran` is false when no embedder could or should be asked."""
 
@@ -66,34 +75,42 @@ def _telling_pairs(terms: Sequence[Term], counts: Sequence[int], total: int) -> 
     return near_each_other([pair for pair, (one, other) in pairs if min(one, other) * 2 <= total])
 
 
-def vector_leg(query: Query, reader: Reader, embedders: Sequence[Embedder], also: Sequence[int]) -> VectorLeg:
-    """The nearest chunks by every ready embedder, and the nearness of the keyword leg's chunks (`also`).
+def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> Asked:
+    """The query's vectors, by the best embedder that works and by the instant one.
 
-    An embedder that fails is left out and said so; a chunk that waits for its vector in one space is judged by the other.
+    Done before a snapshot of the index is taken: none may last as long as a service takes to answer. An embedder that
+    fails is left out and said so; a stand-in is asked only when those before it failed.
     """
     if not embedders:
-        return _no_leg("no embedder is configured")
-    spaces = {space.identity: space for space in reader.spaces() if space.ready}
-    ready = [embedder for embedder in reversed(embedders) if embedder.identity in spaces]
+        return Asked((), "no embedder is configured", None)
+    known = {space.identity: space for space in spaces if space.ready}
+    ready = [embedder for embedder in reversed(embedders) if embedder.identity in known]
     if not ready:
-        return _no_leg("no vectors yet")
-    usable = [embedder for embedder in ready if embedder.covers(query.text)]
+        return Asked((), "no vectors yet", None)
+    usable = [embedder for embedder in ready if embedder.covers(text)]
     if not usable:
-        return _no_leg(f"{ready[0].traits.label} does not know the language of the query")
+        return Asked((), f"{ready[0].traits.label} does not know the language of the query", None)
     degraded = None
-    asked: list[tuple[Embedder, Space, Vector]] = []
+    vectors: list[tuple[Embedder, Space, Vector]] = []
     for embedder in usable:
-        if asked and not embedder.traits.instant:
-            continue  # a stand-in is asked only when those before it failed
+        if vectors and not embedder.traits.instant:
+            continue
         try:
-            asked.append((embedder, spaces[embedder.identity], embedder.embed_query(query.text)))
+            vectors.append((embedder, known[embedder.identity], embedder.embed_query(text)))
         except EmbeddingError as error:
             degraded = degraded or Degraded(error.message, error.hint)
-    if not asked:
-        return _no_leg("every embedder failed")._replace(degraded=degraded)
-    best = asked[0][0]
-    matches = _near(reader, asked, query.candidates, also)
-    return VectorLeg(True, matches, best.identity.provider, best.identity.model, best.traits.label, "", degraded)
+    return Asked(tuple(vectors), "" if vectors else "every embedder failed", degraded)
+
+
+def vector_leg(query: Query, reader: Reader, asked: Asked, also: Sequence[int]) -> VectorLeg:
+    """The nearest chunks, and the nearness of the keyword leg's chunks (`also`)."""
+    there = {space.id for space in reader.spaces()}
+    vectors = [one for one in asked.vectors if one[1].id in there]
+    if not vectors:
+        return VectorLeg(False, {}, "none", "fts-only", "keywords", asked.why_not or "no vectors yet", asked.degraded)
+    best = vectors[0][0]
+    matches = _near(reader, vectors, query.candidates, also)
+    return VectorLeg(True, matches, best.identity.provider, best.identity.model, best.traits.label, "", asked.degraded)
 
 
 def _near(
@@ -129,7 +146,3 @@ def _judged(
     return {
         key: VectorMatch(calibrate(cosine, traits.floor, traits.ceiling), traits.label) for key, cosine in cosines.items()
     }
-
-
-def _no_leg(why: str) -> VectorLeg:
-    return VectorLeg(False, {}, "none", "fts-only", "keywords", why, None)

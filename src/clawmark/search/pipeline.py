@@ -3,8 +3,8 @@
     1 clean the query      2 freshen the index     3 keyword leg       4 vector leg       5 merge
     6 temporal decay       7 diversify (MMR)       8 neighbours, threshold, cut           9 snippets
 
-Step 2 is done by the caller, who owns the workspace, and reported here. A snapshot of the index and the embedders come in,
-a `Found` goes out; nothing is written. An empty answer always says why.
+Steps 1 and 2, and asking the embedders for the query's vectors, are done by the caller before the snapshot is taken. A
+snapshot of the index and the vectors come in, a `Found` goes out; nothing is written. An empty answer always says why.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,10 @@ from clawmark.errors import EmbeddingError
 from clawmark.index.store import Reader
 from clawmark.search.explain import Trace, stories
 from clawmark.search.fuse import Candidate, fuse
-from clawmark.search.legs import KeywordLeg, VectorLeg, keyword_leg, vector_leg
+from clawmark.search.legs import Asked, KeywordLeg, VectorLeg, keyword_leg, vector_leg
 from clawmark.search.neighbours import Passage, join_neighbours
 from clawmark.search.snippet import Nearness, cut_snippet, make_spotter
 from clawmark.text.dates import date_of
-from clawmark.text.query import clean_query
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
 
 # How much nearness in meaning counts against holding the query's words when a snippet is cut: 0.3 shows 83.6 % of the
@@ -36,23 +35,21 @@ class Freshness(NamedTuple):
     milliseconds: float
 
 
-def search(
-    query: Query, *, reader: Reader, embedders: Sequence[Embedder], scout: Embedder | None, freshness: Freshness
-) -> Found:
-    """Answer a query from one snapshot; `scout` is an embedder quick enough to pick sentences with."""
+def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None, freshness: Freshness) -> Found:
+    """Answer a cleaned query from one snapshot; `scout` is an embedder quick enough to pick sentences with."""
     trace = Trace()
-    cleaned = clean_query(query.text)
-    query = query._replace(text=cleaned)
+    cleaned = query.text
     trace.step(1, "clean query", repr(cleaned[:80]))
     trace.record(2, "freshen index", freshness.summary, freshness.milliseconds)
     if not cleaned:
         return _empty(NothingFound("empty-query", "The query has no words to look for.", None), freshness, trace)
     if not reader.has_chunks():
         return _empty(_no_chunks(freshness), freshness, trace)
-    words = keyword_leg(query, reader) if query.hybrid or not embedders else KeywordLeg([], [], {})
+    words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else KeywordLeg([], [], {})
     trace.step(3, "keyword leg", f"candidates: {len(words.matches)} for {', '.join(t.text for t in words.terms[:12])}")
-    meaning = vector_leg(query, reader, embedders, list(words.matches))
-    trace.step(4, "vector leg", f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not)
+    meaning = vector_leg(query, reader, asked, list(words.matches))
+    near = f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
+    trace.step(4, "vector leg", near, before=asked.milliseconds)
     rows = reader.chunks([*words.matches, *(key for key in meaning.matches if key not in words.matches)])
     candidates = fuse(query, rows, words.matches, meaning.matches, words.weights, has_vector_leg=meaning.ran)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
