@@ -128,6 +128,10 @@ class Identity(NamedTuple):
 # --- index -------------------------------------------------------------------------------------------------------
 
 
+FileStat: TypeAlias = tuple[int, int, int, int, int]
+"""Size, mtime_ns, inode and device of an indexed file, and when it was read (`FileRow.seen_ns`)."""
+
+
 class FileRow(NamedTuple):
     """One indexed file as the database remembers it."""
 

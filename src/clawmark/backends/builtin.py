@@ -83,7 +83,7 @@ class BuiltinBackend:
 
     def plan(self) -> tuple[SyncPlan, Scan]:
         """What a sync would do, without doing it."""
-        scan, plan, _ = look(self.parts.sync)
+        scan, plan = look(self.parts.sync)
         return plan, scan
 
     def sync(self, request: "SyncRequest") -> "SyncReport":
@@ -124,14 +124,15 @@ class BuiltinBackend:
         began = time.perf_counter()
         if time.monotonic() < self._rest_until:
             return Freshness(self._due, "looked a moment ago", 0.0)
-        _, plan, indexed = look(self.parts.sync)
+        _, plan = look(self.parts.sync)
         self._rest_until = time.monotonic() + REST_FACTOR * (time.perf_counter() - began)
         if not (plan.due or plan.recheck or self._has_due_vectors()):
             self._due = 0
             return Freshness(0, "no file has changed", _since(began))
         from clawmark.sync.run import SyncRequest, run_sync
 
-        seconds = FRESHEN_SECONDS if indexed else FIRST_FRESHEN_SECONDS
+        is_first = not (plan.unchanged or plan.check or plan.recheck)
+        seconds = FIRST_FRESHEN_SECONDS if is_first else FRESHEN_SECONDS
         try:
             report = run_sync(self.parts.sync, SyncRequest(seconds=seconds, lock_timeout=0.0))
         except IndexBusy:

@@ -23,7 +23,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
     with parts.store.reading() as reader:
         state = reader.state()
         indexed = reader.files()
-        plan = plan_sync(scan, indexed)
+        plan = plan_sync(scan, reader.stats())
         spaces = tuple(space for space in state.spaces)
         active = active_embedder(spaces, parts.embedders)
         due_vectors = due_vectors_of_best(reader, spaces, parts.embedders, state.chunks)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database, as_list
 from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
-from clawmark.types import ChunkRow, FileRow, Identity, Space, Vector
+from clawmark.types import ChunkRow, FileRow, FileStat, Identity, Space, Vector
 
 if TYPE_CHECKING:
     from clawmark.index.state import IndexState
@@ -93,6 +93,14 @@ class Reader:
         return [text for (text,) in self._db.rows("PRAGMA integrity_check", patient=True) if text != "ok"]
 
     # --- files and chunks ----------------------------------------------------------------------------------------
+
+    def stats(self) -> dict[str, FileStat]:
+        """Of the visible files what a look at the disk is compared with, by path; every search asks for it."""
+        found = self._db.rows(
+            f"SELECT path, size, mtime_ns, inode, device, seen_ns FROM files WHERE {_VISIBLE.format('')}",
+            (self._generation, self._generation),
+        )
+        return {row[0]: row[1:] for row in found}
 
     def files(self) -> dict[str, FileRow]:
         """The visible files by path."""

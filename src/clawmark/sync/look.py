@@ -10,7 +10,7 @@ from clawmark.config.schema import Chunking
 from clawmark.embed.base import Embedder
 from clawmark.index.store import Index
 from clawmark.sync.plan import plan_sync
-from clawmark.types import FileRow, Scan, SyncPlan
+from clawmark.types import Scan, SyncPlan
 from clawmark.workspace import Workspace
 
 
@@ -33,9 +33,9 @@ FEW_CHUNKS = 16
 """A memory this small gets its best local vectors from the first search; a larger one from an explicit sync."""
 
 
-def look(parts: SyncParts) -> tuple[Scan, SyncPlan, dict[str, FileRow]]:
+def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
     """Compare disk and index without changing either."""
     scan = parts.workspace.scan()
     with parts.store.reading() as reader:
-        indexed = reader.files()
-    return scan, plan_sync(scan, indexed), indexed
+        indexed = reader.stats()
+    return scan, plan_sync(scan, indexed)

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clawmark.types import FileRow, FileState, Scan, SyncPlan
+from clawmark.types import FileStat, FileState, Scan, SyncPlan
 
 # A file changed this shortly before it was read may change again within the same clock tick and keep size and time.
 GRAIN_NS = 2_000_000_000
 
 
-def plan_sync(scan: Scan, indexed: Mapping[str, FileRow]) -> SyncPlan:
+def plan_sync(scan: Scan, indexed: Mapping[str, FileStat]) -> SyncPlan:
     """Compare what is on disk with what is indexed, by size, time and inode."""
     add: list[FileState] = []
     check: list[FileState] = []
     recheck: list[FileState] = []
     unchanged = 0
     for state in scan.files:
-        row = indexed.get(state.path)
-        if row is None:
+        stat = indexed.get(state.path)
+        if stat is None:
             add.append(state)
-        elif state[2:] != row[3:7]:  # size, mtime_ns, inode, device
+        elif state[2:] != stat[:4]:  # size, mtime_ns, inode, device
             check.append(state)
-        elif _is_too_fresh(row, scan.taken_ns):
+        elif _is_too_fresh(stat, scan.taken_ns):
             recheck.append(state)
         else:
             unchanged += 1
@@ -34,12 +34,13 @@ def plan_sync(scan: Scan, indexed: Mapping[str, FileRow]) -> SyncPlan:
     return SyncPlan(tuple(add), tuple(check), tuple(recheck), delete, unchanged, kept)
 
 
-def _is_too_fresh(row: FileRow, now_ns: int) -> bool:
+def _is_too_fresh(stat: FileStat, now_ns: int) -> bool:
     # Once a look from outside the grain has confirmed the hash, `seen_ns` moves on and the file counts as settled.
-    return abs(row.seen_ns - row.mtime_ns) < GRAIN_NS and now_ns - row.mtime_ns >= GRAIN_NS
+    _, mtime_ns, _, _, seen_ns = stat
+    return abs(seen_ns - mtime_ns) < GRAIN_NS and now_ns - mtime_ns >= GRAIN_NS
 
 
-def _missing(scan: Scan, indexed: Mapping[str, FileRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _missing(scan: Scan, indexed: Mapping[str, FileStat]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Indexed paths that were not seen: gone, or hidden behind a folder that could not be listed."""
     seen = {state.path for state in scan.files}
     missing = [path for path in indexed if path not in seen]

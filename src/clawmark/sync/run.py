@@ -17,7 +17,7 @@ from clawmark.reports import SyncReport
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
 from clawmark.sync.outcome import TextReport, VectorReport
 from clawmark.sync.plan import plan_sync
-from clawmark.types import Degraded, FileRow, Progress, Scan, SyncPlan
+from clawmark.types import Degraded, Progress, Scan, SyncPlan
 
 if TYPE_CHECKING:
     from clawmark.index.writer import Writer
@@ -54,8 +54,8 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
     if request.force or stale or state.building is not None:
         scan, plan, text = _rebuild(parts, request, out_of_time)
     else:
-        scan, plan, indexed = look(parts)
-        text = _apply(parts, request, plan, indexed, out_of_time)
+        scan, plan = look(parts)
+        text = _apply(parts, request, plan, out_of_time)
     vectors = _fill(parts, request, out_of_time)
     generation = _remember(parts, request, text, vectors, scan, started)
     if request.seconds is None and (text.deleted or _has_much_dead(parts.store)):
@@ -84,7 +84,6 @@ def _apply(
     parts: SyncParts,
     request: SyncRequest,
     plan: SyncPlan,
-    indexed: dict[str, FileRow],
     out_of_time: Callable[[], bool],
     *,
     building: bool = False,
@@ -93,6 +92,8 @@ def _apply(
         return TextReport(0, 0, 0, 0, 0, (), 0)
     from clawmark.sync.text import apply_text
 
+    with parts.store.reading() as reader:
+        indexed = reader.built() if building else reader.files()
     return apply_text(
         plan,
         indexed,
@@ -116,10 +117,10 @@ def _rebuild(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], b
     for _ in range(REBUILD_PASSES):
         scan = parts.workspace.scan()
         with index.reading() as reader:
-            built, answering = reader.built(), reader.files()
+            built, answering = {path: row[3:8] for path, row in reader.built().items()}, reader.stats()
         plan = plan_sync(scan, built)
         gone = plan_sync(scan, answering).delete
-        report = _apply(parts, request, plan._replace(delete=gone, recheck=()), built, out_of_time, building=True)
+        report = _apply(parts, request, plan._replace(delete=gone, recheck=()), out_of_time, building=True)
         total = TextReport(
             total.added + report.added,
             total.updated + report.updated,

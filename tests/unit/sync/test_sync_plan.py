@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clawmark.sync.plan import GRAIN_NS, plan_sync
-from clawmark.types import FileRow, FileState, Scan, ScanFailure
+from clawmark.types import FileStat, FileState, Scan, ScanFailure
 
 NOW = 1_000 * GRAIN_NS
 
@@ -12,8 +12,8 @@ def state(path: str, *, size: int = 10, mtime_ns: int = 5, inode: int = 1) -> Fi
     return FileState(path, "memory", size, mtime_ns, inode, 7)
 
 
-def row(path: str, *, size: int = 10, mtime_ns: int = 5, inode: int = 1, seen_ns: int = NOW) -> FileRow:
-    return FileRow(path, "memory", "hash", size, mtime_ns, inode, 7, seen_ns, 1)
+def row(_path: str, *, size: int = 10, mtime_ns: int = 5, inode: int = 1, seen_ns: int = NOW) -> FileStat:
+    return size, mtime_ns, inode, 7, seen_ns
 
 
 def scan(*states: FileState, failures: tuple[ScanFailure, ...] = ()) -> Scan:
@@ -58,7 +58,7 @@ def test_a_root_that_could_not_be_listed_deletes_nothing_at_all() -> None:
 
 def test_a_file_indexed_within_the_clocks_grain_of_its_change_is_looked_at_once_more() -> None:
     fresh = row("a.md", mtime_ns=NOW - 2 * GRAIN_NS, seen_ns=NOW - 2 * GRAIN_NS + 1)
-    plan = plan_sync(scan(state("a.md", mtime_ns=fresh.mtime_ns)), {"a.md": fresh})
+    plan = plan_sync(scan(state("a.md", mtime_ns=fresh[1])), {"a.md": fresh})
     assert [s.path for s in plan.recheck] == ["a.md"]
     assert plan.due == 0, "a second look is not a change"
 
