@@ -56,7 +56,15 @@ def ask_json(server: EmbeddingServer, path: str, body: object = None, headers: d
 
 
 def embed(server: EmbeddingServer, *texts: str, **more: object) -> Any:
-    return ask_json(server, "/v1/embeddings", {"model": "text-embedding-3-small", "input": texts, **more})
+    answer = ask_json(server, "/v1/embeddings", {"model": "text-embedding-3-small", "input": texts, **more})
+    settle(server)
+    return answer
+
+
+def settle(server: EmbeddingServer) -> None:
+    """Wait until the server has counted what it answered: it counts after the last byte, which a client may have first."""
+    while not all(record.ended for record in server.tally.log):
+        time.sleep(0.001)
 
 
 def cosine(one: list[float], other: list[float]) -> float:
