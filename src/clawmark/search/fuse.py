@@ -12,7 +12,8 @@ from clawmark.types import ChunkRow, Query
 
 # Answers lie in the upper half of a model's range, so the scale is bent to give them room above the threshold: with 0.35 as
 # the minimum score, recall@6 is 0.91 on locomo and on notes, where a straight line from 0.5 left 0.88 and 0.86. The price:
-# on four pairs of data sets, questions about something else entirely found something in 8 to 29 % of cases.
+# on four pairs of data sets, questions about something else entirely found something in 8 to 29 % of cases. (Trials, see
+# docs/explanation/scoring.md.)
 CURVE = 0.7
 
 

@@ -14,8 +14,9 @@ from clawmark.search.fuse import TextMatch, VectorMatch, calibrate, term_weights
 from clawmark.text.query import any_of, near_each_other, query_terms
 from clawmark.types import Degraded, Query, Space, Term, Vector
 
-# With two embedders the instant one keeps a say: it finds what the better one misses. Measured on locomo and notes
-# (bench/results/exam-default.json): about a point of recall and two of nDCG over the better one alone; 0.25 to 0.45 alike.
+# With two embedders the instant one keeps a say: it finds what the better one misses. In trials on locomo and notes that
+# was up to a point of recall over the better one alone, within their noise, and 0.25 to 0.45 did alike; how such constants
+# were chosen is told in docs/explanation/scoring.md.
 INSTANT_SHARE = 0.35
 
 

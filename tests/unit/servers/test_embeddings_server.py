@@ -187,13 +187,13 @@ def test_only_texts_that_were_answered_rightly_count_as_repeated(server: Embeddi
 
 
 def test_requests_in_flight_and_busy_time_are_measured() -> None:
-    with EmbeddingServer(dims=8, delay=0.1) as server:
+    with EmbeddingServer(dims=8, delay=0.5) as server:
         threads = [threading.Thread(target=embed, args=(server, f"text {number}")) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert 1 <= server.tally.most_in_flight <= 4
+        assert 1 < server.tally.most_in_flight <= 4
         assert 0 < server.tally.busy_wall_seconds <= server.tally.busy_seconds
 
 
