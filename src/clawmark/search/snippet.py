@@ -83,13 +83,15 @@ def _best_run(
     worth = [sum(weights.get(term, 0.0) for term in terms) + max(0.0, near[n]) for n, terms in enumerate(found)]
     best, best_value = (0, 0), -1.0
     for first in range(len(pieces)):
-        terms, value = set[str](), 0.0
+        terms, distinct, value = set[str](), 0.0, 0.0
         for last in range(first, len(pieces)):
             if pieces[last][1] - pieces[first][0] > limit and last > first:
                 break
-            terms |= found[last]
+            if not found[last] <= terms:
+                distinct += sum(weights.get(term, 0.0) for term in found[last] - terms)
+                terms |= found[last]
             value += worth[last]
-            total = sum(weights.get(term, 0.0) for term in terms) + 0.5 * value
+            total = distinct + 0.5 * value
             if total > best_value + 1e-9:
                 best, best_value = (first, last), total
     return best
