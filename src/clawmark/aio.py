@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from clawmark.backends.spending import Spending
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
+    from clawmark.documents import Excerpt, Written
     from clawmark.embed.base import Choice, Embedder
     from clawmark.observe import Metrics
-    from clawmark.reports import Finding, Status, SyncReport, VerifyReport
-    from clawmark.types import Excerpt, Found, Progress, Scan, SyncPlan, Written
+    from clawmark.reports import Finding, Progress, Status, SyncReport, VerifyReport
+    from clawmark.types import Found, Scan, SyncPlan
 
 P = ParamSpec("P")
 T = TypeVar("T")

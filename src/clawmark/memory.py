@@ -24,14 +24,15 @@ from clawmark.errors import ConfigError
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
 from clawmark.sync.look import SyncParts
-from clawmark.types import Excerpt, Found, Identity, Progress, Query, Scan, SyncPlan, Written
+from clawmark.types import Found, Identity, Query, Scan, SyncPlan
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from clawmark.backends.spending import Spending
-    from clawmark.reports import Finding, Status, SyncReport, VerifyReport
+    from clawmark.documents import Excerpt, Written
+    from clawmark.reports import Finding, Progress, Status, SyncReport, VerifyReport
     from clawmark.tools import Tool
 
 # Enough that the better leg is never starved: 100 candidates found 1.5 points more than 24.

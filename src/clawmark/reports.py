@@ -5,6 +5,15 @@ from typing import Literal, NamedTuple
 from clawmark.types import Degraded, Mode, ScanFailure, Skipped, Space
 
 
+class Progress(NamedTuple):
+    """A moment of a running sync."""
+
+    stage: Literal["text", "vectors"]
+    done: int
+    total: int
+    label: str
+
+
 class FileFailure(NamedTuple):
     """One file that could not be indexed; the others were."""
 

@@ -52,55 +52,7 @@ class Scan(NamedTuple):
     taken_ns: int
 
 
-class Document(NamedTuple):
-    """One memory file as read: decoded text and the hash of its bytes."""
-
-    state: FileState
-    text: str
-    """Lines joined by `\\n`; a byte order mark, one `\\r` per line end and NULs are gone, so line numbers are the file's."""
-    hash: str
-    """SHA-256 hex of the file's bytes."""
-
-
-class Excerpt(NamedTuple):
-    """Some lines of a memory file; an absent file is an empty excerpt with `total_lines` 0."""
-
-    path: str
-    text: str
-    start: int
-    lines: int
-    total_lines: int
-    truncated: bool
-    """Less came back than was asked for, or than there is when no number was asked for."""
-    next_start: int | None
-    """The line that follows the last one given, when there is one."""
-
-
-class Written(NamedTuple):
-    """Where an acknowledged append went: on disk, fsynced, before this value exists."""
-
-    path: str
-    start_line: int
-    end_line: int
-
-    @property
-    def citation(self) -> str:
-        return citation(self.path, self.start_line, self.end_line)
-
-
 # --- text --------------------------------------------------------------------------------------------------------
-
-
-class Chunk(NamedTuple):
-    """A passage of a document with its exact lines (1-based, inclusive)."""
-
-    start_line: int
-    end_line: int
-    text: str
-    hash: str
-    """SHA-256 hex of the text in UTF-8."""
-    heading: str = ""
-    """The headings above the passage, outermost first, joined by ` > `; searched with the passage, never shown in it."""
 
 
 class Term(NamedTuple):
@@ -188,15 +140,6 @@ class SyncPlan(NamedTuple):
     @property
     def due(self) -> int:
         return len(self.add) + len(self.check) + len(self.delete)
-
-
-class Progress(NamedTuple):
-    """A moment of a running sync."""
-
-    stage: Literal["text", "vectors"]
-    done: int
-    total: int
-    label: str
 
 
 class Degraded(NamedTuple):

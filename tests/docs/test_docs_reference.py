@@ -13,9 +13,10 @@ import clawmark
 from clawmark import errors
 from clawmark.cli import VERBS
 from clawmark.config.keys import KEYS
+from clawmark.documents import Excerpt
 from clawmark.memory import Memory
 from clawmark.tools import make_tools
-from clawmark.types import Excerpt, Found
+from clawmark.types import Found
 
 REFERENCE = ROOT / "docs" / "reference"
 

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import clawmark
+from clawmark.documents import Document
 from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import Document, Scan
+from clawmark.types import Scan
 from clawmark.workspace import Workspace
 
 REPOSITORY = Path(__file__).resolve().parents[2]

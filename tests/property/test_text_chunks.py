@@ -7,9 +7,9 @@ from hashlib import sha256
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from clawmark.documents import Chunk
 from clawmark.text.chunk import chunk_text, split_utf8
 from clawmark.text.tokens import quarter_tokens, well_formed
-from clawmark.types import Chunk
 
 _STRUCTURE = [
     "# A",

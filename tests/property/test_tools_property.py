@@ -8,9 +8,10 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawmark.documents import Excerpt
 from clawmark.tools import make_tools, render
 from clawmark.tools.citations import chat_type, shows_citations
-from clawmark.types import Excerpt, Found
+from clawmark.types import Found
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=20)
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))

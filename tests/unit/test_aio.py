@@ -13,8 +13,8 @@ import pytest
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
 from clawmark.errors import ClawmarkError, PathDenied
+from clawmark.reports import Progress
 from clawmark.testing import HashingEmbedder
-from clawmark.types import Progress
 
 
 @pytest.fixture

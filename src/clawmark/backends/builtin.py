@@ -16,10 +16,11 @@ from clawmark.search.legs import Asked, ask
 from clawmark.search.pipeline import Freshness, search
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
 from clawmark.text.query import clean_query
-from clawmark.types import Degraded, Excerpt, Found, Identity, Query, Scan, Space, SyncPlan
+from clawmark.types import Degraded, Found, Identity, Query, Scan, Space, SyncPlan
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clawmark.documents import Excerpt
     from clawmark.reports import SyncReport
     from clawmark.sync.run import SyncRequest
 
@@ -77,7 +78,7 @@ class BuiltinBackend:
             spaces = reader.spaces()
         return ask(text, self._answering(spaces), spaces)._replace(milliseconds=_since(began))
 
-    def read(self, path: str, start: int | None, lines: int | None) -> Excerpt:
+    def read(self, path: str, start: int | None, lines: int | None) -> "Excerpt":
         """Some lines of a memory file, bounded."""
         return self.parts.workspace.read_lines(path, start, lines)
 

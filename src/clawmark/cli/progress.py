@@ -11,7 +11,7 @@ from clawmark.cli.layout import duration
 from clawmark.cli.output import columns, is_terminal, one_line, paint
 
 if TYPE_CHECKING:
-    from clawmark.types import Progress
+    from clawmark.reports import Progress
 
 REDRAW_SECONDS = 0.1
 BAR = 24

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from clawmark.documents import Chunk
 from clawmark.errors import IndexStoreError
 from clawmark.index import cache, generations
 from clawmark.index.db import Database, as_list
@@ -17,7 +18,7 @@ from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.index.reader import Reader
 from clawmark.index.state import IndexState
 from clawmark.index.vectors import Entry
-from clawmark.types import Chunk, FileRow, Identity, Space, Vector
+from clawmark.types import FileRow, Identity, Space, Vector
 
 _INSERT_FILE = (
     "INSERT INTO files (path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks, born) "

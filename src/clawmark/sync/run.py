@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
 from clawmark.index.store import Index
-from clawmark.reports import SyncReport
+from clawmark.reports import Progress, SyncReport
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
 from clawmark.sync.outcome import TextReport, VectorReport
 from clawmark.sync.plan import plan_sync
-from clawmark.types import Degraded, Progress, Scan, SyncPlan
+from clawmark.types import Degraded, Scan, SyncPlan
 
 if TYPE_CHECKING:
     from clawmark.index.writer import Writer

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from clawmark.config.schema import Chunking
+from clawmark.documents import Chunk, Document
 from clawmark.errors import NotText, WorkspaceError
 from clawmark.index.store import Index
-from clawmark.reports import FileFailure
+from clawmark.reports import FileFailure, Progress
 from clawmark.sync.outcome import NOT_TEXT, TextReport
 from clawmark.text.chunk import chunk_text
 from clawmark.text.dates import keyword_context
 from clawmark.text.query import index_words
-from clawmark.types import Chunk, Document, FileRow, FileState, Progress, SyncPlan
+from clawmark.types import FileRow, FileState, SyncPlan
 from clawmark.workspace import Workspace
 
 # One commit costs as much as indexing eight chunks: 32 small files a commit index 2.5 times as fast as one.

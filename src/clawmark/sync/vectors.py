@@ -17,8 +17,9 @@ from typing import NamedTuple
 from clawmark.embed.base import Embedder, check_vectors
 from clawmark.errors import EmbeddingError
 from clawmark.index.store import Index
+from clawmark.reports import Progress
 from clawmark.sync.outcome import VectorReport
-from clawmark.types import Degraded, Identity, Progress, Vector
+from clawmark.types import Degraded, Identity, Vector
 
 # Batches of a local model grow while they are quick and shrink when they are slow, so that a kill or a busy neighbour costs
 # about a second; those of a service have the size it likes.

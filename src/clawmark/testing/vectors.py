@@ -14,9 +14,10 @@ import random
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 
+from clawmark.documents import Chunk
 from clawmark.errors import IndexStoreError
 from clawmark.index.store import Index
-from clawmark.types import Chunk, FileRow, Identity, Vector
+from clawmark.types import FileRow, Identity, Vector
 
 PutFile = tuple[FileRow, list[Chunk], list[tuple[str, str]]]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from clawmark.documents import Chunk
 from clawmark.text.tokens import well_formed
-from clawmark.types import Chunk
 
 _VERSIONS = {"markdown": 1, "lines": 1}
 """Raised when a chunker would cut the same text differently: an index made by another version is rebuilt."""

@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
+from clawmark.documents import Chunk
 from clawmark.text.tokens import utf16_length, well_formed
-from clawmark.types import Chunk
 
 _CJK = re.compile("[\u2e80-\ua4ff\uac00-\ud7af\uf900-\ufaff]+")
 _RARE_CJK = re.compile("[\U00020000-\U0002fa1f]+")

@@ -18,10 +18,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from hashlib import sha256
 
+from clawmark.documents import Chunk
 from clawmark.text.cut import cut_line
 from clawmark.text.outline import Section, join_path, outline
 from clawmark.text.tokens import quarter_tokens
-from clawmark.types import Chunk
 
 SMALLEST = 32
 """Quarter tokens: less than this is no passage, whatever the configuration says."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from clawmark.documents import Excerpt
 from clawmark.errors import ClawmarkError, ToolInputError
 from clawmark.tools.arguments import read_arguments, refuse_argument, text_argument, whole_argument
 from clawmark.tools.base import Payload, Tool, complaint, echo, log_surprise
-from clawmark.types import Excerpt
 from clawmark.workspace.read import parse_citation
 
 Read: TypeAlias = Callable[[str, int, int | None], Excerpt]

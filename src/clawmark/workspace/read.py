@@ -9,8 +9,9 @@ Bytes that are not UTF-8 become U+FFFD, so that one bad byte does not hide a fil
 import os
 from typing import NamedTuple
 
+from clawmark.documents import Document, Excerpt
 from clawmark.errors import NotText, PathDenied
-from clawmark.types import Document, Excerpt, FileState
+from clawmark.types import FileState
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -185,6 +186,11 @@ def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
 
 
 # --- excerpts ----------------------------------------------------------------------------------------------------
+
+
+def absent(path: str, start: int) -> Excerpt:
+    """What reading a file that is not there gives."""
+    return Excerpt(path, "", start, 0, 0, False, None)
 
 
 def excerpt(data: bytes, path: str, start: int, lines: int | None, max_lines: int, max_chars: int) -> Excerpt:

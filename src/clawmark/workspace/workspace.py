@@ -13,11 +13,15 @@ import os
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import Document, Excerpt, FileState, Scan, ScanFailure, Written
+from clawmark.types import FileState, Scan, ScanFailure
 from clawmark.workspace import guard, places
 from clawmark.workspace.scan import scan_workspace
+
+if TYPE_CHECKING:
+    from clawmark.documents import Document, Excerpt, Written
 
 
 class Workspace:
@@ -112,7 +116,7 @@ class Workspace:
                 rule="bad-name",
                 hint="Name one file.",
             )
-        return Excerpt(place.path, "", start, 0, 0, False, None)
+        return read.absent(place.path, start)
 
     def append(self, path: str, text: str, *, header: str = "") -> Written:
         """Add lines to a memory file, made when absent and then begun with `header`; on disk when this returns."""

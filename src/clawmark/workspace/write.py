@@ -14,8 +14,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from clawmark.documents import Written
 from clawmark.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict
-from clawmark.types import Written
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,

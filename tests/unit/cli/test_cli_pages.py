@@ -18,7 +18,7 @@ from clawmark.cli.status import status_facts
 from clawmark.cli.values import as_json, camel, found_as_json
 from clawmark.config.paths import Places
 from clawmark.errors import ClawmarkError
-from clawmark.reports import Finding, Status, SyncReport
+from clawmark.reports import Finding, Progress, Status, SyncReport
 from clawmark.types import (
     CandidateStory,
     Degraded,
@@ -28,7 +28,6 @@ from clawmark.types import (
     Hit,
     Identity,
     NothingFound,
-    Progress,
     Skipped,
     Space,
     Step,

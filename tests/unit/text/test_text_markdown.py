@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
+from clawmark.documents import Chunk
 from clawmark.text.markdown import chunk_markdown
 from clawmark.text.tokens import quarter_tokens
-from clawmark.types import Chunk
 
 
 def _lines(chunks: list[Chunk]) -> list[tuple[int, int]]:

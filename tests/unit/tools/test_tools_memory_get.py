@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from clawmark.documents import Excerpt
 from clawmark.errors import PathDenied, WorkspaceError
 from clawmark.tools import Tool, make_tools, render
-from clawmark.types import Excerpt, Found
+from clawmark.types import Found
 
 EXCERPT = Excerpt("MEMORY.md", "one\ntwo", start=1, lines=2, total_lines=2, truncated=False, next_start=None)
 

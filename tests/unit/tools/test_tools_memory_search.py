@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from clawmark.documents import Excerpt
 from clawmark.errors import ClawmarkError, IndexBusy
 from clawmark.tools import Tool, make_tools, render
-from clawmark.types import Degraded, Excerpt, Found, Hit, NothingFound
+from clawmark.types import Degraded, Found, Hit, NothingFound
 
 HIT = Hit(
     path="memory/2026-02-24.md",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from clawmark.documents import Excerpt
 from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import Excerpt
 from clawmark.workspace import Workspace
 from clawmark.workspace.read import Citation, decode, excerpt, parse_citation
 

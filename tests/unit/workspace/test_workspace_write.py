@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from clawmark.documents import Written
 from clawmark.errors import PathDenied, WorkspaceError, WorkspaceReadOnly, WriteConflict
-from clawmark.types import Written
 from clawmark.workspace import Workspace
 from clawmark.workspace.write import MAX_ENTRY_BYTES
 
