@@ -105,7 +105,8 @@ def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> As
 
 def vector_leg(query: Query, reader: Reader, asked: Asked, also: Sequence[int]) -> VectorLeg:
     """The nearest chunks, and the nearness of the keyword leg's chunks (`also`)."""
-    there = {space.id for space in reader.spaces()}
+    # Not asked without vectors: the spaces are kept as JSON, whose module is a thirtieth of a cold keyword search.
+    there = {space.id for space in reader.spaces()} if asked.vectors else set()
     vectors = [one for one in asked.vectors if one[1].id in there]
     if not vectors:
         return VectorLeg(False, {}, "none", "fts-only", "keywords", asked.why_not or "no vectors yet", asked.degraded)

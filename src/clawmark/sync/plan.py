@@ -26,7 +26,8 @@ def plan_sync(scan: Scan, indexed: Mapping[str, FileStat]) -> SyncPlan:
             add.append(state)
         elif state[2:] != stat[:4]:  # size, mtime_ns, inode, device
             check.append(state)
-        elif _is_too_fresh(stat, scan.taken_ns):
+        elif abs(stat[4] - stat[1]) < GRAIN_NS <= scan.taken_ns - stat[1]:
+            # Once a look from outside the grain has confirmed the hash, `seen_ns` moves on and the file counts as settled.
             recheck.append(state)
         else:
             unchanged += 1
@@ -34,12 +35,6 @@ def plan_sync(scan: Scan, indexed: Mapping[str, FileStat]) -> SyncPlan:
     is_all_there = unchanged + len(check) + len(recheck) == len(indexed)
     delete, kept = ((), ()) if is_all_there else _missing(scan, indexed)
     return SyncPlan(tuple(add), tuple(check), tuple(recheck), delete, unchanged, kept)
-
-
-def _is_too_fresh(stat: FileStat, now_ns: int) -> bool:
-    # Once a look from outside the grain has confirmed the hash, `seen_ns` moves on and the file counts as settled.
-    _, mtime_ns, _, _, seen_ns = stat
-    return abs(seen_ns - mtime_ns) < GRAIN_NS and now_ns - mtime_ns >= GRAIN_NS
 
 
 def _missing(scan: Scan, indexed: Mapping[str, FileStat]) -> tuple[tuple[str, ...], tuple[str, ...]]:
