@@ -4,7 +4,8 @@
 
 Comes in: the corpus of the shared `bench/corpus.py`. Each number is user + system CPU of a whole, new process. The
 commands take turns inside every round and the least of the rounds counts, because neighbours on a shared machine can
-only add to a measurement. A search's number is the mean over several queries of each one's least.
+only add to a measurement. A search's number is the mean over several queries of each one's least. What embedding takes is
+timed inside the very process whose cost it is taken off.
 Goes out: a table, and `bench/results/speed.json`.
 
 The tiers: `none` is keywords only, `static` the instant vectors, `auto` the defaults with the transformer, whose index
@@ -38,20 +39,26 @@ NOOP = 6.0
 SEARCH = {"none": 5.0, "static": 12.0, "auto": 40.0}
 TIERS = {"none": "keyword-only", "static": "static", "auto": "transformer"}
 
-# Run inside the measured interpreter: the embedder of the static tier on the chunks of the corpus, and nothing else.
-EMBED_ALONE = """
-import pathlib, sys, time
+# Run inside the measured interpreter: the command itself, with a watch on the embedder of the static tier.
+TIMED = """
+import sys, time
+from clawmark.cli import run
+from clawmark.cli.process import end, prepare
 from clawmark.embed.static import StaticEmbedder
-from clawmark.text.chunk import chunk_text
-texts = []
-for path in sorted(pathlib.Path(sys.argv[1]).rglob("*.md")):
-    texts += [chunk.text for chunk in chunk_text(path.read_text(encoding="utf-8"), "markdown", 400, 80)]
-embedder = StaticEmbedder()
-embedder.embed_texts(texts[:1])
-start = time.process_time()
-for at in range(0, len(texts), 64):
-    embedder.embed_texts(texts[at : at + 64])
-print(time.process_time() - start)
+
+plain, spent = StaticEmbedder.embed_texts, []
+
+def embed_texts(self, texts):
+    start = time.process_time()
+    vectors = plain(self, texts)
+    spent.append(time.process_time() - start)
+    return vectors
+
+StaticEmbedder.embed_texts = embed_texts
+prepare(sys.argv[1:])
+code = run(sys.argv[1:])
+print(sum(spent), file=sys.stderr)
+end(code)
 """
 
 
@@ -114,36 +121,40 @@ def state_of(bench: Bench, tier: str) -> Path:
     return bench.work / f"state-{tier}-{bench.corpus.name}"
 
 
-def clawmark(bench: Bench, tier: str, words: list[str], state: Path | None = None) -> Run:
+def clawmark(bench: Bench, tier: str, words: list[str], state: Path | None = None, command: list[str] | None = None) -> Run:
     places = ["--workspace", str(bench.corpus), "--state-dir", str(state or state_of(bench, tier))]
     chosen = settings_file(bench.work, tier)
     if words[0] == "search" and tier != "auto":
         chosen = ["--provider", tier]  # reading a configuration file is no part of a search with the defaults
-    argv = [*bench.command, *words, *places, *chosen]
+    argv = [*(command or bench.command), *words, *places, *chosen]
     return must(run(argv, bench.env), f"clawmark {' '.join(words[:1])} ({TIERS[tier]})")
 
 
 def full_index(bench: Bench) -> dict[str, Any]:
-    """From nothing to a complete index, without and with the instant vectors."""
-    costs: dict[str, list[float]] = {"pass": [], "none": [], "static": []}
-    reports: dict[str, dict[str, Any]] = {}
+    """From nothing to a complete index, without and with the instant vectors; of every round what it cost."""
+    costs: dict[str, list[float]] = {"pass": [], "none": [], "static": [], "embedding": []}
     fresh = bench.work / "state-full"
-    for _ in range(max(3, bench.rounds // 2)):
+    for _ in range(max(3, bench.rounds)):
         costs["pass"].append(nothing(bench))
         for tier in ("none", "static"):
             shutil.rmtree(fresh, ignore_errors=True)
-            ran = clawmark(bench, tier, ["index", "--json"], fresh)
+            ran = clawmark(bench, tier, ["index", "--json"], fresh, [bench.python, "-c", TIMED])
             costs[tier].append(ran.cpu)
-            if ran.cpu == min(costs[tier]):
-                reports[tier] = json.loads(ran.out)
+        costs["embedding"].append(float(ran.err))
     shutil.rmtree(fresh, ignore_errors=True)
+    written = [static - embedding for static, embedding in zip(costs["static"], costs["embedding"], strict=True)]
     return {
+        "chunks": number(json.loads(ran.out), "chunks"),
         "pass_cpu": min(costs["pass"]),
-        "chunks": number(reports["none"], "chunks"),
         "keywords_cpu": min(costs["none"]),
-        "keywords_sync_seconds": number(reports["none"], "seconds"),
-        "static_cpu": min(costs["static"]),
-        "embedding_cpu": embedding_alone(bench),
+        "written_cpu": min(written),
+        "rounds": {
+            "pass_cpu": costs["pass"],
+            "keywords_cpu": costs["none"],
+            "static_cpu": costs["static"],
+            "embedding_cpu": costs["embedding"],
+            "written_cpu": written,
+        },
     }
 
 
@@ -153,12 +164,6 @@ def number(report: dict[str, Any], key: str) -> float:
         if isinstance(place.get(key), int | float):
             return float(place[key])
     return sys.exit(f"The index report has no {key}: {json.dumps(report)[:300]}")
-
-
-def embedding_alone(bench: Bench) -> float:
-    """CPU seconds that the instant tier takes for the texts of the corpus, measured apart from everything else."""
-    ran = [run([bench.python, "-c", EMBED_ALONE, str(bench.corpus)], bench.env) for _ in range(2)]
-    return min(float(must(one, "embedding the corpus").out) for one in ran)
 
 
 def nothing(bench: Bench) -> float:
@@ -195,22 +200,25 @@ def cold(bench: Bench, tiers: list[str]) -> dict[str, Any]:
 def report(full: dict[str, Any], costs: dict[str, Any], tiers: list[str]) -> dict[str, Any]:
     base = costs["pass"]
     rows = [{"what": "python -c pass", "cpu_ms": round(base * 1000, 1), "shown": [f"{base * 1000:.1f} ms", "", ""]}]
-    without = full["static_cpu"] - full["embedding_cpu"]
-    rate = full["chunks"] / full["keywords_cpu"]
-    rows.append(entry("full index, chunks/CPU s", full["keywords_cpu"], rate, CHUNKS_PER_CPU_SECOND, at_least=True))
-    # For the record, without a floor: the same with vectors written, which is more than an index without embedding.
-    rate = full["chunks"] / without
-    what = "full index and its static vectors, less embedding them, chunks/CPU s"
-    rows.append(
-        {"what": what, "cpu_ms": round(without * 1000, 1), "value": round(rate, 2), "shown": [f"{rate:,.0f}", "", ""]}
-    )
+    for what, cpu in (
+        ("full index without vectors, chunks/CPU s", full["keywords_cpu"]),
+        ("full index with static vectors, less their embedding, chunks/CPU s", full["written_cpu"]),
+    ):
+        rows.append(entry(what, cpu, full["chunks"] / cpu, CHUNKS_PER_CPU_SECOND, at_least=True))
     for tier in tiers:
         cpu = costs[f"noop {tier}"]
         rows.append(entry(f"no-op index, {TIERS[tier]}", cpu, cpu / base, NOOP, at_least=False))
     for tier in tiers:
         cpu = costs[f"search {tier}"]
         rows.append(entry(f"cold search, {TIERS[tier]}", cpu, cpu / base, SEARCH[tier], at_least=False))
-    return {"full_index": {key: round(value, 4) for key, value in full.items()}, "rows": rows}
+    return {"full_index": rounded(full), "rows": rows}
+
+
+def rounded(value: Any) -> Any:
+    """Seconds to a tenth of a millisecond, however deep they lie."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    return [round(one, 4) for one in value] if isinstance(value, list) else round(value, 4)
 
 
 def entry(what: str, cpu: float, value: float, floor: float, at_least: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from clawmark.errors import ClawmarkError
 from clawmark.memory import Memory
@@ -23,13 +23,20 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clawmark.backends.spending import Spending
+    from clawmark.backends.watching import Watching
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
     from clawmark.documents import Excerpt, Written
     from clawmark.embed.base import Choice, Embedder
     from clawmark.observe import Metrics
-    from clawmark.reports import Finding, Progress, Status, SyncReport, VerifyReport
-    from clawmark.types import Found, Scan, SyncPlan
+    from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.runtime.completer import Completer
+    from clawmark.runtime.conversation import Conversation, Manner, UserTurn
+    from clawmark.runtime.flush import FlushOutcome
+    from clawmark.runtime.prompt import Prompt
+    from clawmark.runtime.session_note import NoteOutcome, Reason
+    from clawmark.text.transcript import Said
+    from clawmark.types import Found, Identity, Scan, SyncPlan, Vector
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,6 +52,43 @@ class AsyncTool(NamedTuple):
     description: str
     parameters: Payload
     call: Callable[[object], Awaitable[Payload]]
+
+
+class AsyncConversation:
+    """A `Conversation` whose calls are awaited."""
+
+    def __init__(self, conversation: Conversation, run: Callable[..., Awaitable[Any]]) -> None:
+        self.conversation = conversation
+        self._run = run
+
+    async def start(self) -> str:
+        """Begin or go on; the system prompt."""
+        system: str = await self._run(self.conversation.start)
+        return system
+
+    async def on_user(self, message: str) -> UserTurn:
+        """Take in what the user says, before the model does."""
+        turn: UserTurn = await self._run(self.conversation.on_user, message)
+        return turn
+
+    async def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
+        """Note how full the context is after an answer, and the answer."""
+        await self._run(self.conversation.on_usage, tokens, reply=reply)
+
+    async def before_compaction(self) -> FlushOutcome:
+        """Flush if this cycle has not been flushed, and begin the next one."""
+        outcome: FlushOutcome = await self._run(self.conversation.before_compaction)
+        return outcome
+
+    async def flush(self) -> FlushOutcome:
+        """Flush now because somebody asks for it."""
+        outcome: FlushOutcome = await self._run(self.conversation.flush)
+        return outcome
+
+    async def end(self, reason: Reason = "exit") -> NoteOutcome:
+        """Leave a note of the session."""
+        outcome: NoteOutcome = await self._run(self.conversation.end, reason)
+        return outcome
 
 
 class AsyncMemory:
@@ -71,6 +115,7 @@ class AsyncMemory:
         provider: str | None = None,
         overrides: Mapping[str, object] | None = None,
         clock: Callable[[], datetime] | None = None,
+        background: bool = True,
     ) -> AsyncMemory:
         """Take down what to open; `async with` or `await` opens it."""
         return cls(
@@ -84,6 +129,7 @@ class AsyncMemory:
                 provider=provider,
                 overrides=overrides,
                 clock=clock,
+                background=background,
             )
         )
 
@@ -134,13 +180,19 @@ class AsyncMemory:
             self._opened.search, text, max_results=max_results, min_score=min_score, explain=explain, freshen=freshen
         )
 
-    async def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
+    async def read(
+        self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
+    ) -> Excerpt:
         """Read lines of a memory file."""
-        return await self._run(self._opened.read, path, start=start, lines=lines)
+        return await self._run(self._opened.read, path, start=start, lines=lines, max_chars=max_chars)
 
     async def append(self, text: str, *, to: str = "") -> Written:
         """Add to today's log, or to another memory file; on disk when it returns."""
         return await self._run(self._opened.append, text, to=to)
+
+    async def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
+        """Put a new text in the place of the one with `base_hash`; the hash of the new one."""
+        return await self._run(self._opened.replace, path, text, base_hash, force=force)
 
     async def plan(self) -> tuple[SyncPlan, Scan]:
         """What a sync would do."""
@@ -152,13 +204,39 @@ class AsyncMemory:
         force: bool = False,
         progress: Callable[[Progress], None] | None = None,
         instant_only: bool = False,
+        seconds: float | None = None,
     ) -> SyncReport:
         """Bring the index in step with the files. `progress` is called in the worker thread."""
-        return await self._run(self._opened.sync, force=force, progress=progress, instant_only=instant_only)
+        verb = self._opened.sync
+        return await self._run(verb, force=force, progress=progress, instant_only=instant_only, seconds=seconds)
+
+    async def watch(self, on_event: Callable[[WatchEvent], None] | None = None, *, files: bool | None = None) -> Watching:
+        """Keep the index in step from here on; `on_event` is called in another thread. Closing the memory ends it too."""
+        return await self._run(self._opened.watch, on_event, files=files)
+
+    async def session_started(self, session_key: str = "") -> bool:
+        """Bring the index up to date because a session begins."""
+        return await self._run(self._opened.session_started, session_key)
+
+    async def compacted(self) -> None:
+        """Bring the index up to date because a conversation was compacted."""
+        await self._run(self._opened.compacted)
+
+    async def sessions(self) -> tuple[Transcript, ...]:
+        """The transcripts of the agent's conversations."""
+        return await self._run(self._opened.sessions)
+
+    async def transcript(self, name: str) -> tuple[str, tuple[Said, ...]]:
+        """The path of a transcript and what was said in it."""
+        return await self._run(self._opened.transcript, name)
 
     async def status(self) -> Status:
         """Measure and report the state of workspace and index."""
         return await self._run(self._opened.status)
+
+    async def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors made elsewhere, so that the same text is not embedded again."""
+        await self._run(self._opened.keep_vectors, identity, vectors)
 
     async def spending(self) -> Spending:
         """What a full sync would send to the best embedder, and for how much."""
@@ -176,9 +254,41 @@ class AsyncMemory:
         """Today's date where the user lives."""
         return await self._run(self._opened.today)
 
-    def tools(self, session_key: str = "") -> list[AsyncTool]:
-        """Both tools with awaitable calls. Making them waits for nothing, so this one is no coroutine."""
-        return [self._awaitable(tool) for tool in self._opened.tools(session_key)]
+    async def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
+        """The memory's part of a session's system prompt."""
+        return await self._run(self._opened.prompt, session_key, append=append, chat_type=chat_type)
+
+    async def recall(
+        self,
+        text: str,
+        session_key: str = "",
+        *,
+        max_results: int = 3,
+        min_score: float | None = None,
+        chat_type: str = "",
+    ) -> str:
+        """What the memory holds about a message, as one block of quoted data."""
+        return await self._run(
+            self._opened.recall, text, session_key, max_results=max_results, min_score=min_score, chat_type=chat_type
+        )
+
+    async def conversation(
+        self,
+        session_key: str = "agent:main:main",
+        *,
+        completer: Completer | None = None,
+        context_window: int = 0,
+        append: bool = False,
+        recall: bool = False,
+        manner: Manner | None = None,
+    ) -> AsyncConversation:
+        """A session with this memory, its calls awaited; the completer is called in a worker thread."""
+        verb = partial(self._opened.conversation, completer=completer, context_window=context_window, manner=manner)
+        return AsyncConversation(await self._run(verb, session_key, append=append, recall=recall), self._run)
+
+    def tools(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> list[AsyncTool]:
+        """The tools with awaitable calls. Making them waits for nothing, so this one is no coroutine."""
+        return [self._awaitable(tool) for tool in self._opened.tools(session_key, append=append, chat_type=chat_type)]
 
     async def close(self) -> None:
         """Wait for the verbs that run, drop those that have not begun, and close the memory. Closing twice is fine."""

@@ -89,6 +89,19 @@ class EmbeddingOverloaded(EmbeddingError):
         self.retry_after = retry_after
 
 
+class CompletionError(ClawmarkError):
+    """A language model could not be asked, or did not answer."""
+
+    def __init__(self, message: str, *, provider: str, model: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.provider = provider
+        self.model = model
+
+
+class ContextTooLong(CompletionError):
+    """The messages do not fit the model's context window; fewer of them may."""
+
+
 class IndexStoreError(ClawmarkError):
     """The derived database could not be used."""
 

@@ -1,10 +1,10 @@
-"""The library's front door and the one place where configuration becomes working objects.
+"""The library's front door.
 
     with Memory.open("~/agent") as memory:
         for hit in memory.search("which database did we pick?").hits:
             print(hit.citation, hit.snippet)
 
-Everything below is handed what it needs; only this module reads settings.
+The verbs are here; what they work with is put together in `assembly`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,30 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from clawmark.backends.builtin import BuiltinBackend, Parts
+from clawmark.assembly import build, open_sessions
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
-from clawmark.embed.base import Choice, Embedder
-from clawmark.errors import ConfigError
-from clawmark.index.store import Index
+from clawmark.embed.base import Embedder
+from clawmark.errors import WorkspaceError
 from clawmark.observe import Metrics
-from clawmark.sync.look import SyncParts
-from clawmark.types import Found, Identity, Query, Scan, SyncPlan
+from clawmark.types import Found, Identity, Query, Scan, SyncPlan, Vector
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from clawmark.backends.spending import Spending
+    from clawmark.backends.watching import Watching
     from clawmark.documents import Excerpt, Written
-    from clawmark.reports import Finding, Progress, Status, SyncReport, VerifyReport
+    from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.runtime.completer import Completer
+    from clawmark.runtime.context import ContextReader
+    from clawmark.runtime.conversation import Conversation, Manner
+    from clawmark.runtime.prompt import Prompt
+    from clawmark.text.transcript import Said
     from clawmark.tools import Tool
+    from clawmark.workspace.sessions import Sessions
 
 # Enough that the better leg is never starved: 100 candidates found 1.5 points more than 24.
 CANDIDATE_FLOOR = 100
@@ -49,11 +54,15 @@ class Memory:
         embedder: Embedder | None = None,
         provider: str | None = None,
         clock: Callable[[], datetime] | None = None,
+        background: bool = True,
     ) -> None:
         self.places = places
         self.loaded = loaded
         self._clock = clock
-        self._backend, self.choice = _build(places, loaded.settings, embedder, provider)
+        self._sessions_seen: set[str] = set()
+        self._context: ContextReader | None = None
+        self._watchings: list[Watching] = []
+        self._backend, self.choice = build(places, loaded.settings, embedder, provider, background)
 
     @classmethod
     def open(
@@ -67,15 +76,17 @@ class Memory:
         provider: str | None = None,
         overrides: Mapping[str, object] | None = None,
         clock: Callable[[], datetime] | None = None,
+        background: bool = True,
     ) -> Memory:
         """Open a workspace; nothing is read, loaded or created until it is needed.
 
         `embedder` or `provider` stand in for the configured provider; `overrides` are settings by their dotted key, as
         `{"memorySearch.query.maxResults": 3}`; `clock` tells the time where a day matters (today's log, the age of a note).
+        With `background` a search that finds more due than it has time for leaves the rest to a thread, begun only then.
         """
         places = resolve_places(_text(workspace), agent, _text(config), _text(state_dir))
         loaded = load(places, overrides or {})
-        return cls(places, loaded, embedder, provider, clock)
+        return cls(places, loaded, embedder, provider, clock, background)
 
     @property
     def settings(self) -> Settings:
@@ -84,6 +95,11 @@ class Memory:
     @property
     def metrics(self) -> Metrics:
         return self._backend.parts.metrics
+
+    @property
+    def workspace(self) -> Workspace:
+        """The files themselves: guarded reading and durable writing."""
+        return self._backend.parts.workspace
 
     def search(
         self,
@@ -98,16 +114,36 @@ class Memory:
         query = self._query(text, max_results, min_score, explain)
         return self._backend.search(query, freshen=freshen)
 
-    def read(self, path: str, *, start: int | None = None, lines: int | None = None) -> Excerpt:
-        """Lines of a memory file, by its path or by a citation; at most 120 lines or 12,000 characters at once."""
-        return self._backend.read(path, start, lines)
+    def read(self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 12_000) -> Excerpt:
+        """Lines of a memory file, by its path or by a citation; 120 of them unless `lines` says otherwise."""
+        return self._backend.read(path, start, lines, max_chars)
 
     def append(self, text: str, *, to: str = "") -> Written:
         """Add an entry to today's log, or to `MEMORY.md`; it is on disk when this returns."""
+        from clawmark.text.redact import has_mask
         from clawmark.workspace.daily import format_entry
 
+        if has_mask(text):
+            raise WorkspaceError(
+                "The text contains a redaction mask, which would be kept in place of the real value.",
+                hint="Leave the masked value out; say where it can be found instead.",
+            )
         workspace = self._backend.parts.workspace
         return workspace.append(to, format_entry(text)) if to else workspace.remember(text, self.today())
+
+    def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
+        """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the new one.
+
+        `WriteConflict` names both hashes when the file is another by now. The last three texts are kept in the state folder.
+        A text with a redaction mask, or without most lines of the old one, is refused; the latter is allowed with `force`.
+        """
+        from clawmark.workspace.versions import check_replacement
+
+        workspace = self._backend.parts.workspace
+        current = workspace.read_exact(path)
+        if current is None or current.hash == base_hash:  # otherwise it is a conflict, whatever the text says
+            check_replacement(path, text, current.text if current is not None else "", force=force)
+        return workspace.replace(path, text, base_hash)
 
     def plan(self) -> tuple[SyncPlan, Scan]:
         """What `sync` would do now."""
@@ -119,17 +155,66 @@ class Memory:
         force: bool = False,
         progress: Callable[[Progress], None] | None = None,
         instant_only: bool = False,
+        seconds: float | None = None,
     ) -> SyncReport:
-        """Bring the index in step with the files; `force` builds the next generation while the old one answers."""
+        """Bring the index in step; `force` builds the next generation, with `seconds` it stops then and waits for nobody."""
         from clawmark.sync.run import SyncRequest
 
-        return self._backend.sync(SyncRequest(force=force, instant_only=instant_only, progress=progress))
+        return self._backend.sync(SyncRequest(force, instant_only, seconds, 10.0 if seconds is None else 0.0, progress))
+
+    def watch(self, on_event: Callable[[WatchEvent], None] | None = None, *, files: bool | None = None) -> Watching:
+        """Keep the index in step from here on, in the background; close what this returns to stop.
+
+        `on_event` is told, in another thread, what changes and what is done about it. `files` says whether the files are
+        watched; without it, what `sync.watch` says. The interval of `sync.intervalMinutes` counts either way.
+        """
+        from clawmark.backends.watching import Watching
+
+        wanted = self.settings.memory_search.sync.watch if files is None else files
+        watching = Watching(self._backend, files=wanted, on_event=on_event)
+        self._watchings.append(watching)
+        return watching
+
+    def session_started(self, session_key: str = "") -> bool:
+        """Bring the index up to date because a session begins, once for each key; whether that was done or begun."""
+        if not self.settings.memory_search.sync.on_session_start or session_key in self._sessions_seen:
+            return False
+        if session_key:
+            self._sessions_seen.add(session_key)
+        self._backend.freshen_for("session-start")
+        return True
+
+    def compacted(self) -> None:
+        """Bring the index up to date because a conversation was compacted: its words are in the transcript, and here now."""
+        self._backend.freshen_for(
+            "post-compaction", deltas=not self.settings.memory_search.sync.sessions.post_compaction_force
+        )
+
+    def sessions(self) -> tuple[Transcript, ...]:
+        """The transcripts of the agent's conversations, the latest first, whether they are a source or not."""
+        from clawmark.backends.transcripts import list_transcripts
+
+        return list_transcripts(self._backend.parts, self._transcripts())
+
+    def transcript(self, name: str) -> tuple[str, tuple[Said, ...]]:
+        """The path of a transcript and what was said in it, secrets masked; by its path, its name or the start of that."""
+        from clawmark.backends.transcripts import read_transcript
+
+        return read_transcript(self._transcripts(), name)
+
+    def _transcripts(self) -> Sessions:
+        return self._backend.parts.workspace.sessions or open_sessions(self.places, self.settings)
 
     def status(self) -> Status:
         """The answers to the operational questions."""
         from clawmark.backends.inspect import status
 
-        return status(self._backend.parts, self.places, self.loaded, self.choice)
+        return status(self._backend.parts, self.places, self.loaded, self.choice, self._backend.last_error)
+
+    def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors made elsewhere, by the SHA-256 hex of their text, so that the same text is not embedded again."""
+        with self._backend.parts.store.writing() as writer:
+            writer.put_cached(identity, vectors)
 
     def spending(self) -> Spending:
         """What a full sync would send to the best embedder, and for how much; nothing is sent to find out."""
@@ -149,11 +234,17 @@ class Memory:
 
         return verify(self._backend.parts)
 
-    def tools(self, session_key: str = "") -> list[Tool]:
-        """`memory_search` and `memory_get` as tools for any agent; the session key decides about citations."""
-        from clawmark.tools import make_tools
+    def tools(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> list[Tool]:
+        """`memory_search` and `memory_get` as tools for any agent, and with `append` also `memory_append`.
+
+        The session key decides whom they answer and whether with citations; a `chat_type` the host has noted can only make
+        it less. Without a key, it is the caller's own memory.
+        """
+        from clawmark.tools import Notebook, make_tools
 
         query = self.settings.memory_search.query
+        read_lines = self._backend.parts.workspace.read_lines
+        notebook = Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to))
         return make_tools(
             lambda text, most, least: self.search(text, max_results=most, min_score=least),
             lambda path, start, lines: self.read(path, start=start, lines=lines),
@@ -161,23 +252,104 @@ class Memory:
             session_key=session_key,
             max_results=query.max_results,
             min_score=query.min_score,
+            chat_type=chat_type,
+            shared=self.settings.memory.shared_sessions,
+            notebook=notebook if append else None,
         )
+
+    def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
+        """The memory's part of a session's system prompt, as the files are now; `append` when it has `memory_append`."""
+        from clawmark.backends.inspect import pulse
+        from clawmark.runtime.context import ContextReader, Limits
+        from clawmark.runtime.prompt import Facts, build_prompt, with_pulse
+        from clawmark.tools.policy import access_of
+
+        settings, startup, parts = self.settings, self.settings.startup_context, self._backend.parts
+        citations, shared = settings.memory.citations, settings.memory.shared_sessions
+        access = access_of(session_key, chat_type=chat_type, citations=citations, shared=shared)
+        days = startup.daily_memory_days if startup.enabled else 0
+        most, most_in_all = settings.bootstrap_max_chars, settings.bootstrap_total_max_chars
+        limits = Limits(most, most_in_all, days, startup.max_file_chars, startup.max_total_chars)
+        self._context = self._context or ContextReader(parts.workspace.root)
+        facts = Facts(self.places.agent_id, session_key, self.places.workspace, self.today(), settings.user_timezone)
+        context = self._context.read(access.kind, facts.today, limits)
+        if not access.reads:
+            return build_prompt(context, tools=(), cites=access.cites, facts=facts)
+        tools = [tool.name for tool in self.tools(session_key, append=append, chat_type=chat_type)]
+        return build_prompt(context, tools=tools, cites=access.cites, facts=with_pulse(facts, lambda: pulse(parts)))
+
+    def recall(
+        self,
+        text: str,
+        session_key: str = "",
+        *,
+        max_results: int = 3,
+        min_score: float | None = None,
+        chat_type: str = "",
+    ) -> str:
+        """What the memory holds about a message, as one block of quoted data; empty outside private sessions."""
+        from clawmark.runtime.kinds import is_private, kind_of
+        from clawmark.runtime.recall import recall_block, recalled
+        from clawmark.text.blocks import strip_recalled
+
+        if not is_private(kind_of(session_key, chat_type)):
+            return ""
+        found = self.search(strip_recalled(text), max_results=max_results, min_score=min_score)
+        return recall_block([recalled(hit) for hit in found.hits])
+
+    def conversation(
+        self,
+        session_key: str = "agent:main:main",
+        *,
+        completer: Completer | None = None,
+        context_window: int = 0,
+        append: bool = False,
+        recall: bool = False,
+        manner: Manner | None = None,
+    ) -> Conversation:
+        """A session with this memory, for a host that talks to a model: its prompt, its flush, its note.
+
+        Without a `completer` the configured model flushes; `context_window` is how many tokens the host's model holds. With
+        `append` the prompt tells of `memory_append`, with `recall` each message brings what the memory has about it.
+        """
+        from clawmark.backends.keys import configured_keys
+        from clawmark.runtime.conversation import Conversation, Voice, open_parts
+
+        chat_type = manner.chat_type if manner else ""
+        voice = Voice(
+            lambda: self.prompt(session_key, append=append, chat_type=chat_type).text,
+            lambda text: self.recall(text, session_key, chat_type=chat_type) if recall else "",
+            lambda: self.session_started(session_key),
+            self.compacted,
+        )
+        keys, workspace = configured_keys(self.settings.memory_search.remote), self._backend.parts.workspace
+        folder = self.places.conversations_dir
+        parts = open_parts(self.settings.runtime, folder, workspace, keys, self._now, completer, context_window)
+        return Conversation(session_key, parts, voice, manner)
 
     def today(self) -> str:
         """Today's date where the user lives."""
-        if self._clock is not None:
-            return self._clock().date().isoformat()
+        return self._now().date().isoformat()
+
+    def _now(self) -> datetime:
         from datetime import datetime
 
+        if self._clock is not None:
+            return self._clock()
+        from calendar import timegm
+
         zone = self.settings.user_timezone
+        seconds = timegm(time.gmtime())  # datetime.now() counts nanoseconds, and stays at the year 2262 for ever
         if not zone:
-            return datetime.now().date().isoformat()
+            return datetime.fromtimestamp(seconds).astimezone()
         from zoneinfo import ZoneInfo
 
-        return datetime.now(ZoneInfo(zone)).date().isoformat()
+        return datetime.fromtimestamp(seconds, ZoneInfo(zone))
 
     def close(self) -> None:
-        """Close the index and the workspace."""
+        """End what runs in the background, and close the index and the workspace."""
+        for watching in self._watchings:
+            watching.close()
         self._backend.close()
 
     def __enter__(self) -> Memory:
@@ -208,108 +380,3 @@ class Memory:
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.path.expanduser(os.fspath(path))
-
-
-def _choose(
-    places: Places, settings: Settings, store: Index, embedder: Embedder | None, provider: str | None
-) -> tuple[Choice, Callable[[Identity], Embedder | None]]:
-    """The embedders, and a way to make an older one again."""
-
-    def nobody(_: Identity) -> None:
-        return None
-
-    if embedder is not None:
-        return Choice((embedder,), "given by the caller", None), nobody
-    options = settings.memory_search
-    if not options.store.vector.enabled:
-        return Choice((), "memorySearch.store.vector.enabled is false", None), nobody
-    if (provider or options.provider) == "none":
-        return Choice((), "the provider is none: keywords answer alone", None), nobody
-    from clawmark.embed.choose import Surroundings, Wanted, choose, revive
-
-    if provider is not None:
-        # The configured address and key belong to the configured provider, and go to no other.
-        remote = options.remote if provider == options.provider else {}
-        wanted = Wanted(provider, fallback=options.fallback, remote=remote)
-    else:
-        wanted = Wanted(
-            options.provider,
-            options.model,
-            options.output_dimensionality,
-            options.local.model_path,
-            options.fallback,
-            options.remote,
-        )
-    batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
-    around = Surroundings(os.environ, places.state_dir, batch_dir, lambda *names: _dims_of(store, names))
-
-    def older(identity: Identity) -> Embedder | None:
-        return revive(identity, wanted, around)
-
-    return choose(wanted, around), older
-
-
-def _dims_of(store: Index, names: tuple[str, ...]) -> int:
-    """The size of the vectors that the index already has of an embedder."""
-    with store.reading() as reader:
-        return next((space.identity.dims for space in reader.spaces() if space.identity[:3] == names), 0)
-
-
-def _build(
-    places: Places, settings: Settings, embedder: Embedder | None, provider: str | None
-) -> tuple[BuiltinBackend, Choice]:
-    options = settings.memory_search
-    if not options.enabled:
-        raise ConfigError(
-            "Memory search is switched off.",
-            key="memorySearch.enabled",
-            hint="Set memorySearch.enabled to true in the configuration.",
-        )
-    metrics = Metrics()
-    workspace = Workspace(places.workspace, options.extra_paths, lock_dir=os.path.join(places.state_dir, "locks"))
-    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
-    choice, older = _choose(places, settings, index, embedder, provider)
-    sync = SyncParts(
-        workspace,
-        index,
-        options.chunking,
-        choice.embedders,
-        lambda: _identity(settings, choice),
-        time.time_ns,
-        choice.fallbacks,
-    )
-    scout = choice.embedders[0] if choice.embedders and choice.embedders[0].traits.instant else None
-    parts = Parts(workspace, index, sync, choice.embedders, choice.fallbacks, older, scout, choice.degraded, metrics)
-    return BuiltinBackend(parts, freshen=options.sync.on_search), choice
-
-
-def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
-    """What the index depends on, under OpenClaw's names for it."""
-    from clawmark.text.chunk import chunker_name
-
-    options = settings.memory_search
-    best = choice.embedders[-1].identity if choice.embedders else None
-    return {
-        "model": best.model if best else "fts-only",
-        "provider": best.provider if best else "none",
-        "providerKey": best.provider_key if best else "",
-        "sources": sorted(options.sources),
-        "scopeHash": _scope_hash(options.extra_paths),
-        "chunkTokens": options.chunking.tokens,
-        "chunkOverlap": options.chunking.overlap,
-        "chunker": chunker_name(options.chunking.mode, options.chunking.tokens, options.chunking.overlap),
-        "vectorDims": best.dims if best else 0,
-    }
-
-
-def _scope_hash(extra_paths: tuple[str, ...]) -> str:
-    """OpenClaw's fingerprint of what is indexed beyond the workspace."""
-    import hashlib
-    import json
-
-    scope = {
-        "extraPaths": sorted({path.replace("\\", "/") for path in extra_paths}),
-        "multimodal": {"enabled": False, "modalities": [], "maxFileBytes": 10_485_760},
-    }
-    text = json.dumps(scope, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -12,6 +12,11 @@ class Progress(NamedTuple):
     done: int
     total: int
     label: str
+    """The file or the embedder at hand."""
+    source: str = ""
+    """Where the text comes from: `memory` or `sessions`; empty for vectors."""
+    seconds_left: float | None = None
+    """How long this stage will still take at the rate so far; None while nobody can tell."""
 
 
 class FileFailure(NamedTuple):
@@ -41,6 +46,22 @@ class SyncReport(NamedTuple):
     generation: int
     degraded: Degraded | None
     seconds: float
+    healed: str = ""
+    """What was wrong with the index and what became of it; empty when it was sound."""
+
+
+class WatchEvent(NamedTuple):
+    """Something happened to a memory that keeps itself fresh."""
+
+    kind: Literal["changed", "began", "progress", "done", "failed", "warning"]
+    reason: str = ""
+    """What made a sync run: `watch`, `search`, `interval`, `session-start` …"""
+    path: str = ""
+    """What changed; empty for "anything may have"."""
+    message: str = ""
+    report: SyncReport | None = None
+    error: Exception | None = None
+    progress: Progress | None = None
 
 
 class Status(NamedTuple):
@@ -54,6 +75,8 @@ class Status(NamedTuple):
     files: int
     chunks: int
     due_files: int
+    due_by_source: dict[str, int]
+    """The same for memory files and for transcripts."""
     due_vectors: int
     generation: int
     rebuilding: bool
@@ -68,7 +91,9 @@ class Status(NamedTuple):
     cache_entries: int
     cache_limit: int
     last_sync: dict[str, object]
-    """The stored summary of the last sync: when, what it did, how long; empty before the first."""
+    """The stored summary of the last sync: when, why, what it did, how long; empty before the first."""
+    last_error: str
+    """Why the last sync in this process's background failed; empty when it did not."""
     skipped: tuple[Skipped, ...]
     scan_failures: tuple[ScanFailure, ...]
     denied_paths: int
@@ -78,6 +103,26 @@ class Status(NamedTuple):
     warnings: tuple[str, ...]
     spent: dict[str, int]
     """Calls and tokens sent to services, today and in all; empty when nothing remote is configured."""
+    metrics: dict[str, float]
+    """Every number worth a graph, by its dotted name; those of the last sync come from whichever process made it."""
+    shared_disk: str = ""
+    """The kind of network or shared file system the index is on; empty for a local disk."""
+    healed: str = ""
+    """When and why the index before this one was set aside; empty when none was."""
+
+
+class Transcript(NamedTuple):
+    """One transcript of a conversation, as `clawmark sessions` lists it."""
+
+    path: str
+    kind: str
+    """Who wrote it: OpenClaw, Claude Code or Codex; empty when that does not show."""
+    size: int
+    messages: int
+    first: str
+    """When the first message was said, in UTC; empty when the transcript does not say."""
+    last: str
+    status: Literal["indexed", "due", "not a source"]
 
 
 class Finding(NamedTuple):

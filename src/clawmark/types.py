@@ -25,6 +25,7 @@ class FileState(NamedTuple):
     source: SourceName
     size: int
     mtime_ns: int
+    """When the system last changed anything about it: its ctime, since an editor may put the mtime itself back."""
     inode: int
     device: int
 
@@ -50,6 +51,8 @@ class Scan(NamedTuple):
     skipped: tuple[Skipped, ...]
     failures: tuple[ScanFailure, ...]
     taken_ns: int
+    roots: tuple[tuple[str, int, int], ...] = ()
+    """The folders that were meant: path, device and inode; -1 and -1 for an extra path that cannot be used now."""
 
 
 # --- text --------------------------------------------------------------------------------------------------------
@@ -97,6 +100,8 @@ class FileRow(NamedTuple):
     seen_ns: int
     """When it was read, to distrust a file changed within the clock's grain of that moment."""
     chunks: int
+    progress: str = ""
+    """How far a transcript is indexed, as `sync.reached` writes it; empty for a memory file, which is indexed as a whole."""
 
 
 class ChunkRow(NamedTuple):
@@ -186,7 +191,7 @@ class Hit(NamedTuple):
     vector_score: float
     text_score: float
     date: str
-    """YYYY-MM-DD when the path carries one, else empty."""
+    """YYYY-MM-DD when the path carries one, or the messages of a transcript do; else empty."""
 
     @property
     def citation(self) -> str:
@@ -244,6 +249,8 @@ class Found(NamedTuple):
     due_files: int
     milliseconds: float
     explanation: Explanation | None = None
+    due_vectors: int = 0
+    """Passages that wait for a vector of the best embedder."""
 
 
 def citation(path: str, start: int, end: int) -> str:

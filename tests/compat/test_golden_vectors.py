@@ -69,3 +69,12 @@ def test_a_chunk_id_is_the_one_openclaw_gives() -> None:
 @pytest.mark.parametrize(("text", "limit", "pieces"), RECORDED["utf8_split"])
 def test_texts_above_a_byte_limit_are_split_as_openclaw_splits_them(text: str, limit: int, pieces: list[str]) -> None:
     assert split_utf8(text, limit) == pieces
+
+
+def test_the_scope_without_extra_paths_has_the_fingerprint_known_by_heart() -> None:
+    import hashlib
+
+    from clawmark.assembly import NO_EXTRA_PATHS
+
+    text = '{"extraPaths":[],"multimodal":{"enabled":false,"modalities":[],"maxFileBytes":10485760}}'
+    assert hashlib.sha256(text.encode()).hexdigest() == NO_EXTRA_PATHS

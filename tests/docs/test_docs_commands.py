@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from docblocks import ROOT, blocks, documents, prose, where
 
-from clawmark.cli import VERBS
+from clawmark.cli import VERBS, module_of
 from clawmark.cli.arguments import Parser, make_parser
 
 SHOWN = re.compile(r"(?:^|[|&;] *)clawmark ([a-z]+)([^|&;\n]*)")
 
 
 def parser_of(verb: str) -> Parser:
-    return make_parser(verb, VERBS[verb][1], import_module(f"clawmark.cli.{verb}"))
+    return make_parser(verb, VERBS[verb][1], module_of(verb))
 
 
 def flags_of(verb: str) -> set[str]:

@@ -25,8 +25,10 @@ def test_there_is_one_command_to_try_it_and_one_to_test_it() -> None:
     assert commands() == [INSTALL, TEST]
 
 
-def test_there_are_five_examples_and_all_of_them_run() -> None:
-    assert len([block for block in blocks(README) if block.runs]) == 5
+def test_there_are_five_examples_and_all_run_but_the_talk_with_a_model() -> None:
+    assert len([block for block in blocks(README) if block.runs]) == 4
+    (talk,) = [block for block in blocks(README) if block.language == "text"]
+    assert talk.text.startswith("$ clawmark chat --model ")
 
 
 def test_ci_runs_the_readmes_test_command_and_nothing_else() -> None:

@@ -78,7 +78,7 @@ def test_colour_and_progress_are_for_terminals(place: Place) -> None:
     assert "\x1b[" in on_a_terminal(place, "search", "tea")
     assert "\x1b[" not in on_a_terminal(place, "search", "tea", NO_COLOR="1")
     drawn = on_a_terminal(place, "index", "--force")
-    assert "reading" in drawn and "\x1b[2K" in drawn
+    assert "memory  " in drawn and "\x1b[2K" in drawn
     assert "\x1b" not in on_a_terminal(place, "index", "--force", "--json")
 
 

@@ -170,9 +170,18 @@ def test_doctor_and_verify_find_nothing_in_a_sound_index_and_something_in_a_dama
     index.write_bytes(data)
     sick = place.run("doctor")
     assert sick.code == 1 and "problem" in sick.out
-    assert place.run("search", "PostgreSQL").code == 5
     assert place.run("doctor", "--fix").code == 0
     assert place.run("search", "PostgreSQL").code == 0
+
+
+def test_a_search_heals_a_damaged_index_and_says_so(place: Place) -> None:
+    place.run("index")
+    (index,) = place.state.rglob("*.sqlite")
+    index.write_bytes(b"no database at all")
+    healed = place.run("search", "PostgreSQL")
+    assert healed.code == 0
+    assert "PostgreSQL" in healed.out
+    assert "set aside" in healed.out + healed.err
 
 
 def test_each_workspace_has_an_index_of_its_own(place: Place) -> None:

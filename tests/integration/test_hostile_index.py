@@ -286,7 +286,7 @@ def stored_chunks(database: Path) -> dict[str, list[tuple[int, int, str]]]:
     with apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY) as connection:
         rows = connection.execute(
             "SELECT f.path, c.start_line, c.end_line, c.text FROM chunks AS c JOIN files AS f ON f.key = c.file "
-            "WHERE c.died IS NULL AND f.died IS NULL ORDER BY f.path, c.key"
+            "WHERE f.died IS NULL ORDER BY f.path, c.key"
         )
         for path, start, end, text in rows:
             chunks.setdefault(str(path), []).append((start, end, text))

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from clawmark.errors import IndexDamaged, IndexStoreError
-from clawmark.index.places import set_aside
+from clawmark.index.locks import WriteLock
+from clawmark.index.places import lock_path, set_aside
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of, fill, random_vectors
 
@@ -72,14 +73,18 @@ REBUILD_FOR_EVER = """
 generation = int(sys.argv[2])
 while True:
     generation += 1
-    with index.writing() as writer:
-        writer.begin_rebuild({"run": generation})
+    building = 0
+    while not building:
+        with index.writing() as writer:
+            building = writer.begin_rebuild({"run": generation})
+            if not building:
+                writer.sweep(5)
     for number in range(12):
         with index.writing() as writer:
-            writer.put_file(*file_of(f"{number}.md", f"everywhere generation{generation}"), building=True)
+            writer.put_file(*file_of(f"{number}.md", f"everywhere generation{generation}"), building=building)
         print(generation, flush=True)
     with index.writing() as writer:
-        writer.publish()
+        writer.publish(building)
     while True:
         with index.writing() as writer:
             if not writer.sweep(5):
@@ -218,7 +223,7 @@ def ask_everything(index: Index, vector: bytes) -> None:
         for space in state.spaces:
             reader.vectors(space.id, vector, 20)
             reader.similarities(space.id, vector, keys)
-            reader.due_vectors(space.id, 10)
+            reader.due_rows(space.id, reader.due_keys(space.id)[:10])
 
 
 @pytest.mark.parametrize("batch", range(6))
@@ -239,7 +244,8 @@ def test_a_spoiled_file_answers_or_says_so_and_can_be_replaced(batch: int, tmp_p
         except (IndexDamaged, IndexStoreError) as error:
             assert error.hint
         index.close()
-        set_aside(index.path)
+        with WriteLock(lock_path(index.path)).held(1.0):
+            set_aside(index.path, "corrupt")
         keys = fill(index, "again.md", vectors[:5], 16)
         with index.reading() as reader:
             assert reader.vectors(1, vectors[2], 1)[0][0] == keys[2]

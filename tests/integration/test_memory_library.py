@@ -225,10 +225,12 @@ def test_a_read_only_search_sees_a_whole_generation_while_another_memory_rebuild
 def test_verify_finds_a_row_that_lies(memory: Memory, tmp_path: Path) -> None:
     import apsw
 
+    from clawmark.index.db import checking_vfs
+
     memory.sync()
     memory.close()
     (path,) = [str(p) for p in (tmp_path / "state" / "memory").glob("*.sqlite")]
-    database = apsw.Connection(path)
+    database = apsw.Connection(path, vfs=checking_vfs())  # with right checksums, as a fault of our own would write it
     database.execute("UPDATE chunks SET text = replace(text, 'PostgreSQL', 'Oracle')")
     database.close()
     with Memory.open(memory.places.workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)) as again:

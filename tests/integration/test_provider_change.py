@@ -31,7 +31,8 @@ def workspace(tmp_path: Path) -> Path:
 
 def opened(workspace: Path, tmp_path: Path, server: EmbeddingServer, **settings: object) -> Memory:
     remote = {"memorySearch.remote.baseUrl": server.url, "memorySearch.remote.apiKey": "not-a-real-key"}
-    return Memory.open(workspace, state_dir=tmp_path / "state", overrides={**remote, **settings})
+    background = bool(settings.pop("background", True))
+    return Memory.open(workspace, state_dir=tmp_path / "state", overrides={**remote, **settings}, background=background)
 
 
 @needs_weights
@@ -40,7 +41,7 @@ def test_the_old_embedder_answers_until_the_new_one_is_complete(
 ) -> None:
     with opened(workspace, tmp_path, server, **{"memorySearch.provider": "local"}) as memory:
         memory.sync()
-    with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
+    with opened(workspace, tmp_path, server, background=False, **{"memorySearch.provider": "openai"}) as memory:
         assert memory.search("where does the heron nest?").provider == "local"
         assert server.requests == [], "a search neither fills the new space nor asks the new service"
         memory.sync()

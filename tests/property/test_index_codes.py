@@ -8,7 +8,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.index.codes import best_positions, exact_scores, floats_of, query_int8, scale_for, to_int8
+from clawmark.index.codes import PIECE, best_positions, exact_scores, floats_of, query_int8, scale_for, to_int8
 from clawmark.testing.vectors import cosine, random_vectors, unit
 
 COMPONENTS = st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=40).filter(lambda v: math.hypot(*v) > 1e-3)
@@ -31,6 +31,13 @@ def test_a_component_beyond_the_limit_is_clipped(large: float, dims: int) -> Non
         code = array("b", to_int8(array("f", [sign * large] + [rest] * (dims - 1)).tobytes(), scale_for(dims)))
         limit = 127.0 / scale_for(dims)
         assert code[0] == sign * min(127, round(large / limit * 127))
+
+
+def test_many_vectors_have_the_codes_they_have_alone() -> None:
+    vectors = random_vectors(PIECE // 100 + 7, 100, seed=1)
+    alone = b"".join([to_int8(vector, scale_for(100)) for vector in vectors])
+    assert to_int8(b"".join(vectors), scale_for(100)) == alone
+    assert to_int8(b"", 1.0) == b""
 
 
 @given(COMPONENTS)

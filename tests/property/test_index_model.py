@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from clawmark.errors import IndexBusy
 from clawmark.index.store import Index
 from clawmark.testing.vectors import cosine, file_of, identity_of, unit
 from clawmark.types import Vector
@@ -36,6 +37,10 @@ class IndexMachine(RuleBasedStateMachine):
         self.index = Index(f"{self.folder}/index.sqlite", vector_engine=engine)
         self.files: dict[str, list[str]] = {}
         self.built: dict[str, list[str]] | None = None
+        self.number = 0
+        self.staged: dict[str, tuple[int, list[str], int]] = {}
+        self.begun: dict[int, str] = {}
+        self.published: list[int] = []
         with self.index.writing() as writer:
             self.space = writer.space(identity_of(DIMS)).id
 
@@ -48,17 +53,60 @@ class IndexMachine(RuleBasedStateMachine):
     def put(self, path: str, texts: list[str]) -> None:
         with self.index.writing() as writer:
             writer.put_file(*file_of(path, *texts))
-        self.files[path] = texts
+        self.seen(path, texts)
+
+    def seen(self, path: str, texts: list[str] | None) -> None:
+        """An ordinary change: what a rebuild or another process was making of the file does not count any more."""
+        self.staged.pop(path, None)
+        self.files.pop(path, None)
+        if texts is not None:
+            self.files[path] = texts
         if self.built is not None:
             self.built.pop(path, None)
+
+    @rule(path=PATHS, texts=TEXTS, building=st.booleans())
+    def stage(self, path: str, texts: list[str], building: bool) -> None:
+        row, chunks, words = file_of(path, *texts)
+        number = self.number if building and self.built is not None else 0
+        with self.index.writing() as writer:
+            try:
+                file = writer.stage_file(row, building=number)
+            except IndexBusy:
+                assert self.staged[path][1] == texts
+                return
+        with self.index.writing() as writer:
+            writer.add_chunks(file, chunks[:2], words[:2])
+        self.staged[path] = (file, texts, number)
+        self.begun[file] = path
+
+    @precondition(lambda self: self.begun)
+    @rule(data=st.data())
+    def finish_staged(self, data: st.DataObject) -> None:
+        file = data.draw(st.sampled_from(sorted(self.begun)))
+        path = self.begun.pop(file)
+        known = self.staged.get(path)
+        texts = known[1] if known is not None and known[0] == file else []
+        _, chunks, words = file_of(path, *texts)
+        try:
+            with self.index.writing() as writer:
+                writer.add_chunks(file, chunks[2:], words[2:])
+            with self.index.writing() as writer:
+                writer.finish_file(file)
+        except IndexBusy:
+            assert known is None or known[0] != file
+            return
+        assert known is not None and known[0] == file
+        if self.built is not None and known[2] == self.number:
+            self.built[path] = texts
+            del self.staged[path]
+        else:
+            self.seen(path, texts)
 
     @rule(path=PATHS)
     def drop(self, path: str) -> None:
         with self.index.writing() as writer:
             writer.drop_file(path)
-        self.files.pop(path, None)
-        if self.built is not None:
-            self.built.pop(path, None)
+        self.seen(path, None)
 
     @rule(path=PATHS, stamp=st.integers(2, 99))
     def touch(self, path: str, stamp: int) -> None:
@@ -80,8 +128,12 @@ class IndexMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.built is None)
     @rule()
     def begin_rebuild(self) -> None:
-        with self.index.writing() as writer:
-            writer.begin_rebuild({"chunker": "next"})
+        self.number = 0
+        while not self.number:
+            with self.index.writing() as writer:
+                self.number = writer.begin_rebuild({"chunker": "next"})
+                if not self.number:
+                    writer.sweep(2)
         self.built = {}
 
     @precondition(lambda self: self.built is not None)
@@ -89,35 +141,44 @@ class IndexMachine(RuleBasedStateMachine):
     def build(self, path: str, texts: list[str]) -> None:
         assert self.built is not None
         with self.index.writing() as writer:
-            assert writer.begin_rebuild({"chunker": "next"}) == writer.state().building
-            writer.put_file(*file_of(path, *texts), building=True)
+            assert writer.begin_rebuild({"chunker": "next"}) == writer.state().building == self.number
+            writer.put_file(*file_of(path, *texts), building=self.number)
         self.built[path] = texts
+        self.staged.pop(path, None)
 
     @precondition(lambda self: self.built is not None)
     @rule()
     def publish(self) -> None:
         assert self.built is not None
         with self.index.writing() as writer:
-            writer.publish()
+            left = [row.path for row in writer.unbuilt(self.number)]
+            assert sorted(left) == sorted(self.files.keys() - self.built.keys())
+            for path in left:
+                writer.put_file(*file_of(path, *self.files[path]), building=self.number)
+                self.staged.pop(path, None)
+            writer.publish(self.number)
         self.files |= self.built
         self.built = None
+        self.published.append(self.number)
+        self.staged = {path: facts for path, facts in self.staged.items() if facts[2] == self.number}
 
     @rule()
     def abandon(self) -> None:
         with self.index.writing() as writer:
             writer.abandon()
         self.built = None
+        self.staged = {path: facts for path, facts in self.staged.items() if facts[2] in (0, *self.published)}
 
     @rule()
     def fill_vectors(self) -> None:
         while True:
             with self.index.reading() as reader:
-                due = reader.due_vectors(self.space, 3)
+                due = reader.due_rows(self.space, reader.due_keys(self.space)[:3])
                 assert (reader.count_due_vectors(self.space) == 0) == (not due)
             if not due:
                 return
             with self.index.writing() as writer:
-                writer.put_vectors(self.space, [(key, text_hash, vector_of(text)) for key, text_hash, text in due])
+                writer.put_vectors(self.space, [(key, text_hash, vector_of(text)) for key, text_hash, text, _ in due])
 
     @rule(limit=st.integers(1, 4))
     def sweep(self, limit: int) -> None:
@@ -158,4 +219,4 @@ class IndexMachine(RuleBasedStateMachine):
 
 
 TestIndexMachine = IndexMachine.TestCase
-TestIndexMachine.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestIndexMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark.documents import Excerpt
+from clawmark.text.session_keys import is_private, kind_of
 from clawmark.tools import make_tools, render
-from clawmark.tools.citations import chat_type, shows_citations
+from clawmark.tools.policy import access_of
 from clawmark.types import Found
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=20)
@@ -58,13 +59,14 @@ def test_a_threshold_that_is_not_a_share_never_reaches_the_search(arguments: dic
 
 
 @given(st.text())
-def test_every_session_key_has_a_kind_and_only_direct_ones_see_citations_in_auto(key: str) -> None:
-    assert shows_citations("auto", key) == (chat_type(key) == "direct")
+def test_every_session_key_has_a_kind_and_only_private_ones_may_do_anything(key: str) -> None:
+    access = access_of(key)
+    assert access.cites == access.reads == access.writes == is_private(kind_of(key))
 
 
 @given(
     st.lists(st.text(alphabet="abc:", min_size=1), max_size=4),
-    st.sampled_from(["group", "channel", "cron", "subagent"]),
+    st.sampled_from(["group", "channel", "cron", "subagent", "heartbeat"]),
 )
-def test_no_key_with_a_shared_or_machine_word_is_direct(parts: list[str], word: str) -> None:
-    assert chat_type(":".join(["agent", "main", *parts, word, "direct", "ada"])) != "direct"
+def test_no_key_with_a_shared_or_machine_word_is_private(parts: list[str], word: str) -> None:
+    assert not is_private(kind_of(":".join(["agent", "main", *parts, word, "direct", "ada"])))

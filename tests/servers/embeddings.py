@@ -22,7 +22,7 @@ from typing import Any
 from apis import MODELS, Answer, Asked, Row, Wrong, refusal, render, understand
 from batches import Jobs
 from behaviours import ACTS, ELSEWHERE, LISTENING, OK, TRIES, Behaviour, behaviour, fill_in, spoiled
-from hashed import numbers, packed
+from hashed import dense, numbers, packed
 from loopback import Gone, Link, Loopback, Request
 from sigv4 import problem_with_signature
 from tally import Tally
@@ -43,8 +43,11 @@ class EmbeddingServer:
         key: str = "",
         aws: tuple[str, str] = ("", ""),
         second: float = 1.0,
+        is_dense: bool = False,
     ) -> None:
         self.dims = dims
+        self.is_dense = is_dense
+        """Whether right answers hold rows without zeros and without meaning, for benchmarks."""
         self.delay = delay
         self.text_delay = text_delay
         """The least time a request takes, and what each of its texts adds to it."""
@@ -106,6 +109,10 @@ class EmbeddingServer:
             self._loopback.listen()
         elif was is not OK:
             self._loopback.drop()
+
+    def release(self) -> None:
+        """Answer everybody who waits out `delay` now."""
+        self._loopback.release()
 
     def close(self) -> None:
         self._loopback.close()
@@ -236,7 +243,9 @@ class EmbeddingServer:
     def _right(self, asked: Asked) -> Answer:
         """The right answer, without any detour: benchmarks wait for it."""
         dims = asked.dims or self.dims
-        if asked.base64:
+        if self.is_dense:
+            texts = [dense(text, dims) for text in asked.texts]
+        elif asked.base64:
             texts = [f'"{base64.b64encode(packed(text, dims)).decode()}"' for text in asked.texts]
         else:
             texts = [f"[{','.join(numbers(text, dims))}]" for text in asked.texts]
@@ -263,10 +272,12 @@ def main() -> None:
     parser.add_argument("--delay-ms", type=float, default=0.0, help="the least time a request takes")
     parser.add_argument("--text-ms", type=float, default=0.0, help="what each text adds to it")
     parser.add_argument("--key", default="", help="the only key that is taken; any, when left out")
+    parser.add_argument("--dense", action="store_true", help="long rows that cost the server nothing and mean nothing")
     parser.add_argument("--behave", default="ok", help="a word of the hostile provider cases, such as one-nan")
     args = parser.parse_args()
     delay, text_delay = args.delay_ms / 1000, args.text_ms / 1000
-    with EmbeddingServer(port=args.port, dims=args.dims, delay=delay, text_delay=text_delay, key=args.key) as server:
+    words = {"dims": args.dims, "delay": delay, "text_delay": text_delay, "key": args.key, "is_dense": args.dense}
+    with EmbeddingServer(port=args.port, **words) as server:
         server.spoil(args.behave)
         print(f"listening on {server.url} and {server.gemini_url}, {args.dims} dimensions", flush=True)
         try:

@@ -5,21 +5,23 @@ first, within a budget, and answers from what is there; only `sync` does unbound
 """
 
 import time
+from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
-from clawmark.errors import IndexBusy
-from clawmark.index.store import Index
+from clawmark.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
+from clawmark.index.store import Index, Mark, Reader
 from clawmark.observe import Metrics
 from clawmark.search.legs import Asked, ask
 from clawmark.search.pipeline import Freshness, search
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
 from clawmark.text.query import clean_query
-from clawmark.types import Degraded, Found, Identity, Query, Scan, Space, SyncPlan
+from clawmark.types import Degraded, Found, Identity, Query, Scan, ScanFailure, Space, SyncPlan
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clawmark.backends.background import Background
     from clawmark.documents import Excerpt
     from clawmark.reports import SyncReport
     from clawmark.sync.run import SyncRequest
@@ -29,6 +31,17 @@ FRESHEN_SECONDS = 1.5
 FIRST_FRESHEN_SECONDS = 10.0
 # A warm process looks at the disk again only after it has rested this many times as long as the last look took.
 REST_FACTOR = 20
+# How often a search begins anew because its index was deleted or replaced meanwhile.
+ATTEMPTS = 5
+# While this very process syncs in the background, a search waits so long for its own next turn to write.
+OWN_LOCK_SECONDS = 0.25
+# So long another process may take for a rebuild before this one takes it up.
+REBUILD_PATIENCE = 60.0
+
+_OUTDATED = Degraded(
+    "The text was cut with other chunking settings, or a rebuild is not finished.",
+    "Run `clawmark index`; the old passages answer until then.",
+)
 
 
 class Parts(NamedTuple):
@@ -51,23 +64,64 @@ class Parts(NamedTuple):
 class BuiltinBackend:
     """Search, read and sync over one workspace."""
 
-    def __init__(self, parts: Parts, *, freshen: bool) -> None:
+    def __init__(
+        self, parts: Parts, freshen: bool, background: bool = False, debounce: float = 1.5, interval: float = 0.0
+    ) -> None:
         self.parts = parts
         self._freshens = freshen
+        self._debounce, self._interval = debounce, interval
         self._rest_until = 0.0
+        self._looked_at: Mark = (0, None)
         self._due = 0
+        self._due_vectors = 0
+        self._outdated: Degraded | None = None
+        self._stuck: Degraded | None = None
+        """Why the last look could not bring the index up to date."""
+        self._building, self._building_since = 0, 0.0
+        self._blind: Degraded | None = None
         self._revived: dict[Identity, Embedder | None] = {}
+        self._syncing = RLock()
+        self._background: Background | None = None
+        if background:
+            self.background()
 
     def search(self, query: Query, *, freshen: bool = True) -> Found:
-        """Answer from an index that is as fresh as the budget allows."""
-        freshness = self._freshen() if freshen and self._freshens else Freshness(self._due, "not asked for", 0.0)
+        """Answer from an index that is as fresh as the budget allows; a broken one is built again within the budget."""
+        try:
+            return self._answer(query, freshen=freshen and self._freshens)
+        except (IndexDamaged, IndexFromTheFuture) as error:
+            broken = error
+        from clawmark.backends.heal import heal, healing
+
+        what = heal(self.parts.store, broken)
+        self._rest_until = 0.0
+        found, again = healing(self.parts.store, lambda: self._answer(query, freshen=True))
+        fix = f"Files due: {found.due_files}; `clawmark index` finishes it." if found.due_files else ""
+        return found._replace(degraded=Degraded(what or again, fix)) if what or again else found
+
+    def _answer(self, query: Query, *, freshen: bool) -> Found:
+        store = self.parts.store
+        for _ in range(ATTEMPTS):
+            mark = store.mark()
+            found = self._answer_once(query, freshen=freshen)
+            # Whoever deleted the index between the look and the answer must not get an empty one for a complete one.
+            if not store.was_replaced(mark):
+                break
+            self._rest_until = 0.0
+        return found
+
+    def _answer_once(self, query: Query, *, freshen: bool) -> Found:
+        is_other = self.parts.store.was_replaced(self._looked_at)
+        freshness = self._freshen() if freshen or is_other else Freshness(self._due, "not asked for", 0.0)
         query = query._replace(text=clean_query(query.text))
         asked = self._ask(query.text)
         with self.parts.store.reading() as reader:
             found = search(query, reader=reader, asked=asked, scout=self.parts.scout, freshness=freshness)
         self.parts.metrics.count("searches")
-        degraded = found.degraded or self.parts.degraded
-        return found if degraded is None else found._replace(degraded=degraded)
+        if self._blind is not None and found.nothing is not None and found.nothing.code in ("empty-index", "no-such-words"):
+            found = found._replace(nothing=found.nothing._replace(code="still-indexing", message=self._blind.reason))
+        degraded = self._stuck or found.degraded or self.parts.degraded or self._blind or self._outdated
+        return found._replace(degraded=degraded, due_vectors=self._due_vectors)
 
     def _ask(self, text: str) -> Asked:
         """The query's vectors; the index is only looked at to see who can answer."""
@@ -78,9 +132,9 @@ class BuiltinBackend:
             spaces = reader.spaces()
         return ask(text, self._answering(spaces), spaces)._replace(milliseconds=_since(began))
 
-    def read(self, path: str, start: int | None, lines: int | None) -> "Excerpt":
+    def read(self, path: str, start: int | None, lines: int | None, max_chars: int = 12_000) -> "Excerpt":
         """Some lines of a memory file, bounded."""
-        return self.parts.workspace.read_lines(path, start, lines)
+        return self.parts.workspace.read_lines(path, start, lines, max_chars=max_chars)
 
     def plan(self) -> tuple[SyncPlan, Scan]:
         """What a sync would do, without doing it."""
@@ -88,21 +142,73 @@ class BuiltinBackend:
         return plan, scan
 
     def sync(self, request: "SyncRequest") -> "SyncReport":
-        """Bring the index in step with the disk."""
+        """Bring the index in step with the disk; when a keeper does such things here, it does this one too."""
+        if self._background is not None and self._background.is_begun:
+            return self._background.sync(request)
+        return self._sync(request)
+
+    def background(self) -> "Background":
+        """What is done beside answering; made when it is first asked for."""
+        from clawmark.backends.background import Background
+
+        if self._background is None:
+            self._background = Background(self._sync, self._debounce, self._interval)
+        return self._background
+
+    @property
+    def due(self) -> tuple[int, int]:
+        """How many files and vectors the last look or sync left."""
+        return self._due, self._due_vectors
+
+    @property
+    def last_error(self) -> str:
+        """Why the last sync in the background failed; empty when it did not."""
+        error = self._background.last_error if self._background is not None else None
+        return "" if error is None else getattr(error, "message", "") or f"{type(error).__name__}: {error}"
+
+    def freshen_for(self, reason: str, *, deltas: bool = False) -> None:
+        """Bring the index up to date for a reason: in the background, or within the budget of a search without one."""
+        if self._background is None:
+            self._freshen()
+            return
+        from clawmark.sync.run import SyncRequest
+
+        self._background.ask(SyncRequest(reason=reason, deltas=deltas))
+
+    def _sync(self, request: "SyncRequest") -> "SyncReport":
+        from clawmark.backends.heal import healing
+        from clawmark.sync.pace import with_time_left
         from clawmark.sync.run import run_sync
 
-        report = run_sync(self.parts.sync, request)
-        self._due = report.due_files
+        if request.progress is not None:
+            request = request._replace(progress=with_time_left(request.progress))
+        is_whole = False
+        try:
+            with self._syncing:  # a second one in this process would only do the same work again
+                report, healed = healing(self.parts.store, lambda: run_sync(self.parts.sync, request))
+            is_whole = report.degraded is None and not report.due_vectors
+        finally:
+            if self._background is not None:
+                self._background.rest(is_needed=not is_whole)
+        self._due, self._due_vectors = report.due_files, report.due_vectors
         self._rest_until = 0.0
         self.parts.metrics.count("syncs")
-        return report._replace(degraded=report.degraded or self.parts.degraded)
+        return report._replace(degraded=report.degraded or self.parts.degraded, healed=healed)
 
     def close(self) -> None:
+        if self._background is not None:
+            self._background.close(self._abort_embedders)
         for embedder in (*self.parts.embedders, *self.parts.fallbacks):
             if hasattr(embedder, "close"):
                 embedder.close()
         self.parts.store.close()
         self.parts.workspace.close()
+
+    def _abort_embedders(self) -> None:
+        """Wait no longer for services."""
+        for embedder in (*self.parts.embedders, *self.parts.fallbacks):
+            if hasattr(embedder, "abort"):
+                embedder.abort()
 
     def _answering(self, spaces: Sequence[Space]) -> Sequence[Embedder]:
         """Who may answer: the chosen embedders and their stand-ins; the one before, while the chosen one is not complete."""
@@ -121,40 +227,101 @@ class BuiltinBackend:
         return (*instant, *reversed(self.parts.fallbacks), *older)
 
     def _freshen(self) -> Freshness:
-        """Look at the disk and index what changed, within the budget; never waits for another process."""
+        """Look at the disk and index what changed, within the budget; never waits long for anybody else."""
         began = time.perf_counter()
-        if time.monotonic() < self._rest_until:
+        if time.monotonic() < self._rest_until and not self.parts.store.was_replaced(self._looked_at):
             return Freshness(self._due, "looked a moment ago", 0.0)
-        _, plan = look(self.parts.sync)
+        scan, plan = look(self.parts.sync)
+        self._blind, self._stuck = _blind(scan.failures), None
+        wanted_for, self._due_vectors, makes_vectors = self._lag()
+        self._looked_at = self.parts.store.mark()
         self._rest_until = time.monotonic() + REST_FACTOR * (time.perf_counter() - began)
-        if not (plan.due or plan.recheck or self._has_due_vectors()):
+        if not (plan.due or plan.recheck or makes_vectors):
             self._due = 0
+            self._hand_over(wanted_for)
             return Freshness(0, "no file has changed", _since(began))
+        return self._catch_up(plan, began)
+
+    def _catch_up(self, plan: SyncPlan, began: float) -> Freshness:
+        """Do what there is time for, and hand the rest over."""
         from clawmark.sync.run import SyncRequest, run_sync
 
         is_first = not (plan.unchanged or plan.check or plan.recheck)
-        seconds = FIRST_FRESHEN_SECONDS if is_first else FRESHEN_SECONDS
+        # A keeper that works makes the better vectors anyway; new words must not wait for it.
+        is_busy = self._background is not None and self._background.is_busy
+        request = SyncRequest(
+            seconds=FIRST_FRESHEN_SECONDS if is_first and not is_busy else FRESHEN_SECONDS,
+            lock_timeout=OWN_LOCK_SECONDS if is_busy else 0.0,
+            instant_only=is_busy,
+            reason="search",
+        )
         try:
-            report = run_sync(self.parts.sync, SyncRequest(seconds=seconds, lock_timeout=0.0))
+            report = run_sync(self.parts.sync, request)
         except IndexBusy:
             self._due = plan.due
+            self._hand_over("search")
             return Freshness(plan.due, f"files due: {plan.due}, another process is indexing", _since(began))
+        except (IndexDamaged, IndexFromTheFuture):
+            raise
+        except IndexStoreError as error:
+            # The disk is full, or the folder cannot be written to: what is there still answers.
+            self._due, self._stuck = plan.due, Degraded(error.message, error.hint)
+            return Freshness(plan.due, f"files due: {plan.due}, but the index cannot be written", _since(began))
         self._due = report.due_files
+        self._blind = _blind(report.scan_failures)
+        wanted_for, self._due_vectors, _ = self._lag()
+        self._hand_over("search" if self._due else wanted_for)
         done = report.added + report.updated + report.deleted
         what = f"files brought up to date: {done}" if done else "no file has changed"
         due = f", due: {report.due_files}" if report.due_files else ""
         return Freshness(report.due_files, what + due, _since(began))
 
-    def _has_due_vectors(self) -> bool:
-        """Whether a space in use lacks vectors, or a very small memory its first ones; else that is left to `sync`."""
-        wanted = {embedder.identity for embedder in self.parts.embedders if not embedder.traits.remote}
-        if not wanted:
-            return False
+    def _hand_over(self, reason: str) -> None:
+        if reason and self._background is not None:
+            self._background.hand_over(reason)
+
+    def _lag(self) -> tuple[str, int, bool]:
+        """What the index lacks of what was chosen, told without loading anything that a search would not load.
+
+        For what reason a whole sync is wanted, if one is; how many chunks wait for a vector of the best embedder; and
+        whether a search makes vectors itself: those of a local embedder in use, or of a very small memory.
+        """
         with self.parts.store.reading() as reader:
+            wanted_for = "identity" if self._is_outdated(reader) else ""
+            embedders = self.parts.embedders
+            if not embedders:
+                return wanted_for, 0, False
             ready = {space.identity: space.id for space in reader.spaces() if space.ready}
-            if wanted - ready.keys() and 0 < reader.state().chunks <= FEW_CHUNKS:
-                return True
-            return any(reader.count_due_vectors(number) for identity, number in ready.items() if identity in wanted)
+            due = {one.identity: reader.count_due_vectors(ready[one.identity]) for one in embedders if one.identity in ready}
+            local = {one.identity for one in embedders if not one.traits.remote}
+            makes_vectors = any(due.get(identity) for identity in local)
+            best = due.get(embedders[-1].identity)
+            if best is not None and local <= ready.keys():
+                return wanted_for or ("search" if best else ""), best, makes_vectors
+            chunks = reader.count_chunks()
+            makes_vectors = makes_vectors or (not local <= ready.keys() and 0 < chunks <= FEW_CHUNKS)
+            return wanted_for or ("identity" if chunks else ""), chunks if best is None else best, makes_vectors
+
+    def _is_outdated(self, reader: Reader) -> bool:
+        """Whether a rebuild is wanted: the text is cut otherwise, or somebody began one long ago and may be gone."""
+        is_cut_otherwise = not reader.is_cut_by(self.parts.sync.chunker.name)
+        building = reader.building()
+        self._outdated = _OUTDATED if (is_cut_otherwise or building) and self._background is None else None
+        if building != self._building:
+            self._building, self._building_since = building, time.monotonic()
+        if building:
+            return time.monotonic() - self._building_since > REBUILD_PATIENCE
+        return is_cut_otherwise
+
+
+def _blind(failures: Sequence[ScanFailure]) -> Degraded | None:
+    """Said with every answer while a folder cannot be looked into: new notes in it are not found."""
+    if not failures:
+        return None
+    path, reason = failures[0]
+    more = f", and {len(failures) - 1} more" if len(failures) > 1 else ""
+    what = path or "The workspace"
+    return Degraded(f"{what} could not be listed: {reason}{more}.", "`clawmark doctor` says more; what was indexed is kept.")
 
 
 def _since(began: float) -> float:

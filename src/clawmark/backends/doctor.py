@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterator
 
 from clawmark.backends.builtin import BuiltinBackend
+from clawmark.backends.heal import BROKEN, heal
 from clawmark.backends.inspect import status
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice
-from clawmark.errors import ClawmarkError, IndexDamaged, IndexFromTheFuture
-from clawmark.index.places import set_aside
+from clawmark.errors import ClawmarkError, IndexDamaged
+from clawmark.index.schema import FIX_HINT
 from clawmark.reports import Finding, Status
 from clawmark.sync.run import SyncRequest
 
@@ -35,20 +36,20 @@ def examine(backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Cho
 def _heal(backend: BuiltinBackend, places: Places, *, fix: bool) -> list[Finding]:
     """A damaged or foreign index is set aside and built again from the files: nothing in it is irreplaceable."""
     try:
-        with backend.parts.store.reading() as reader:
+        with backend.parts.store.reading(thorough=True) as reader:
             problems = reader.integrity_problems()
-        if not problems:
-            return [Finding("ok", "The index is sound.", "")]
-        error: ClawmarkError = IndexDamaged(f"The index is damaged: {problems[0]}")
-    except (IndexDamaged, IndexFromTheFuture) as raised:
-        error = raised
+            if problems:
+                # Raised inside the snapshot, so that the index knows which file it was.
+                raise IndexDamaged(f"The index {places.index_path} is damaged ({problems[0]}).", hint=FIX_HINT)
+        return [Finding("ok", "The index is sound.", "")]
+    except BROKEN as raised:
+        error: ClawmarkError = raised
     if not fix:
-        return [Finding("problem", error.message, "Run `clawmark doctor --fix`: it sets the index aside and rebuilds it.")]
-    backend.parts.store.close()
-    aside = set_aside(places.index_path)
+        next_step = "`clawmark index` and every search set it aside and build it again; so does `clawmark doctor --fix`."
+        return [Finding("problem", error.message, next_step)]
+    healed = heal(backend.parts.store, error)
     report = backend.sync(SyncRequest(instant_only=True))
-    what = f"{error.message} It was set aside as {os.path.basename(aside)} and {report.added} files were indexed again."
-    return [Finding("problem", what, "", fixed=True)]
+    return [Finding("problem", f"{healed or error.message} Files indexed again: {report.added}.", "", fixed=True)]
 
 
 def _files(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
@@ -106,6 +107,9 @@ def _engine(backend: BuiltinBackend, places: Places, facts: Status) -> Iterator[
         yield Finding(
             "problem", f"SQLite {facts.sqlite_version} can lose commits (WAL-reset bug).", "pip install --upgrade apsw"
         )
+    if facts.shared_disk:
+        what = f"The index is on {facts.shared_disk}, which other machines may share: searches may wait for a writer."
+        yield Finding("note", what, "Choose a folder on a local disk with --state-dir.")
     if facts.containment != "descriptor":
         yield Finding("note", "This system cannot open files by descriptor; paths are checked by name instead.", "")
     if not os.access(places.state_dir if os.path.isdir(places.state_dir) else os.path.dirname(places.state_dir), os.W_OK):

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from clawmark.backends.builtin import Parts
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
+from clawmark.index.places import shared_file_system
 from clawmark.index.store import Reader
 from clawmark.reports import Status
+from clawmark.sync.look import look
 from clawmark.sync.outcome import NOT_TEXT
-from clawmark.sync.plan import plan_sync
-from clawmark.types import Skipped, Space
+from clawmark.types import FileRow, Mode, Skipped, Space, SyncPlan
 
 
-def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Status:
+def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_error: str = "") -> Status:
     """Measure now; nothing is created, migrated or written."""
-    scan = parts.workspace.scan()
+    scan, plan = look(parts.sync)
     options = loaded.settings.memory_search
     with parts.store.reading() as reader:
         state = reader.state()
         indexed = reader.files()
-        plan = plan_sync(scan, reader.stats())
+        due_by_source = due_files_by_source(plan, indexed, options.sources)
         spaces = tuple(space for space in state.spaces)
         active = active_embedder(spaces, parts.embedders)
         due_vectors = due_vectors_of_best(reader, spaces, parts.embedders, state.chunks)
-        facts = reader.database_facts()
+        facts, healed = reader.database_facts(), reader.healed()
     version = str(facts.get("sqlite_version", ""))
     return Status(
         workspace=places.workspace,
@@ -38,6 +39,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
         files=state.files,
         chunks=state.chunks,
         due_files=plan.due,
+        due_by_source=due_by_source,
         due_vectors=due_vectors,
         generation=state.generation,
         rebuilding=state.building is not None,
@@ -51,6 +53,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
         cache_entries=state.cache_entries,
         cache_limit=options.cache.max_entries,
         last_sync=state.last_sync,
+        last_error=last_error,
         skipped=(*scan.skipped, *(Skipped(path, "is no text") for path, row in indexed.items() if row.hash == NOT_TEXT)),
         scan_failures=scan.failures,
         denied_paths=parts.workspace.denied,
@@ -58,7 +61,58 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice) -> Stat
         containment=parts.workspace.containment,
         warnings=loaded.warnings,
         spent=_spent(parts),
+        metrics=_metrics(parts, due_by_source, due_vectors, state.last_sync),
+        shared_disk=shared_file_system(places.index_path),
+        healed=_healed(healed),
     )
+
+
+def _healed(facts: Mapping[str, object]) -> str:
+    at = facts.get("at")
+    if not isinstance(at, int):
+        return ""
+    from datetime import datetime
+
+    return f"{datetime.fromtimestamp(at / 1000):%Y-%m-%d %H:%M}: {facts.get('what', '')}"
+
+
+def due_files_by_source(plan: SyncPlan, indexed: Mapping[str, FileRow], sources: Sequence[str]) -> dict[str, int]:
+    """How many files of each source differ from what is indexed."""
+    due: dict[str, int] = dict.fromkeys(sources, 0)
+    for source in (
+        *(state.source for state in (*plan.add, *plan.check)),
+        *(indexed[path].source for path in plan.delete if path in indexed),
+    ):
+        due[source] = due.get(source, 0) + 1
+    return due
+
+
+def _metrics(parts: Parts, due: Mapping[str, int], due_vectors: int, last: Mapping[str, object]) -> dict[str, float]:
+    """The counters of this process, what is measured now, and the numbers of the last sync, whoever made it."""
+    metrics = parts.metrics
+    for source, number in due.items():
+        metrics.set(f"dirty.{source}", number)
+    metrics.set("dirty.vectors", due_vectors)
+    metrics.set("paths.denied", parts.workspace.denied)
+    metrics.set("lock.waits", parts.store.lock_waits)
+    for name in ("searches", "syncs"):
+        metrics.count(name, 0)
+    numbers = {name: value for name, value in last.items() if isinstance(value, (int, float))}
+    for name, value in numbers.items():
+        metrics.set(f"sync.last.{name}", value)
+    made, known = numbers.get("embedded", 0), numbers.get("reused", 0)
+    metrics.set("cache.hitRate", round(known / (made + known), 4) if made + known else 1.0)
+    metrics.set("read.errors", numbers.get("failed", 0) + numbers.get("unlisted", 0))
+    metrics.set("provider.fallback", int(bool(last.get("standIn"))))
+    return metrics.snapshot()
+
+
+def pulse(parts: Parts) -> tuple[str, Mode, int]:
+    """What a conversation should know of the memory: who makes the vectors that answer, the mode, how many files are due."""
+    _, plan = look(parts.sync)
+    with parts.store.reading() as reader:
+        active = active_embedder(reader.spaces(), parts.embedders)
+    return (active.traits.label, "hybrid", plan.due) if active else ("", "fts-only", plan.due)
 
 
 def _spent(parts: Parts) -> dict[str, int]:

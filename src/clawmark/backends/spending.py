@@ -62,12 +62,11 @@ def _due(parts: Parts, embedder: Embedder) -> tuple[dict[str, int], frozenset[st
     with parts.store.reading() as reader:
         space = next((space for space in reader.spaces() if space.identity[:3] == identity[:3]), None)
         if space is not None:
-            identity = space.identity
-            after = 0
-            while rows := reader.due_vectors(space.id, PAGE, after):
-                after = rows[-1][0]
-                cached.update(reader.cached(identity, [text_hash for _, text_hash, _ in rows]))
-                due.update((h, estimate_tokens(text)) for _, h, text in rows if embedder.covers(text))
+            keys = reader.due_keys(space.id)
+            for start in range(0, len(keys), PAGE):
+                rows = reader.due_rows(space.id, keys[start : start + PAGE])
+                cached.update(text_hash for _, text_hash, _, vector in rows if vector)
+                due.update((text_hash, estimate_tokens(text)) for _, text_hash, text, _ in rows if embedder.covers(text))
             return due, frozenset(cached)
         for path in reader.files():
             chunks = reader.chunks_of(path)

@@ -11,11 +11,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from clawmark.backends.builtin import Parts
+from clawmark.documents import Chunk
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.index.store import Reader
 from clawmark.reports import VerifyReport
 from clawmark.text.chunk import chunk_text
+from clawmark.text.origin import without_comments
 from clawmark.text.query import query_terms
 from clawmark.types import ChunkRow, FileRow, FileState
 
@@ -31,7 +33,7 @@ def verify(parts: Parts) -> VerifyReport:
     on_disk = {state.path: state for state in scan.files}
     problems: list[str] = []
     chunks = vectors = 0
-    with parts.store.reading() as reader:
+    with parts.store.reading(thorough=True) as reader:
         problems.extend(reader.integrity_problems())
         indexed = reader.files()
         for path, row in indexed.items():
@@ -53,29 +55,48 @@ def _check_file(
         yield f"{row.path} is indexed but not there any more."
         return
     try:
-        document = parts.workspace.read_document(state)
+        expected = _spoken_chunks(parts, row) if row.source == "sessions" else _chunks(parts, state, row)
     except NotText:
         if found:
             yield f"{row.path} is no text, but {len(found)} chunks of it are indexed."
         return
+    except FileNotFoundError:
+        yield f"{row.path} is indexed but not there any more."
+        return
     except WorkspaceError as error:
         yield f"{row.path} cannot be read: {error.message}"
         return
-    if document.hash != row.hash:
+    if expected is None:
         yield f"{row.path} has changed since it was indexed."
         return
-    cut = parts.sync.chunker
-    expected = chunk_text(document.text, cut.mode, cut.tokens, cut.overlap)
     have = [(chunk.start_line, chunk.end_line, chunk.hash, chunk.text) for chunk in found]
     want = [(chunk.start_line, chunk.end_line, chunk.hash, chunk.text) for chunk in expected]
     if sorted(have) != sorted(want):
         yield f"{row.path}: {len(have)} chunks are indexed, {len(want)} were derived, and they are not the same."
         return
     for chunk in found:
-        terms = query_terms(chunk.text)[:WORDS_PER_CHUNK]
+        terms = query_terms(without_comments(chunk.text))[:WORDS_PER_CHUNK]
         met = reader.matched_terms([term.match for term in terms], [chunk.key]).get(chunk.key, 0)
         if met != (1 << len(terms)) - 1:
             yield f"{row.path}#L{chunk.start_line}-L{chunk.end_line} is missing words in the full-text index."
+
+
+def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
+    """The chunks a memory file makes; nothing when it is not the file that was indexed."""
+    document = parts.workspace.read_document(state)
+    cut = parts.sync.chunker
+    return chunk_text(document.text, cut.mode, cut.tokens, cut.overlap) if document.hash == row.hash else None
+
+
+def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:
+    """The chunks a transcript makes; nothing when it is not indexed to its end."""
+    from clawmark.sync.transcripts import derive
+
+    sessions = parts.workspace.sessions
+    if sessions is None:
+        return None
+    with sessions.open(row.path) as opened:
+        return list(derive(opened, sessions, parts.sync.chunker)) if opened.state.size == row.size else None
 
 
 def _check_vectors(reader: Reader, embedder: Embedder, indexed: dict[str, FileRow]) -> tuple[int, list[str]]:
@@ -90,7 +111,7 @@ def _check_vectors(reader: Reader, embedder: Embedder, indexed: dict[str, FileRo
     stored = reader.cached(embedder.identity, [row.hash for row in rows])
     checked = [row for row in rows if row.hash in stored]
     try:
-        fresh = embedder.embed_texts([row.text for row in checked])
+        fresh = embedder.embed_texts([without_comments(row.text) for row in checked])
     except EmbeddingError as error:
         return 0, [f"{embedder.traits.label} could not be asked: {error.message}"]
     wrong = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("Start", "See it work: a sample memory, indexed and asked three questions"),
@@ -16,7 +17,16 @@ VERBS: dict[str, tuple[str, str]] = {
     "remember": ("Use", "Add a note to today's log, or to MEMORY.md"),
     "search": ("Use", "Find what the memory holds about something, with citations"),
     "get": ("Use", "Print lines of a memory file, by path or by citation"),
+    "chat": ("Use", "Talk with an agent that lives in the workspace and remembers"),
+    "flush": ("Use", "Save what matters of a conversation now, or curate MEMORY.md"),
+    "mcp": ("Connect", "Serve the memory to MCP hosts: Claude Code, Cursor and others"),
+    "hook": ("Connect", "Answer a hook of Claude Code or Codex: JSON in, JSON out"),
+    "install": ("Connect", "Connect a coding agent: its configuration edited, reversibly"),
+    "sessions": ("Use", "List the transcripts of conversations, or print one as text"),
+    "prompt": ("Use", "Print the memory's part of a session's system prompt, with sizes"),
+    "import": ("Connect", "Bring in what other tools remember: chats, notes, vectors"),
     "index": ("Care", "Bring the index in step with the files"),
+    "watch": ("Care", "Keep the index in step with the files until stopped"),
     "status": ("Care", "Show what is indexed, what is due, what embeds and why"),
     "doctor": ("Care", "Explain what is wrong and what to do; --fix does what is safe"),
     "verify": ("Care", "Derive every row of the index from its file and compare"),
@@ -71,12 +81,17 @@ def dispatch(argv: list[str]) -> int:
         return answer_without_verb(rest)
     if verb not in VERBS:
         raise UsageError(f"There is no command {verb!r}.", hint=_nearest(verb))
-    from importlib import import_module
-
-    module = import_module(f"clawmark.cli.{verb}")
+    module = module_of(verb)
     parser = make_parser(verb, VERBS[verb][1], module)
     code: int = module.run(parser.parse_args([*before, *rest[1:]]))
     return code
+
+
+def module_of(verb: str) -> ModuleType:
+    """The module that carries a verb out; `import` is a word of Python's and no module's name."""
+    from importlib import import_module
+
+    return import_module(f"clawmark.cli.{'imports' if verb == 'import' else verb}")
 
 
 def _nearest(verb: str) -> str:

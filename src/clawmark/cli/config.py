@@ -89,6 +89,9 @@ def describe(key: Key) -> str:
     kinds = {
         "flag": "true or false",
         "text": "text",
+        "words": "text of several lines",
+        "size": "a number of bytes, or a size as 2mb",
+        "model": "a model, as openai:gpt-4o-mini",
         "name": "a lower-case name",
         "names": "a name or a list of names",
         "paths": "a list of paths",

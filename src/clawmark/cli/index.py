@@ -47,6 +47,8 @@ def run(args: Namespace) -> int:
 
         emit(as_json(report))
         return 0
+    if report.healed:
+        note(f"clawmark: {plain(report.healed)}")
     if report.degraded is not None:
         note(f"clawmark: {plain(report.degraded.reason)} {plain(report.degraded.fix)}".rstrip())
     say("\n".join(report_lines(report, verbose=args.verbose)))

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.output import emit, paint, plain, say
 from clawmark.config.paths import Places, resolve_places
+from clawmark.config.private import make_private_folder, open_private
 from clawmark.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from clawmark.workspace.bootstrap import Bootstrapped
 
 EXAMPLES = """\
 examples:
@@ -42,21 +47,25 @@ def run(args: Namespace) -> int:
     places = resolve_places(named, args.agent, args.config, args.state_dir, must_exist=False)
     if os.path.lexists(places.workspace) and not os.path.isdir(places.workspace):
         raise WorkspaceError(f"{places.workspace} is there and is not a folder.", hint="Choose another path.")
-    made = ensure_workspace(places.workspace)
+    done = ensure_workspace(places.workspace)
     said = _make_default(places, args.default)
     if args.json:
-        body = {"workspace": places.workspace, "made": made, "default": said == "now", "configFile": places.config_file}
-        emit(body)
+        body = {"workspace": places.workspace, "made": done.made, "history": done.history}
+        emit({**body, "default": said == "now", "configFile": places.config_file})
         return 0
-    _show(places, made, said)
+    _show(places, done, said)
     return 0
 
 
-def _show(places: Places, made: list[str], said: str) -> None:
-    where = short_path(places.workspace)
+def _show(places: Places, done: Bootstrapped, said: str) -> None:
+    where, made = short_path(places.workspace), done.made
     say(f"{paint('Workspace', 'bold')} {where}" + (f": {plural(len(made), 'file')} made" if made else ": all there already"))
     for name in made:
         say(f"  {plain(name)}")
+    if done.history == "git":
+        say("  .git, so that you can see what changes and take it back")
+    elif done.history:
+        say(f"There is no history of it, because {plain(done.history)}; memory works without.")
     if said == "now":
         say(f"It is now your default workspace ({short_path(places.config_file)}).")
     elif said:
@@ -84,8 +93,8 @@ def _make_default(places: Places, wanted: bool | None) -> str:
 
     body = {"agents": {"defaults": {"workspace": places.workspace}}}
     try:
-        os.makedirs(places.state_dir, mode=0o700, exist_ok=True)
-        with open(own_file, "x", encoding="utf-8") as file:
+        make_private_folder(places.state_dir)
+        with open(open_private(own_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as file:
             file.write(json.dumps(body, indent=2, ensure_ascii=True) + "\n")
     except OSError as error:
         raise WorkspaceError(

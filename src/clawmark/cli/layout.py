@@ -90,6 +90,26 @@ def short_path(path: str) -> str:
     return plain("~" + path[len(home.rstrip("/")) :] if inside and home not in ("", "/") else path)
 
 
+def fitted(text: str, width: int) -> str:
+    """A line that fits: what is too long is cut and ends in an ellipsis; colours take no room."""
+    import re
+
+    pieces = re.split(r"(\x1b\[[0-9;]*m)", text)  # every second piece is a colour
+    if sum(map(cells, pieces[::2])) <= width:
+        return text
+    shown, left = "", width - 1
+    for number, piece in enumerate(pieces):
+        if number % 2:
+            shown += piece
+            continue
+        for letter in piece:
+            left -= cells(letter)
+            if left < 0:
+                return f"{shown}…" + ("\x1b[0m" if len(pieces) > 1 else "")
+            shown += letter
+    return shown
+
+
 def middle(text: str, most: int = 70) -> str:
     """A long name without its middle."""
     text = one_line(text)

@@ -11,11 +11,21 @@ if TYPE_CHECKING:
     from clawmark.memory import Memory
 
 
-def open_memory(args: Namespace, *, provider: str | None = None, warn: bool = True) -> Memory:
-    """Open the memory the flags name; the caller closes it. Without `warn` the verb shows the warnings itself."""
+def open_memory(args: Namespace, *, provider: str | None = None, warn: bool = True, background: bool = False) -> Memory:
+    """Open the memory the flags name; the caller closes it. Without `warn` the verb shows the warnings itself.
+
+    Most commands end with their answer and have no time for a `background`.
+    """
     from clawmark.memory import Memory
 
-    memory = Memory.open(args.workspace, agent=args.agent, config=args.config, state_dir=args.state_dir, provider=provider)
+    memory = Memory.open(
+        args.workspace,
+        agent=args.agent,
+        config=args.config,
+        state_dir=args.state_dir,
+        provider=provider,
+        background=background,
+    )
     if warn:
         for warning in memory.loaded.warnings:
             note(f"clawmark: {plain(warning)}")

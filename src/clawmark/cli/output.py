@@ -30,6 +30,12 @@ def say(text: str = "") -> None:
     _write(sys.stdout, text + "\n")
 
 
+def pour(text: str) -> None:
+    """Some text on standard output, without the end of a line, to be seen at once."""
+    _write(sys.stdout, text)
+    _write(sys.stdout, "")
+
+
 def note(text: str) -> None:
     """One line beside the answer, on standard error; never a reason to fail."""
     try:

@@ -23,20 +23,15 @@ class ProgressBar:
     def __init__(self, *, enabled: bool = True) -> None:
         self.is_shown = enabled and is_terminal(sys.stderr)
         self._stage = ""
-        self._began = 0.0
-        self._first = self._last = 0
         self._drawn = 0.0
 
     def update(self, progress: Progress) -> None:
         """Draw a moment, unless the last one was drawn just now."""
         now = time.monotonic()
-        if progress.stage != self._stage or progress.done < self._last:  # a new stage, or the next tier of vectors
-            self._stage, self._began, self._first = progress.stage, now, progress.done
-            self._last = progress.done
-        elif now - self._drawn < REDRAW_SECONDS and progress.done < progress.total:
+        if progress.stage == self._stage and now - self._drawn < REDRAW_SECONDS and progress.done < progress.total:
             return
-        self._drawn, self._last = now, progress.done
-        self._draw(progress_line(progress, now - self._began, progress.done - self._first, columns(sys.stderr)))
+        self._stage, self._drawn = progress.stage, now
+        self._draw(progress_line(progress, columns(sys.stderr)))
 
     def _draw(self, line: str) -> None:
         try:
@@ -53,16 +48,20 @@ class ProgressBar:
             self._draw("")
 
 
-def progress_line(progress: Progress, seconds: float, done_since: int, width: int) -> str:
-    """`reading  ███████░░░  42/120  memory/2026-11-15.md`, and for vectors the rate and the time left."""
+def stage_name(progress: Progress) -> str:
+    """What is being made, in one word."""
+    return "vectors" if progress.stage == "vectors" else "transcripts" if progress.source == "sessions" else "memory"
+
+
+def progress_line(progress: Progress, width: int) -> str:
+    """`memory  ███████░░░  42/120 · 8 s left  memory/2026-11-15.md`"""
     total = max(progress.total, 1)
     filled = min(BAR, BAR * progress.done // total)
     bar = paint("█" * filled, "green", sys.stderr) + paint("░" * (BAR - filled), "dim", sys.stderr)
-    name = "reading" if progress.stage == "text" else "vectors"
+    name = stage_name(progress)
     text = f"{progress.done:,}/{progress.total:,}"
-    if progress.stage == "vectors" and done_since > 0 and progress.done < progress.total and seconds > 0.3:
-        rate = done_since / seconds
-        text += f" · {rate:,.0f}/s · {duration(max(0.0, (progress.total - progress.done) / rate))} left"
+    if progress.seconds_left is not None and progress.done < progress.total:
+        text += f" · {duration(progress.seconds_left)} left"
     room = width - len(name) - BAR - len(text) - 7
     label = one_line(progress.label)
     label = label if len(label) <= room else "…" + label[1 - room :] if room > 8 else ""

@@ -78,12 +78,14 @@ def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
 
 
 def summary(found: Found) -> str:
-    """`3 hits · hybrid (granite-30m) · 41 ms · 2 files due`"""
+    """`3 hits · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index`"""
     from clawmark.cli.layout import duration, plural
 
     names = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
     how = names[found.mode] + (f" ({plain(found.model)})" if found.model and found.mode != "fts-only" else "")
     parts = [plural(len(found.hits), "hit"), how, duration(found.milliseconds / 1000)]
-    if found.due_files:
-        parts.append(f"{plural(found.due_files, 'file')} due")
+    due = [plural(found.due_files, "file")] if found.due_files else []
+    due += [plural(found.due_vectors, "better vector")] if found.due_vectors else []
+    if due:
+        parts.append(f"{' and '.join(due)} due: clawmark index")
     return " · ".join(parts)

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from clawmark.types import Space
 
 SHOWN = 3
+BY_REASON = {
+    "manual": "by hand",
+    "watch": "by a watcher",
+    "settle": "by a watcher",
+    "search": "by a search",
+    "interval": "by the clock",
+    "identity": "after a change of settings",
+    "session-start": "at the start of a session",
+    "session-delta": "for a transcript",
+    "post-compaction": "after a compaction",
+}
+"""Why a sync ran, for a person."""
 
 EXAMPLES = """\
 examples:
@@ -32,14 +44,12 @@ def run(args: Namespace) -> int:
     with open_memory(args, warn=False) as memory:
         status = memory.status()
         places, extra = memory.places, memory.settings.memory_search.extra_paths
-        hint = getattr(memory, "metrics", None)
     if args.json:
         from clawmark.cli.values import as_json
 
         body = as_json(status)
         assert isinstance(body, dict)
-        counters = hint.snapshot() if hint is not None else {}
-        emit({**body, "workspaceOrigin": places.workspace_origin, "extraPaths": list(extra), "metrics": counters})
+        emit({**body, "workspaceOrigin": places.workspace_origin, "extraPaths": list(extra)})
         return 0
     say("\n".join(facts(status_facts(status, places, extra, verbose=args.verbose))))
     return 0
@@ -67,8 +77,11 @@ def status_facts(
         "SQLite",
         status.sqlite_version + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
     )
+    yield paint("Disk", "yellow"), _disk(status.shared_disk)
     yield "Cache", f"{status.cache_entries:,} of {plural(status.cache_limit, 'vector')}"
     yield "Last sync", _last_sync(status.last_sync)
+    yield paint("Last error", "red"), plain(status.last_error)
+    yield paint("Healed", "yellow"), plain(status.healed)
     yield (
         "Guard",
         f"paths checked by {status.containment}"
@@ -93,11 +106,21 @@ def _index(status: Status) -> str:
     return " · ".join([*parts, "rebuilding"] if status.rebuilding else parts)
 
 
+def _disk(kind: str) -> str:
+    """What is different on a disk that other machines share; an empty line is left out."""
+    if not kind:
+        return ""
+    return f"{plain(kind)}: other machines may share it, so the index has no log, and a search may wait for a writer"
+
+
 def _files(status: Status) -> str:
     text = f"{plural(status.files, 'file')} · {plural(status.chunks, 'chunk')}"
-    if status.due_files:
-        return f"{text} · " + paint(f"{plural(status.due_files, 'file')} due", "yellow")
-    return f"{text} · up to date"
+    if not status.due_files:
+        return f"{text} · up to date"
+    due = plural(status.due_files, "file")
+    if status.due_by_source.get("sessions"):
+        due += f" ({', '.join(f'{number:,} {plain(source)}' for source, number in status.due_by_source.items() if number)})"
+    return f"{text} · " + paint(f"{due} due: `clawmark index`", "yellow")
 
 
 def _search(status: Status) -> str:
@@ -117,7 +140,7 @@ def _spent(spent: dict[str, int]) -> str:
 def _vectors(status: Status) -> str:
     lines = [f"engine {plain(status.vector_engine)}"]
     if status.due_vectors:
-        lines[0] += f" · {plural(status.due_vectors, 'better vector')} due"
+        lines[0] += f" · {plural(status.due_vectors, 'better vector')} due: `clawmark index`"
     return "\n".join(lines + [_space(space) for space in status.spaces])
 
 
@@ -135,6 +158,9 @@ def _last_sync(last: dict[str, object]) -> str:
     at = last.get("at")
     if isinstance(at, (int, float)):
         parts.append(_when(at / 1000))
+    reason = last.get("reason")
+    if isinstance(reason, str):
+        parts.append(plain(BY_REASON.get(reason, reason)))
     parts += [f"{last[name]:,} {name}" for name in ("added", "updated", "deleted") if isinstance(last.get(name), int)]
     seconds = last.get("seconds")
     if isinstance(seconds, (int, float)):

@@ -56,6 +56,7 @@ def found_as_json(found: Found) -> dict[str, object]:
     if found.degraded is not None:
         body["degraded"] = as_json(found.degraded)
     body["dueFiles"] = found.due_files
+    body["dueVectors"] = found.due_vectors
     body["milliseconds"] = round(found.milliseconds, 1)
     if found.explanation is not None:
         body["explanation"] = as_json(found.explanation)

@@ -92,6 +92,38 @@ def _text(key: Key, written: Written) -> str:
     raise refuse(written, f"must be a text of one line, not {show(written.value)}")
 
 
+def _words(key: Key, written: Written) -> str:
+    """A text of several lines."""
+    value = written.value
+    if isinstance(value, str) and len(value) <= 20_000 and not _has_controls(re.sub(r"[\t\r\n]", "", value)):
+        return value.strip()
+    raise refuse(written, f"must be a text of at most 20,000 characters, not {show(value)}")
+
+
+def _size(key: Key, written: Written) -> int:
+    """A number of bytes, or a text such as `2mb`."""
+    value = written.value
+    found = (
+        re.fullmatch(r"\s*([0-9]{1,12})(?:\.([0-9]{1,3}))?\s*([kmg]?)i?b?\s*", value.lower())
+        if isinstance(value, str)
+        else None
+    )
+    if found:
+        power = {"": 0, "k": 10, "m": 20, "g": 30}[found[3]]
+        return int(float(f"{found[1]}.{found[2] or 0}") * (1 << power))
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2**50:
+        return int(value)
+    raise refuse(written, f'must be a number of bytes or a size such as "2mb", not {show(value)}')
+
+
+def _model(key: Key, written: Written) -> str:
+    """A model's name, or OpenClaw's object of a first choice and fallbacks, of which the first counts."""
+    value = written.value.get("primary") if isinstance(written.value, dict) else written.value
+    if isinstance(value, str) and value.strip() and not _has_controls(value) and len(value) <= 512:
+        return value.strip()
+    raise refuse(written, f'must be a model such as "openai:gpt-4o-mini", not {show(written.value)}')
+
+
 def _name(key: Key, written: Written) -> str:
     """A provider: any lower-case name, because plugins and later releases bring their own."""
     if isinstance(written.value, str) and re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", written.value):
@@ -193,6 +225,9 @@ _CHECKS: dict[str, Callable[[Key, Written], object]] = {
     "count": _count,
     "number": _number,
     "text": _text,
+    "words": _words,
+    "size": _size,
+    "model": _model,
     "name": _name,
     "names": _names,
     "choice": _choice,

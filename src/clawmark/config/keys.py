@@ -13,7 +13,7 @@ class Key(NamedTuple):
 
     name: str
     kind: str
-    """flag, count, number, text, name, choice, choices, paths, url, secret, headers, duration, folders or object"""
+    """flag, count, number, text, words, name, choice, choices, paths, url, secret, headers, duration, size, model …"""
     sentence: str
     low: float = 0
     high: float = 2**31 - 1
@@ -26,11 +26,24 @@ class Key(NamedTuple):
 
 _S = "memorySearch."
 _Q = "memory.qmd."
+_C = "agents.defaults.compaction."
+_F = _C + "memoryFlush."
+_N = "hooks.internal.entries.session-memory."
 
 KEYS: tuple[Key, ...] = (
     # what is searched, and with which vectors
     Key(_S + "enabled", "flag", "Whether memory is searched at all; off, the memory tools are absent."),
-    Key(_S + "sources", "choices", "What is searched.", choices=("memory", "sessions")),
+    Key(
+        _S + "sources",
+        "choices",
+        "What is searched: `memory` is the Markdown files, `sessions` the transcripts of conversations.",
+        choices=("memory", "sessions"),
+    ),
+    Key(
+        _S + "sessions.paths",
+        "paths",
+        "More folders of transcripts, of Claude Code or Codex, read with the source `sessions`.",
+    ),
     Key(
         _S + "extraPaths",
         "paths",
@@ -79,24 +92,33 @@ KEYS: tuple[Key, ...] = (
     Key(_S + "cache.enabled", "flag", "Whether vectors are kept for text that comes back.", later=True),
     Key(_S + "cache.maxEntries", "count", "How many vectors are kept; the least recently used go first.", 1),
     # when the index is brought up to date
-    Key(_S + "sync.onSessionStart", "flag", "Whether the index is brought up to date when a session starts.", later=True),
+    Key(_S + "sync.onSessionStart", "flag", "Whether the index is brought up to date when a session starts."),
     Key(_S + "sync.onSearch", "flag", "Whether a search first brings the index up to date."),
-    Key(_S + "sync.watch", "flag", "Whether a long-running process watches the files.", later=True),
+    Key(_S + "sync.watch", "flag", "Whether a long-running process watches the files."),
     Key(
         _S + "sync.watchDebounceMs",
         "count",
-        "How long the watcher waits for more, in milliseconds.",
+        "How long the watcher waits for changes to stop, in milliseconds; at most five times as long.",
         0,
         3_600_000,
-        later=True,
     ),
     Key(
         _S + "sync.intervalMinutes",
         "count",
-        "How often a long process looks by itself; 0 is never.",
+        "How often a long-running process looks by itself; 0 is never.",
         0,
         525_600,
-        later=True,
+    ),
+    Key(
+        _S + "sync.sessions.deltaBytes",
+        "count",
+        "How many bytes a transcript grows before the watcher has it indexed again; 0 is any.",
+    ),
+    Key(_S + "sync.sessions.deltaMessages", "count", "The same in messages; whichever comes first."),
+    Key(
+        _S + "sync.sessions.postCompactionForce",
+        "flag",
+        "Whether a transcript is indexed after a compaction however little it grew.",
     ),
     # the question
     Key(_S + "query.maxResults", "count", "How many hits a search gives.", 1, 10_000),
@@ -129,14 +151,96 @@ KEYS: tuple[Key, ...] = (
     # answers
     Key("memory.backend", "choice", "What answers searches.", choices=("builtin", "qmd")),
     Key("memory.citations", "choice", "Whether answers to an agent carry their source.", choices=("auto", "on", "off")),
+    Key(
+        "memory.sharedSessions",
+        "choices",
+        "Kinds of sessions, beside private ones, that may search and read the memory.",
+        choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
+    ),
+    # what a session sees without asking
     Key("agents.defaults.workspace", "text", "The folder with the memory files."),
     Key(
         "agents.defaults.userTimezone",
         "text",
         "The time zone of daily logs, such as `Europe/Berlin`; empty for the local one.",
     ),
+    Key(
+        "agents.defaults.bootstrapMaxChars",
+        "count",
+        "How many characters of one workspace file enter a prompt.",
+        1,
+        1_000_000,
+    ),
+    Key(
+        "agents.defaults.bootstrapTotalMaxChars",
+        "count",
+        "How many characters of all workspace files together.",
+        1,
+        10_000_000,
+    ),
+    Key("agents.defaults.startupContext.enabled", "flag", "Whether the logs of the last days are in the prompt."),
+    Key("agents.defaults.startupContext.dailyMemoryDays", "count", "Of how many days; 2 is today and yesterday.", 1, 14),
+    Key("agents.defaults.startupContext.maxFileChars", "count", "How many characters of one log.", 1, 100_000),
+    Key("agents.defaults.startupContext.maxTotalChars", "count", "How many characters of all of them.", 1, 500_000),
+    # what a conversation needs
+    Key(
+        "agents.defaults.model",
+        "model",
+        "The model that talks, flushes, names notes and curates: `openai:…`, `anthropic:…`, `gemini:…`, `ollama:…`, "
+        "or the address of a server like OpenAI's. CLAWMARK_MODEL comes before it.",
+        default="",
+    ),
+    Key(
+        "agents.defaults.contextTokens",
+        "count",
+        "How many tokens the model holds; 0 for what is known of it by its name.",
+        default=0,
+    ),
+    Key(_C + "reserveTokensFloor", "count", "How many tokens a compaction leaves free.", default=20_000),
+    Key(_F + "enabled", "flag", "Whether what matters is written into today's log before a compaction.", default=True),
+    Key(_F + "softThresholdTokens", "count", "How many tokens before the compaction that happens.", default=4000),
+    Key(
+        _F + "forceFlushTranscriptBytes",
+        "size",
+        "How much a transcript grows before it happens anyway; 0 is never.",
+        default=2 << 20,
+    ),
+    Key(_F + "model", "model", "Another model for this alone.", default=""),
+    Key(
+        _F + "prompt",
+        "words",
+        "What the model is asked, with YYYY-MM-DD for the day; empty for our own words.",
+        default="",
+    ),
+    Key(_F + "systemPrompt", "words", "The system prompt it is asked with.", default=""),
+    Key("hooks.internal.enabled", "flag", "Whether the end of a session leaves a note.", default=True),
+    Key(_N + "enabled", "flag", "The same, for this hook alone.", default=True),
+    Key(_N + "messages", "count", "How many of the last messages are in the note.", 1, 1000, default=15),
+    Key(_N + "llmSlug", "flag", "Whether the model names the note, if there is one.", default=True),
     # known, and not used yet
-    Key(_S + "experimental.sessionMemory", "flag", "Whether transcripts may be a source.", default=False, later=True),
+    Key(
+        "agents.defaults.startupContext.applyOn",
+        "choices",
+        "When the logs are shown; they always are.",
+        choices=("new", "reset"),
+        default=("new", "reset"),
+        later=True,
+    ),
+    Key(
+        "agents.defaults.startupContext.maxFileBytes",
+        "count",
+        "The largest log that is shown; longer ones are cut instead.",
+        1,
+        default=16_384,
+        later=True,
+    ),
+    Key(
+        _S + "experimental.sessionMemory",
+        "flag",
+        "OpenClaw's second switch for transcripts; naming `sessions` in the sources is enough here.",
+        default=False,
+        later=True,
+    ),
     Key(
         _S + "multimodal.enabled",
         "flag",
@@ -185,21 +289,6 @@ KEYS: tuple[Key, ...] = (
     Key(_S + "remote.batch.pollIntervalMs", "count", "How often a batch is asked after.", 0, default=2000),
     Key(_S + "remote.batch.timeoutMinutes", "count", "How long a batch may take.", 1, default=60),
     Key(_S + "local.modelCacheDir", "text", "Where downloaded models are kept.", default="", later=True),
-    Key(
-        _S + "sync.sessions.deltaBytes",
-        "count",
-        "How much a transcript grows before it is read again.",
-        default=100_000,
-        later=True,
-    ),
-    Key(_S + "sync.sessions.deltaMessages", "count", "The same, in messages.", default=50, later=True),
-    Key(
-        _S + "sync.sessions.postCompactionForce",
-        "flag",
-        "Whether a compaction makes it read again.",
-        default=True,
-        later=True,
-    ),
     Key(_S + "qmd.extraCollections", "folders", "More collections for QMD.", default=(), later=True),
     Key(_Q + "command", "text", "The QMD program.", default="qmd", later=True),
     Key(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 WORKSPACE_FILE = os.path.join(".clawmark", "settings.json")
 _WORKSPACE_MAY_SET = ("memorySearch.chunking.", "memorySearch.query.")
 _WORKSPACE_LIMIT = 64 * 1024
+_JOINED = ("memorySearch.extraPaths", "memorySearch.sessions.paths")
+"""Lists to which a more particular section adds."""
 
 
 def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loaded:
@@ -104,7 +106,7 @@ class _Gathered:
         from clawmark.config.keys import BY_NAME
 
         value = check(BY_NAME[key], written)
-        if key == "memorySearch.extraPaths" and key in self.values and written.source.file:
+        if key in _JOINED and key in self.values and written.source.file:
             earlier = self.values[key][0]
             assert isinstance(earlier, tuple) and isinstance(value, tuple)
             value = earlier + value

@@ -39,6 +39,13 @@ class Places(NamedTuple):
     workspace_origin: str = "default"
     config: Any = None
     """The `ConfigFile` as parsed, so that it is read once; a real type here would cost a millisecond at import."""
+    sessions_dir: str = ""
+    """The agent's transcripts; those of an OpenClaw installation are where OpenClaw has them."""
+
+    @property
+    def conversations_dir(self) -> str:
+        """The transcripts we write: beside OpenClaw's, and apart for a workspace that is no agent's own."""
+        return os.path.join(self.state_dir, "agents", self.agent_id, "sessions")
 
 
 def resolve_places(
@@ -70,7 +77,8 @@ def resolve_places(
     is_own = os.path.realpath(root) == os.path.realpath(default)
     agent_id = chosen if is_own else name_for(root)
     index = resolver.index_path(tree, chosen, agent_id, state)
-    return Places(state, file, root, agent_id, index, chosen, origin, tree)
+    sessions = os.path.join(base, "agents", chosen, "sessions")
+    return Places(state, file, root, agent_id, index, chosen, origin, tree, sessions)
 
 
 def name_for(workspace: str) -> str:
@@ -138,9 +146,9 @@ class _Resolver:
             raise ConfigError("The path of the configuration file is empty.", hint="Leave --config out, or name a file.")
         else:
             path = os.path.join(state, "clawmark.json")
-            if is_openclaw and not os.path.lexists(path):
+            if is_openclaw and _is_absent(path):
                 path = os.path.join(base, "openclaw.json")
-        if not named and not os.path.lexists(path):  # the usual case, without loading what reads files
+        if not named and _is_absent(path):  # the usual case, without loading what reads files
             return path, None
         from clawmark.config.files import read_config
 
@@ -210,6 +218,17 @@ class _Resolver:
             return usual
         filled = path.replace("{agentId}", agent_id)
         return self.absolute(filled, "the index", os.path.dirname(file.path))
+
+
+def _is_absent(path: str) -> bool:
+    """Whether there is no such file; where a disk does not answer, reading the settings says so, and nobody does without."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:
+        return False  # it may well be there
+    return False
 
 
 def _source(file: "ConfigFile") -> "Source":

@@ -64,10 +64,28 @@ class Store(Group):
     fts: Fts = Fts()
 
 
+CHUNKER_VERSIONS = {"markdown": 1, "lines": 1}
+"""Raised when a chunker would cut the same text differently: an index made by another version is rebuilt. Transcripts are
+cut the same in both modes; when that changes, both are raised."""
+
+
 class Chunking(Group):
     mode: str = "markdown"
     tokens: int = 400
     overlap: int = 80
+
+    @property
+    def name(self) -> str:
+        """What an index remembers about how its text was cut: `markdown-1:400/80`."""
+        return f"{self.mode}-{CHUNKER_VERSIONS[self.mode]}:{self.tokens}/{self.overlap}"
+
+
+class SessionDeltas(Group):
+    """How much a transcript grows before the watcher has it indexed again."""
+
+    delta_bytes: int = 100_000
+    delta_messages: int = 50
+    post_compaction_force: bool = True
 
 
 class SyncOptions(Group):
@@ -78,6 +96,7 @@ class SyncOptions(Group):
     watch: bool = True
     watch_debounce_ms: int = 1500
     interval_minutes: int = 0
+    sessions: SessionDeltas = SessionDeltas()
 
 
 class Mmr(Group):
@@ -112,12 +131,19 @@ class CacheOptions(Group):
     max_entries: int = 50_000
 
 
+class SessionOptions(Group):
+    """Where transcripts lie beside the agent's own."""
+
+    paths: tuple[str, ...] = ()
+
+
 class MemorySearch(Group):
     """`memorySearch.*`: what is indexed, with what, and how it is searched."""
 
     enabled: bool = True
     sources: tuple[str, ...] = ("memory",)
     extra_paths: tuple[str, ...] = ()
+    sessions: SessionOptions = SessionOptions()
     provider: str = "auto"
     model: str = ""
     output_dimensionality: int = 0
@@ -133,10 +159,20 @@ class MemorySearch(Group):
 
 
 class MemoryOptions(Group):
-    """`memory.*`: which backend answers, and whether answers carry citations."""
+    """`memory.*`: which backend answers, whether answers carry citations, and who else may search."""
 
     backend: str = "builtin"
     citations: str = "auto"
+    shared_sessions: tuple[str, ...] = ()
+
+
+class StartupContext(Group):
+    """How much of the last days' logs a session sees without asking."""
+
+    enabled: bool = True
+    daily_memory_days: int = 2
+    max_file_chars: int = 4000
+    max_total_chars: int = 12_000
 
 
 class Settings(Group):
@@ -146,6 +182,11 @@ class Settings(Group):
     memory: MemoryOptions = MemoryOptions()
     workspace: str = ""
     user_timezone: str = ""
+    bootstrap_max_chars: int = 20_000
+    bootstrap_total_max_chars: int = 150_000
+    startup_context: StartupContext = StartupContext()
+    runtime: Mapping[str, object] = {}
+    """What only a conversation needs, as given, by its key; `memory` fills in what the table of keys has built in."""
 
 
 class Loaded(NamedTuple):
@@ -163,17 +204,17 @@ class Loaded(NamedTuple):
 
 
 REMOTE = "memorySearch.remote."
+RUNTIME = ("agents.defaults.compaction.", "agents.defaults.contextTokens", "agents.defaults.model", "hooks.internal.")
 
 
 def attribute_path(key: str) -> tuple[str, ...]:
     """The attributes that lead to a key: `memorySearch.query.maxResults` → memory_search, query, max_results."""
-    named = {"agents.defaults.workspace": ("workspace",), "agents.defaults.userTimezone": ("user_timezone",)}
-    return named.get(key) or tuple(_attribute(part) for part in key.split("."))
+    return tuple(_attribute(part) for part in key.removeprefix("agents.defaults.").split("."))
 
 
 def is_setting(key: str) -> bool:
     """Whether a key has a place in the settings; keys of later releases may have none."""
-    if key.startswith(REMOTE):
+    if key.startswith((REMOTE, *RUNTIME)):
         return True
     value: object = Settings()
     for name in attribute_path(key):
@@ -184,7 +225,9 @@ def is_setting(key: str) -> bool:
 
 
 def value_of(settings: Settings, key: str) -> object:
-    """The value a dotted key has in these settings; None for a remote one that is not set."""
+    """The value a dotted key has in these settings; None for one that is kept as given and is not."""
+    if key.startswith(RUNTIME):
+        return settings.runtime.get(key)
     if key.startswith(REMOTE):
         return settings.memory_search.remote.get(key.removeprefix(REMOTE))
     value: object = settings
@@ -195,6 +238,8 @@ def value_of(settings: Settings, key: str) -> object:
 
 def with_value(settings: Settings, key: str, value: object) -> Settings:
     """The same settings with one key changed."""
+    if key.startswith(RUNTIME):
+        return settings._replace(runtime={**settings.runtime, key: value})
     if key.startswith(REMOTE):
         search = settings.memory_search
         return settings._replace(memory_search=search._replace(remote={**search.remote, key.removeprefix(REMOTE): value}))

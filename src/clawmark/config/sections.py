@@ -18,6 +18,11 @@ plugins routing secrets session signal skills slack talk telegram tools ui updat
 OTHER_SECTIONS = frozenset(_OTHERS.split())
 """Top-level names an OpenClaw file may have that say nothing about memory."""
 OUR_SECTIONS = ("agents", "memory", "memorySearch")
+OUR_DEFAULTS = ("workspace", "userTimezone", "bootstrapMaxChars", "bootstrapTotalMaxChars", "startupContext")
+"""What of `agents.defaults` is about memory; the rest is the host's."""
+OUR_RUNTIME = ("model", "contextTokens")
+OUR_COMPACTION = ("reserveTokensFloor", "memoryFlush")
+OUR_HOOK = "session-memory"
 _AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -72,12 +77,25 @@ def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterato
     yield memory._replace(values={key: value for key, value in memory.values.items() if key != "search"})
     yield _section("memorySearch", tree, ("agents", "defaults", "memorySearch"), source)
     defaults = _inner(tree, ("agents", "defaults"), source)
-    ours = {key: value for key, value in defaults.items() if key in ("workspace", "userTimezone")}
+    ours = {key: value for key, value in defaults.items() if key in OUR_DEFAULTS}
     yield Section("agents.defaults", ("agents", "defaults"), ours)
+    yield from _runtime_sections(tree, defaults, source)
     for entry in agent_entries(tree, source):
         if entry.id == agent:
             yield _section("memorySearch", tree, (*entry.path, "memorySearch"), source)
             yield _section("memorySearch", tree, (*entry.path, "memory", "search"), source)
+
+
+def _runtime_sections(tree: dict[str, object], defaults: dict[str, object], source: Source) -> Iterator[Section]:
+    """What a conversation needs; the many other keys beside these are the host's."""
+    ours = {key: value for key, value in defaults.items() if key in OUR_RUNTIME}
+    yield Section("agents.defaults", ("agents", "defaults"), ours)
+    path = ("agents", "defaults", "compaction")
+    compaction = {key: value for key, value in _inner(tree, path, source).items() if key in OUR_COMPACTION}
+    yield Section("agents.defaults.compaction", path, compaction)
+    hooks = _inner(tree, ("hooks", "internal"), source)
+    yield Section("hooks.internal", ("hooks", "internal"), {key: value for key, value in hooks.items() if key == "enabled"})
+    yield _section(f"hooks.internal.entries.{OUR_HOOK}", tree, ("hooks", "internal", "entries", OUR_HOOK), source)
 
 
 def _section(name: str, tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> Section:

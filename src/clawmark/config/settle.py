@@ -39,7 +39,9 @@ def settle(values: Values, warnings: list[str], places: Places) -> Loaded:
     search = search._replace(
         chunking=_settled_chunking(search.chunking, "memorySearch.chunking.overlap" in values, warnings),
         query=search.query._replace(hybrid=_settled_hybrid(search.query.hybrid, warnings)),
-        extra_paths=_settled_paths(values, places),
+        extra_paths=_settled_paths(values, places, "memorySearch.extraPaths"),
+        sessions=search.sessions._replace(paths=_settled_paths(values, places, "memorySearch.sessions.paths")),
+        sources=search.sources or MemorySearch().sources,
     )
     settings = _without_the_missing(settings._replace(memory_search=search), warnings)
     if settings.memory_search.store.path and os.path.basename(places.config_file) == "openclaw.json":
@@ -81,11 +83,11 @@ def _settled_hybrid(hybrid: Hybrid, warnings: list[str]) -> Hybrid:
     )
 
 
-def _settled_paths(values: Values, places: Places) -> tuple[str, ...]:
-    """The extra paths, each once; refused where one would open a folder that holds the workspace itself."""
-    if "memorySearch.extraPaths" not in values:
-        return MemorySearch().extra_paths
-    paths, written = values["memorySearch.extraPaths"]
+def _settled_paths(values: Values, places: Places, key: str) -> tuple[str, ...]:
+    """More paths, each once; refused where one would open a folder that holds the workspace itself."""
+    if key not in values:
+        return ()
+    paths, written = values[key]
     assert isinstance(paths, tuple)
     kept = dict[str, str]()
     workspace = os.path.realpath(places.workspace)
@@ -110,10 +112,6 @@ def _without_the_missing(settings: Settings, warnings: list[str]) -> Settings:
     if settings.memory.backend != "builtin":
         warnings.append(f'memory.backend is "{settings.memory.backend}"; this release has the built-in backend only.')
         settings = settings._replace(memory=settings.memory._replace(backend="builtin"))
-    if "sessions" in settings.memory_search.sources:
-        warnings.append("memorySearch.sources names sessions; this release searches memory files only.")
-    if settings.memory_search.sources != ("memory",):
-        settings = with_value(settings, "memorySearch.sources", ("memory",))
     return settings
 
 

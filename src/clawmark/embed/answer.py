@@ -53,11 +53,9 @@ def read_answer(stream: Stream, *, has_body: bool = True) -> tuple[Response, boo
     head = read_head(stream)
     if not has_body or head.status in (204, 304):
         return Response(head.status, head.headers, b""), head.stays_open and not stream.buffer
-    body = bytearray()
-    for piece in read_body(stream, head, MOST_BODY):
-        body += piece
+    body = b"".join(read_body(stream, head, MOST_BODY))
     has_end = "transfer-encoding" in head.headers or "content-length" in head.headers
-    return Response(head.status, head.headers, bytes(body)), has_end and head.stays_open and not stream.buffer
+    return Response(head.status, head.headers, body), has_end and head.stays_open and not stream.buffer
 
 
 def read_head(stream: Stream) -> Head:

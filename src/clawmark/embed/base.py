@@ -1,7 +1,7 @@
 """What every embedder offers, and the check every vector passes before it is stored."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from clawmark.errors import EmbeddingRejected
 from clawmark.types import Degraded, Identity, Vector
@@ -60,16 +60,25 @@ class Choice(NamedTuple):
 
 def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) -> None:
     """Refuse what must never be stored: a wrong count, a wrong size, numbers that are not finite, a zero vector."""
-    from math import hypot, isfinite
-
     where = {"provider": identity.provider, "model": identity.model}
     if len(vectors) != expected:
         raise EmbeddingRejected(f"{identity.model} gave {len(vectors)} vectors for {expected} texts.", **where)
+    from simsimd import dot
+
     for number, vector in enumerate(vectors):
         if len(vector) != identity.dims * 4:
             raise EmbeddingRejected(
                 f"{identity.model} gave a vector of {len(vector) // 4} numbers where {identity.dims} were due.", **where
             )
-        length = hypot(*memoryview(vector).cast("f"))
-        if not isfinite(length) or length < 1e-6:
+        numbers: Any = memoryview(vector).cast("f")
+        # Nearly every vector has a length near one; only the others are worth the slow and certain way.
+        square: Any = dot(numbers, numbers) if numbers else 0.0
+        if not 0.25 < square < 4.0 and not _has_length(numbers):
             raise EmbeddingRejected(f"{identity.model} gave an unusable vector for text {number + 1}.", **where)
+
+
+def _has_length(numbers: Sequence[float]) -> bool:
+    from math import hypot, isfinite
+
+    length = hypot(*numbers)
+    return isfinite(length) and length >= 1e-6

@@ -11,10 +11,11 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict
 from urllib.parse import quote
 
 from clawmark.embed.models import Known, look_up
-from clawmark.embed.parsing import check_vectors, load
+from clawmark.embed.parsing import Numbers, Shape, check_vectors, load
 from clawmark.embed.sigv4 import Credentials, Scope, sign
 from clawmark.embed.wire import (
     Limits,
@@ -193,7 +194,15 @@ def parse_titan(body: bytes, expected: int) -> list[Sequence[float]]:
     return check_vectors([load(body).get("embedding")], expected)
 
 
+class _ByType(TypedDict, total=False):
+    float: list[Numbers]
+
+
+class _Cohere(Shape, total=False):
+    embeddings: list[Numbers] | _ByType
+
+
 def parse_cohere(body: bytes, expected: int) -> list[Sequence[float]]:
     """The vectors of a Cohere answer: a list, or lists by type of number."""
-    found = load(body).get("embeddings")
+    found = load(body, _Cohere).get("embeddings")
     return check_vectors(found.get("float") if isinstance(found, dict) else found, expected)

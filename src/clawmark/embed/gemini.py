@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 from urllib.parse import quote
 
 from clawmark.embed.models import look_up
-from clawmark.embed.parsing import check_vectors, load
+from clawmark.embed.parsing import Numbers, Shape, check_vectors, load
 from clawmark.embed.wire import (
     JSON_TYPE,
     Limits,
@@ -106,9 +107,18 @@ def wire(model: str, dims: int, text_tokens: int) -> Wire:
     return Wire(request, parse, Limits(TEXTS, 0, text_tokens))
 
 
+class _Row(TypedDict, total=False):
+    values: Numbers
+
+
+class _Answer(Shape, total=False):
+    embeddings: list[_Row]
+    embedding: _Row
+
+
 def parse(body: bytes, expected: int) -> list[Sequence[float]]:
     """The vectors of one text or of many."""
-    answer = load(body)
+    answer = load(body, _Answer)
     rows = answer.get("embeddings", [answer["embedding"]] if "embedding" in answer else None)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError("the answer has no list of vectors")

@@ -76,7 +76,8 @@ class HttpClient:
         self._resolve = resolve or system_resolve
         self._lock = threading.Lock()
         self._idle: list[_Kept] = []
-        self._is_closed = False
+        self._busy: set[Stream] = set()
+        self._is_closed = self._is_aborted = False
         self._context: ssl.SSLContext | None = None
 
     def __repr__(self) -> str:
@@ -140,6 +141,15 @@ class HttpClient:
         for kept in idle:
             kept.stream.close()
 
+    def abort(self) -> None:
+        """Cut short every call that is under way, and refuse later ones."""
+        with self._lock:
+            self._is_aborted = True
+            busy = tuple(self._busy)
+        for stream in busy:
+            stream.abort()
+        self.close()
+
     def __del__(self) -> None:
         if hasattr(self, "_idle"):
             self.close()
@@ -149,7 +159,11 @@ class HttpClient:
         return dial(parse_url(self._url), deadline, resolve=self._resolve, context=self._tls, proxy=proxy)
 
     def _exchange(self, stream: Stream, request: bytes, method: str) -> Response:
+        with self._lock:
+            self._busy.add(stream)
         try:
+            if self._is_aborted:
+                raise HttpTrouble("it was closed", permanent=True)
             try:
                 stream.send(request)
             except TimeoutError as error:
@@ -163,6 +177,9 @@ class HttpClient:
         except BaseException:
             stream.close()
             raise
+        finally:
+            with self._lock:
+                self._busy.discard(stream)
         if stays_open:
             self._keep(stream)
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clawmark.embed.models import look_up, plain_name, prompts_for
-from clawmark.embed.parsing import check_vectors, load
+from clawmark.embed.parsing import Numbers, Shape, check_vectors, load
 from clawmark.embed.wire import (
     Limits,
     Provider,
@@ -76,9 +76,13 @@ def wire(model: str, dims: int, text_tokens: int) -> Wire:
     return Wire(request, parse, Limits(TEXTS, 0, text_tokens, AT_ONCE))
 
 
+class _Answer(Shape, total=False):
+    embeddings: list[Numbers]
+
+
 def parse(body: bytes, expected: int) -> list[Sequence[float]]:
     """The vectors, which come in the order of the texts."""
-    return check_vectors(load(body).get("embeddings"), expected)
+    return check_vectors(load(body, _Answer).get("embeddings"), expected)
 
 
 def list_models(options: RemoteOptions, environ: Mapping[str, str], *, seconds: float = 1.0, proxy: str = "") -> list[str]:

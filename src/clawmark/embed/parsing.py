@@ -3,6 +3,9 @@
 Nothing is guessed. A vector that is missing, doubled, out of order without saying so, of another size or not made of
 finite numbers would be stored for good and found by nobody, so the whole answer is refused. Reasons are the ends of
 sentences and may quote the service at length: masking keys in them, and then shortening them, is left to the caller.
+
+A long answer is read by `msgspec`, six times as fast as by `json`, into the shape that its module declares; whatever does
+not have that shape is read by `json` again, which says what is wrong.
 """
 
 from __future__ import annotations
@@ -11,9 +14,15 @@ import json
 import math
 import re
 import struct
+import threading
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from clawmark.types import Vector
+
+if TYPE_CHECKING:
+    from msgspec.json import Decoder
 
 QUOTED = 8192
 """How much of a service's own words is read."""
@@ -21,12 +30,67 @@ SMALLEST = 1e-10
 """A shorter vector has no direction worth keeping; real ones are near 1, unnormalised ones between 0.1 and 100."""
 UNIT = 1e-6
 """Most services normalise already; what float32 cannot tell from one is left as it is."""
+LONG = 1 << 18
+"""Bytes from which an answer is worth loading `msgspec` for. One vector, which a search waits for, is always shorter."""
 
+_MAKING = threading.Lock()
+"""Two threads that make a decoder of one shape at the same time crash the interpreter (msgspec 0.22)."""
 _USED = re.compile(rb'"(?:total_tokens|prompt_eval_count|inputTextTokenCount|prompt_tokens)"\s*:\s*([0-9]{1,9})\b')
 
 
-def load(body: bytes) -> Mapping[str, object]:
-    """The JSON object of an answer; an error that hides in it is raised."""
+Numbers = tuple[float, ...]
+"""How a shape spells a vector: what is decoded to a tuple holds numbers and nothing else."""
+
+
+class Shape(TypedDict, total=False):
+    """What any answer may complain in; a module declares what it looks for beside it. The rest is passed over."""
+
+    error: Any
+    detail: Any
+    object: Any
+    message: Any
+
+
+class _Row(TypedDict, total=False):
+    index: Any
+    embedding: Numbers | str
+
+
+class _Data(Shape, total=False):
+    data: list[_Row]
+
+
+def load(body: bytes, shape: type[Shape] | None = None) -> Mapping[str, object]:
+    """The JSON object of an answer, or what its shape names of a long one; an error that hides in it is raised."""
+    answer = _read_quickly(body, shape) if shape is not None and len(body) > LONG else None
+    if answer is None:
+        answer = _read(body)
+    if complaint := complaint_of(answer):
+        raise ValueError(f'it said "{complaint}"')
+    return answer
+
+
+def _read_quickly(body: bytes, shape: Any) -> dict[str, object] | None:
+    import msgspec
+
+    try:
+        body.decode()  # msgspec does not look at the characters of what it passes over
+        with _MAKING:
+            decoder = _decoder(shape)
+        found: dict[str, object] = decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return found
+
+
+@cache
+def _decoder(shape: Any) -> Decoder[Any]:
+    import msgspec
+
+    return msgspec.json.Decoder(shape)
+
+
+def _read(body: bytes) -> dict[str, object]:
     try:
         answer = json.loads(body.decode(), parse_constant=_refuse)
     except RecursionError:
@@ -41,8 +105,6 @@ def load(body: bytes) -> Mapping[str, object]:
         raise ValueError("the answer has a number beyond all measure") from None
     if not isinstance(answer, dict):
         raise ValueError("the answer is not a JSON object")
-    if complaint := complaint_of(answer):
-        raise ValueError(f'it said "{complaint}"')
     return answer
 
 
@@ -59,7 +121,7 @@ def complaint_of(answer: Mapping[str, object]) -> str:
 
 def read_data(body: bytes, expected: int) -> list[Sequence[float]]:
     """The vectors of `{"data": [{"index": 0, "embedding": [...]}]}`, the shape of OpenAI, Voyage, Mistral and others."""
-    rows = load(body).get("data")
+    rows = load(body, _Data).get("data")
     if not isinstance(rows, list):
         raise ValueError("the answer has no list of vectors")
     if not all(isinstance(row, dict) for row in rows):
@@ -100,9 +162,19 @@ def to_unit(values: Sequence[float]) -> Vector:
         raise ValueError("the answer has numbers that are not finite or far too large")
     if length < SMALLEST:
         raise ValueError("the answer has a vector of zeros")
-    if abs(length - 1) > UNIT:
-        values = [value / length for value in values]
-    return struct.pack(f"<{len(values)}f", *values)
+    if 0.001 < length < 1000:
+        vector = struct.pack(f"<{len(values)}f", *values)
+        return vector if abs(length - 1) <= UNIT else _scaled(vector, 1 / length)
+    return struct.pack(f"<{len(values)}f", *[value / length for value in values])
+
+
+def _scaled(vector: Vector, by: float) -> Vector:
+    """All numbers of a vector times one, without making them Python's."""
+    import simsimd
+
+    numbers: Any = memoryview(vector).cast("f")
+    scaled: Any = simsimd.wsum(numbers, numbers, alpha=by, beta=0.0)
+    return bytes(memoryview(scaled).cast("B"))
 
 
 def used_tokens(body: bytes, estimate: int) -> int:
@@ -114,12 +186,12 @@ def used_tokens(body: bytes, estimate: int) -> int:
 def _numbers(value: object) -> Sequence[float]:
     if isinstance(value, str):
         value = _from_base64(value)
-    if not isinstance(value, list):
+    if not isinstance(value, list | tuple):
         raise ValueError("the answer has something else where a vector should be")
     if not value:
         raise ValueError("the answer has an empty vector")
     # A boolean is an int to isinstance, so the exact types are asked for.
-    if not {float, int}.issuperset(map(type, value)):
+    if isinstance(value, list) and not {float, int}.issuperset(map(type, value)):
         raise ValueError("the answer has a vector with something that is not a number")
     return value
 

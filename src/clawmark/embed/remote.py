@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from clawmark.embed import packing
-from clawmark.embed.base import Traits, check_vectors
+from clawmark.embed.base import Traits
 from clawmark.embed.parsing import to_unit, used_tokens
 from clawmark.embed.wire import Provider, provider_key
 from clawmark.errors import EmbeddingError, EmbeddingOverloaded, EmbeddingRejected, EmbeddingUnavailable
@@ -34,6 +35,8 @@ OWN_HOSTS = ("://api.openai.com/", "://generativelanguage.googleapis.com/", "://
 KEPT = 4096
 """Paid vectors that wait for a second call: a few requests' worth."""
 LONGEST_REASON = 240
+LANE_SECONDS = 0.001
+"""What it takes to send a request that is ready."""
 
 
 class RemoteEmbedder:
@@ -48,7 +51,7 @@ class RemoteEmbedder:
         proxy: str = "",
         batch: BatchOptions | None = None,
         batch_dir: str = "",
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         self._provider = provider
         self._breaker = breaker
@@ -56,8 +59,11 @@ class RemoteEmbedder:
         self._proxy = proxy
         self._batch = batch
         self._batch_dir = batch_dir
-        self._sleep = sleep
+        self._sleep = sleep or self._rest
+        self._ending = threading.Event()
         self._lock = threading.Lock()
+        self._lanes = threading.BoundedSemaphore(provider.wire.limits.at_once)
+        """Passages take one for each request, a question needs none."""
         self._client: HttpClient | None = None
         self._key = provider_key(provider.key_facts)
         self._dims = provider.dims
@@ -80,7 +86,8 @@ class RemoteEmbedder:
             provider.ceiling,
             most_texts=packing.usual_texts(limits, self._dims),
             remote=True,
-            at_once=limits.at_once,
+            # One more than requests: while an answer is read and stored, the next request is on its way already.
+            at_once=limits.at_once + 1,
         )
 
     def covers(self, text: str) -> bool:
@@ -183,6 +190,19 @@ class RemoteEmbedder:
         if self._ledger is not None:
             self._ledger.flush()
 
+    def abort(self) -> None:
+        """Cut short what is under way, and let later calls fail: whoever waits for them is closing."""
+        self._ending.set()
+        with self._lock:
+            client = self._client
+        if client is not None:
+            client.abort()
+
+    def _rest(self, seconds: float) -> None:
+        if self._ending.wait(seconds):
+            name = self._provider.name
+            raise EmbeddingUnavailable(f"{name} was not waited for.", provider=name, model=self._provider.model)
+
     # --- one request, and what becomes of it
 
     def _embed(self, texts: list[str], is_query: bool, policy: Policy, vectors: dict[str, Vector]) -> bool:
@@ -215,32 +235,42 @@ class RemoteEmbedder:
 
         provider = self._provider
         tokens = sum(map(estimate_tokens, texts))
-        if self._breaker is not None:
-            self._breaker.check(provider.name)
-        if self._ledger is not None:
-            self._ledger.allow(tokens)
         path, body = provider.wire.request(texts, is_query)
-        try:
-            response = ask(
-                lambda seconds: self._send(path, body, seconds),
-                policy,
-                provider=provider.name,
-                model=provider.model,
-                secrets=provider.secrets,
-                sleep=self._sleep,
-            )
+        with nullcontext() if is_query else self._lanes:
+            if self._breaker is not None:
+                self._breaker.check(provider.name)
+            if self._ledger is not None:
+                self._ledger.allow(tokens)
+            with self._telling_failures():
+                response = ask(
+                    lambda seconds: self._send(path, body, seconds),
+                    policy,
+                    provider=provider.name,
+                    model=provider.model,
+                    secrets=provider.secrets,
+                    sleep=self._sleep,
+                )
+        if not is_query:
+            # Reading a long answer keeps the interpreter busy: whoever waits for the lane sends his request first.
+            time.sleep(LANE_SECONDS)
+        with self._telling_failures():
             vectors = self._read(response.body, len(texts))
-        except EmbeddingError as error:
-            self._settle(error)
-            raise
         self._settle(None)
         if self._ledger is not None:
             self._ledger.record(provider.name, provider.model, 1, len(texts), used_tokens(response.body, tokens))
         return vectors
 
+    @contextmanager
+    def _telling_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except EmbeddingError as error:
+            self._settle(error)
+            raise
+
     def _settle(self, error: EmbeddingError | None) -> None:
         """Tell the breaker how it went; who refuses a request is there and thinks."""
-        if self._breaker is None:
+        if self._breaker is None or self._ending.is_set():
             return
         if error is None or isinstance(error, EmbeddingRejected):
             self._breaker.succeeded()
@@ -279,7 +309,6 @@ class RemoteEmbedder:
             size = self._dims or len(vectors[0]) // 4
             if any(len(vector) != size * 4 for vector in vectors):
                 raise self._unusable(f"its vectors have {len(vectors[0]) // 4} numbers where {size} were due")
-            check_vectors(vectors, expected, self.identity._replace(dims=size))
             self._dims = size
         return vectors
 

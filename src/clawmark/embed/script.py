@@ -11,5 +11,5 @@ def is_mostly_latin(text: str) -> bool:
     """Whether the text has letters and at least half of them are Latin; digits and punctuation do not count."""
     others = 0 if text.isascii() else len(re.findall(_OTHER_LETTERS, text))
     if not others:
-        return text.lower() != text.upper()
+        return any(map(str.isalpha, text))  # which ends at the first one
     return others * 2 <= sum(map(str.isalpha, text))

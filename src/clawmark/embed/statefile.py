@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from clawmark.config.private import make_private_folder, open_private
+
 MOST_BYTES = 64 << 20
 """What is larger was not written by us: twenty batch jobs of 50,000 texts need as much."""
 
@@ -23,9 +25,9 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 @contextmanager
 def locked(path: str, patience: float) -> Iterator[bool]:
     """Hold the lock of a state file for a block; False when another process kept it for `patience` seconds."""
-    os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+    make_private_folder(os.path.dirname(path))
     # A file of its own: the state file is replaced, and a lock on the old one would keep nobody out.
-    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | _CLOEXEC | _NOFOLLOW, 0o600)
+    descriptor = open_private(f"{path}.lock", os.O_RDWR | os.O_CREAT)
     try:
         deadline, pause = time.monotonic() + patience, _FIRST_PAUSE
         while not (is_held := _try_lock(descriptor)) and time.monotonic() < deadline:
@@ -73,7 +75,7 @@ def save(path: str, value: dict[str, object], *, durable: bool = False) -> None:
 
     beside = f"{path}.new"
     # A file left there by a killed process is ours to overwrite: nobody else has the lock.
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOEXEC | _NOFOLLOW, 0o600)
+    descriptor = open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     with open(descriptor, "w", encoding="utf-8") as file:
         json.dump(value, file, separators=(",", ":"))
         if durable:

@@ -10,6 +10,8 @@ import socket
 import time
 
 PIECE = 64 << 10
+LONG_PIECE = 1 << 20
+"""How much of a body is read at once. Every read waits for other threads to let go of the interpreter."""
 _ENDED = ("SSLEOFError", "SSLZeroReturnError")  # by name, so that a plain connection does not load ssl
 
 
@@ -70,21 +72,27 @@ class Stream:
 
     def fill(self) -> bool:
         """Wait for more bytes; False when the other side has closed the connection."""
-        try:
-            self.sock.settimeout(self.deadline.left())
-            data = self.sock.recv(PIECE)
-        except OSError as error:
-            raise self.trouble(error) from None
-        self.received += len(data)
+        data = self._receive(PIECE)
         self.buffer += data
         return bool(data)
 
     def take(self, most: int) -> bytes:
         """Up to `most` bytes, at least one; empty at the end of the connection."""
-        if not self.buffer and not self.fill():
-            return b""
+        if not self.buffer:
+            data = self._receive(min(most + 1, LONG_PIECE))  # with one more, what nobody asked for is noticed
+            self.buffer += data[most:]
+            return data[:most]
         data = bytes(self.buffer[:most])
         del self.buffer[:most]
+        return data
+
+    def _receive(self, most: int) -> bytes:
+        try:
+            self.sock.settimeout(self.deadline.left())
+            data = self.sock.recv(most)
+        except OSError as error:
+            raise self.trouble(error) from None
+        self.received += len(data)
         return data
 
     def line(self, most: int) -> bytes | None:
@@ -109,6 +117,13 @@ class Stream:
         if not self.received and (isinstance(error, ConnectionError) or type(error).__name__ in _ENDED):
             return Unanswered("the connection was closed before an answer came")
         return said(error)
+
+    def abort(self) -> None:
+        """Make whoever reads or writes here stop at once; closing alone would not wake him."""
+        try:
+            self.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:  # the other side was quicker
+            return
 
     def close(self) -> None:
         close(self.sock)

@@ -83,9 +83,8 @@ class BlockVectors:
     def held(self, facts: SpaceFacts, among: frozenset[int] | None = None) -> dict[int, int]:
         return packed.held(self._db, facts.space.id, among)
 
-    def drop(self, facts: SpaceFacts) -> None:
-        packed.drop(self._db, facts.space.id)
-        self._residents.pop((self._index_id, facts.space.id), None)
+    def drop_some(self, space: int) -> bool:
+        return packed.drop_some(self._db, space)
 
     def _rescored(self, resident: Resident, query: Vector, places: Sequence[int]) -> list[tuple[int, float]]:
         """Chunk keys with their float32 cosines, best first; equal ones in the order of their keys."""

@@ -38,31 +38,39 @@ def touch(db: Database, rows: Iterable[int], now_ns: int) -> None:
 def store(db: Database, identity: Identity, vectors: dict[str, Vector], now_ns: int) -> tuple[dict[str, int], int]:
     """Keep vectors by the hash of their text: the row of each, and how many are new. What is there already stays."""
     owner = identity[:3]
-    inserted = db.many(
-        "INSERT INTO embedding_cache (provider, model, provider_key, hash, dims, used_at, embedding) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING hash, id",
-        [(*owner, bytes.fromhex(text), identity.dims, now_ns, vector) for text, vector in vectors.items()],
+    # The rows are numbered here: asking SQLite for each number (RETURNING) takes longer than all the rest.
+    first = 1 + db.rows("SELECT ifnull(max(id), 0) FROM embedding_cache")[0][0]
+    changes = db.total_changes()
+    db.many(
+        "INSERT INTO embedding_cache (id, provider, model, provider_key, hash, dims, used_at, embedding) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [
+            (row, *owner, bytes.fromhex(text), identity.dims, now_ns, vector)
+            for row, (text, vector) in enumerate(vectors.items(), first)
+        ],
     )
-    rows = {text.hex(): row for text, row in inserted}
+    new = db.total_changes() - changes
+    if new == len(vectors):
+        return {text: row for row, text in enumerate(vectors, first)}, new
     known = db.many(
         f"SELECT hash, id, dims FROM embedding_cache WHERE {_OF_IDENTITY} AND hash = ?",
-        [(*owner, bytes.fromhex(text)) for text in vectors if text not in rows],
+        [(*owner, bytes.fromhex(text)) for text in vectors],
     )
     # A provider may give another number of dimensions under the same name; the vector asked for last is the one to
     # keep.
     changed = [(identity.dims, now_ns, vectors[text.hex()], row) for text, row, dims in known if dims != identity.dims]
     db.many("UPDATE embedding_cache SET dims = ?, used_at = ?, embedding = ? WHERE id = ?", changed)
-    rows.update((text.hex(), row) for text, row, _ in known)
-    return rows, len(inserted)
+    return {text.hex(): row for text, row, _ in known}, new
 
 
-def evict(db: Database, excess: int, used: frozenset[int]) -> int:
-    """Delete up to `excess` vectors, least recently used first, sparing the rows in `used`; how many went."""
-    gone: list[tuple[int]] = []
-    for (row,) in db.rows("SELECT id FROM embedding_cache ORDER BY used_at, id"):
-        if len(gone) == excess:
-            break
-        if row not in used:
-            gone.append((row,))
-    db.many("DELETE FROM embedding_cache WHERE id = ?", gone)
-    return len(gone)
+def oldest(db: Database, excess: int, used: frozenset[int]) -> list[int]:
+    """Up to `excess` rows, least recently used first, without those in `used`."""
+    rows = db.rows("SELECT id FROM embedding_cache ORDER BY used_at, id", patient=True)
+    return [row for (row,) in rows if row not in used][:excess]
+
+
+def delete(db: Database, rows: Sequence[int]) -> int:
+    """Delete rows and say how many there were."""
+    before = db.total_changes()
+    db.many("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in rows])
+    return db.total_changes() - before

@@ -3,6 +3,9 @@
 A reader's connection is read-only, never creates and never migrates. A writer's connection is made under the lock of
 `locks`, creates the schema in one transaction and checkpoints only when told to. Both are set up so that a hostile
 file can do little: no trusted schema, no ATTACH, no extensions, bounded lengths, a time limit on every question.
+
+Every page carries a checksum, by SQLite's own checksum VFS. A writer compares it with each page it reads. A reader does so
+when the main file is not as the last writer left it (the seal tells); otherwise it saves the time.
 """
 
 from __future__ import annotations
@@ -27,8 +30,15 @@ from clawmark.index.schema import (
 
 Bindings = Sequence[Any]
 
+Stamp = tuple[int, int, int, int]
+
 BUSY_MS = 10_000
+LOG_BUSY_MS = 50
+"""How long a checkpoint waits for readers, once the log is long."""
 LOG_KEPT_BYTES = 64 * 1024 * 1024
+LOG_HEAD_BYTES = 32
+CHECKING_VFS, CHECKSUM_BYTES = "cksmvfs", 8
+NOWHERE: Stamp = (0, 0, 0, 0)
 STEPS_BETWEEN_LOOKS = 20_000
 """SQLite instructions between two looks at the clock; a fraction of a millisecond."""
 
@@ -37,6 +47,7 @@ DRIVER_ERRORS = (apsw.Error, ValueError, OverflowError)
 
 # Checks and limits of sqlite.org's advice for files that may have been tampered with.
 _CAUTIOUS = "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;"
+_NAMES = "SELECT key, value FROM meta WHERE key IN ('schema_version', 'index_id')"
 _LIMITS = {
     apsw.SQLITE_LIMIT_LENGTH: 16 * 1024 * 1024,
     apsw.SQLITE_LIMIT_SQL_LENGTH: 1024 * 1024,
@@ -60,10 +71,10 @@ _NEVER = frozenset(
 class Database:
     """One connection: serves one thread at a time, and only the process that opened it."""
 
-    def __init__(self, connection: apsw.Connection, path: str, stamp: tuple[int, int], seconds: float | None) -> None:
+    def __init__(self, connection: apsw.Connection, path: str, stamp: Stamp, seconds: float | None) -> None:
         self.path = path
         self.stamp = stamp
-        """Device and inode of the file that was opened, to notice when the path leads to another one."""
+        """Which files were opened, to notice when the path leads to others."""
         self.pid = os.getpid()
         self.extensions: set[str] = set()
         self._connection = connection
@@ -132,10 +143,10 @@ class Database:
             raise translate(error, self.path) from error
         self.extensions.add(os.path.basename(file))
 
-    def truncate_log(self) -> None:
-        """Move the write-ahead log into the main file and empty it, as far as readers allow right now."""
+    def truncate_log(self, *, patient: bool = False) -> None:
+        """Move the write-ahead log into the main file and empty it, as far as readers allow now, or in a moment."""
         try:
-            self._connection.set_busy_timeout(0)
+            self._connection.set_busy_timeout(LOG_BUSY_MS if patient else 0)
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except (apsw.BusyError, apsw.LockedError):
             # A reader still looks at the old pages; the next checkpoint takes them along.
@@ -175,42 +186,86 @@ def as_list(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
 
 
-def stamp_of(path: str) -> tuple[int, int] | None:
-    """Which file the path leads to now, or nothing when there is none."""
+def files_of(path: str) -> tuple[int, int, int] | None:
+    """The part of the stamp that says which index this is: main file and log."""
+    stamp = stamp_of(path)
+    return None if stamp is None else stamp[:3]
+
+
+def stamp_of(path: str) -> Stamp | None:
+    """Which files the path leads to now: device and inode of the index, inodes of its sidecars; nothing when there is none.
+
+    Somebody may delete the files at any time. A connection to a deleted log or its index must not write another word.
+    """
     try:
         facts = os.stat(path)
     except OSError:
         return None
-    return facts.st_dev, facts.st_ino
+    return facts.st_dev, facts.st_ino, _inode(path + "-wal"), _inode(path + "-shm")
 
 
-def open_reader(path: str) -> Database | None:
-    """A read-only connection; nothing when there is no index yet."""
-    stamp = stamp_of(path)
-    if stamp is None:
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
+
+
+def read_seal(path: str) -> str:
+    """The id of the index as the last writer left it, when its main file has not changed since; else nothing."""
+    try:
+        facts = os.stat(path)
+        descriptor = os.open(path + ".seal", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return ""
+    try:
+        size, mtime, name = (os.read(descriptor, 100).decode("ascii", "replace") + "  ").split(" ")[:3]
+    finally:
+        os.close(descriptor)
+    return name if (size, mtime) == (str(facts.st_size), str(facts.st_mtime_ns)) else ""
+
+
+def open_reader(path: str, *, thorough: bool = False, again: bool = True) -> Database | None:
+    """A read-only connection; nothing when there is no index yet. A `thorough` one checks pages in any case."""
+    if not os.path.exists(path):
         return None
+    seal = read_seal(path)
+    vfs = checking_vfs() if thorough or not seal else None
     try:
         try:
-            return _reader(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY), path, stamp)
+            return _reader(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs), path, seal)
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             if os.access(os.path.dirname(path) or ".", os.W_OK):
                 raise
             # A WAL database needs to make a file beside it. Where that is impossible nobody else writes either.
             escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-            return _reader(apsw.Connection(f"file:{escaped}?immutable=1", flags=flags), path, stamp)
+            return _reader(apsw.Connection(f"file:{escaped}?immutable=1", flags=flags, vfs=vfs), path, seal)
     except DRIVER_ERRORS as error:
-        if stamp_of(path) is None:
+        if not os.path.exists(path):
             return None
+        if again and isinstance(error, apsw.IOError) and _size(path) == PAGE_SIZE:
+            # A writer is just making it: the first page comes without a checksum, until the log has one that counts.
+            return None if _size(path + "-wal") <= LOG_HEAD_BYTES else open_reader(path, thorough=thorough, again=False)
         raise translate(error, path) from error
 
 
-def _reader(connection: apsw.Connection, path: str, stamp: tuple[int, int]) -> Database | None:
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | None:
     try:
         _set_up(connection)
-        if not _is_index(connection, path):
+        index_id = _identify(connection, path)
+        stamp = stamp_of(path)
+        if index_id is None or stamp is None:  # empty, or deleted while we opened it
             connection.close()
             return None
+        _check_seal(connection, path, seal, index_id)
         connection.authorizer = _authorize
         return Database(connection, path, stamp, QUERY_SECONDS)
     except BaseException:
@@ -224,30 +279,87 @@ def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
 
     make_private_folder(os.path.dirname(path))
     make_private_file(path)
-    stamp = stamp_of(path)
-    assert stamp is not None
+    seal = read_seal(path)
     try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=checking_vfs())
         try:
             _set_up(connection)
-            is_new = not _is_index(connection, path)
+            index_id = _identify(connection, path)
+            if index_id is None:
+                # Room for the checksum at the end of every page.
+                connection.reserve_bytes("main", CHECKSUM_BYTES if checking_vfs() else 0)
+            else:
+                _check_seal(connection, path, seal, index_id)
+                if not seal:
+                    _check_pages(connection, path)
             _set_up_writing(connection, path)
-            if is_new:
+            if index_id is None:
                 _create(connection, first_rows)
+            connection.authorizer = _authorize
+            stamp = stamp_of(path)
+        except BaseException:
+            connection.close()
+            raise
+    except DRIVER_ERRORS as error:
+        raise translate(error, path) from error
+    return Database(connection, path, stamp or NOWHERE, None)
+
+
+def open_remains(path: str) -> Database:
+    """A connection to an index that was set aside, whatever is left of it: every page is checked, the schema is not."""
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=checking_vfs())
+        try:
+            _set_up(connection)
             connection.authorizer = _authorize
         except BaseException:
             connection.close()
             raise
     except DRIVER_ERRORS as error:
         raise translate(error, path) from error
-    return Database(connection, path, stamp, None)
+    return Database(connection, path, NOWHERE, QUERY_SECONDS)
+
+
+def checking_vfs() -> str | None:
+    """The VFS that keeps a checksum of every page; nothing where the driver came without it."""
+    names = apsw.vfs_names()
+    if CHECKING_VFS in names:
+        return CHECKING_VFS
+    try:
+        # It registers itself when it is loaded, by whatever connection, and makes itself everybody's: that is undone.
+        connection = apsw.Connection(":memory:")
+        try:
+            connection.enable_load_extension(True)
+            connection.load_extension(os.path.join(os.path.dirname(apsw.__file__), "sqlite_extra_binaries", "cksumvfs"))
+            apsw.set_default_vfs(names[0])
+        finally:
+            connection.close()
+    except apsw.Error:
+        return None
+    return CHECKING_VFS
+
+
+def _check_seal(connection: apsw.Connection, path: str, seal: str, index_id: str) -> None:
+    """Refuse the log of another index, and a file whose head says that it has no checksums."""
+    if seal and seal != index_id:
+        # The main file is untouched, so only its log can have brought another id.
+        raise IndexDamaged(f"The log {path}-wal belongs to another index.", hint=FIX_HINT)
+    if not seal and checking_vfs() and connection.reserve_bytes("main") != CHECKSUM_BYTES:
+        raise IndexDamaged(f"The index {path} has lost its checksums.", hint=FIX_HINT)
+
+
+def _check_pages(connection: apsw.Connection, path: str) -> None:
+    """Read every page of a main file that somebody else changed, or whose writer died over it."""
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchall()[0]
+    if found != "ok":
+        raise IndexDamaged(f"The index {path} is damaged ({found}).", hint=FIX_HINT)
 
 
 def open_nothing(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
     """An empty index in memory: what a reader sees where no file is."""
     connection = apsw.Connection(":memory:")
     _create(connection, first_rows)
-    return Database(connection, path, (0, 0), QUERY_SECONDS)
+    return Database(connection, path, NOWHERE, QUERY_SECONDS)
 
 
 def _set_up(connection: apsw.Connection) -> None:
@@ -272,8 +384,8 @@ def _set_up_writing(connection: apsw.Connection, path: str) -> None:
     journal = "DELETE" if shared_file_system(path) else "WAL"
     # Fetching matters: without it the driver stops at the first statement that answers with a row.
     connection.execute(
-        f"PRAGMA page_size={PAGE_SIZE}; PRAGMA journal_mode={journal}; PRAGMA synchronous=NORMAL; "
-        f"PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit={LOG_KEPT_BYTES}; "
+        f"PRAGMA page_size={PAGE_SIZE}; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode={journal}; "
+        f"PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit={LOG_KEPT_BYTES}; "
         # Text that was deleted from a file must not stay in a free page.
         "PRAGMA secure_delete=ON; PRAGMA foreign_keys=ON; PRAGMA recursive_triggers=OFF"
     ).fetchall()
@@ -291,25 +403,27 @@ def _create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) 
         raise
 
 
-def _is_index(connection: apsw.Connection, path: str) -> bool:
-    """False for an empty database; raises when it holds something that is not exactly an index of ours."""
+def _identify(connection: apsw.Connection, path: str) -> str | None:
+    """The id of the index; nothing for an empty database. Raises when it is not exactly an index of ours."""
     found: list[Any] = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall()
     if not found:
-        return False
+        return None
     if connection.pragma("application_id") != APPLICATION_ID:
         raise IndexDamaged(f"{path} is a database, but not one of Clawmark's.", hint=FIX_HINT)
+    facts: dict[str, str] = {}
     if any(name == "meta" for _, name, _, _ in found):
-        version = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchall()
-        check_version(str(version[0][0]) if version else "", path)
+        rows: list[Any] = connection.execute(_NAMES).fetchall()
+        facts = dict(rows)
+        check_version(str(facts.get("schema_version", "")), path)
     check_objects(found, path)
-    return True
+    return str(facts.get("index_id", ""))
 
 
 def _authorize(action: int, one: str | None, two: str | None, _database: str | None, _trigger: str | None) -> int:
     """What no statement of ours needs is refused, in case a damaged schema or a query brings it in."""
     if action in _NEVER:
         return apsw.SQLITE_DENY
-    if action == apsw.SQLITE_PRAGMA and two is not None:
+    if action == apsw.SQLITE_PRAGMA and two is not None and one != "incremental_vacuum":
         return apsw.SQLITE_DENY
     if action == apsw.SQLITE_FUNCTION and two == "load_extension":
         return apsw.SQLITE_DENY

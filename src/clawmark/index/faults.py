@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import apsw
@@ -9,6 +10,10 @@ import apsw
 from clawmark.errors import ClawmarkError, IndexBusy, IndexDamaged, IndexStoreError
 from clawmark.index.schema import FIX_HINT, QUERY_SECONDS
 
+# A wrong checksum, a file shorter than its head says, and what file systems with checksums of their own report.
+_DAMAGE = (apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS)
+FILES_NEEDED = 5
+"""The index, its log, the memory shared over it, the folder, and one to spare."""
 _WAIT_HINT = "Wait for it to finish and try again."
 _FOLDER_HINT = "Check the permissions of the folder, or choose another --state-dir."
 
@@ -27,8 +32,15 @@ def translate(error: Exception, path: str) -> ClawmarkError:
             )
         case apsw.ReadOnlyError() | apsw.PermissionsError():
             return IndexStoreError(f"The index {path} cannot be written to ({error}).", hint=_FOLDER_HINT)
+        case apsw.CantOpenError() if _has_no_descriptor_left():
+            return IndexStoreError(
+                f"The index {path} cannot be opened: this process has too many files open.",
+                hint="Raise the limit (ulimit -n) and try again.",
+            )
         case apsw.CantOpenError():
             return IndexStoreError(f"The index {path} cannot be opened ({error}).", hint=_FOLDER_HINT)
+        case apsw.IOError() if getattr(error, "extendedresult", 0) in _DAMAGE:
+            return IndexDamaged(f"The index {path} is damaged (a page is not as it was written).", hint=FIX_HINT)
         case apsw.IOError():
             return IndexStoreError(
                 f"Reading or writing the index {path} failed ({error}).",
@@ -67,6 +79,20 @@ def translate(error: Exception, path: str) -> ClawmarkError:
             return IndexStoreError(f"The index {path} refused a statement it never needs ({error}).", hint=FIX_HINT)
         case _:
             return IndexStoreError(f"The index {path} could not be used ({error}).", hint="Run `clawmark doctor`.")
+
+
+def _has_no_descriptor_left() -> bool:
+    """Whether as many files as the driver needs could not be opened; it does not say why it could not."""
+    opened: list[int] = []
+    try:
+        while len(opened) < FILES_NEEDED:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return False
 
 
 def _free_bytes(path: str) -> int:

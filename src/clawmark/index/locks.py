@@ -30,6 +30,8 @@ class WriteLock:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.waits = 0
+        """How often the lock was not free at once; for `status`."""
         self._threads = allocate_lock()
 
     @contextmanager
@@ -48,9 +50,11 @@ class WriteLock:
     @contextmanager
     def held_by_thread(self, timeout: float) -> Iterator[None]:
         """Keep the other threads of this process out, but no other process."""
-        if not self._threads.acquire(timeout=max(timeout, 0.0)):
+        is_free = self._threads.acquire(blocking=False)
+        if not is_free and not self._threads.acquire(timeout=max(timeout, 0.0)):
             raise self._busy()
         try:
+            self.waits += not is_free
             yield
         finally:
             self._threads.release()
@@ -63,6 +67,7 @@ class WriteLock:
             if self._is_ours(descriptor):
                 return descriptor
             os.close(descriptor)
+            self.waits += pause == FIRST_PAUSE
             if time.monotonic() + pause > deadline:
                 raise self._busy()
             time.sleep(pause)
@@ -76,9 +81,10 @@ class WriteLock:
             raise
 
     def _open(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+        from clawmark.config.private import open_private
+
         try:
-            return os.open(self.path, flags, 0o600)
+            return open_private(self.path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise IndexStoreError(
                 f"The lock {self.path} cannot be opened: {error.strerror}.",

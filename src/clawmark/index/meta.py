@@ -59,6 +59,18 @@ class Meta:
     def engine(self, name: str) -> None:
         self._values["vector_engine"] = name
 
+    def has(self, key: str) -> bool:
+        """Whether something is stored under a key."""
+        return key in self._values
+
+    def text(self, key: str) -> str:
+        """A word or two; absent ones are empty."""
+        return self._values.get(key, "")
+
+    def set_text(self, key: str, value: str) -> None:
+        """Store a word or two."""
+        self._values[key] = value
+
     def number(self, key: str) -> int:
         """A counter; absent ones are 0."""
         value = self._values.get(key, "0")

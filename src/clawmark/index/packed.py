@@ -11,7 +11,7 @@ Space -3 holds the chunks that the model of space 3 does not cover: entries with
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from clawmark.index.db import Database
@@ -59,12 +59,6 @@ def read_part(db: Database, space: int, head: Head, part: str, width: int) -> by
     return bytes(buffer)
 
 
-def entries(db: Database, space: int) -> Iterator[tuple[array[int], array[int]]]:
-    """Keys and cache rows, block by block; dead entries have key 0."""
-    for head in heads(db, space):
-        yield _numbers(db, space, head, "keys"), _numbers(db, space, head, "rows")
-
-
 def append(db: Database, space: int, revision: int, parts: Mapping[str, bytes]) -> None:
     """Add entries; `parts` gives the bytes of all of them for every part, `keys` among them."""
     total = len(parts["keys"]) // 8
@@ -107,10 +101,13 @@ def remove(db: Database, space: int, revision: int, keys: frozenset[int], widths
     return removed
 
 
-def drop(db: Database, space: int) -> None:
-    """Forget a whole space, and what it does not cover."""
+def drop_some(db: Database, space: int) -> bool:
+    """Delete a block of a space, or of what it does not cover; False when there is none left."""
     for number in (space, -space):
-        db.rows("DELETE FROM chunks_vec WHERE id >= ? AND id < ?", (row_id(number, 0), row_id(number + 1, 0)))
+        for head in heads(db, number)[:1]:
+            _delete_block(db, number, head.block)
+            return True
+    return False
 
 
 def add_uncovered(db: Database, space: int, revision: int, keys: Sequence[int]) -> None:
@@ -128,13 +125,25 @@ def held(db: Database, space: int, among: frozenset[int] | None) -> dict[int, in
     """The living entries of a space (of those asked about), covered or not, with their cache rows."""
     found: dict[int, int] = {}
     for number in (space, -space):
-        for keys, rows in entries(db, number):
-            if among is None:
-                found.update(zip(keys, rows, strict=True))
-            elif not among.isdisjoint(keys):
-                found.update((key, row) for key, row in zip(keys, rows, strict=True) if key in among)
+        for head in heads(db, number):
+            keys = _numbers(db, number, head, "keys")
+            if among is not None and among.isdisjoint(keys):
+                continue
+            entries = zip(keys, _numbers(db, number, head, "rows"), strict=True)
+            found.update(entries if among is None else [entry for entry in entries if entry[0] in among])
     found.pop(0, None)
     return found
+
+
+def rows_in_use(db: Database, space: int, among: frozenset[int]) -> set[int]:
+    """Those of some cache rows that a living entry of a space points to."""
+    used: set[int] = set()
+    for head in heads(db, space):
+        rows = _numbers(db, space, head, "rows")
+        if not among.isdisjoint(rows):
+            keys = _numbers(db, space, head, "keys")
+            used.update(row for key, row in zip(keys, rows, strict=True) if key and row in among)
+    return used
 
 
 def pick(data: bytes, width: int, slots: Sequence[int]) -> bytes:
@@ -176,10 +185,14 @@ def _move_to_tail(db: Database, space: int, head: Head, widths: Mapping[str, int
     keys = _numbers(db, space, head, "keys")
     slots = [slot for slot, key in enumerate(keys) if key]
     kept = {name: pick(read_part(db, space, head, name, width), width, slots) for name, width in widths.items()}
-    first = row_id(space, head.block)
-    db.rows("DELETE FROM chunks_vec WHERE id >= ? AND id < ?", (first, first + _STEP))
+    _delete_block(db, space, head.block)
     if slots:
         append(db, space, head.revision, kept)
+
+
+def _delete_block(db: Database, space: int, block: int) -> None:
+    first = row_id(space, block)
+    db.rows("DELETE FROM chunks_vec WHERE id >= ? AND id < ?", (first, first + _STEP))
 
 
 def _numbers(db: Database, space: int, head: Head, part: str) -> array[int]:

@@ -1,13 +1,18 @@
-"""The files an index consists of: made with private permissions, known on network disks, set aside when damaged."""
+"""The files an index consists of: made with private permissions, known on network disks, sealed, set aside when damaged.
+
+Beside `<agent>.sqlite` and SQLite's own sidecars there is a lock and a seal. The seal is one line: size and time of the main
+file after the last checkpoint, and the id of the index. It is written under the lock and believed as long as it is true.
+"""
 
 from __future__ import annotations
 
 import os
 
 from clawmark.errors import IndexStoreError
-from clawmark.index.locks import WriteLock
+from clawmark.index.schema import APPLICATION_ID
 
 SIDECARS = ("-wal", "-shm", "-journal")
+SEAL = ".seal"
 KEPT_ASIDE = 2
 """Damaged indexes are kept for a look, but never pile up."""
 
@@ -23,14 +28,12 @@ def lock_path(path: str) -> str:
 
 def make_private_folder(folder: str) -> None:
     """Create a folder and its missing parents with mode 0700; folders that exist are left as they are."""
-    if not folder or os.path.isdir(folder):
+    if os.path.isdir(folder):
         return
-    make_private_folder(os.path.dirname(folder))
+    from clawmark.config import private
+
     try:
-        os.mkdir(folder, 0o700)
-        os.chmod(folder, 0o700)
-    except FileExistsError:
-        return
+        private.make_private_folder(folder)
     except OSError as error:
         raise IndexStoreError(
             f"The folder {folder} cannot be made: {error.strerror}.", hint="Choose another --state-dir."
@@ -43,23 +46,18 @@ def make_private_file(path: str) -> None:
     Only ever a new file: closing any descriptor of a database in use would drop SQLite's own locks. A log that an older
     file left behind goes, since SQLite would read it as this one's.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    from clawmark.config.private import open_private
+
     try:
-        descriptor = os.open(path, flags, 0o600)
+        os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return
     except OSError as error:
         raise IndexStoreError(
             f"The index {path} cannot be made: {error.strerror}.", hint="Choose another --state-dir."
         ) from error
-    try:
-        if hasattr(os, "fchmod"):
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
-    for suffix in SIDECARS:
-        if os.path.lexists(path + suffix):
-            os.unlink(path + suffix)
+    for suffix in (*SIDECARS, SEAL):
+        _remove(path + suffix)
 
 
 def shared_file_system(path: str) -> str:
@@ -83,24 +81,67 @@ def shared_file_system(path: str) -> str:
     return kind if kind in _SHARED + _SHARED_WITH_HOST or kind.startswith("fuse.") else ""
 
 
-def set_aside(path: str, *, timeout: float = 10.0) -> str:
-    """Rename a damaged index and its sidecars to `<path>.corrupt-<n>` and return that name; the newest two are kept."""
-    with WriteLock(lock_path(path)).held(timeout):
-        taken = sorted(_aside_numbers(path))
-        aside = f"{path}.corrupt-{taken[-1] + 1 if taken else 1}"
+def write_seal(path: str, index_id: str) -> None:
+    """Note what the main file looks like now; call it under the lock.
+
+    Failing is fine: without a seal every page is checked.
+    """
+    from clawmark.config.private import open_private
+
+    try:
+        facts = os.stat(path)
+        seal = f"{facts.st_size} {facts.st_mtime_ns} {index_id} ".encode()
+        descriptor = open_private(path + SEAL, os.O_RDWR | os.O_CREAT)
+        try:
+            if os.read(descriptor, 200) != seal:
+                os.ftruncate(descriptor, 0)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                os.write(descriptor, seal)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return
+
+
+def set_aside(path: str, kind: str) -> str:
+    """Rename a damaged index and its sidecars to `<path>.<kind>-<n>` and return that name; the newest two are kept.
+
+    Call it under the lock. A database of another program is called `foreign`, and every one of them is kept.
+    """
+    try:
+        kind = "foreign" if _is_foreign(path) else kind
+        taken = sorted(_aside_numbers(path, kind))
+        aside = f"{path}.{kind}-{taken[-1] + 1 if taken else 1}"
+        _remove(path + SEAL)
         # The sidecars go first: a main file without its log is only old, a log without its main file is a trap.
         for suffix in (*SIDECARS, ""):
             if os.path.lexists(path + suffix):
                 os.replace(path + suffix, aside + suffix)
-        for number in taken[: len(taken) + 1 - KEPT_ASIDE]:
+        for number in taken[: len(taken) + 1 - KEPT_ASIDE] if kind != "foreign" else ():
             for suffix in (*SIDECARS, ""):
-                if os.path.lexists(f"{path}.corrupt-{number}{suffix}"):
-                    os.unlink(f"{path}.corrupt-{number}{suffix}")
+                _remove(f"{path}.{kind}-{number}{suffix}")
+    except OSError as error:
+        raise IndexStoreError(
+            f"The damaged index {path} cannot be set aside: {error.strerror}.",
+            hint="Check the folder's permissions, or choose another --state-dir.",
+        ) from error
     return aside
 
 
-def _aside_numbers(path: str) -> list[int]:
+def _is_foreign(path: str) -> bool:
+    """Whether this is a sound-looking database that another program made."""
+    with open(path, "rb") as file:
+        head = file.read(100)
+    return head.startswith(b"SQLite format 3\0") and int.from_bytes(head[68:72], "big") != APPLICATION_ID
+
+
+def _aside_numbers(path: str, kind: str) -> list[int]:
     folder, name = os.path.split(path)
-    starts = f"{name}.corrupt-"
+    starts = f"{name}.{kind}-"
     tails = [entry.removeprefix(starts) for entry in os.listdir(folder or ".") if entry.startswith(starts)]
     return [int(tail) for tail in tails if tail.isdecimal()]
+
+
+def _remove(path: str) -> None:
+    if os.path.lexists(path):
+        os.unlink(path)

@@ -1,7 +1,8 @@
 """Questions to one snapshot of the index: everything a search, a plan or a status needs, and nothing that changes it.
 
-A row is visible when its generation answers: rows of a rebuild that is still running, and rows a finished one
-replaced, are there but never seen. Ranking, scores in 0..1 and snippets are left to `search`.
+A file and its chunks are visible when their generation answers: those of a rebuild that is still running, of a file that is
+not finished yet, and those that were replaced and wait to be swept are there but never seen. Ranking, scores in 0..1 and
+snippets are left to `search`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database, as_list
 from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
+from clawmark.index.schema import WORDS
 from clawmark.types import ChunkRow, FileRow, FileStat, Identity, Space, Vector
 
 if TYPE_CHECKING:
@@ -22,9 +24,13 @@ if TYPE_CHECKING:
 CONTEXT_WEIGHT = 1.0
 """What a match in a chunk's heading path or date is worth beside a match in its text."""
 
-_FILE_COLUMNS = "path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks"
+_FILE_COLUMNS = "path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks, progress"
 _CHUNK_COLUMNS = "c.key, f.path, f.source, c.start_line, c.end_line, c.hash, c.heading, c.text"
 _VISIBLE = "{0}born <= ? AND ({0}died IS NULL OR {0}died > ?)"
+_ALIVE = "({0}died IS NULL OR {0}died > ?)"
+"""Visible, or made by the rebuild that runs."""
+_BUILT_FILES = f"SELECT {_FILE_COLUMNS} FROM files WHERE born = ? AND died IS NULL"
+_HIDDEN_CHUNKS = "SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE f.died <= ?"
 
 
 class Reader:
@@ -49,19 +55,40 @@ class Reader:
         )[0]
         return IndexState(
             generation=self._generation,
-            building=meta.number("building") or None,
+            building=self._building or None,
             identity=meta.facts(IDENTITY_KEY),
             spaces=self.spaces(),
             files=files,
             chunks=int(chunks),
             last_sync=meta.facts("last_sync"),
             cache_entries=meta.number("cache_entries"),
-            unswept=meta.number("dead_words") + meta.number("merging_words") + meta.number("unswept"),
+            dead_words=meta.number(f"dead_{self.words}") + meta.number(f"merging_{self.words}"),
+            loose_words=meta.number(f"loose_{self.words}"),
+            has_dead=any(map(meta.has, ("unswept", "abandoned", "emptying", "retired", "staging"))),
         )
 
     def spaces(self) -> tuple[Space, ...]:
         """The vector spaces alone, for a search that does not need the rest of the state."""
         return tuple(facts.space for facts in self._meta.spaces.values())
+
+    def roots(self) -> dict[str, Any]:
+        """The folders that held memory at the last sync: device and inode by path."""
+        return self._meta.facts("roots")
+
+    def is_cut_by(self, chunker: str) -> bool:
+        """Whether the text was cut by this chunker; so is the text of an index that has none."""
+        return self._meta.text("chunker") in ("", chunker)
+
+    def building(self) -> int:
+        """The generation a rebuild is making; 0 when none is."""
+        return self._building
+
+    def count_chunks(self) -> int:
+        """How many chunks there are to find."""
+        found = self._db.rows(
+            f"SELECT total(chunks) FROM files WHERE {_VISIBLE.format('')}", (self._generation, self._generation)
+        )
+        return int(found[0][0])
 
     def has_chunks(self) -> bool:
         """Whether there is anything to find."""
@@ -86,10 +113,15 @@ class Reader:
         facts["vector_engine"] = self._meta.engine
         return facts
 
+    def healed(self) -> dict[str, Any]:
+        """When and why the index before this one was set aside; empty when none was."""
+        return self._meta.facts("healed")
+
     def integrity_problems(self) -> list[str]:
         """What SQLite finds wrong with the file, tables, indexes and full-text index; empty when it is sound."""
         # FTS5 checks what it remembers of its segments; a question makes it look whether another process changed them.
-        self.keywords('"look"', 1)
+        for words in WORDS:
+            self._db.rows(f"SELECT rowid FROM {words} WHERE {words} MATCH '\"look\"' LIMIT 1")
         return [text for (text,) in self._db.rows("PRAGMA integrity_check", patient=True) if text != "ok"]
 
     # --- files and chunks ----------------------------------------------------------------------------------------
@@ -102,21 +134,30 @@ class Reader:
         )
         return {row[0]: row[1:] for row in found}
 
-    def files(self) -> dict[str, FileRow]:
-        """The visible files by path."""
-        return self._files_at(self._generation)
+    def files(self, paths: Sequence[str] | None = None) -> dict[str, FileRow]:
+        """The visible files by path: all of them, or those of some paths."""
+        among, bindings = "", list[Any]()
+        if paths is not None:
+            import json
+
+            among, bindings = "path IN (SELECT value FROM json_each(?)) AND ", [json.dumps(paths)]
+        found = self._db.rows(
+            f"SELECT {_FILE_COLUMNS} FROM files WHERE {among}{_VISIBLE.format('')}",
+            (*bindings, self._generation, self._generation),
+        )
+        make = tuple.__new__  # half the time of `_make`
+        return {row[0]: make(FileRow, row) for row in found}
 
     def built(self) -> dict[str, FileRow]:
         """The files a running rebuild has done; empty when none runs."""
-        building = self._meta.number("building")
-        found = self._db.rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE born = ?", (building,)) if building else []
+        found = self._db.rows(_BUILT_FILES, (self._building,)) if self._building else []
         return {row[0]: FileRow._make(row) for row in found}
 
     def chunks(self, keys: Sequence[int]) -> dict[int, ChunkRow]:
         """The visible chunks among these keys."""
         found = self._db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file "
-            f"WHERE c.key IN (SELECT value FROM json_each(?)) AND {_VISIBLE.format('c.')}",
+            f"WHERE c.key IN (SELECT value FROM json_each(?)) AND {_VISIBLE.format('f.')}",
             (as_list(keys), self._generation, self._generation),
         )
         return {row[0]: _chunk_row(row) for row in found}
@@ -134,10 +175,11 @@ class Reader:
 
     def keywords(self, expression: str, limit: int) -> list[tuple[int, float]]:
         """Chunks that match an FTS5 expression with their BM25 score (0 and up), best first."""
+        words = self.words
         hidden, bindings = self._hidden_words()
         return self._db.rows(
-            f"SELECT rowid, -bm25(chunks_fts, 1.0, {CONTEXT_WEIGHT}) AS score FROM chunks_fts "
-            f"WHERE chunks_fts MATCH ? {hidden} ORDER BY score DESC, rowid LIMIT ?",
+            f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}) AS score FROM {words} "
+            f"WHERE {words} MATCH ? {hidden} ORDER BY score DESC, rowid LIMIT ?",
             (expression, *bindings, limit),
         )
 
@@ -145,8 +187,9 @@ class Reader:
         """The BM25 score that an FTS5 expression gives to those of some chunks that match it."""
         if not expression or not keys:
             return {}
+        words = self.words
         found = self._db.rows(
-            f"SELECT rowid, -bm25(chunks_fts, 1.0, {CONTEXT_WEIGHT}) FROM chunks_fts WHERE chunks_fts MATCH ? "
+            f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}) FROM {words} WHERE {words} MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
             (expression, min(keys), max(keys), as_list(keys)),
         )
@@ -157,12 +200,13 @@ class Reader:
         met: dict[int, int] = {}
         if not keys:
             return met
+        words = self.words
         among = as_list(keys)
         bounds = (min(keys), max(keys))
         for number, term in enumerate(terms):
             # The plus keeps SQLite from starting FTS5 anew for every key, which is ten times slower than one pass.
             found = self._db.rows(
-                "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? AND rowid BETWEEN ? AND ? "
+                f"SELECT rowid FROM {words} WHERE {words} MATCH ? AND rowid BETWEEN ? AND ? "
                 "AND +rowid IN (SELECT value FROM json_each(?))",
                 (term, *bounds, among),
             )
@@ -197,24 +241,30 @@ class Reader:
         )
         return dict(zip([key for key, _ in found], exact_scores(query, [vector for _, vector in found]), strict=True))
 
-    def due_vectors(self, space: int, limit: int, after: int = 0) -> list[tuple[int, str, str]]:
-        """Chunks beyond a key that the space does not hold yet: key, hash and text, in key order.
+    def due_keys(self, space: int) -> list[int]:
+        """The chunks that the space does not hold yet, in key order.
 
         The chunks of a running rebuild are among them, so that they have their vectors when it is published.
         """
-        keys = sorted(key for key in self._due(self._space(space)) if key > after)[:limit]
+        return sorted(self._due(self._space(space)))
+
+    def due_rows(self, space: int, keys: Sequence[int]) -> list[tuple[int, str, str, Vector | None]]:
+        """Those of some chunks that are still there: key, hash, text, and the vector if the cache has it; in key order."""
+        identity = self._space(space).space.identity
         found = self._db.rows(
-            "SELECT key, hash, text FROM chunks WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key",
-            (as_list(keys),),
+            "SELECT c.key, c.hash, c.text, e.embedding FROM chunks c LEFT JOIN embedding_cache e "
+            "ON e.provider = ? AND e.model = ? AND e.provider_key = ? AND e.hash = c.hash AND length(e.embedding) = 4 * ? "
+            "WHERE c.key IN (SELECT value FROM json_each(?)) ORDER BY c.key",
+            (*identity, as_list(keys)),
         )
-        return [(key, text_hash.hex(), text) for key, text_hash, text in found]
+        return [(key, text_hash.hex(), text, vector) for key, text_hash, text, vector in found]
 
     def count_due_vectors(self, space: int) -> int:
         """How many chunks the space does not hold yet."""
         facts = self._space(space)
         if not self._meta.number("unswept"):
-            # Every row counts, and every entry belongs to a row: the difference is the answer.
-            rows = self._db.rows("SELECT total(chunks) FROM files")[0][0]
+            # Every entry belongs to a chunk that counts: the difference is the answer.
+            rows = self._db.rows(f"SELECT total(chunks) FROM files WHERE {_ALIVE.format('')}", (self._generation,))[0][0]
             return int(rows) - facts.space.vectors - facts.uncovered
         return len(self._due(facts))
 
@@ -224,16 +274,27 @@ class Reader:
 
         return {text: vector for text, (_, vector) in cache.find(self._db, identity, hashes).items()}
 
+    def evictable(self, limit: int) -> list[int]:
+        """Rows of the cache that no chunk uses, least recently used first, as many as there are beyond a limit."""
+        from clawmark.index import cache
+
+        entries = self._meta.number("cache_entries")
+        if entries <= max(limit, self._meta.number("cache_in_use")):
+            return []
+        engine = self._vector_engine()
+        used = frozenset(row for facts in self._meta.spaces.values() for row in engine.held(facts).values())
+        return cache.oldest(self._db, entries - limit, used)
+
     # --- inside --------------------------------------------------------------------------------------------------
 
     @property
     def _generation(self) -> int:
         return self._meta.number("generation")
 
-    def _files_at(self, generation: int) -> dict[str, FileRow]:
-        found = self._db.rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE {_VISIBLE.format('')}", (generation, generation))
-        make = tuple.__new__  # half the time of `_make`, which every search pays for every file
-        return {row[0]: make(FileRow, row) for row in found}
+    @property
+    def _building(self) -> int:
+        """The generation a rebuild is making, or 0."""
+        return 0 if self._meta.number("abandoned") else self._meta.number("building")
 
     def _space(self, number: int) -> SpaceFacts:
         try:
@@ -250,31 +311,36 @@ class Reader:
 
     def _due(self, facts: SpaceFacts) -> set[int]:
         """Answered from an index that covers it, without reading any text."""
-        alive = self._db.rows("SELECT key FROM chunks WHERE died IS NULL OR died > ?", (self._generation,))
+        alive = self._db.rows(
+            f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE {_ALIVE.format('f.')}",
+            (self._generation,),
+        )
         held = self._vector_engine().held(facts)
         return {key for (key,) in alive if key not in held}
 
+    @property
+    def words(self) -> str:
+        """The full-text table that answers."""
+        return WORDS[self._meta.number("words")]
+
+    def _has_masked(self) -> bool:
+        """Whether there are chunks to leave out one by one; usually there are none."""
+        return bool(self._meta.number("masked") or self._meta.has("staging"))
+
     def _hidden_words(self) -> tuple[str, tuple[int, ...]]:
-        """What keeps the rows of other generations out of a full-text query; usually there are none."""
-        clauses, bindings = "", []
-        if self._meta.number("building_from"):
-            clauses += " AND rowid < ?"
-            bindings.append(self._meta.number("building_from"))
-        if self._meta.number("unswept"):
-            clauses += " AND +rowid NOT IN (SELECT key FROM chunks WHERE died <= ?)"
-            bindings.append(self._generation)
-        return clauses, tuple(bindings)
+        """What keeps chunks that are not seen out of a full-text query; those of another generation are in another table."""
+        return (f" AND +rowid NOT IN ({_HIDDEN_CHUNKS})", (self._generation,)) if self._has_masked() else ("", ())
 
     def _hidden_keys(self) -> Hidden:
-        """The same for vectors."""
+        """The same for vectors, which are all in one table."""
         first = self._meta.number("building_from")
-        replaced: frozenset[int] = frozenset()
-        if self._meta.number("unswept"):
-            found = self._db.rows("SELECT key FROM chunks WHERE died <= ?", (self._generation,))
-            replaced = frozenset(key for (key,) in found)
-        if not (first or replaced):
+        below = self._meta.number("words_from") if self._meta.number("unswept") else 0
+        masked: frozenset[int] = frozenset()
+        if self._has_masked():
+            masked = frozenset(key for (key,) in self._db.rows(_HIDDEN_CHUNKS, (self._generation,)))
+        if not (first or below or masked):
             return None
-        return lambda key: 0 < first <= key or key in replaced
+        return lambda key: key < below or 0 < first <= key or key in masked
 
     def close(self) -> None:
         """End the snapshot: from here on this object answers nothing."""

@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 from clawmark.types import Space
 
+MANY_LOOSE = 8
+"""So many segments of the full-text index are worth merging."""
+
 
 class IndexState(NamedTuple):
     """The facts about a snapshot."""
@@ -17,5 +20,9 @@ class IndexState(NamedTuple):
     chunks: int
     last_sync: dict[str, Any]
     cache_entries: int
-    unswept: int
-    """Deleted passages whose words are still in the file, and a published rebuild's old rows; `sweep` removes them."""
+    dead_words: int
+    """Deleted passages whose words are still in the file; `Writer.sweep` removes them."""
+    loose_words: int
+    """Commits since the full-text index was last merged into one segment."""
+    has_dead: bool
+    """Replaced rows, an abandoned rebuild or a dropped space are still in the file; `Writer.sweep` removes them first."""

@@ -21,6 +21,8 @@ from clawmark.types import Vector
 
 LARGEST_K = 4096
 """vec0 refuses to return more."""
+DROPPED_AT_ONCE = 300
+"""Rows of a dropped space that one step deletes: some 30 ms."""
 
 
 class Vec0Vectors:
@@ -74,9 +76,18 @@ class Vec0Vectors:
     def held(self, facts: SpaceFacts, among: frozenset[int] | None = None) -> dict[int, int]:
         return packed.held(self._db, facts.space.id, among)
 
-    def drop(self, facts: SpaceFacts) -> None:
-        packed.drop(self._db, facts.space.id)
-        self._db.rows(f"DROP TABLE IF EXISTS {_table(facts.space.id)}")
+    def drop_some(self, space: int) -> bool:
+        if packed.drop_some(self._db, space):
+            return True
+        if not self._db.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (_table(space),)):
+            return False
+        # Dropping a full table takes as long as overwriting it; a row at a time, vec0 gives its room back by and by.
+        some = self._db.rows(f"SELECT rowid FROM {_table(space)}_rowids LIMIT ?", (DROPPED_AT_ONCE,))
+        if some:
+            self._db.many(f"DELETE FROM {_table(space)} WHERE key = ?", some)
+            return True
+        self._db.rows(f"DROP TABLE {_table(space)}")
+        return False
 
 
 def find_extension() -> str:

@@ -40,8 +40,8 @@ class VectorIndex(Protocol):
     def held(self, facts: SpaceFacts, among: frozenset[int] | None = None) -> dict[int, int]:
         """The chunks the space holds (of those asked about) with their cache rows; 0 for one that is not covered."""
 
-    def drop(self, facts: SpaceFacts) -> None:
-        """Forget a whole space."""
+    def drop_some(self, space: int) -> bool:
+        """Delete a part of a space that is not used any more, as much as a short transaction can; False when all is gone."""
 
 
 Residents = dict[tuple[str, int], Any]

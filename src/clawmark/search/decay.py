@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from clawmark.search.fuse import Candidate
-from clawmark.text.dates import date_of
+from clawmark.text.dates import day_of
 
 
 def multiplier(age_days: float, half_life_days: float) -> float:
@@ -22,7 +22,8 @@ def apply_decay(candidates: Sequence[Candidate], half_life_days: float, today: s
     reference = date.fromisoformat(today)
     aged = []
     for candidate in candidates:
-        day = date_of(candidate.row.path)
+        row = candidate.row
+        day = day_of(row.path, row.source, row.heading)
         factor = multiplier((reference - date.fromisoformat(day)).days, half_life_days) if day else 1.0
         aged.append(candidate._replace(decay=factor, score=candidate.score * factor))
     aged.sort(key=lambda candidate: -candidate.score)

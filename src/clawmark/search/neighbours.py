@@ -69,6 +69,15 @@ def _join(passage: Passage, candidate: Candidate) -> Passage:
     first, second = (passage.text, passage.start_line, passage.end_line), (row.text, row.start_line, row.end_line)
     if second[1] < first[1]:
         first, second = second, first
-    fresh = second[0].split("\n")[first[2] - second[1] + 1 :]
+    fresh = _unsaid(first[0], second[0]) if row.source == "sessions" else second[0].split("\n")[first[2] - second[1] + 1 :]
     text = "\n".join([first[0], *fresh]) if fresh else first[0]
     return passage._replace(start_line=first[1], end_line=max(first[2], second[2]), text=text, keys=keys)
+
+
+def _unsaid(first: str, second: str) -> list[str]:
+    """The lines of a second part of a conversation without those at its beginning that end the first part."""
+    lines = second.split("\n")
+    for count in range(len(lines), 0, -1):
+        if f"\n{first}".endswith("\n" + "\n".join(lines[:count])):
+            return lines[count:]
+    return lines

@@ -19,7 +19,7 @@ from clawmark.search.fuse import Candidate, fuse
 from clawmark.search.legs import Asked, KeywordLeg, VectorLeg, keyword_leg, vector_leg
 from clawmark.search.neighbours import Passage, join_neighbours
 from clawmark.search.snippet import Nearness, cut_snippet, make_spotter
-from clawmark.text.dates import date_of
+from clawmark.text.dates import day_of
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
 
 # How much nearness in meaning counts against holding the query's words when a snippet is cut: 0.3 shows 83.6 % of the
@@ -87,21 +87,23 @@ def _hits(query: Query, words: KeywordLeg, passages: Sequence[Passage], scout: E
     nearness = _nearness(scout, query.text)
     hits = []
     for passage in passages:
-        best = passage.best
+        best, row = passage.best, passage.best.row
         snippet = cut_snippet(passage.text, passage.start_line, spotter, nearness)
+        if row.source == "sessions":  # a message has one line in its file, and any number in the text
+            snippet = snippet._replace(start_line=passage.start_line, end_line=passage.end_line)
         hits.append(
             Hit(
-                best.row.path,
+                row.path,
                 passage.start_line,
                 passage.end_line,
                 round(best.score, 4),
                 snippet.text,
                 snippet.start_line,
                 snippet.end_line,
-                best.row.source,
+                row.source,
                 round(best.vector, 4),
                 round(best.text, 4),
-                date_of(best.row.path),
+                day_of(row.path, row.source, row.heading),
             )
         )
     return tuple(hits)

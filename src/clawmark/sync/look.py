@@ -6,7 +6,7 @@ Every search looks; only a search that finds something due goes on to `run`, whi
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from clawmark.config.schema import Chunking
+from clawmark.config.schema import Chunking, SessionDeltas
 from clawmark.embed.base import Embedder
 from clawmark.index.store import Index
 from clawmark.sync.plan import plan_sync
@@ -27,6 +27,8 @@ class SyncParts(NamedTuple):
     now_ns: Callable[[], int]
     fallbacks: Sequence[Embedder] = ()
     """Embedders that are filled only when the best one fails."""
+    deltas: SessionDeltas | None = None
+    """How much a transcript grows before the watcher has it indexed again."""
 
 
 FEW_CHUNKS = 16
@@ -37,5 +39,11 @@ def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
     """Compare disk and index without changing either."""
     scan = parts.workspace.scan()
     with parts.store.reading() as reader:
-        indexed = reader.stats()
-    return scan, plan_sync(scan, indexed)
+        plan = plan_sync(scan, reader.stats())
+        if not plan.delete:
+            return scan, plan
+        # Rare, and worth a second look: a disk that is not mounted looks like one that was emptied.
+        from clawmark.sync.roots import believed
+
+        scan = believed(scan, reader.roots())
+        return scan, plan_sync(scan, reader.stats())

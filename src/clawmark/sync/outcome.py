@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from clawmark.reports import FileFailure
-from clawmark.types import Degraded
+from clawmark.types import Degraded, Skipped
 
 NOT_TEXT = "not text"
 """Stands in place of the hash of a file that is no text: it is known, and not tried again until it changes."""
@@ -19,6 +19,25 @@ class TextReport(NamedTuple):
     chunks: int
     failures: tuple[FileFailure, ...]
     due_files: int
+    skipped: tuple[Skipped, ...] = ()
+    """What was left out of a file that was indexed."""
+    unread: int = 0
+    """Files that could not be read now: they were tried, and are still due."""
+
+
+def added_up(one: TextReport, other: TextReport) -> TextReport:
+    """Two reports as one."""
+    return TextReport(
+        one.added + other.added,
+        one.updated + other.updated,
+        one.touched + other.touched,
+        one.deleted + other.deleted,
+        one.chunks + other.chunks,
+        one.failures + other.failures,
+        one.due_files + other.due_files,
+        one.skipped + other.skipped,
+        one.unread + other.unread,
+    )
 
 
 class VectorReport(NamedTuple):

@@ -15,9 +15,10 @@ from clawmark.errors import EmbeddingError
 from clawmark.index.store import Index
 from clawmark.reports import Progress, SyncReport
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
-from clawmark.sync.outcome import TextReport, VectorReport
+from clawmark.sync.outcome import TextReport, VectorReport, added_up
 from clawmark.sync.plan import plan_sync
-from clawmark.types import Degraded, Scan, SyncPlan
+from clawmark.sync.roots import believed, held_roots
+from clawmark.types import Degraded, FileState, Scan, SyncPlan
 
 if TYPE_CHECKING:
     from clawmark.index.writer import Writer
@@ -34,6 +35,12 @@ class SyncRequest(NamedTuple):
     seconds: float | None = None
     lock_timeout: float = 10.0
     progress: Callable[[Progress], None] | None = None
+    reason: str = "manual"
+    """What asked for it, for `status`: one of `triggers.REASONS`."""
+    cancelled: Callable[[], bool] | None = None
+    """Asked between batches: when it says yes, the sync stops there, and what is left stays due."""
+    deltas: bool = False
+    """Leave transcripts alone that grew by less than `sync.sessions.deltaBytes` and `deltaMessages`; they stay due."""
 
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
@@ -42,8 +49,10 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
     deadline = None if request.seconds is None else started + request.seconds
 
     def out_of_time() -> bool:
-        return deadline is not None and time.monotonic() > deadline
+        return (deadline is not None and time.monotonic() > deadline) or _is_cancelled(request)
 
+    if request.seconds is None:
+        parts.store.check(timeout=request.lock_timeout)
     with parts.store.reading() as reader:
         state = reader.state()
     stale = bool(state.files) and state.identity.get("chunker") != parts.identity()["chunker"]
@@ -51,11 +60,18 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         # Written before the first file, so that a second process does not take the first for an index of another kind.
         with parts.store.writing(timeout=request.lock_timeout) as writer:
             writer.set_identity(parts.identity())
-    if request.force or stale or state.building is not None:
+    # A search has no time for a rebuild, and what it adds must be found at once: the generation that answers gets it.
+    if request.force or (request.seconds is None and (stale or state.building is not None)):
         scan, plan, text = _rebuild(parts, request, out_of_time)
     else:
         scan, plan = look(parts)
+        plan, left = _worthwhile(parts, plan) if request.deltas else (plan, 0)
         text = _apply(parts, request, plan, out_of_time)
+        text = text._replace(due_files=text.due_files + left)
+    if request.seconds is None and parts.embedders:
+        from clawmark.index.salvage import salvage
+
+        salvage(parts.store, timeout=request.lock_timeout)
     vectors = _fill(parts, request, out_of_time)
     generation = _remember(parts, request, text, vectors, scan, started)
     if request.seconds is None and (text.deleted or _has_much_dead(parts.store)):
@@ -69,10 +85,10 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         text.chunks,
         sum(report.embedded for report in vectors),
         sum(report.reused for report in vectors),
-        scan.skipped,
+        (*scan.skipped, *text.skipped),
         text.failures,
         scan.failures,
-        text.due_files,
+        text.due_files + text.unread,
         vectors[len(parts.embedders) - 1].due if len(vectors) >= len(parts.embedders) > 0 else 0,
         generation,
         _degraded(parts, vectors),
@@ -86,15 +102,18 @@ def _apply(
     plan: SyncPlan,
     out_of_time: Callable[[], bool],
     *,
-    building: bool = False,
+    building: int = 0,
 ) -> TextReport:
     if not (plan.due or plan.recheck):
         return TextReport(0, 0, 0, 0, 0, (), 0)
-    from clawmark.sync.text import apply_text
+    from clawmark.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
 
     with parts.store.reading() as reader:
-        indexed = reader.built() if building else reader.files()
-    return apply_text(
+        named = [state.path for state in (*plan.add, *plan.check, *plan.recheck)]
+        indexed = reader.built() if building else reader.files(named)
+        held = reader.state().chunks if building else 0
+    plan, spoken = _by_source(plan)
+    text = apply_text(
         plan,
         indexed,
         reader=parts.workspace,
@@ -105,41 +124,89 @@ def _apply(
         out_of_time=out_of_time,
         building=building,
         lock_timeout=request.lock_timeout,
+        at_once=max(FEWEST_AT_ONCE, min(CHUNKS_AT_ONCE, held // 25)) if building else CHUNKS_AT_ONCE,
     )
+    if not spoken or parts.workspace.sessions is None:
+        return text
+    from clawmark.sync.transcripts import Work, apply_transcripts
+
+    work = Work(
+        parts.workspace.sessions,
+        parts.store,
+        parts.chunker,
+        parts.now_ns,
+        out_of_time,
+        building,
+        request.lock_timeout,
+    )
+    return added_up(text, apply_transcripts(spoken, indexed, work, request.progress or _silent))
+
+
+def _by_source(plan: SyncPlan) -> tuple[SyncPlan, list[FileState]]:
+    """The part of a plan that is about memory files, and the transcripts to look at."""
+    parts = (plan.add, plan.check, plan.recheck)
+    spoken = [state for states in parts for state in states if state.source == "sessions"]
+    if not spoken:
+        return plan, spoken
+    add, check, recheck = (tuple(state for state in states if state.source != "sessions") for states in parts)
+    return plan._replace(add=add, check=check, recheck=recheck), spoken
+
+
+def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
+    """The plan without transcripts that grew by little, and how many those are."""
+    if parts.workspace.sessions is None or parts.deltas is None:
+        return plan, 0
+    from clawmark.sync.deltas import leave_small_growth
+
+    with parts.store.reading() as reader:
+        return leave_small_growth(plan, reader.files(), parts.workspace.sessions, parts.deltas)
 
 
 def _rebuild(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]) -> tuple[Scan, SyncPlan, TextReport]:
     """Make the next generation; readers keep the old one until the last line of it is there."""
+    from clawmark.sync.publish import publish
+
     index = parts.store
-    with index.writing(timeout=request.lock_timeout) as writer:
-        writer.begin_rebuild(parts.identity())
+    building = _begin(parts, request)
+    if not building:
+        scan, plan = look(parts)
+        return scan, plan, TextReport(0, 0, 0, 0, 0, (), plan.due)
     total = TextReport(0, 0, 0, 0, 0, (), 0)
     for _ in range(REBUILD_PASSES):
         scan = parts.workspace.scan()
         with index.reading() as reader:
             built, answering = {path: row[3:8] for path, row in reader.built().items()}, reader.stats()
+            scan = scan if request.force else believed(scan, reader.roots())
         plan = plan_sync(scan, built)
-        gone = plan_sync(scan, answering).delete
-        report = _apply(parts, request, plan._replace(delete=gone, recheck=()), out_of_time, building=True)
-        total = TextReport(
-            total.added + report.added,
-            total.updated + report.updated,
-            total.touched + report.touched,
-            total.deleted + report.deleted,
-            total.chunks + report.chunks,
-            report.failures,
-            report.due_files,
-        )
+        # A rebuild that was interrupted may hold files that the answering generation never had.
+        gone = sorted({*plan.delete, *plan_sync(scan, answering).delete})
+        report = _apply(parts, request, plan._replace(delete=tuple(gone), recheck=()), out_of_time, building=building)
+        total = added_up(total._replace(failures=(), due_files=0, unread=0), report)
         if report.due_files:
             return scan, plan, total
         if plan.due == len(report.failures):
             break
     _fill(parts, request, out_of_time)
-    with index.writing(timeout=request.lock_timeout) as writer:
-        writer.set_identity(parts.identity())
-        writer.publish()
+    if _is_cancelled(request):
+        return scan, plan, total
+    publish(index, building, parts.identity(), request.lock_timeout)
     _sweep(index, request)
     return scan, plan, total
+
+
+def _begin(parts: SyncParts, request: SyncRequest) -> int:
+    """The number of the rebuild to work on; what an earlier one left is cleaned up before a new one starts.
+
+    Otherwise every rebuild that is killed while it cleans up would leave more behind.
+    """
+    while not _is_cancelled(request):
+        if _has_much_dead(parts.store):
+            _sweep(parts.store, request)
+        with parts.store.writing(timeout=request.lock_timeout) as writer:
+            building = writer.begin_rebuild(parts.identity())
+        if building:
+            return building
+    return 0
 
 
 def _fill(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]) -> list[VectorReport]:
@@ -149,10 +216,12 @@ def _fill(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool
     """
     reports = []
     for number, embedder in enumerate(parts.embedders):
+        if _is_cancelled(request):
+            break
         is_best = number == len(parts.embedders) - 1
         if number and not _may_fill(parts, request, embedder):
             continue
-        if request.seconds is None and hasattr(embedder, "forget_failures"):
+        if request.reason == "manual" and request.seconds is None and hasattr(embedder, "forget_failures"):
             embedder.forget_failures()
         reports.append(_fill_one(parts, request, embedder, out_of_time))
         if is_best and reports[-1].degraded is not None:
@@ -222,16 +291,20 @@ def _remember(
     """Store the identity and a summary for `status`; a sync that changed nothing writes nothing."""
     changed = text.added + text.updated + text.deleted + sum(report.embedded + report.reused for report in vectors)
     with parts.store.reading() as reader:
-        state = reader.state()
-    identity = parts.identity()
-    if changed or state.identity != identity or not state.last_sync:
+        state, known = reader.state(), reader.roots()
+    identity, roots = parts.identity(), held_roots(scan, known)
+    # How the text is cut changes with a rebuild, and nobody else may say so.
+    identity["chunker"] = state.identity.get("chunker", identity["chunker"])
+    if changed or state.identity != identity or not state.last_sync or roots != known:
         with parts.store.writing(timeout=request.lock_timeout) as writer:
             if state.building is None:
                 writer.set_identity(identity)
             _drop_other_spaces(parts, writer)
+            writer.set_roots(roots)
             writer.set_last_sync(
                 {
                     "at": parts.now_ns() // 1_000_000,
+                    "reason": request.reason,
                     "seconds": round(time.monotonic() - started, 3),
                     "added": text.added,
                     "updated": text.updated,
@@ -241,10 +314,22 @@ def _remember(
                     "reused": sum(report.reused for report in vectors),
                     "skipped": len(scan.skipped),
                     "failed": len(text.failures),
+                    "unlisted": len(scan.failures),
+                    "lockWaits": parts.store.lock_waits,
+                    "degraded": next((report.degraded.reason for report in vectors if report.degraded), ""),
+                    "standIn": _stand_in(parts, vectors),
                 }
             )
-            writer.evict()
+        parts.store.evict(timeout=request.lock_timeout)
     return state.generation
+
+
+def _stand_in(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
+    """The embedder that stepped in for the best one; empty when none did."""
+    tried = len(vectors) - len(parts.embedders)
+    if tried <= 0 or vectors[-1].degraded is not None:
+        return ""
+    return parts.fallbacks[tried - 1].traits.label
 
 
 def _drop_other_spaces(parts: SyncParts, writer: Writer) -> None:
@@ -259,16 +344,21 @@ def _drop_other_spaces(parts: SyncParts, writer: Writer) -> None:
 
 
 def _has_much_dead(index: Index) -> bool:
-    """Words of replaced text are merged away when they are worth it; those of a deleted file go at once."""
+    """Dead rows always; words of replaced text, and many small segments, when they are worth it.
+
+    Words of a deleted file go at once.
+    """
+    from clawmark.index.state import MANY_LOOSE
+
     with index.reading() as reader:
         state = reader.state()
-    return state.unswept > max(256, state.chunks // 8)
+    return state.has_dead or state.dead_words > max(256, state.chunks // 8) or state.loose_words >= MANY_LOOSE
 
 
 def _sweep(index: Index, request: SyncRequest) -> None:
     """Clean up in short transactions, so that nobody waits long for the lock."""
     swept = 1
-    while swept:
+    while swept and not _is_cancelled(request):
         with index.writing(timeout=request.lock_timeout) as writer:
             swept = writer.sweep()
 
@@ -282,6 +372,10 @@ def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | N
         chunks = reader.state().chunks
     offer = f'With memorySearch.fallback "local" {chunks:,} passages would be embedded on this machine, at no cost.'
     return found._replace(fix=f"{found.fix} {offer}".strip())
+
+
+def _is_cancelled(request: SyncRequest) -> bool:
+    return request.cancelled is not None and request.cancelled()
 
 
 def _silent(_: Progress) -> None:

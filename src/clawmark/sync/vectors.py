@@ -2,43 +2,47 @@
 
 What is due is asked of the index each time, so a killed run goes on where it stopped and pays for nothing twice: texts that
 were embedded before, under any path, are taken from the cache, and a text that is on its way is not sent again. Calls run
-side by side as far as the embedder likes; each one's vectors are committed as soon as it is their turn. Embedding happens
+side by side as far as the embedder likes; each one's vectors are committed as soon as they are there. Embedding happens
 outside the lock.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder, check_vectors
 from clawmark.errors import EmbeddingError
 from clawmark.index.store import Index
 from clawmark.reports import Progress
 from clawmark.sync.outcome import VectorReport
+from clawmark.text.origin import without_comments
 from clawmark.types import Degraded, Identity, Vector
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 # Batches of a local model grow while they are quick and shrink when they are slow, so that a kill or a busy neighbour costs
 # about a second; those of a service have the size it likes.
-FIRST_BATCH, SMALLEST_BATCH = 16, 4
+FIRST_BATCH, SMALLEST_BATCH, INSTANT_BATCH = 16, 4, 256
 QUICK_SECONDS, SLOW_SECONDS = 0.25, 1.5
-# One call waits in line behind those that run, so that none of them idles while vectors are written.
-IN_LINE = 1
+# Calls to a service shrink towards the end, so that all of them end at about the same time; smaller ones are not worth it.
+SMALLEST_CALL = 64
 PAGE = 1000
+WRITTEN_AT_ONCE = 1_500_000
+"""Bytes of vectors that one transaction stores: some 30 ms."""
 
-Row = tuple[int, str, str]
+Row = tuple[int, str, str, Vector | None]
+"""A due chunk: key, hash, text, and the vector if the cache has it."""
 
 
-class _Call(NamedTuple):
-    """A batch on its way: its rows, what the cache had of them, and the texts that were sent."""
+class _Batch(NamedTuple):
+    """Due rows, and the texts among them that have to be embedded, by hash."""
 
     rows: list[Row]
-    known: dict[str, Vector]
     missing: dict[str, str]
-    answer: Future[list[Vector]]
 
 
 def fill_space(
@@ -92,7 +96,8 @@ class _Filling:
         traits = embedder.traits
         self._at_once = traits.at_once
         self._most = traits.most_texts
-        self._batch = min(FIRST_BATCH, self._most) if self._at_once == 1 else self._most
+        self._batch = min(INSTANT_BATCH if traits.instant else FIRST_BATCH, self._most)
+        self._portion = max(1, WRITTEN_AT_ONCE // (4 * identity.dims))
         self._waiting: frozenset[str] = frozenset()
         self._on_the_way: set[str] = set()
         self._done = 0
@@ -101,91 +106,114 @@ class _Filling:
     def run(self) -> Degraded | None:
         """Until nothing is due, time is up, or the embedder fails; what was finished before that is kept."""
         self._use_batch_jobs()
-        with ThreadPoolExecutor(self._at_once, thread_name_prefix="clawmark-embed") as pool:
-            while True:
-                before = self._done
-                failure = self._pass(pool)
-                if failure or self._done == before or self._out_of_time():
-                    return failure
+        if self._at_once == 1:
+            return self._passes(None)
+        from concurrent.futures import ThreadPoolExecutor
 
-    def _pass(self, pool: ThreadPoolExecutor) -> Degraded | None:
+        with ThreadPoolExecutor(self._at_once, thread_name_prefix="clawmark-embed") as pool:
+            return self._passes(pool)
+
+    def _passes(self, pool: ThreadPoolExecutor | None) -> Degraded | None:
+        while True:
+            before = self._done
+            failure = self._pass(pool)
+            if failure or self._done == before or self._out_of_time() or not self._is_left():
+                return failure
+
+    def _is_left(self) -> bool:
+        """Asked before another pass, since counting is quicker than listing."""
+        with self._index.reading() as reader:
+            return reader.count_due_vectors(self._space) > 0
+
+    def _pass(self, pool: ThreadPoolExecutor | None) -> Degraded | None:
         """Once through the due chunks in key order; a text that was on its way is found again in the next pass."""
-        calls: deque[_Call] = deque()
-        due = self._due()
+        running: dict[Future[list[Vector]], _Batch] = {}
         failure: Degraded | None = None
-        more = True
-        while more or calls:
-            while more and len(calls) < self._at_once + (IN_LINE if self._at_once > 1 else 0):
-                rows = next(due, None) if failure is None and not (self._out_of_time() and self._done) else None
-                if rows is None:
-                    more = False
-                    break
-                calls.append(self._start(rows, pool))
-            if calls:
-                failure = self._finish(calls.popleft()) or failure
+        for batch in self._due():
+            if pool is None or not batch.missing:
+                failure = self._finish(batch, partial(self._embed_here, batch.missing))
+            else:
+                done = _first_done(running) if len(running) == self._at_once else None
+                if done is None or done.exception() is None:
+                    # Before anything is stored, so that the service need not wait for that.
+                    self._on_the_way.update(batch.missing)
+                    running[pool.submit(self._embedder.embed_texts, list(batch.missing.values()))] = batch
+                failure = self._finish(running.pop(done), done.result) if done is not None else None
+            if failure or (self._out_of_time() and self._done):
+                break
+        while running:
+            done = _first_done(running)
+            failure = self._finish(running.pop(done), done.result) or failure
         return failure
 
-    def _due(self) -> Iterator[list[Row]]:
-        after = 0
-        while True:
-            with self._index.reading() as reader:
-                rows = reader.due_vectors(self._space, self._batch, after)
-            if not rows:
-                return
-            after = rows[-1][0]
+    def _due(self) -> Iterator[_Batch]:
+        for rows in self._pages(self._size):
             fresh = [row for row in rows if row[1] not in self._on_the_way and row[1] not in self._waiting]
             if fresh:
-                yield fresh
+                yield _Batch(fresh, self._missing(fresh))
 
-    def _start(self, rows: list[Row], pool: ThreadPoolExecutor) -> _Call:
+    def _pages(self, size: Callable[[int], int]) -> Iterator[list[Row]]:
+        """What is due now, in key order; listed once, because finding some of it takes as long as finding all."""
         with self._index.reading() as reader:
-            known = reader.cached(self._identity, [text_hash for _, text_hash, _ in rows])
-        missing = {text_hash: text for _, text_hash, text in rows if text_hash not in known and self._embedder.covers(text)}
-        self._on_the_way.update(missing)
-        answer: Future[list[Vector]] = Future()
-        if not missing:
-            answer.set_result([])
-        elif self._at_once > 1:
-            answer = pool.submit(self._embedder.embed_texts, list(missing.values()))
-        else:
-            self._embed_here(missing, answer)
-        return _Call(rows, known, missing, answer)
+            keys = reader.due_keys(self._space)
+        start = 0
+        while start < len(keys):
+            end = start + size(len(keys) - start)
+            with self._index.reading() as reader:
+                rows = reader.due_rows(self._space, keys[start:end])
+            yield rows
+            start = end
 
-    def _embed_here(self, missing: dict[str, str], answer: Future[list[Vector]]) -> None:
+    def _size(self, left: int) -> int:
+        """How many chunks the next batch has."""
+        if self._at_once == 1:
+            return self._batch
+        return min(self._most, max(SMALLEST_CALL, left // (2 * self._at_once)))
+
+    def _missing(self, rows: list[Row]) -> dict[str, str]:
+        covers = self._embedder.covers
+        return {
+            text_hash: embedded
+            for _, text_hash, text, vector in rows
+            if vector is None and covers(embedded := without_comments(text))
+        }
+
+    def _embed_here(self, missing: dict[str, str]) -> list[Vector]:
         """A local model has its own threads; its batches are sized by how long the last one took."""
+        if not missing:
+            self._batch = min(self._most, self._batch * 2)
+            return []
         started = time.monotonic()
-        try:
-            answer.set_result(self._embedder.embed_texts(list(missing.values())))
-        except EmbeddingError as error:
-            answer.set_exception(error)
+        vectors = self._embedder.embed_texts(list(missing.values()))
         took = time.monotonic() - started
         if took < QUICK_SECONDS:
             self._batch = min(self._most, self._batch * 2)
         elif took > SLOW_SECONDS:
             self._batch = max(SMALLEST_BATCH, self._batch // 2)
+        return vectors
 
-    def _finish(self, call: _Call) -> Degraded | None:
-        """Commit a call's vectors; after a failure at least those the cache had."""
+    def _finish(self, batch: _Batch, answer: Callable[[], list[Vector]]) -> Degraded | None:
+        """Commit a batch's vectors; after a failure at least those the cache had."""
         failure = None
         fresh: dict[str, Vector] = {}
         try:
-            vectors = call.answer.result()
+            vectors = answer()
             if not self._embedder.traits.remote:  # a service's answers are checked as they come in
-                check_vectors(vectors, len(call.missing), self._identity)
-            fresh = dict(zip(call.missing, vectors, strict=True))
+                check_vectors(vectors, len(batch.missing), self._identity)
+            fresh = dict(zip(batch.missing, vectors, strict=True))
         except EmbeddingError as error:
             failure = Degraded(error.message, error.hint)
-        self._on_the_way.difference_update(call.missing)
-        rows: list[tuple[int, str, Vector | None]] = [
-            (key, text_hash, call.known.get(text_hash) or fresh.get(text_hash))
-            for key, text_hash, _ in call.rows
-            if failure is None or text_hash not in call.missing
+        self._on_the_way.difference_update(batch.missing)
+        rows = [
+            (key, text_hash, vector or fresh.get(text_hash))
+            for key, text_hash, _, vector in batch.rows
+            if failure is None or text_hash not in batch.missing
         ]
-        if rows:
+        for start in range(0, len(rows), self._portion):
             with self._index.writing(timeout=self._lock_timeout) as writer:
-                writer.put_vectors(self._space, rows)
+                writer.put_vectors(self._space, rows[start : start + self._portion])
         self.embedded += len(fresh)
-        self.reused += sum(text_hash in call.known for _, text_hash, _ in rows)
+        self.reused += sum(vector is not None for _, _, _, vector in batch.rows)
         self._done += len(rows)
         self._progress(Progress("vectors", self._done, max(self._total, self._done), self._embedder.traits.label))
         return failure
@@ -196,26 +224,28 @@ class _Filling:
         if embed is None or self._out_of_time():
             return
         texts: dict[str, str] = {}
-        after = 0
-        while True:
-            with self._index.reading() as reader:
-                rows = reader.due_vectors(self._space, PAGE, after)
-                known = reader.cached(self._identity, [text_hash for _, text_hash, _ in rows])
-            if not rows:
-                break
-            after = rows[-1][0]
-            texts |= {
-                text_hash: text for _, text_hash, text in rows if text_hash not in known and self._embedder.covers(text)
-            }
+        for rows in self._pages(lambda _: PAGE):
+            texts |= self._missing(rows)
         if texts:
             self._waiting, _ = embed(texts, self._store, self._show)
 
     def _store(self, vectors: dict[str, Vector]) -> None:
-        with self._index.writing(timeout=self._lock_timeout) as writer:
-            writer.put_cached(self._identity, vectors)
+        rows = list(vectors.items())
+        for start in range(0, len(rows), self._portion):
+            with self._index.writing(timeout=self._lock_timeout) as writer:
+                writer.put_cached(self._identity, dict(rows[start : start + self._portion]))
 
     def _show(self, done: int, total: int) -> None:
         self._progress(Progress("vectors", done, total, f"{self._embedder.traits.label}, batch job"))
+
+
+def _first_done(running: Iterable[Future[list[Vector]]]) -> Future[list[Vector]]:
+    """Wait until one of these calls has ended; of several the oldest, so that none is left behind."""
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    calls = list(running)
+    done = wait(calls, return_when=FIRST_COMPLETED).done
+    return next(call for call in calls if call in done)
 
 
 def _known_identity(embedder: Embedder) -> Identity:

@@ -1,5 +1,5 @@
 """What tests of Clawmark, and of code that uses it, need: an embedder without weights, and contract suites."""
 
-from clawmark.testing.embedders import HashingEmbedder, embedder_contract
+from clawmark.testing.embedders import HashingEmbedder, UnreliableEmbedder, embedder_contract
 
-__all__ = ["HashingEmbedder", "embedder_contract"]
+__all__ = ["HashingEmbedder", "UnreliableEmbedder", "embedder_contract"]

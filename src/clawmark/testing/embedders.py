@@ -11,8 +11,10 @@ import math
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from clawmark.embed.base import Embedder, Traits, check_vectors
+from clawmark.errors import EmbeddingUnavailable
 from clawmark.types import Identity, Vector
 
 FEATURES = 4
@@ -67,6 +69,21 @@ class HashingEmbedder:
             sums[0] = 1
         length = math.sqrt(sum(number * number for number in sums))
         return struct.pack(f"<{self._dims}f", *[number / length for number in sums])
+
+
+class UnreliableEmbedder(HashingEmbedder):
+    """The same, out of order as long as `fault` says so."""
+
+    fault: Literal["", "down", "nan", "zero", "short"] = ""
+
+    def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        if self.fault == "down":
+            raise EmbeddingUnavailable("The embedder is down.", provider="testing", hint="Mend it.")
+        vectors = super().embed_texts(texts)
+        spoilt = {"nan": [math.nan] * self._dims, "zero": [0.0] * self._dims}.get(self.fault)
+        if spoilt is not None:
+            vectors[-1:] = [struct.pack(f"<{self._dims}f", *spoilt)] * len(vectors[-1:])
+        return vectors[:-1] if self.fault == "short" else vectors
 
 
 def embedder_contract(make: Callable[[], Embedder]) -> None:

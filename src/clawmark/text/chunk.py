@@ -11,9 +11,6 @@ from hashlib import sha256
 from clawmark.documents import Chunk
 from clawmark.text.tokens import well_formed
 
-_VERSIONS = {"markdown": 1, "lines": 1}
-"""Raised when a chunker would cut the same text differently: an index made by another version is rebuilt."""
-
 
 def chunk_text(text: str, mode: str, tokens: int, overlap: int) -> list[Chunk]:
     """Cut a text the way `mode` says: `markdown` by structure, `lines` as OpenClaw does; blank chunks are dropped."""
@@ -26,11 +23,6 @@ def chunk_text(text: str, mode: str, tokens: int, overlap: int) -> list[Chunk]:
     from clawmark.text.markdown import chunk_markdown
 
     return chunk_markdown(text, tokens, overlap)
-
-
-def chunker_name(mode: str, tokens: int, overlap: int) -> str:
-    """What an index remembers about how its text was cut: `markdown-1:400/80`."""
-    return f"{mode}-{_VERSIONS[mode]}:{tokens}/{overlap}"
 
 
 def chunk_id(source: str, path: str, start_line: int, end_line: int, chunk_hash: str, model: str) -> str:

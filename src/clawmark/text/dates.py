@@ -43,6 +43,11 @@ def date_of(path: str) -> str:
     return date
 
 
+def day_of(path: str, source: str, heading: str) -> str:
+    """The day a passage is about: that of its file's name, or the last one on which something in it was said."""
+    return heading[-10:] if source == "sessions" else date_of(path)
+
+
 def date_words(date: str) -> str:
     """A day in the words people use for it: `2026-02-24 24 24th february 2026 feb tuesday`."""
     from datetime import date as day

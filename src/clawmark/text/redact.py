@@ -38,6 +38,18 @@ def mask(kind: str) -> str:
     return f"[redacted:{kind}]"
 
 
+def has_mask(text: str) -> bool:
+    """Whether a text holds such a mask: it must not be kept in place of what it stands for."""
+    return replace_masks(text, "") != text
+
+
+def replace_masks(text: str, words: str) -> str:
+    """The text with some words in place of every mask."""
+    import re
+
+    return re.sub(r"\[redacted:[a-z0-9-]{1,40}\]", words, text)
+
+
 def _forms(value: str) -> Iterator[str]:
     """A value in every way it may be met: as it is, in a URL, in JSON, in base64 alone or inside something else."""
     from base64 import b64encode

@@ -127,6 +127,10 @@ def _shapes() -> tuple[Shape, ...]:
     return (*_keys_by_prefix(), *_keys_by_place(), *_longer_things())
 
 
+_SEVERAL_PREFIXES = {"aws-id": ("akia", "asia", "aroa", "aida"), "stripe": ("sk_", "rk_", "pk_", "whsec_")}
+_DIGITS = tuple("0123456789")
+
+
 def _keys_by_prefix() -> Iterator[Shape]:
     """Keys that say whose they are."""
     # A key may also follow the letter of a line break that was written as \n, or the digits of an escape in a URL.
@@ -150,7 +154,7 @@ def _keys_by_prefix() -> Iterator[Shape]:
         ("jwt", "eyJ", r"[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{4,16000}\.[A-Za-z0-9_-]{8,4000}"),
     ):
         literal = re.split(r"[\\(\[]", prefix)[0].lower()
-        yield Shape(kind, (literal,) if len(literal) > 1 else (), re.compile(edge + prefix + rest))
+        yield Shape(kind, _SEVERAL_PREFIXES.get(kind) or (literal,), re.compile(edge + prefix + rest))
     # Prefixes that are also words: the rest must be no words.
     yield Shape("openai", ("sk-",), re.compile(rf"{edge}sk-{word}{{16,4096}}"), looks_random)
     yield Shape("voyage", ("pa-", "al-"), re.compile(rf"{edge}(?:pa|al)-{word}{{32,4096}}"), looks_random)
@@ -240,11 +244,11 @@ def _longer_things() -> Iterator[Shape]:
     )
     yield Shape(
         "card",
-        (),
+        _DIGITS,
         re.compile(
             r"(?<![0-9A-Za-z.-])(?:[2-6][0-9]{13,15}|[2-6][0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}"
             r"|3[47][0-9]{2}[ -][0-9]{6}[ -][0-9]{5})(?![0-9A-Za-z-]|\.[0-9])"
         ),
         is_card,
     )
-    yield Shape("iban", (), re.compile(rf"(?<![A-Za-z0-9])(?:{_iban()})(?![A-Za-z0-9])"))
+    yield Shape("iban", _DIGITS, re.compile(rf"(?<![A-Za-z0-9])(?:{_iban()})(?![A-Za-z0-9])"))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from clawmark.errors import ToolInputError
 
@@ -36,14 +36,16 @@ def read_arguments(given: object) -> Mapping[str, object]:
     return given
 
 
-def text_argument(arguments: Mapping[str, object], name: str, *, trim: bool, longest: int) -> str:
+def text_argument(
+    arguments: Mapping[str, object], name: str, *, trim: bool, longest: int, may_be_blank: bool = False
+) -> str:
     """A required text. `trim` is off where blanks at the ends mean something, as in a file name."""
     value = _pick(arguments, name)
     if value is None:
         raise _wrong(name, f"{name} is required.")
     if not isinstance(value, str):
         raise _wrong(name, f"{name} must be text, not {_kind(value)}.")
-    if not value.strip():
+    if not value.strip() and not may_be_blank:
         raise _wrong(name, f"{name} is required; it was blank.")
     if len(value) > longest:
         raise _wrong(name, f"{name} is {len(value):,} characters long; at most {longest:,} are taken.")
@@ -80,6 +82,18 @@ def share_argument(arguments: Mapping[str, object], name: str) -> float | None:
     if not 0 <= number <= 1:
         raise _wrong(name, f"{name} must be a number from 0 to 1, not {_shown(number)}.")
     return abs(float(number))  # -0.0 is 0.0
+
+
+def choice_argument(arguments: Mapping[str, object], name: str, choices: Sequence[str], *, default: str) -> str:
+    """One of some words, in any case; `default` when it was not given."""
+    value = _pick(arguments, name)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return default
+    if isinstance(value, str):
+        for choice in choices:
+            if value.strip().lower() == choice.lower():
+                return choice
+    raise _wrong(name, f"{name} must be {', '.join(choices[:-1])} or {choices[-1]}, not {_kind_or_text(value)}.")
 
 
 def refuse_argument(arguments: Mapping[str, object], name: str, because: str) -> None:
@@ -165,6 +179,10 @@ def _kind(value: object) -> str:
             return "null"
         case _:
             return type(value).__name__
+
+
+def _kind_or_text(value: object) -> str:
+    return json.dumps(value[:40]) if isinstance(value, str) else _kind(value)
 
 
 def _shown(number: int | float) -> str:

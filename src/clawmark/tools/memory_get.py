@@ -2,7 +2,8 @@
 
 Which files may be read, and how much of them at once, is decided by the `read` function it is handed. A file that is
 not there is an empty text, not an error: yesterday may simply have no log. A call never raises, and never says
-`disabled`: one path that is no memory does not mean that memory is off.
+`disabled`: one path that is no memory does not mean that memory is off. In a session that may not read, every path is
+answered alike, so that no answer tells which files there are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from clawmark.documents import Excerpt
 from clawmark.errors import ClawmarkError, ToolInputError
 from clawmark.tools.arguments import read_arguments, refuse_argument, text_argument, whole_argument
 from clawmark.tools.base import Payload, Tool, complaint, echo, log_surprise
+from clawmark.tools.policy import LOCAL, Access, unavailable
 from clawmark.workspace.read import parse_citation
 
 Read: TypeAlias = Callable[[str, int, int | None], Excerpt]
@@ -53,14 +55,16 @@ _PARAMETERS: Payload = {
 }
 
 
-def get_tool(read: Read) -> Tool:
-    """The tool over one workspace."""
+def get_tool(read: Read, access: Access = LOCAL) -> Tool:
+    """The tool over one workspace, for sessions with this access."""
 
     def call(given: object) -> Payload:
         asked: object = ""
         try:
             arguments = read_arguments(given)
             asked = arguments.get("path")
+            if not access.reads:
+                return {**_refused(asked, unavailable(access.kind)), "unavailable": True}
             path, start, lines = _request(arguments)
             return _answer(read(path, start, lines))
         except ToolInputError as error:

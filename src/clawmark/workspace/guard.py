@@ -22,6 +22,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from operator import attrgetter
 
 from clawmark.errors import PathDenied, WorkspaceError
 
@@ -38,6 +39,9 @@ _FILE_FLAGS = os.O_RDONLY | _SAFE_FLAGS | getattr(os, "O_BINARY", 0)
 _HAS_DESCRIPTORS = bool(
     _NOFOLLOW and hasattr(os, "O_DIRECTORY") and {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
 )
+
+changed_ns = attrgetter("st_mtime_ns" if os.name == "nt" else "st_ctime_ns")
+"""When a file last changed in any way. Whoever edits a file may put its mtime back; its ctime nobody can."""
 
 EXTRA_PATHS_HINT = "To allow its folder, add it to memorySearch.extraPaths."
 
@@ -182,7 +186,9 @@ def _child(folder: Folder, name: str, device: int | None, shown_as: str) -> Fold
     return below
 
 
-def open_regular(folder: Folder, name: str, shown_as: str, flags: int = _FILE_FLAGS) -> int:
+def open_regular(
+    folder: Folder, name: str, shown_as: str, flags: int = _FILE_FLAGS, limit: int | None = MAX_FILE_BYTES
+) -> int:
     """A descriptor of a regular file of acceptable size that is a direct child of `folder`."""
     try:
         fd = folder.open(name, flags)
@@ -193,13 +199,13 @@ def open_regular(folder: Folder, name: str, shown_as: str, flags: int = _FILE_FL
             raise  # the writer says that it is about writing
         raise _refusal(error, folder, name, shown_as) from error
     info = os.fstat(fd)
-    if stat.S_ISREG(info.st_mode) and info.st_size <= MAX_FILE_BYTES:
+    if stat.S_ISREG(info.st_mode) and (limit is None or info.st_size <= limit):
         return fd
     os.close(fd)
     if not stat.S_ISREG(info.st_mode):
         raise not_a_file(shown_as, info.st_mode)
     raise PathDenied(
-        f"{shown(shown_as)} has {info.st_size:,} bytes; the limit for a memory file is {MAX_FILE_BYTES:,}.",
+        f"{shown(shown_as)} has {info.st_size:,} bytes; the limit for a memory file is {limit:,}.",
         path=shown_as,
         rule="too-large",
         hint="Split it into smaller files.",

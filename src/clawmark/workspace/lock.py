@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from clawmark.config.private import make_private_folder, open_private
 from clawmark.errors import WorkspaceError
 from clawmark.workspace.guard import Folder, reason_of, shown
 
@@ -23,27 +24,30 @@ _PATIENCE = 30.0
 @contextmanager
 def locked(root: Folder, path: str, lock_dir: str | None) -> Iterator[None]:
     """Hold the lock of one file of a workspace."""
+    if lock_dir is None and root.fd is None:
+        yield  # a folder cannot be opened here, so there is nothing to lock
+        return
     try:
-        fd = _lock_file(root, path, lock_dir)
+        fd = _acquired(root, path, lock_dir)
     except OSError as error:
         raise _no_lock(path, error) from error
     try:
-        if fd is not None:
-            _wait(fd, path)
         yield
     finally:
-        if fd is not None:
-            os.close(fd)
+        os.close(fd)
 
 
-def _wait(fd: int, path: str) -> None:
+def _acquired(root: Folder, path: str, lock_dir: str | None) -> int:
+    """A descriptor that holds the lock."""
+    file = root.path if lock_dir is None else os.path.join(lock_dir, _name_of(root, path))
     deadline = time.monotonic() + _PATIENCE
     while True:
-        try:
-            if _try_lock(fd):
-                return
-        except OSError as error:
-            raise _no_lock(path, error) from error
+        if lock_dir is not None:
+            make_private_folder(lock_dir)
+        fd = _opened(file, is_folder=lock_dir is None)
+        if _is_ours(fd, file):
+            return fd
+        os.close(fd)
         if time.monotonic() > deadline:
             raise WorkspaceError(
                 f"Another process has been writing {shown(path)} for {_PATIENCE:.0f} seconds.",
@@ -52,21 +56,31 @@ def _wait(fd: int, path: str) -> None:
         time.sleep(0.002)
 
 
+def _is_ours(fd: int, file: str) -> bool:
+    """Whether we hold the lock, and of the file that is there: when it was deleted meanwhile, the new one's counts."""
+    try:
+        return _try_lock(fd) and os.path.samestat(os.fstat(fd), os.stat(file, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+    except BaseException:
+        os.close(fd)
+        raise
+
+
 def _no_lock(path: str, error: OSError) -> WorkspaceError:
     return WorkspaceError(
         f"The lock for {shown(path)} cannot be taken: {reason_of(error)}.", hint="Check the state folder and its disk."
     )
 
 
-def _lock_file(root: Folder, path: str, lock_dir: str | None) -> int | None:
-    if lock_dir is None:
-        return None if root.fd is None else os.open(root.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+def _name_of(root: Folder, path: str) -> str:
     import hashlib
 
-    os.makedirs(lock_dir, mode=0o700, exist_ok=True)
-    name = hashlib.sha256(f"{root.path}\0{path}".encode()).hexdigest()[:32]
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-    return os.open(os.path.join(lock_dir, f"{name}.lock"), flags, 0o600)
+    return hashlib.sha256(f"{root.path}\0{path}".encode()).hexdigest()[:32] + ".lock"
+
+
+def _opened(file: str, *, is_folder: bool) -> int:
+    return open_private(file, os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT)
 
 
 if sys.platform == "win32":

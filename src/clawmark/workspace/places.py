@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from clawmark.errors import PathDenied
-from clawmark.types import Skipped
+from clawmark.types import ScanFailure, Skipped
 from clawmark.workspace.guard import EXTRA_PATHS_HINT, check_text, is_utf8, reason_of, shown, split_relative
 
 ROOT_FILES = ("MEMORY.md", "memory.md")
@@ -71,13 +71,15 @@ def is_markdown(name: str) -> bool:
 # --- extra paths -------------------------------------------------------------------------------------------------
 
 
-def resolve_extras(workspace: str, extra_paths: Iterable[str], home: str) -> tuple[tuple[Extra, ...], tuple[Skipped, ...]]:
+def resolve_extras(
+    workspace: str, extra_paths: Iterable[str], home: str
+) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
     """The extra paths that can be used, and the others with the reason."""
     extras: dict[Extra, str] = {}
-    skipped = []
+    skipped: list[Skipped | ScanFailure] = []
     for given in extra_paths:
         found = _resolve_extra(workspace, given.strip(), home)
-        if isinstance(found, Skipped):
+        if not isinstance(found, Extra):
             skipped.append(found)
         elif found in extras:
             skipped.append(Skipped(shown(given), f"same as the extra path {shown(extras[found])}"))
@@ -86,18 +88,29 @@ def resolve_extras(workspace: str, extra_paths: Iterable[str], home: str) -> tup
     return tuple(extras), tuple(skipped)
 
 
-def _resolve_extra(workspace: str, given: str, home: str) -> Extra | Skipped:
+def absent_extras(workspace: str, extra_paths: Iterable[str], home: str, usable: Iterable[Extra]) -> list[str]:
+    """How the extra paths that cannot be used now would be cited: what was found there before may come back."""
+    known = {extra.prefix for extra in usable}
+    given = [given.strip() for given in extra_paths if not _unusable_text(given.strip())]
+    prefixes = [cited(workspace, os.path.normpath(_named(workspace, path, home))) for path in given]
+    return [prefix for prefix in prefixes if prefix not in known]
+
+
+def _named(workspace: str, given: str, home: str) -> str:
+    return os.path.join(workspace, home + given[1:] if given == "~" or given.startswith("~/") else given)
+
+
+def _resolve_extra(workspace: str, given: str, home: str) -> Extra | Skipped | ScanFailure:
     skip = _unusable_text(given)
     if skip:
         return Skipped(shown(given), skip)
-    expanded = home + given[1:] if given == "~" or given.startswith("~/") else given
-    named = os.path.join(workspace, expanded)
+    named = _named(workspace, given, home)
     try:
         info = os.lstat(named.rstrip("/") or "/")
     except (FileNotFoundError, NotADirectoryError):
         return Skipped(shown(given), f"extra path not found: {shown(given)}{_not_expanded(given)}")
     except OSError as error:
-        return Skipped(shown(given), f"extra path cannot be read: {reason_of(error)}")
+        return ScanFailure(cited(workspace, os.path.normpath(named)), f"extra path cannot be read: {reason_of(error)}")
     real = os.path.realpath(named)
     plain = os.path.normpath(named)
     if stat.S_ISLNK(info.st_mode) or (is_below(plain, workspace) and plain != real):
@@ -247,4 +260,6 @@ def _not_memory(path: str, parts: list[str]) -> PathDenied:
     if parts == ["memory"]:
         return PathDenied("memory is a folder, not a file.", path=path, rule="not-a-file", hint=MEMORY_HINT)
     hint = "Write paths with forward slashes." if "\\" in path else MEMORY_HINT
+    if parts[0] == "sessions":
+        hint = 'Transcripts can be read when memorySearch.sources names "sessions".'
     return PathDenied(f"{shown(path)} is not a memory file.", path=path, rule="not-memory", hint=hint)

@@ -15,6 +15,7 @@ from clawmark.types import FileState
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
+    changed_ns,
     folder_beneath,
     open_beneath,
     shown,
@@ -150,7 +151,7 @@ def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Do
         data = read_all(fd, path)
     finally:
         os.close(fd)
-    state = FileState(path, "memory", info.st_size, info.st_mtime_ns, info.st_ino, info.st_dev)
+    state = FileState(path, "memory", info.st_size, changed_ns(info), info.st_ino, info.st_dev)
     return Document(state, decode(data, path), hashlib.sha256(data).hexdigest())
 
 

@@ -19,6 +19,7 @@ from clawmark.workspace.guard import (
     MAX_COMPONENTS,
     MAX_FILE_BYTES,
     Folder,
+    changed_ns,
     folder_beneath,
     is_utf8,
     kind_of,
@@ -46,12 +47,13 @@ _TUPLE = tuple.__new__
 class _Found:
     """What has been seen so far."""
 
-    __slots__ = ("failures", "files", "named", "skipped", "workspace_id")
+    __slots__ = ("failures", "files", "named", "roots", "skipped", "workspace_id")
 
     def __init__(self) -> None:
         self.files: list[FileState] = []
         self.skipped: list[Skipped] = []
         self.failures: list[ScanFailure] = []
+        self.roots: list[tuple[str, int, int]] = []
         self.workspace_id = (-1, -1)
         self.named: frozenset[str] = frozenset()
         """Extra paths inside the workspace: walked for themselves, so not worth a word when they are met on the way."""
@@ -62,12 +64,16 @@ class _Found:
     def fail(self, path: str, reason: str) -> None:
         self.failures.append(ScanFailure(path, reason))
 
+    def enter(self, folder: Folder, path: str) -> None:
+        self.roots.append((path, folder.device, folder.inode))
 
-def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[Skipped] = ()) -> Scan:
+
+def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[Skipped | ScanFailure] = ()) -> Scan:
     """Everything there is now; `reported` are extra paths that could not be used."""
     taken_ns = time.time_ns()
     found = _Found()
-    found.skipped.extend(reported)
+    found.failures.extend(item for item in reported if isinstance(item, ScanFailure))
+    found.skipped.extend(item for item in reported if isinstance(item, Skipped))
     found.named = frozenset(extra.prefix for extra in extras if not extra.folder)
     try:
         root = open_root(workspace)
@@ -75,6 +81,7 @@ def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[S
         found.fail("", f"the workspace {shown(workspace)} cannot be listed: {reason_of(error)}")
         return _finished(found, taken_ns)
     with root:
+        found.enter(root, "")
         found.workspace_id = (root.device, root.inode)
         _scan_own(root, found)
         for extra in extras:
@@ -99,6 +106,7 @@ def _scan_own(root: Folder, found: _Found) -> None:
         _no_folder(root, "memory", "memory", error, found)
         return
     with memory:
+        found.enter(memory, "memory")
         _walk(memory, "memory/", memory.device, found, 1, "memory/")
 
 
@@ -120,12 +128,12 @@ def _scan_file(
     elif info.st_size > MAX_FILE_BYTES:
         found.skip(path, _too_large(info.st_size))
     else:
-        found.files.append(FileState(path, "memory", info.st_size, info.st_mtime_ns, info.st_ino, info.st_dev))
+        found.files.append(FileState(path, "memory", info.st_size, changed_ns(info), info.st_ino, info.st_dev))
     return info.st_dev, info.st_ino
 
 
 def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Found) -> None:
-    """Say why a folder was not entered. A link in its place is a failure: its files may still be wanted."""
+    """Say why a folder was not entered. A link or a file in its place is a failure: its files may still be wanted."""
     try:
         mode = parent.lstat(name).st_mode
     except FileNotFoundError:
@@ -137,7 +145,7 @@ def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Fou
         real = os.path.realpath(f"{parent.path}/{name}")
         found.fail(path, f"{_LINK}; to index what it leads to, add {shown(real)} to memorySearch.extraPaths")
     elif not stat.S_ISDIR(mode):
-        found.skip(path, f"{'a file' if stat.S_ISREG(mode) else kind_of(mode)}, not a folder")
+        found.fail(path, f"{'a file' if stat.S_ISREG(mode) else kind_of(mode)}, not a folder")
     else:
         found.fail(path, f"cannot be listed: {reason_of(error)}")
 
@@ -152,6 +160,7 @@ def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
             if names:
                 _scan_file(folder, names[0], extra.prefix, found)
             else:
+                found.enter(folder, extra.prefix)
                 _walk(folder, prefix, folder.device, found, len(parts), "")
     except FileNotFoundError:
         found.skip(extra.prefix, f"extra path not found: {shown(extra.prefix)}")
@@ -172,6 +181,7 @@ def _scan_outside(extra: Extra, found: _Found) -> None:
         if extra.file:
             _scan_file(folder, extra.file, extra.prefix, found)
         else:
+            found.enter(folder, extra.prefix)
             _walk(folder, extra.prefix + "/", folder.device, found, 0, "")
 
 
@@ -188,7 +198,7 @@ def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, o
                         info = entry.stat(follow_symlinks=False)
                         size = info.st_size
                         if size <= MAX_FILE_BYTES:
-                            state = (prefix + name, "memory", size, info.st_mtime_ns, info.st_ino, info.st_dev)
+                            state = (prefix + name, "memory", size, changed_ns(info), info.st_ino, info.st_dev)
                             add(_TUPLE(FileState, state))
                             continue
                     _skip_file(entry, prefix + name, found)
@@ -268,6 +278,7 @@ def _finished(found: _Found, taken_ns: int) -> Scan:
         tuple(skipped[path] for path in sorted(skipped)),
         tuple(failures[path] for path in sorted(failures)),
         taken_ns,
+        tuple(found.roots),
     )
 
 

@@ -16,21 +16,33 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import FileState, Scan, ScanFailure
+from clawmark.types import FileState, Scan
 from clawmark.workspace import guard, places
 from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.documents import Document, Excerpt, Written
+    from clawmark.workspace.sessions import Sessions
+    from clawmark.workspace.tree import Entry, Exact
 
 
 class Workspace:
     """Safe reading and durable writing of a folder of Markdown."""
 
-    def __init__(self, root: str, extra_paths: Sequence[str] = (), lock_dir: str | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        extra_paths: Sequence[str] = (),
+        lock_dir: str | None = None,
+        sessions: Sessions | None = None,
+        has_memory: bool = True,
+    ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
         self.extra_paths = tuple(extra_paths)
+        self.sessions = sessions
+        """The transcripts, when they are a source."""
+        self._has_memory = has_memory
         self.denied = 0
         """How many paths were refused, for `status`."""
         self._aliases = (given,) if given != self.root else ()
@@ -38,7 +50,6 @@ class Workspace:
         self._counting = allocate_lock()
         self._home = os.path.realpath(os.path.expanduser("~"))
         self._extras, _ = places.resolve_extras(self.root, self.extra_paths, self._home)
-        self._identity: tuple[int, int] | None = None
 
     def __enter__(self) -> Workspace:
         return self
@@ -55,15 +66,19 @@ class Workspace:
         return guard.containment()
 
     def scan(self) -> Scan:
-        """What is there now. A root that was replaced by a folder without memory is a failure, not a deletion."""
+        """What is there now."""
+        scan = self._scan_memory()
+        if self.sessions is None:
+            return scan
+        return self.sessions.add_to(scan if self._has_memory else scan._replace(files=(), skipped=()))
+
+    def _scan_memory(self) -> Scan:
         self._extras, reported = places.resolve_extras(self.root, self.extra_paths, self._home)
         scan = scan_workspace(self.root, self._extras, reported)
-        before, now = self._identity, _identity(self.root)
-        if before is not None and now != before and not any(not _is_outside(state.path) for state in scan.files):
-            reason = f"the workspace {guard.shown(self.root)} was replaced by another folder, which holds no memory"
-            return scan._replace(failures=(ScanFailure("", reason), *scan.failures))
-        self._identity = now
-        return scan
+        if not reported:
+            return scan
+        absent = places.absent_extras(self.root, self.extra_paths, self._home, self._extras)
+        return scan._replace(roots=(*scan.roots, *((prefix, -1, -1) for prefix in absent)))
 
     def read_document(self, state: FileState) -> Document:
         """The whole of a file that a scan listed; it may have changed since, and the document has its newer state."""
@@ -89,6 +104,8 @@ class Workspace:
         named = read.parse_citation(path)
         if start is None:
             start, lines = named.start, named.lines if lines is None else lines
+        if self.sessions is not None and self.sessions.owns(named.path.removeprefix("./")):
+            return self._read_spoken(self.sessions, named.path.removeprefix("./"), start, lines, max_lines, max_chars)
         # Extra paths may have come or gone since the last scan.
         extras, _ = places.resolve_extras(self.root, self.extra_paths, self._home)
         with self._place(named.path, extras) as (root, place):
@@ -97,6 +114,18 @@ class Workspace:
             except FileNotFoundError:
                 return self._read_equivalent(root, place, start, lines, max_lines, max_chars)
             return read.excerpt(data, place.path, start, lines, max_lines, max_chars)
+
+    def _read_spoken(
+        self, sessions: Sessions, path: str, start: int, lines: int | None, max_lines: int, max_chars: int
+    ) -> Excerpt:
+        from clawmark.workspace import read, spoken
+
+        with self._counted():
+            try:
+                with sessions.open(path) as opened:
+                    return spoken.spoken_excerpt(opened, sessions.clean, start, lines, max_lines, max_chars)
+            except FileNotFoundError:
+                return read.absent(path, start)
 
     def _read_equivalent(
         self, root: guard.Folder, place: places.Place, start: int, lines: int | None, max_lines: int, max_chars: int
@@ -138,6 +167,41 @@ class Workspace:
         with self._place(path, self._extras, writing=True) as (root, place):
             return write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
 
+    def read_exact(self, path: str) -> Exact | None:
+        """A memory file as it is, and the hash to replace it with; None when there is none."""
+        from clawmark.workspace import tree
+
+        with self._place(path, self._extras, writing=True) as (root, place):
+            return tree.read_exact(root, place.relative)
+
+    def list_folder(self, path: str, depth: int = 1) -> list[Entry] | None:
+        """A folder of memory and what is in it, so many levels deep; None when there is no such folder."""
+        from clawmark.workspace import tree
+
+        with self._counted(), self._opened(self.root) as root:
+            return tree.list_folder(root, path, depth)
+
+    def delete(self, path: str) -> bool:
+        """Delete a memory file, or a folder of nothing but memory files; False when there is none."""
+        from clawmark.workspace import tree
+
+        if self.list_folder(path) is not None:
+            with self._opened(self.root) as root:
+                return tree.delete_folder(root, path, self._lock_dir)
+        with self._place(path, self._extras, writing=True) as (root, place):
+            return tree.delete_file(root, place.relative, self._lock_dir)
+
+    def rename(self, old: str, new: str) -> bool:
+        """Give a memory file or a folder of them another path, where nothing is yet; False when there is none."""
+        from clawmark.workspace import tree
+
+        if self.list_folder(old) is not None:
+            with self._counted(), self._opened(self.root) as root:
+                return tree.rename(root, old, "/".join(tree.folder_parts(new)), self._lock_dir)
+        with self._place(new, self._extras, writing=True) as (_, to), self._place(old, self._extras, writing=True) as opened:
+            root, place = opened
+            return tree.rename(root, place.relative, to.relative, self._lock_dir)
+
     def hard_linked(self, scan: Scan) -> list[str]:
         """The listed files that have a second name somewhere: they are indexed, and `doctor` mentions them."""
         linked = []
@@ -154,7 +218,7 @@ class Workspace:
         self, path: str, extras: Sequence[places.Extra], writing: bool = False
     ) -> Iterator[tuple[guard.Folder, places.Place]]:
         """The place of a path and its opened root; every refusal on the way is counted."""
-        try:
+        with self._counted():
             place = places.locate(self.root, self._aliases, extras, path)
             if writing and not place.writable:
                 raise PathDenied(
@@ -165,6 +229,11 @@ class Workspace:
                 )
             with self._opened(place.root) as root:
                 yield root, place
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        try:
+            yield
         except PathDenied:
             with self._counting:
                 self.denied += 1
@@ -178,15 +247,3 @@ class Workspace:
             raise WorkspaceError(
                 f"The folder {guard.shown(root)} cannot be opened: {guard.reason_of(error)}.", hint=hint
             ) from error
-
-
-def _is_outside(path: str) -> bool:
-    return path.startswith("../")
-
-
-def _identity(root: str) -> tuple[int, int] | None:
-    try:
-        info = os.stat(root)
-    except OSError:
-        return None
-    return info.st_dev, info.st_ino

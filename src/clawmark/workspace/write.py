@@ -27,11 +27,12 @@ from clawmark.workspace.guard import (
 )
 from clawmark.workspace.lock import locked
 from clawmark.workspace.read import WIDE_MARKS, read_all
+from clawmark.workspace.versions import keep_version
 
 MAX_ENTRY_BYTES = 1024 * 1024
 """An entry is a note, not a document; larger texts go through `replace`."""
 
-_ANCHOR = 1
+ANCHOR = 1
 """Only `MEMORY.md` and what is below `memory` is written, and `memory` itself may be a mount."""
 
 _ATTEMPTS = 5
@@ -40,12 +41,12 @@ _ATTEMPTS = 5
 
 def append(root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None) -> Written:
     """Add lines to the end of a memory file, creating it (after `header`) when it is absent or empty."""
-    entry = _encoded(text, path, MAX_ENTRY_BYTES)
+    entry = _encoded(text.replace("\r\n", "\n"), path, MAX_ENTRY_BYTES)
     if not entry.strip():
         raise WorkspaceError("There is nothing to write: the text is empty.", hint="Say what should be remembered.")
     if not entry.endswith(b"\n"):
         entry += b"\n"
-    with _translated(path), locked(root, path, lock_dir), _folder_for(root, path) as (folder, name):
+    with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         for _ in range(_ATTEMPTS):
             written = _append_once(folder, name, path, entry, header.encode())
             if written is not None:
@@ -59,11 +60,12 @@ def append(root: Folder, path: str, text: str, *, header: str = "", lock_dir: st
 def replace(root: Folder, path: str, text: str, base_hash: str, *, lock_dir: str | None = None) -> str:
     """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the new one."""
     data = _encoded(text, path, MAX_FILE_BYTES)
-    with _translated(path), locked(root, path, lock_dir), _folder_for(root, path) as (folder, name):
+    with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         current, info = _current(folder, name, path)
         current_hash = "" if info is None else _hash(current)
         if current_hash != base_hash:
             raise _conflict(path, base_hash, current_hash)
+        keep_version(lock_dir, root.path, path, current)
         _put(folder, name, path, data, info, base_hash)
     return _hash(data)
 
@@ -90,7 +92,7 @@ def _encoded(text: str, path: str, limit: int) -> bytes:
     if "\0" in text:
         raise WorkspaceError(f"The text for {shown(path)} contains a NUL character.", hint="Remove it and try again.")
     try:
-        data = text.replace("\r\n", "\n").encode()
+        data = text.encode()
     except UnicodeEncodeError as error:
         raise WorkspaceError(
             f"The text for {shown(path)} contains half a character.", hint="Remove the lone surrogate and try again."
@@ -120,8 +122,7 @@ def _append_once(folder: Folder, name: str, path: str, entry: bytes, header: byt
         else:
             began = _write_once(fd, lead + entry, len(before), path)
             os.fsync(fd)
-            if created:
-                folder.sync()
+            folder.sync()  # also when somebody else made the file: he may have died before he did
             if not _is_still(folder, name, info):
                 return None
         if began > len(before):  # someone without the lock appended in between
@@ -149,7 +150,7 @@ def _open_for_append(folder: Folder, name: str, path: str) -> tuple[int, bool]:
         try:
             return folder.open(name, flags | os.O_CREAT | os.O_EXCL), True
         except FileExistsError:
-            _refuse_read_only(folder, name, path)
+            refuse_read_only(folder, name, path)
         try:
             return open_regular(folder, name, path, flags), False
         except FileNotFoundError:  # deleted between the two
@@ -157,7 +158,7 @@ def _open_for_append(folder: Folder, name: str, path: str) -> tuple[int, bool]:
     raise WorkspaceError(f"{shown(path)} kept appearing and vanishing while it was opened.")
 
 
-def _refuse_read_only(folder: Folder, name: str, path: str) -> None:
+def refuse_read_only(folder: Folder, name: str, path: str) -> None:
     """A file without any write permission is meant to stay as it is, even for root and even by rename."""
     try:
         info = folder.lstat(name)
@@ -198,7 +199,7 @@ def _is_still(folder: Folder, name: str, info: os.stat_result) -> bool:
 
 
 def _current(folder: Folder, name: str, path: str) -> tuple[bytes, os.stat_result | None]:
-    _refuse_read_only(folder, name, path)
+    refuse_read_only(folder, name, path)
     try:
         fd = open_regular(folder, name, path)
     except FileNotFoundError:
@@ -255,11 +256,11 @@ def _temporary_name(name: str) -> str:
 def _sweep(folder: Folder, name: str) -> None:
     """Remove what a killed writer left: the lock is held, so nobody is using it."""
     temporary = _temporary_name(name)
-    if _exists(folder, temporary):
+    if exists(folder, temporary):
         folder.unlink(temporary)
 
 
-def _exists(folder: Folder, name: str) -> bool:
+def exists(folder: Folder, name: str) -> bool:
     try:
         folder.lstat(name)
     except FileNotFoundError:
@@ -271,19 +272,19 @@ def _exists(folder: Folder, name: str) -> bool:
 
 
 @contextmanager
-def _folder_for(root: Folder, path: str) -> Iterator[tuple[Folder, str]]:
+def folder_for(root: Folder, path: str) -> Iterator[tuple[Folder, str]]:
     """The opened folder of a file, made if it is absent, and the file's name in it."""
     *parents, name = split_relative(path)
     for depth in range(len(parents)):
-        with folder_beneath(root, parents[:depth], path, _ANCHOR) as above:
+        with folder_beneath(root, parents[:depth], path, ANCHOR) as above:
             _make_folder(above, parents[depth])
-    with folder_beneath(root, parents, path, _ANCHOR) as folder:
+    with folder_beneath(root, parents, path, ANCHOR) as folder:
         _sweep(folder, name)
         yield folder, name
 
 
 def _make_folder(above: Folder, name: str) -> None:
-    if _exists(above, name):
+    if exists(above, name):
         return
     try:
         above.make_folder(name)
@@ -293,7 +294,7 @@ def _make_folder(above: Folder, name: str) -> None:
 
 
 @contextmanager
-def _translated(path: str) -> Iterator[None]:
+def translated(path: str) -> Iterator[None]:
     """Turn the system's errors into ours; each names the path and the true cause."""
     try:
         yield

@@ -6,20 +6,20 @@ import json
 
 import pytest
 
-from clawmark.cli import VERBS, main
+from clawmark.cli import VERBS, main, module_of
 from clawmark.cli.arguments import UsageError, count, leading_flags, make_parser, share
 
 
 def parse(verb: str, *words: str) -> dict[str, object]:
-    from importlib import import_module
-
-    parser = make_parser(verb, VERBS[verb][1], import_module(f"clawmark.cli.{verb}"))
+    parser = make_parser(verb, VERBS[verb][1], module_of(verb))
     return vars(parser.parse_args(list(words)))
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
-    needed = {"remember": ["x"], "get": ["x"]}.get(verb, [])
+    needed = {"remember": ["x"], "get": ["x"], "import": ["markdown"], "hook": ["codex", "x"], "install": ["codex"]}.get(
+        verb, []
+    )
     given = parse(verb, "--workspace", "w", "--agent", "a", "--config", "c", "--state-dir", "s", "--json", *needed)
     assert [given[name] for name in ("workspace", "agent", "config", "state_dir", "json")] == ["w", "a", "c", "s", True]
 

@@ -82,3 +82,11 @@ def test_the_home_folder_is_shown_short(monkeypatch: pytest.MonkeyPatch) -> None
     assert layout.short_path("/home/ann/agent") == "~/agent"
     assert layout.short_path("/home/anna") == "/home/anna"
     assert layout.short_path(os.sep) == "/"
+
+
+def test_a_line_is_cut_to_its_width_and_colours_take_no_room() -> None:
+    assert layout.fitted("short", 5) == "short"
+    assert layout.fitted("a long line", 6) == "a lon…"
+    assert layout.fitted("\x1b[31mred\x1b[0m", 3) == "\x1b[31mred\x1b[0m"
+    assert layout.fitted("\x1b[31mred line\x1b[0m", 4) == "\x1b[31mred…\x1b[0m"
+    assert layout.fitted("漢字漢字", 5) == "漢字…"

@@ -53,7 +53,7 @@ def test_an_answer_shows_score_citation_snippet_and_how(
         "      We chose PostgreSQL\n"
         "      for billing\n"
         "\n"
-        "1 hit · hybrid (granite-30m) · 41 ms · 2 files due\n"
+        "1 hit · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index\n"
     )
 
 
@@ -87,6 +87,7 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
         "provider": "local",
         "model": "granite-30m",
         "dueFiles": 0,
+        "dueVectors": 0,
         "milliseconds": 41.4,
         "explanation": {
             "steps": [
@@ -181,6 +182,7 @@ def status(**changes: object) -> Status:
         files=42,
         chunks=318,
         due_files=0,
+        due_by_source={"memory": 0},
         due_vectors=0,
         generation=3,
         rebuilding=False,
@@ -194,6 +196,7 @@ def status(**changes: object) -> Status:
         cache_entries=318,
         cache_limit=50_000,
         last_sync={},
+        last_error="",
         skipped=(),
         scan_failures=(),
         denied_paths=0,
@@ -201,6 +204,7 @@ def status(**changes: object) -> Status:
         containment="descriptor",
         warnings=(),
         spent={},
+        metrics={},
     )
     return plain._replace(**changes)  # type: ignore[arg-type]
 
@@ -232,7 +236,10 @@ def test_the_status_page_answers_the_operational_questions() -> None:
 def test_the_status_page_says_what_is_wrong() -> None:
     text = page(
         status(
-            due_files=1,
+            due_files=3,
+            due_by_source={"memory": 1, "sessions": 2},
+            last_error="The disk is full.",
+            last_sync={"at": 0, "reason": "watch", "seconds": 0.5},
             sqlite_safe=False,
             rebuilding=True,
             denied_paths=2,
@@ -242,7 +249,9 @@ def test_the_status_page_says_what_is_wrong() -> None:
         )
     )
     for part in (
-        "1 file due",
+        "3 files (1 memory, 2 sessions) due: `clawmark index`",
+        "The disk is full.",
+        "by a watcher · 500 ms",
         "can lose commits",
         "rebuilding",
         "2 paths denied",
@@ -261,11 +270,12 @@ def test_findings_have_a_mark_and_a_next_step() -> None:
     assert finding_lines(Finding("problem", "It was broken.", "", fixed=True)) == ["fixed   It was broken."]
 
 
-def test_progress_fits_the_line_and_tells_rate_and_time_left() -> None:
-    line = progress_line(Progress("vectors", 50, 100, "granite-30m"), 10.0, 50, 80)
-    assert "50/100 · 5/s · 10.0 s left" in line and len(line) <= 80
-    long = progress_line(Progress("text", 1, 3, "memory/" + "x" * 200 + ".md"), 0.0, 0, 80)
-    assert len(long) <= 80 and "1/3" in long
+def test_progress_fits_the_line_and_tells_what_is_read_and_the_time_left() -> None:
+    line = progress_line(Progress("vectors", 50, 100, "granite-30m", seconds_left=10.0), 80)
+    assert line.startswith("vectors ") and "50/100 · 10.0 s left" in line and len(line) <= 80
+    long = progress_line(Progress("text", 1, 3, "memory/" + "x" * 200 + ".md", "memory"), 80)
+    assert long.startswith("memory ") and len(long) <= 80 and "1/3" in long
+    assert progress_line(Progress("text", 1, 3, "sessions/a.jsonl", "sessions"), 80).startswith("transcripts ")
 
 
 @pytest.mark.parametrize(

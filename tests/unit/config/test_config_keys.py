@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clawmark.config.check import _CHECKS
 from clawmark.config.keys import BY_NAME, GROUPS, KEYS
-from clawmark.config.schema import REMOTE, Settings, attribute_path, is_setting, value_of, with_value
+from clawmark.config.schema import REMOTE, RUNTIME, Settings, attribute_path, is_setting, value_of, with_value
 
 
 def leaves(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -14,8 +14,9 @@ def leaves(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 
 def test_every_setting_has_a_key_and_every_used_key_a_setting() -> None:
-    known = {attribute_path(key.name) for key in KEYS if is_setting(key.name) and not key.name.startswith(REMOTE)}
-    assert known | {("memory_search", "remote")} == set(leaves(Settings()))
+    as_given = (REMOTE, *RUNTIME)
+    known = {attribute_path(key.name) for key in KEYS if is_setting(key.name) and not key.name.startswith(as_given)}
+    assert known | {("memory_search", "remote"), ("runtime",)} == set(leaves(Settings()))
     assert all(key.later for key in KEYS if not is_setting(key.name))
 
 

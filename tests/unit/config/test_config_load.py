@@ -215,7 +215,7 @@ def test_an_unknown_key_is_named_with_the_nearest_real_one(home: Home) -> None:
 
 
 def test_sections_of_openclaw_are_left_alone_and_unknown_ones_named(home: Home) -> None:
-    loaded = home.load({"channels": {"x": 1}, "gateway": 5, "agents": {"defaults": {"model": 1}}})
+    loaded = home.load({"channels": {"x": 1}, "gateway": 5, "agents": {"defaults": {"sandbox": 1}}})
     assert loaded.warnings == ()
     assert "agnets" in home.load({"agnets": {}}).warnings[0]
     assert len(home.load({"__proto__": {}, "constructor": {}}).warnings) == 2
@@ -243,11 +243,31 @@ def test_an_unset_variable_is_named(home: Home, monkeypatch: pytest.MonkeyPatch)
     assert fill_in("Bearer ${KEY}", "remote.apiKey", {"KEY": "x"}) == "Bearer x"
 
 
-def test_sources_this_release_lacks_are_said(home: Home) -> None:
-    loaded = home.load({**search({"sources": ["memory", "sessions"]}), "memory": {"backend": "qmd"}})
-    assert loaded.settings.memory_search.sources == ("memory",)
+def test_a_backend_this_release_lacks_is_said(home: Home) -> None:
+    loaded = home.load({"memory": {"backend": "qmd"}})
     assert loaded.settings.memory.backend == "builtin"
-    assert len(loaded.warnings) == 2
+    assert len(loaded.warnings) == 1
+
+
+def test_transcripts_are_a_source_when_they_are_named(home: Home) -> None:
+    options = home.load({}).settings.memory_search
+    assert (options.sources, options.sessions.paths) == (("memory",), ())
+    named = {
+        "sources": ["memory", "sessions"],
+        "experimental": {"sessionMemory": True},
+        "sessions": {"paths": ["talks", "talks"]},
+    }
+    loaded = home.load(search({**named, "sync": {"sessions": {"deltaBytes": 0}}}))
+    options = loaded.settings.memory_search
+    assert (options.sources, options.sessions.paths) == (("memory", "sessions"), ("talks",))
+    assert (options.sync.sessions.delta_bytes, options.sync.sessions.delta_messages) == (0, 50)
+    assert loaded.warnings == ()
+    assert home.load(search({"sources": []})).settings.memory_search.sources == ("memory",)
+
+
+def test_a_folder_of_transcripts_around_the_workspace_is_refused(home: Home) -> None:
+    with pytest.raises(ConfigError, match="would open"):
+        home.load(search({"sessions": {"paths": ["~"]}}))
 
 
 def test_the_file_in_the_workspace_tunes_chunking_and_queries_only(home: Home) -> None:

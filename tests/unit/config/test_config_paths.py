@@ -216,3 +216,8 @@ def test_a_state_folder_that_is_a_file_is_refused(world: World, tmp_path: Path) 
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="is not a folder"):
         world.places(state_dir=str(tmp_path / "file"))
+
+
+def test_settings_that_cannot_be_looked_at_are_an_error_and_not_taken_for_absent(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"clawmark\.json could not be opened"):
+        resolve_places(str(tmp_path), state_dir=str(tmp_path / ("x" * 300)))

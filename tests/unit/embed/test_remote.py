@@ -98,7 +98,7 @@ def test_it_says_who_it_is_before_the_first_request(server: EmbeddingServer, emb
     assert one.identity[:2] == ("openai", "text-embedding-3-small")
     assert one.identity.dims == 1536
     assert one.traits.label == "text-embedding-3-small (openai)"
-    assert (one.traits.floor, one.traits.ceiling, one.traits.at_once) == (0.10, 0.60, 4)
+    assert (one.traits.floor, one.traits.ceiling, one.traits.at_once) == (0.10, 0.60, 5)
     assert one.covers("数") and one.covers("7") and not one.covers("--- * ---")
     assert server.tally.log == []
 
@@ -314,21 +314,27 @@ def test_a_text_that_is_no_text_is_sent_as_one(server: EmbeddingServer, embedder
         assert b"\\ud8" not in request.body
 
 
-def test_four_calls_run_side_by_side(server: EmbeddingServer, embedder: Any) -> None:
-    server.delay = 0.1
+def test_four_requests_run_side_by_side_and_a_question_beside_them(server: EmbeddingServer, embedder: Any) -> None:
+    server.delay = 60.0
     one = embedder()
     found: dict[int, list[Vector]] = {}
 
     def run(number: int) -> None:
         found[number] = one.embed_texts([f"text {number}"])
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(7)]
     for thread in threads:
         thread.start()
+    while server.tally.most_in_flight < 4:
+        threads[0].join(0.01)
+    server.delay = 0.0
+    one.embed_query("who waits for whom?")
+    assert (server.tally.most_in_flight, len(server.tally.log)) == (5, 5)
+    server.release()
     for thread in threads:
         thread.join()
-    assert len(found) == 4
-    assert server.tally.most_in_flight >= 2
+    assert found.keys() == set(range(7))
+    assert server.tally.most_in_flight == 5
 
 
 def test_a_closed_embedder_opens_again(embedder: Any) -> None:

@@ -6,12 +6,16 @@ import base64
 import json
 import math
 import struct
+import subprocess
+import sys
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clawmark.embed import bedrock, gemini, ollama
-from clawmark.embed.parsing import complaint_of, load, read_data, to_unit, used_tokens
+from clawmark.embed.parsing import LONG, complaint_of, load, read_data, to_unit, used_tokens
 
 
 def data(*rows: Any) -> bytes:
@@ -22,17 +26,88 @@ def row(index: Any, embedding: Any) -> dict[str, Any]:
     return {"object": "embedding", "index": index, "embedding": embedding}
 
 
+def long(body: bytes) -> bytes:
+    """The same answer, so long that it is read by `msgspec`."""
+    return b" " * LONG + body
+
+
 def test_vectors_are_matched_by_their_index() -> None:
-    assert read_data(data(row(1, [0, 1.0]), row(0, [1.0, 0])), 2) == [[1.0, 0], [0, 1.0]]
+    answer = data(row(1, [0, 1.0]), row(0, [1.0, 0]))
+    assert read_data(answer, 2) == [[1.0, 0], [0, 1.0]]
+    assert read_data(long(answer), 2) == [(1.0, 0.0), (0.0, 1.0)]
 
 
 def test_without_any_index_the_order_counts() -> None:
-    assert read_data(data({"embedding": [1.0]}, {"embedding": [2.0]}), 2) == [[1.0], [2.0]]
+    answer = data({"embedding": [1.0]}, {"embedding": [2.0]})
+    assert read_data(answer, 2) == [[1.0], [2.0]]
+    assert read_data(long(answer), 2) == [(1.0,), (2.0,)]
 
 
 def test_base64_is_read_as_float32() -> None:
     packed = base64.b64encode(struct.pack("<3f", 0.5, -1.0, 2.0)).decode()
-    assert read_data(data(row(0, packed)), 1) == [[0.5, -1.0, 2.0]]
+    for answer in (data(row(0, packed)), long(data(row(0, packed)))):
+        assert read_data(answer, 1) == [[0.5, -1.0, 2.0]]
+
+
+@given(
+    st.lists(st.lists(st.floats(width=64, allow_nan=False) | st.integers(), min_size=3, max_size=3), min_size=1, max_size=5)
+)
+def test_long_and_short_answers_mean_the_same(rows: list[list[float]]) -> None:
+    answer = data(*[row(at, numbers) for at, numbers in enumerate(rows)]).replace(b"Infinity", b"1e999")
+    short, quick = read_data(answer, len(rows)), read_data(long(answer), len(rows))
+    assert [list(map(float, numbers)) for numbers in short] == [list(map(float, numbers)) for numbers in quick]
+
+
+def test_of_a_long_answer_only_the_vectors_are_looked_at_but_all_of_it_is_json() -> None:
+    vectors = b'{"data":[{"embedding":[1.0],"index":0}],"usage":'
+    assert read_data(long(vectors + b'{"total_tokens":9,"x":[[],"\\u00e9"]}}'), 1) == [(1.0,)]
+    for rest, why in ((b'"\xff"}', "UTF-8"), (b"[NaN]}", "NaN"), (b"9,}", "not JSON"), (b"[" * 50_000, "too deeply")):
+        with pytest.raises(ValueError, match=why):
+            read_data(long(vectors + rest), 1)
+
+
+def test_an_error_in_a_long_answer_is_found_beside_vectors() -> None:
+    with pytest.raises(ValueError, match='it said "overloaded"'):
+        read_data(long(b'{"data":[{"embedding":[1.0]}],"error":{"message":"overloaded"}}'), 1)
+
+
+def test_one_vector_is_read_without_loading_msgspec() -> None:
+    """A search waits for it, and loading takes longer than `json` does."""
+    code = (
+        "import json, sys\n"
+        "from clawmark.embed.parsing import read_data, to_unit\n"
+        "answer = json.dumps({'data': [{'index': 0, 'embedding': [-0.012345678901234567] * 4096}]}).encode()\n"
+        "assert len(to_unit(read_data(answer, 1)[0])) == 4 * 4096\n"
+        "assert 'msgspec' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_threads_that_read_their_first_long_answer_together_do_not_crash() -> None:
+    """Without a lock around the making of decoders this ended every process with a segmentation fault."""
+    code = """
+import sys, threading
+from typing import TypedDict
+from clawmark.embed.parsing import LONG, Numbers, load
+
+sys.setswitchinterval(1e-6)
+body = b'{"rows":[' + b",".join([b'{"values":[0.5,0.25]}'] * (LONG // 20)) + b"]}"
+
+def ask(gate, shape):
+    gate.wait()
+    assert len(load(body, shape)["rows"]) == LONG // 20
+
+for _ in range(20):
+    row = TypedDict("row", {"values": Numbers})
+    shape = TypedDict("shape", {"rows": list[row]})
+    gate = threading.Barrier(6)
+    threads = [threading.Thread(target=ask, args=(gate, shape)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +155,9 @@ def test_base64_is_read_as_float32() -> None:
     ],
 )
 def test_an_answer_that_is_not_what_was_asked_for_is_refused(body: bytes, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
-        read_data(body, 2)
+    for answer in (body, long(body)):
+        with pytest.raises(ValueError, match=why):
+            read_data(answer, 2)
 
 
 @pytest.mark.parametrize("values", [[1e308] * 4, [math.inf, 1.0], [10**400, 1], [-math.inf, math.inf]])
@@ -99,6 +175,11 @@ def test_a_vector_without_direction_is_refused(values: list[float]) -> None:
 def test_vectors_get_the_length_one() -> None:
     assert struct.unpack("<2f", to_unit([3, 4.0])) == pytest.approx((0.6, 0.8))
     assert struct.unpack("<1f", to_unit([-1e300])) == (-1.0,)
+    assert struct.unpack("<2f", to_unit((1e-6, -1e-6))) == pytest.approx((math.sqrt(0.5), -math.sqrt(0.5)))
+
+
+def test_numbers_of_a_vector_that_has_the_length_one_stay_as_they_are() -> None:
+    assert to_unit((0.6, 0.8)) == struct.pack("<2f", 0.6, 0.8)
 
 
 def test_infinity_in_disguise_is_found() -> None:
@@ -106,6 +187,15 @@ def test_infinity_in_disguise_is_found() -> None:
     values = read_data(b'{"data":[{"index":0,"embedding":[1e999,1.0]}]}', 1)
     with pytest.raises(ValueError, match="not finite"):
         to_unit(values[0])
+
+
+def test_long_answers_of_every_shape_are_read() -> None:
+    assert gemini.parse(long(b'{"embeddings":[{"values":[1.0]},{"values":[2]}]}'), 2) == [(1.0,), (2.0,)]
+    assert gemini.parse(long(b'{"embedding":{"values":[1.0]}}'), 1) == [(1.0,)]
+    assert ollama.parse(long(b'{"model":"m","embeddings":[[1.0],[2]],"prompt_eval_count":3}'), 2) == [(1.0,), (2.0,)]
+    assert bedrock.parse_cohere(long(b'{"embeddings":[[1.0],[2]],"texts":["a","b"]}'), 2) == [(1.0,), (2.0,)]
+    assert bedrock.parse_cohere(long(b'{"embeddings":{"float":[[1.0]]}}'), 1) == [(1.0,)]
+    assert load(long(b'{"models":[]}')) == {"models": []}
 
 
 def test_gemini_answers_one_or_many() -> None:

@@ -53,9 +53,8 @@ def test_the_least_recently_used_vector_goes_first(index: Index, clock: Clock) -
         assert writer.cached(identity_of(8), made[:3]).keys() == set(made[:3])
     clock.pass_minutes(5)
     newer = list(cache_texts(index, 4, start=100))
-    with index.writing() as writer:
-        assert writer.evict() == 4
-        assert writer.evict() == 0
+    assert index.evict() == 4
+    assert index.evict() == 0
     with index.reading() as reader:
         kept = reader.cached(identity_of(8), made + newer)
         assert reader.state().cache_entries == 10
@@ -68,8 +67,8 @@ def test_looking_without_writing_does_not_count_as_use(index: Index, clock: Cloc
     with index.reading() as reader:
         reader.cached(identity_of(8), made[:1])
     cache_texts(index, 1, start=100)
+    index.evict()
     with index.writing() as writer:
-        writer.evict()
         assert made[0] not in writer.cached(identity_of(8), made)
 
 
@@ -78,25 +77,23 @@ def test_a_vector_in_use_is_never_evicted(index: Index, clock: Clock) -> None:
     keys = fill(index, "used.md", vectors, 8)
     clock.pass_minutes(5)
     cache_texts(index, 3, start=100)
-    with index.writing() as writer:
-        assert writer.evict() == 3
-        assert writer.evict() == 0
+    assert index.evict() == 3
+    assert index.evict() == 0
     with index.reading() as reader:
         assert reader.state().cache_entries == 14
         assert [key for key, _ in reader.vectors(1, vectors[3], 1)] == [keys[3]]
     with index.writing() as writer:
         writer.drop_file("used.md")
     cache_texts(index, 1, start=200)
-    with index.writing() as writer:
-        assert writer.evict() == 5
+    assert index.evict() == 5
 
 
 def test_text_that_moves_to_another_file_is_not_due_with_the_cache_in_hand(index: Index) -> None:
     made = cache_texts(index, 1)
     with index.writing() as writer:
         writer.put_file(*file_of("moved.md", "gone 0"))
-        ((key, text, _),) = writer.due_vectors(1, 10)
-        writer.put_vectors(1, [(key, text, writer.cached(identity_of(8), [text])[text])])
+        ((key, text, _, vector),) = writer.due_rows(1, writer.due_keys(1))
+        writer.put_vectors(1, [(key, text, vector)])
         assert writer.count_due_vectors(1) == 0
         assert writer.vectors(1, made[text], 1)[0][0] == key
 
@@ -112,7 +109,7 @@ def test_a_vector_for_a_chunk_that_changed_meanwhile_is_only_cached(index: Index
     with index.writing() as writer:
         writer.put_vectors(space, [(key, old[1][0].hash, vector)])
         assert writer.vectors(space, vector, 5) == []
-        assert [due for due, _, _ in writer.due_vectors(space, 5)] == [newer]
+        assert writer.due_keys(space) == [newer]
         assert writer.cached(identity_of(8), [old[1][0].hash]) == {old[1][0].hash: vector}
 
 

@@ -38,8 +38,8 @@ def test_what_the_caller_can_act_on_has_its_own_type(kind: type[apsw.Error], exp
     assert type(translate(kind("details"), "/state/main.sqlite")) is expected
 
 
-def test_damage_points_to_the_doctor() -> None:
-    assert "clawmark doctor --fix" in translate(apsw.CorruptError("malformed"), "/state/main.sqlite").hint
+def test_damage_points_to_the_command_that_heals() -> None:
+    assert "clawmark index" in translate(apsw.CorruptError("malformed"), "/state/main.sqlite").hint
 
 
 def test_a_full_disk_is_named_with_path_and_room() -> None:

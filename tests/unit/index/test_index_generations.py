@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from clawmark.errors import IndexBusy, IndexStoreError
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of, identity_of, random_vectors
 
@@ -34,23 +37,37 @@ def _old_answers(index: Index) -> None:
             writer.put_file(*file_of(f"{name}.md", f"old {name}", f"old second {name}"))
 
 
-def rebuild(index: Index, *names: str) -> None:
+def begin(index: Index, identity: dict[str, Any]) -> int:
+    while True:
+        with index.writing() as writer:
+            number = writer.begin_rebuild(identity)
+            if number:
+                return number
+            writer.sweep(limit=3)
+
+
+def rebuild(index: Index, *names: str) -> int:
+    number = begin(index, {"chunker": "2"})
     with index.writing() as writer:
-        writer.begin_rebuild({"chunker": "2"})
         for name in names:
-            writer.put_file(*file_of(f"{name}.md", f"new {name}"), building=True)
+            writer.put_file(*file_of(f"{name}.md", f"new {name}"), building=number)
+    return number
+
+
+def publish(index: Index, number: int) -> int:
+    with index.writing() as writer:
+        return writer.publish(number)
 
 
 def test_the_old_generation_answers_until_the_new_one_is_published(index: Index) -> None:
-    rebuild(index, "one", "two", "three")
+    number = rebuild(index, "one", "two", "three")
     assert words(index, "old", "new") == {"old"}
     with index.reading() as reader:
         state = reader.state()
         assert (state.generation, state.building, state.files, state.chunks) == (1, 2, 3, 6)
         assert sorted(reader.built()) == ["one.md", "three.md", "two.md"]
         assert len(reader.chunks_of("one.md")) == 2
-    with index.writing() as writer:
-        assert writer.publish() == 2
+    assert publish(index, number) == 2
     assert words(index, "old", "new") == {"new"}
     with index.reading() as reader:
         state = reader.state()
@@ -60,23 +77,42 @@ def test_the_old_generation_answers_until_the_new_one_is_published(index: Index)
 
 
 def test_sweeping_after_publishing_leaves_only_the_new_rows(index: Index) -> None:
-    rebuild(index, "one", "two", "three")
-    with index.writing() as writer:
-        writer.publish()
+    publish(index, rebuild(index, "one", "two", "three"))
     assert rows(index) == (6, 9)
     sweep(index)
     assert rows(index) == (3, 3)
     assert words(index, "old", "new") == {"new"}
 
 
-def test_a_file_the_rebuild_did_not_reach_keeps_its_old_rows(index: Index) -> None:
-    rebuild(index, "one", "two")
+def test_a_rebuild_with_a_file_missing_is_not_published(index: Index) -> None:
+    number = rebuild(index, "one", "two")
     with index.writing() as writer:
-        writer.publish()
-    sweep(index)
-    assert words(index, "one", "two", "three", "old", "new") == {"one", "two", "three", "old", "new"}
-    with index.reading() as reader:
-        assert [row.text for row in reader.chunks_of("three.md")] == ["old three", "old second three"]
+        assert [row.path for row in writer.unbuilt(number)] == ["three.md"]
+    with pytest.raises(IndexStoreError, match="not complete"):
+        publish(index, number)
+    assert words(index, "one", "two", "three", "old", "new") == {"one", "two", "three", "old"}
+
+
+def test_scores_stay_the_same_while_a_rebuild_runs_and_is_swept(index: Index) -> None:
+    def scores() -> list[tuple[str, float]]:
+        with index.reading() as reader:
+            found = reader.keywords('"second" OR "one" OR "two"', 10)
+            texts = reader.chunks([key for key, _ in found])
+            return [(texts[key].text, score) for key, score in found]
+
+    before = scores()
+    number = begin(index, {"chunker": "2"})
+    for name in ("one", "two", "three"):
+        with index.writing() as writer:
+            writer.put_file(*file_of(f"{name}.md", f"old {name}", f"old second {name}"), building=number)
+        assert scores() == before
+    publish(index, number)
+    assert scores() == before
+    while True:
+        with index.writing() as writer:
+            if not writer.sweep(limit=2):
+                break
+        assert scores() == before
 
 
 def test_an_abandoned_rebuild_leaves_no_trace(index: Index) -> None:
@@ -84,59 +120,75 @@ def test_an_abandoned_rebuild_leaves_no_trace(index: Index) -> None:
     rebuild(index, "one", "two")
     with index.writing() as writer:
         writer.abandon()
+    assert words(index, "old", "new") == {"old"}
+    with index.reading() as reader:
+        assert reader.state().has_dead
+    sweep(index)
     assert rows(index) == before
     assert words(index, "old", "new") == {"old"}
     with index.reading() as reader:
         assert reader.state().building is None
-    rebuild(index, "one", "two", "three")
-    with index.writing() as writer:
-        writer.publish()
+        assert not reader.state().has_dead
+    publish(index, rebuild(index, "one", "two", "three"))
     assert words(index, "old", "new") == {"new"}
 
 
 def test_a_rebuild_for_the_same_identity_is_taken_up_again(index: Index) -> None:
-    rebuild(index, "one")
+    first = rebuild(index, "one")
     with index.writing() as writer:
-        assert writer.begin_rebuild({"chunker": "2"}) == 2
+        assert writer.begin_rebuild({"chunker": "2"}) == first == 2
         assert sorted(writer.built()) == ["one.md"]
         writer.abandon()
-        writer.begin_rebuild({"sources": ("memory", "sessions")})
-        writer.put_file(*file_of("two.md", "new two"), building=True)
+    second = begin(index, {"sources": ("memory", "sessions")})
+    assert second == 3
     with index.writing() as writer:
-        writer.begin_rebuild({"sources": ("memory", "sessions")})
+        writer.put_file(*file_of("two.md", "new two"), building=second)
+    with index.writing() as writer:
+        assert writer.begin_rebuild({"sources": ("memory", "sessions")}) == second
         assert sorted(writer.built()) == ["two.md"]
 
 
 def test_a_rebuild_for_another_identity_starts_anew(index: Index) -> None:
     rebuild(index, "one")
-    with index.writing() as writer:
-        assert writer.begin_rebuild({"chunker": "3"}) == 2
-        assert writer.built() == {}
+    assert begin(index, {"chunker": "3"}) == 3
+    with index.reading() as reader:
+        assert reader.built() == {}
     assert words(index, "old", "new") == {"old"}
 
 
+def test_a_process_whose_rebuild_was_abandoned_is_refused(index: Index) -> None:
+    first = rebuild(index, "one")
+    second = begin(index, {"chunker": "3"})
+    with pytest.raises(IndexBusy, match="other settings"), index.writing() as writer:
+        writer.put_file(*file_of("two.md", "lost two"), building=first)
+    assert publish(index, first) == 1
+    with index.writing() as writer:
+        for name in ("one", "two", "three"):
+            writer.put_file(*file_of(f"{name}.md", f"third {name}"), building=second)
+    assert publish(index, second) == 3
+    assert words(index, "lost", "third", "old", "new") == {"third"}
+
+
 def test_a_file_changed_during_a_rebuild_is_new_at_once_and_due_again(index: Index) -> None:
-    rebuild(index, "one", "two")
+    number = rebuild(index, "one", "two", "three")
     with index.writing() as writer:
         writer.put_file(*file_of("one.md", "fresh one"))
     assert words(index, "fresh") == {"fresh"}
     with index.reading() as reader:
-        assert sorted(reader.built()) == ["two.md"]
+        assert sorted(reader.built()) == ["three.md", "two.md"]
     with index.writing() as writer:
-        writer.put_file(*file_of("one.md", "rebuilt one"), building=True)
+        writer.put_file(*file_of("one.md", "rebuilt one"), building=number)
     assert words(index, "fresh", "rebuilt") == {"fresh"}
-    with index.writing() as writer:
-        writer.publish()
+    publish(index, number)
     assert words(index, "fresh", "rebuilt") == {"rebuilt"}
 
 
 def test_a_file_deleted_during_a_rebuild_is_gone_from_both_generations(index: Index) -> None:
-    rebuild(index, "one", "two", "three")
+    number = rebuild(index, "one", "two", "three")
     with index.writing() as writer:
         writer.drop_file("one.md")
     assert words(index, "one", "two") == {"two"}
-    with index.writing() as writer:
-        writer.publish()
+    publish(index, number)
     assert words(index, "one", "two") == {"two"}
 
 
@@ -149,12 +201,11 @@ def test_a_file_built_twice_counts_once(index: Index) -> None:
 
 
 def test_a_rebuild_another_process_published_is_gone_on_with_as_ordinary_changes(index: Index) -> None:
-    rebuild(index, "one", "two", "three")
+    number = rebuild(index, "one", "two", "three")
+    publish(index, number)
     with index.writing() as writer:
-        writer.publish()
-    with index.writing() as writer:
-        writer.put_file(*file_of("one.md", "late one"), building=True)
-        assert writer.publish() == 2
+        writer.put_file(*file_of("one.md", "late one"), building=number)
+        assert writer.publish(number) == 2
         writer.abandon()
     assert words(index, "late", "new", "old") == {"late", "new"}
     sweep(index)
@@ -165,17 +216,18 @@ def test_chunks_of_a_rebuild_are_due_before_it_is_published(index: Index) -> Non
     vector = random_vectors(1, 8, seed=1)[0]
     with index.writing() as writer:
         space = writer.space(identity_of(8)).id
-        writer.put_vectors(space, [(key, text, vector) for key, text, _ in writer.due_vectors(space, 100)])
+        writer.put_vectors(
+            space, [(key, text, vector) for key, text, _, _ in writer.due_rows(space, writer.due_keys(space))]
+        )
         assert writer.count_due_vectors(space) == 0
-    rebuild(index, "one", "two", "three")
+    number = rebuild(index, "one", "two", "three")
     with index.reading() as reader:
-        due = reader.due_vectors(space, 100)
-        assert [text for _, _, text in due] == ["new one", "new two", "new three"]
+        due = reader.due_rows(space, reader.due_keys(space))
+        assert [text for _, _, text, _ in due] == ["new one", "new two", "new three"]
         assert reader.count_due_vectors(space) == 3
-        assert [text for _, _, text in reader.due_vectors(space, 1, after=due[0][0])] == ["new two"]
     with index.writing() as writer:
-        writer.put_vectors(space, [(key, text, vector) for key, text, _ in due])
-        writer.publish()
+        writer.put_vectors(space, [(key, text, vector) for key, text, _, _ in due])
+        writer.publish(number)
         assert writer.count_due_vectors(space) == 0
     sweep(index)
     with index.reading() as reader:
@@ -185,9 +237,7 @@ def test_chunks_of_a_rebuild_are_due_before_it_is_published(index: Index) -> Non
 
 def test_rebuild_after_rebuild_leaves_one_generation(index: Index) -> None:
     for _ in range(4):
-        rebuild(index, "one", "two", "three")
-        with index.writing() as writer:
-            writer.publish()
+        publish(index, rebuild(index, "one", "two", "three"))
     sweep(index)
     assert rows(index) == (3, 3)
     with index.reading() as reader:

@@ -62,3 +62,15 @@ def test_a_lock_in_a_missing_folder_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(IndexStoreError, match="cannot be opened"), WriteLock(str(tmp_path / "no" / "x.lock")).held(0):
         raise AssertionError("there is no such folder")
     assert os.listdir(tmp_path) == []
+
+
+def test_waiting_for_another_thread_or_process_is_counted(tmp_path: Path) -> None:
+    ours, theirs = WriteLock(str(tmp_path / "x.lock")), WriteLock(str(tmp_path / "x.lock"))
+    with ours.held(0):
+        with pytest.raises(IndexBusy), theirs.held(0.05):
+            raise AssertionError("both hold it")
+        with pytest.raises(IndexBusy), ours.held(0.05):
+            raise AssertionError("held twice")
+    with ours.held(0), pytest.raises(IndexBusy), theirs.held(0):
+        raise AssertionError("both hold it")
+    assert theirs.waits == 2

@@ -11,8 +11,8 @@ import apsw
 import pytest
 
 from clawmark.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
+from clawmark.index.db import checking_vfs
 from clawmark.index.locks import WriteLock
-from clawmark.index.places import set_aside
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of, identity_of
 
@@ -25,6 +25,13 @@ def put(index: Index, path: str, *texts: str) -> None:
 def paths(index: Index) -> list[str]:
     with index.reading() as reader:
         return sorted(reader.files())
+
+
+def tamper(index: Index, statements: str) -> None:
+    """Change the database as another version of Clawmark could: with right checksums."""
+    other = apsw.Connection(index.path, vfs=checking_vfs())
+    other.execute(statements)
+    other.close()
 
 
 def test_reading_where_no_index_is_finds_nothing_and_creates_nothing(index: Index, tmp_path: Path) -> None:
@@ -61,7 +68,7 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     for folder in (tmp_path / "state", tmp_path / "state" / "memory"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "state" / "memory").iterdir()}
-    assert {"main.sqlite", "main.sqlite-wal", "main.sqlite-shm", "main.sqlite.lock"} == set(modes)
+    assert {f"main.sqlite{suffix}" for suffix in ("", "-wal", "-shm", ".lock", ".seal")} == set(modes)
     assert set(modes.values()) == {0o600}
     index.close()
 
@@ -177,7 +184,7 @@ def test_a_file_that_is_no_database_is_damaged(index: Index, content: bytes) -> 
     Path(index.path).write_bytes(content)
     with pytest.raises(IndexDamaged, match="damaged") as raised:
         paths(index)
-    assert "clawmark doctor --fix" in raised.value.hint
+    assert "clawmark index" in raised.value.hint
     with pytest.raises(IndexDamaged):
         put(index, "a.md", "text")
     assert Path(index.path).read_bytes() == content
@@ -201,15 +208,13 @@ def test_somebody_elses_database_is_not_touched(index: Index) -> None:
         "CREATE TABLE extra (x)",
         "ALTER TABLE files ADD COLUMN more TEXT",
         "DROP TABLE embedding_cache",
-        "DROP INDEX chunks_died",
+        "DROP INDEX files_died",
     ],
 )
 def test_one_object_more_less_or_different_is_damage(index: Index, change: str) -> None:
     put(index, "a.md", "text")
     index.close()
-    other = apsw.Connection(index.path)
-    other.execute(change)
-    other.close()
+    tamper(index, change)
     with pytest.raises(IndexDamaged):
         paths(index)
     with pytest.raises(IndexDamaged):
@@ -219,9 +224,7 @@ def test_one_object_more_less_or_different_is_damage(index: Index, change: str) 
 def test_an_index_of_a_newer_clawmark_is_left_alone(index: Index) -> None:
     put(index, "a.md", "text")
     index.close()
-    other = apsw.Connection(index.path)
-    other.execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'; CREATE TABLE from_the_future (x)")
-    other.close()
+    tamper(index, "UPDATE meta SET value = '99' WHERE key = 'schema_version'; CREATE TABLE from_the_future (x)")
     with pytest.raises(IndexFromTheFuture, match="newer Clawmark"):
         paths(index)
     with pytest.raises(IndexFromTheFuture):
@@ -232,9 +235,7 @@ def test_an_index_of_a_newer_clawmark_is_left_alone(index: Index) -> None:
 def test_unreadable_facts_are_damage(index: Index, key: str) -> None:
     put(index, "a.md", "text")
     index.close()
-    other = apsw.Connection(index.path)
-    other.execute("INSERT OR REPLACE INTO meta VALUES (?, '{{')", (key,))
-    other.close()
+    tamper(index, f"INSERT OR REPLACE INTO meta VALUES ('{key}', '{{{{')")
     with pytest.raises(IndexDamaged), index.reading() as reader:
         reader.state()
 
@@ -243,12 +244,15 @@ def test_a_damaged_index_is_set_aside_and_built_again(index: Index, tmp_path: Pa
     for number in range(1, 5):
         Path(index.path).write_bytes(b"rubbish %d" % number * 100)
         Path(index.path + "-wal").write_bytes(b"stale")
-        assert set_aside(index.path) == f"{index.path}.corrupt-{number}"
+        with pytest.raises(IndexDamaged):
+            paths(index)
+        assert index.set_aside("corrupt") == f"{index.path}.corrupt-{number}"
         assert paths(index) == []
+        assert index.set_aside("corrupt") == ""
     put(index, "a.md", "text")
     assert paths(index) == ["a.md"]
     kept = sorted(file.name for file in tmp_path.iterdir() if "corrupt" in file.name)
-    assert kept == [f"index.sqlite.corrupt-{number}{suffix}" for number in (3, 4) for suffix in ("", "-wal")]
+    assert kept == [f"index.sqlite.corrupt-{number}{suffix}" for number in (3, 4) for suffix in ("", "-shm", "-wal")]
 
 
 def test_state_tells_what_was_remembered(index: Index) -> None:

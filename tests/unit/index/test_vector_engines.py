@@ -12,7 +12,7 @@ import pytest
 from clawmark.errors import IndexStoreError
 from clawmark.index.store import Index
 from clawmark.index.vec0 import find_extension
-from clawmark.testing.vectors import fill, random_vectors, ranking, vector_index_contract
+from clawmark.testing.vectors import fill, identity_of, random_vectors, ranking, vector_index_contract
 
 ENGINES = ("blocks", "sqlite-vec")
 
@@ -45,13 +45,19 @@ def test_another_engine_starts_from_the_cache(first: str, second: str, tmp_path:
         assert reader.database_facts()["vector_engine"] == first
         assert [key for key, _ in reader.vectors(1, vectors[5], 1)] == [keys[5]]
     with new.writing() as writer:
-        state = writer.state()
-        assert [(space.ready, space.vectors) for space in state.spaces] == [(False, 0)]
-        assert state.cache_entries == 40
-        due = writer.due_vectors(1, 100)
-        known = writer.cached(state.spaces[0].identity, [text for _, text, _ in due])
-        writer.put_vectors(1, [(key, text, known[text]) for key, text, _ in due])
-    assert ranking(new, vectors[5], 1) == [keys[5]]
+        assert (writer.spaces(), writer.state().cache_entries) == ((), 40)
+        space = writer.space(identity_of(16)).id
+        due = writer.due_rows(space, writer.due_keys(space))
+        writer.put_vectors(space, [(key, text, vector) for key, text, _, vector in due])
+    assert ranking(new, vectors[5], 1, space=space) == [keys[5]]
+    swept = 1
+    while swept:
+        with new.writing() as writer:
+            swept = writer.sweep()
+    with new.reading() as reader:
+        assert reader._db.rows("SELECT DISTINCT space FROM chunks_vec") == [(space,)]
+        tables = reader._db.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'chunks_vec_s_'")
+        assert tables == ([(f"chunks_vec_s{space}",)] if second == "sqlite-vec" else [])
     new.close()
 
 

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.text.chunk import chunk_id, chunk_text, chunker_name, split_utf8
+from clawmark.config.schema import Chunking
+from clawmark.text.chunk import chunk_id, chunk_text, split_utf8
 
 
-def test_the_chunker_name_says_everything_that_changes_chunks() -> None:
-    assert chunker_name("markdown", 400, 80) == "markdown-1:400/80"
-    assert chunker_name("lines", 400, 80) != chunker_name("markdown", 400, 80)
-    assert chunker_name("lines", 200, 80) != chunker_name("lines", 400, 80)
+def test_the_name_of_a_chunking_says_everything_that_changes_chunks() -> None:
+    assert Chunking().name == "markdown-1:400/80"
+    assert Chunking(mode="lines").name != Chunking().name
+    assert Chunking(tokens=200).name != Chunking().name
+    assert Chunking(overlap=0).name != Chunking().name
 
 
 @pytest.mark.parametrize("mode", ["markdown", "lines"])

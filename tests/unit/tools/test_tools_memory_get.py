@@ -31,11 +31,12 @@ class Reader:
             raise self.answer
         return self.answer
 
-    def tool(self) -> Tool:
-        return make_tools(self.search, self.read, citations="auto", session_key="", max_results=6, min_score=0.35)[1]
+    def tool(self, session_key: str = "") -> Tool:
+        tools = make_tools(self.search, self.read, citations="auto", session_key=session_key, max_results=6, min_score=0.35)
+        return tools[1]
 
-    def call(self, given: object) -> Any:
-        payload = self.tool().call(given)
+    def call(self, given: object, session_key: str = "") -> Any:
+        payload = self.tool(session_key).call(given)
         assert render(payload)
         return payload
 
@@ -178,3 +179,15 @@ def test_the_schema_asks_for_a_path_and_allows_what_it_does_not_know() -> None:
     assert list(parameters["properties"]) == ["path", "from", "lines"]
     assert parameters["required"] == ["path"]
     assert parameters["additionalProperties"] is True
+
+
+def test_a_shared_session_gets_the_same_answer_for_every_path_and_nothing_is_read() -> None:
+    reader = Reader()
+    for path in ("MEMORY.md", "memory/2026-02-24.md", "../outside.md"):
+        payload = reader.call({"path": path}, "agent:main:discord:channel:7")
+        assert payload.pop("path") == path
+        assert payload.pop("text") == ""
+        assert payload.pop("unavailable") is True
+        assert payload["error"] == "Memory is unavailable in shared sessions."
+        assert "disabled" not in payload
+    assert reader.asked == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -16,7 +17,7 @@ LATER = "2026-02-25T10:00:00Z"
 
 
 def ensure(root: Path, now: str = NOW) -> list[str]:
-    return ensure_workspace(str(root), now=now)
+    return ensure_workspace(str(root), now=now).made
 
 
 def state(root: Path) -> dict[str, object]:
@@ -88,17 +89,33 @@ def test_a_damaged_state_file_never_brings_the_ritual_back(tmp_path: Path, conte
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_only_a_brand_new_workspace_gets_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    ensure(tmp_path / "new")
+    assert ensure_workspace(str(tmp_path / "new")).history == "git"
     assert (tmp_path / "new" / ".git").is_dir()
     assert not (tmp_path / "elsewhere").exists()
     (tmp_path / "old" / "memory").mkdir(parents=True)
-    ensure(tmp_path / "old")
+    assert ensure_workspace(str(tmp_path / "old")).history == ""
     assert not (tmp_path / "old" / ".git").exists()
 
 
 def test_git_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert ensure(tmp_path / "new") == [*SEEDED, RITUAL]
+    assert ensure_workspace(str(tmp_path / "new")) == ([*SEEDED, RITUAL], "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for git is a shell script")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("#!/bin/sh\nexit 3\n", "gave up with exit code 3"), ("#!/nowhere/sh\n", "could not be started: no such file")],
+)
+def test_a_git_that_fails_is_said_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    (tmp_path / "git").write_text(script)
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = ensure_workspace(str(tmp_path / "new"))
+    assert done.made == [*SEEDED, RITUAL]
+    assert said in done.history
 
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.errors import PathDenied
-from clawmark.types import Skipped
+from clawmark.types import ScanFailure, Skipped
 from clawmark.workspace.places import Extra, Place, locate, resolve_extras
 
 
@@ -20,7 +20,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def resolve(home: Path, *given: str) -> tuple[tuple[Extra, ...], tuple[Skipped, ...]]:
+def resolve(home: Path, *given: str) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
     return resolve_extras(str(home / "agent"), given, str(home))
 
 

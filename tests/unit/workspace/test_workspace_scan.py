@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.types import Scan
+from clawmark.types import Scan, ScanFailure
 from clawmark.workspace import Workspace
 from clawmark.workspace.guard import MAX_COMPONENTS, MAX_FILE_BYTES
 
@@ -64,7 +64,7 @@ def test_a_file_state_is_what_the_disk_says(ws: Path) -> None:
     state = scan(ws).files[0]
     assert (state.size, state.mtime_ns, state.inode, state.device) == (
         info.st_size,
-        info.st_mtime_ns,
+        info.st_ctime_ns,
         info.st_ino,
         info.st_dev,
     )
@@ -240,10 +240,12 @@ def test_an_extra_folder_that_became_a_link_is_not_followed(ws: Path, tmp_path: 
 @contextmanager
 def descriptors_left(count: int) -> Iterator[None]:
     """Let the process open only so many more files: a real error of the system, for root as well."""
-    lowest = os.open(os.devnull, os.O_RDONLY)
-    os.close(lowest)
+    # The numbers in use may have gaps, so the ones that are free are counted.
+    free = [os.open(os.devnull, os.O_RDONLY) for _ in range(count + 1)]
+    for descriptor in free:
+        os.close(descriptor)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + count, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[count], hard))
     try:
         yield
     finally:
@@ -298,21 +300,22 @@ def test_memory_as_a_link_is_a_failure_that_names_the_way(ws: Path, tmp_path: Pa
     assert failure.reason.endswith(f"add {tmp_path}/shared to memorySearch.extraPaths")
 
 
-def test_memory_as_a_file_is_mentioned(tmp_path: Path) -> None:
+def test_memory_as_a_file_is_a_failure(tmp_path: Path) -> None:
     write(tmp_path, "memory")
-    assert reasons(scan(tmp_path)) == {"memory": "a file, not a folder"}
+    assert scan(tmp_path).failures == (ScanFailure("memory", "a file, not a folder"),)
 
 
-def test_a_root_replaced_by_an_empty_folder_is_a_failure(ws: Path, tmp_path: Path) -> None:
+def test_a_scan_names_its_roots(ws: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
     write(ws, "memory/a.md")
-    workspace = Workspace(str(ws))
-    assert workspace.scan().failures == ()
-    ws.rename(tmp_path / "old")
-    ws.mkdir()
-    for _ in range(2):
-        assert [failure.path for failure in workspace.scan().failures] == [""]
-    write(ws, "memory/b.md")
-    assert workspace.scan().failures == ()
+    found = Workspace(str(ws), ["../docs", "../gone"]).scan()
+    there = [(path, folder.stat()) for path, folder in (("", ws), ("memory", ws / "memory"), ("../docs", tmp_path / "docs"))]
+    assert found.roots == (*((path, info.st_dev, info.st_ino) for path, info in there), ("../gone", -1, -1))
+
+
+def test_an_extra_path_that_cannot_be_looked_at_is_a_failure(ws: Path) -> None:
+    found = Workspace(str(ws), ["x" * 300]).scan()
+    assert found.failures == (ScanFailure("x" * 300, "extra path cannot be read: file name too long"),)
 
 
 def test_a_deleted_file_is_simply_not_there(ws: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from clawmark.documents import Written
 from clawmark.errors import PathDenied, WorkspaceError, WorkspaceReadOnly, WriteConflict
 from clawmark.workspace import Workspace
+from clawmark.workspace.lock import _is_ours
 from clawmark.workspace.write import MAX_ENTRY_BYTES
 
 LOG = "memory/2026-02-24.md"
@@ -330,11 +331,27 @@ def test_two_editors_with_one_base_never_lose_a_text(ws: Path) -> None:
 
 def test_lock_files_are_private_and_outside_the_workspace(ws: Path, tmp_path: Path) -> None:
     locks = tmp_path / "state" / "locks"
-    Workspace(str(ws), lock_dir=str(locks)).append(LOG, "x")
+    before = os.umask(0)
+    try:
+        Workspace(str(ws), lock_dir=str(locks)).append(LOG, "x")
+    finally:
+        os.umask(before)
     (lock,) = locks.iterdir()
     assert lock.suffix == ".lock"
     assert lock.stat().st_mode & 0o777 == 0o600
-    assert locks.stat().st_mode & 0o777 == 0o700
+    assert [folder.stat().st_mode & 0o777 for folder in (locks, locks.parent)] == [0o700, 0o700]
+
+
+def test_the_lock_of_a_deleted_lock_file_counts_for_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "x.lock"
+    for is_there_again in (False, True):
+        file.touch()
+        fd = os.open(file, os.O_RDWR)
+        file.rename(tmp_path / "deleted")
+        if is_there_again:
+            file.touch()
+        assert not _is_ours(fd, str(file))
+        os.close(fd)
 
 
 def test_a_lock_folder_that_cannot_be_made_is_named(ws: Path, tmp_path: Path) -> None:

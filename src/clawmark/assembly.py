@@ -1,0 +1,161 @@
+"""Settings in; the working parts of a memory out: the one place where configuration becomes objects.
+
+Everything that is built here is handed what it needs and reads no settings. `memory` has the verbs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clawmark.backends.builtin import BuiltinBackend, Parts
+from clawmark.config.paths import Places
+from clawmark.config.schema import Settings
+from clawmark.embed.base import Choice, Embedder
+from clawmark.errors import ConfigError
+from clawmark.index.store import Index
+from clawmark.observe import Metrics
+from clawmark.sync.look import SyncParts
+from clawmark.types import Identity
+from clawmark.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clawmark.text.redact import Redactor
+    from clawmark.workspace.sessions import Sessions
+
+NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1a1"
+"""The fingerprint without any, known by heart: `hashlib` is a tenth of a sync that finds nothing to do."""
+
+
+def build(
+    places: Places, settings: Settings, embedder: Embedder | None, provider: str | None, background: bool
+) -> tuple[BuiltinBackend, Choice]:
+    options = settings.memory_search
+    if not options.enabled:
+        raise ConfigError(
+            "Memory search is switched off.",
+            key="memorySearch.enabled",
+            hint="Set memorySearch.enabled to true in the configuration.",
+        )
+    metrics = Metrics()
+    workspace = Workspace(
+        places.workspace,
+        options.extra_paths,
+        os.path.join(places.state_dir, "locks"),
+        open_sessions(places, settings) if "sessions" in options.sources else None,
+        "memory" in options.sources,
+    )
+    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
+    choice, older = _choose(places, settings, index, embedder, provider)
+    sync = SyncParts(
+        workspace,
+        index,
+        options.chunking,
+        choice.embedders,
+        lambda: _identity(settings, choice),
+        time.time_ns,
+        choice.fallbacks,
+        options.sync.sessions,
+    )
+    scout = choice.embedders[0] if choice.embedders and choice.embedders[0].traits.instant else None
+    parts = Parts(workspace, index, sync, choice.embedders, choice.fallbacks, older, scout, choice.degraded, metrics)
+    debounce, interval = options.sync.watch_debounce_ms / 1000, options.sync.interval_minutes * 60.0
+    return BuiltinBackend(parts, options.sync.on_search, background, debounce, interval), choice
+
+
+def _choose(
+    places: Places, settings: Settings, store: Index, embedder: Embedder | None, provider: str | None
+) -> tuple[Choice, Callable[[Identity], Embedder | None]]:
+    """The embedders, and a way to make an older one again."""
+
+    def nobody(_: Identity) -> None:
+        return None
+
+    if embedder is not None:
+        return Choice((embedder,), "given by the caller", None), nobody
+    options = settings.memory_search
+    if not options.store.vector.enabled:
+        return Choice((), "memorySearch.store.vector.enabled is false", None), nobody
+    if (provider or options.provider) == "none":
+        return Choice((), "the provider is none: keywords answer alone", None), nobody
+    from clawmark.embed.choose import Surroundings, Wanted, choose, revive
+
+    if provider is not None:
+        # The configured address and key belong to the configured provider, and go to no other.
+        remote = options.remote if provider == options.provider else {}
+        wanted = Wanted(provider, fallback=options.fallback, remote=remote)
+    else:
+        wanted = Wanted(
+            options.provider,
+            options.model,
+            options.output_dimensionality,
+            options.local.model_path,
+            options.fallback,
+            options.remote,
+        )
+    batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
+    around = Surroundings(os.environ, places.state_dir, batch_dir, lambda *names: _dims_of(store, names))
+
+    def older(identity: Identity) -> Embedder | None:
+        return revive(identity, wanted, around)
+
+    return choose(wanted, around), older
+
+
+def _dims_of(store: Index, names: tuple[str, ...]) -> int:
+    """The size of the vectors that the index already has of an embedder."""
+    with store.reading() as reader:
+        return next((space.identity.dims for space in reader.spaces() if space.identity[:3] == names), 0)
+
+
+def open_sessions(places: Places, settings: Settings) -> Sessions:
+    """The agent's transcripts; what is read from them has its secrets masked, the configured ones by their value."""
+    from clawmark.workspace.sessions import Sessions
+
+    masks: list[Redactor] = []
+
+    def clean(text: str) -> str:
+        if not masks:  # a search that finds nothing new has nothing to mask
+            from clawmark.backends.keys import configured_keys
+            from clawmark.text.redact import Redactor
+
+            masks.append(Redactor(configured_keys(settings.memory_search.remote)))
+        return masks[0].clean(text)
+
+    paths, own = settings.memory_search.sessions.paths, places.conversations_dir
+    paths = (*paths, own) if own != places.sessions_dir and os.path.isdir(own) else paths
+    return Sessions(places.sessions_dir, paths, os.path.realpath(places.workspace), clean)
+
+
+def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
+    """What the index depends on, under OpenClaw's names for it."""
+    options = settings.memory_search
+    best = choice.embedders[-1].identity if choice.embedders else None
+    return {
+        "model": best.model if best else "fts-only",
+        "provider": best.provider if best else "none",
+        "providerKey": best.provider_key if best else "",
+        "sources": sorted(options.sources),
+        "scopeHash": scope_hash(options.extra_paths),
+        "chunkTokens": options.chunking.tokens,
+        "chunkOverlap": options.chunking.overlap,
+        "chunker": options.chunking.name,
+        "vectorDims": best.dims if best else 0,
+    }
+
+
+def scope_hash(extra_paths: tuple[str, ...]) -> str:
+    """OpenClaw's fingerprint of what is indexed beyond the workspace."""
+    if not extra_paths:
+        return NO_EXTRA_PATHS
+    import hashlib
+    import json
+
+    scope = {
+        "extraPaths": sorted({path.replace("\\", "/") for path in extra_paths}),
+        "multimodal": {"enabled": False, "modalities": [], "maxFileBytes": 10_485_760},
+    }
+    text = json.dumps(scope, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

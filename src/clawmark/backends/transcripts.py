@@ -1,0 +1,67 @@
+"""Answers for people about transcripts: which ones there are, how far they are indexed, and what was said in one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from clawmark.backends.builtin import Parts
+from clawmark.errors import WorkspaceError
+from clawmark.reports import Transcript
+from clawmark.sync.reached import Reached, decode
+from clawmark.text.transcript import Said, kind_of, parse_line
+from clawmark.types import FileRow, FileState
+from clawmark.workspace.jsonlines import read_line
+from clawmark.workspace.sessions import OWN, Sessions
+from clawmark.workspace.spoken import everything_said
+
+_KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"}
+
+
+def list_transcripts(parts: Parts, sessions: Sessions) -> tuple[Transcript, ...]:
+    """Every transcript that is there now, the latest conversation first."""
+    is_source = parts.workspace.sessions is not None
+    with parts.store.reading() as reader:
+        indexed = reader.files()
+    found = [_facts(state, indexed, sessions, is_source) for state in sessions.scan().files]
+    return tuple(sorted(found, key=lambda one: (one.last, one.path), reverse=True))
+
+
+def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...]]:
+    """How a transcript is cited, and what was said in it; by its path, its file's name, or the start of that."""
+    paths = [state.path for state in sessions.scan().files]
+    exact = [path for path in paths if path in (name, f"{OWN}/{name}", f"{OWN}/{name}.jsonl")]
+    named = exact or [path for path in paths if path.rpartition("/")[2].startswith(name)]
+    if len(named) != 1 or not name:
+        what = f"{len(named)} transcripts begin with {name}." if named and name else f"There is no transcript {name}."
+        raise WorkspaceError(what, hint="`clawmark sessions` lists them.")
+    try:
+        with sessions.open(named[0]) as opened:
+            return named[0], tuple(everything_said(opened, sessions.clean))
+    except FileNotFoundError:
+        raise WorkspaceError(f"{named[0]} is gone.", hint="`clawmark sessions` lists what is there.") from None
+
+
+def _facts(state: FileState, indexed: Mapping[str, FileRow], sessions: Sessions, is_source: bool) -> Transcript:
+    row = indexed.get(state.path)
+    is_current = row is not None and row[3:7] == state[2:]
+    reached = decode(row.progress) if row is not None and is_current else None
+    if reached is None or reached.loose:
+        reached = _counted(state, sessions)
+    status: Literal["indexed", "due", "not a source"] = "indexed" if is_current else "due"
+    status = status if is_source else "not a source"
+    kind = _KINDS.get(reached.kind, "")
+    return Transcript(state.path, kind, state.size, reached.said, reached.first, reached.last, status)
+
+
+def _counted(state: FileState, sessions: Sessions) -> Reached:
+    """The facts of a transcript that the index does not have, or not as it is now: it is read to its end."""
+    try:
+        with sessions.open(state.path) as opened:
+            kind = kind_of(parse_line(read_line(opened.fd, 0, state.size).decode("utf-8", "replace")))
+            count, first, last = 0, "", ""
+            for said in everything_said(opened, str):
+                count, first, last = count + 1, first or said.time, said.time or last
+            return Reached(said=count, first=first, last=last, kind=kind)
+    except (OSError, WorkspaceError):
+        return Reached()

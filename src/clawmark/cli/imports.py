@@ -1,0 +1,134 @@
+"""`clawmark import`: what another tool remembers in; Markdown files of this memory out, or the plan of them."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError, some_text
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import emit, note, one_line, paint, plain, say
+from clawmark.config.private import make_private_folder
+
+if TYPE_CHECKING:
+    from clawmark.importers.notes import Imported
+    from clawmark.memory import Memory
+
+SOURCES = ("chatgpt", "claude", "claude-code", "codex", "obsidian", "markdown", "openclaw")
+USUAL_PLACES = {"claude-code": "~/.claude", "codex": "~/.codex", "openclaw": "~/.openclaw"}
+MOST_LINES = 40
+
+EXAMPLES = """\
+examples:
+  clawmark import chatgpt ~/Downloads/export.zip --dry-run
+  clawmark import claude ~/Downloads/claude-export.zip
+  clawmark import claude-code
+  clawmark import obsidian ~/Vault
+  clawmark import openclaw ~/.openclaw        # the vectors of its index, so that nothing is paid for twice"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("source", choices=SOURCES, metavar="SOURCE", help=", ".join(SOURCES))
+    parser.add_argument(
+        "path", nargs="?", type=some_text, metavar="PATH", help="the export or folder; the coding agents' own by default"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    parser.add_argument("--overwrite", action="store_true", help="replace imported files that were edited here since")
+
+
+def run(args: Namespace) -> int:
+    path = args.path or USUAL_PLACES.get(args.source, "")
+    if not path:
+        raise UsageError(f"Say what to import: clawmark import {args.source} PATH.")
+    path = os.path.abspath(os.path.expanduser(path))
+    with open_memory(args) as memory:
+        if args.source == "obsidian":
+            return _obsidian(memory, path, args)
+        if args.source == "openclaw":
+            return _openclaw(memory, path, args)
+        from clawmark.importers.run import run_import
+
+        done = list(run_import(memory, args.source, path, dry_run=args.dry_run, overwrite=args.overwrite))
+        workspace = memory.places.workspace
+    return _report(done, workspace, args)
+
+
+def _report(done: list[Imported], workspace: str, args: Namespace) -> int:
+    counts = Counter(one.action for one in done)
+    if args.json:
+        entries = [{"action": one.action, "path": one.path, "what": one.what} for one in done]
+        emit({"workspace": workspace, "dryRun": args.dry_run, "counts": dict(counts), "entries": entries})
+        return 0
+    for one in [one for one in done if one.action != "same"][:MOST_LINES]:
+        colour = {"new": "green", "changed": "yellow"}.get(one.action, "dim")
+        say(f"  {paint(f'{one.action:8}', colour)} {plain(one.path)}  {paint(one_line(one.what)[:80], 'dim')}".rstrip())
+    if len(done) - counts["same"] > MOST_LINES:
+        say(f"  … and {len(done) - counts['same'] - MOST_LINES} more")
+    would = "would be " if args.dry_run else ""
+    parts = [f"{counts[name]} {name}" for name in ("new", "changed", "same", "edited", "skipped") if counts[name]]
+    say(f"{', '.join(parts) or 'Nothing'} {would}imported into memory/imports/{args.source}/.")
+    if not args.dry_run and counts["new"] + counts["changed"]:
+        say("Run `clawmark index` to have it all searchable now; the next search does a part of it by itself.")
+    return 0
+
+
+def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
+    """A vault stays where it is: it becomes an extra path, read and never written."""
+    if not os.path.isdir(vault):
+        raise UsageError(f"{vault} is not a folder.", hint="Name the vault's folder, the one with .obsidian in it.")
+    known = {os.path.realpath(os.path.expanduser(path)) for path in memory.settings.memory_search.extra_paths}
+    is_known = os.path.realpath(vault) in known
+    file = memory.places.config_file
+    can_write = memory.places.config is None and not os.path.lexists(file)
+    written = not (is_known or args.dry_run) and can_write
+    if written:
+        _write_config(file, vault)
+    if args.json:
+        emit({"vault": vault, "extraPath": is_known or written, "configFile": file, "dryRun": args.dry_run})
+    elif is_known:
+        say(f"{plain(vault)} is searched already: it is one of memorySearch.extraPaths.")
+    elif written:
+        say(f"{plain(vault)} is searched from now on ({plain(file)}); its files stay where they are and are never written.")
+    else:
+        say(f"To search {plain(vault)} where it is, add this to {plain(file)}:")
+        say(f"  {{ agents: {{ defaults: {{ memorySearch: {{ extraPaths: [{_quoted(vault)}] }} }} }} }}")
+    return 0
+
+
+def _write_config(file: str, vault: str) -> None:
+    make_private_folder(os.path.dirname(file))
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as out:
+        out.write(f"{{ agents: {{ defaults: {{ memorySearch: {{ extraPaths: [{_quoted(vault)}] }} }} }} }}\n")
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _openclaw(memory: Memory, path: str, args: Namespace) -> int:
+    from clawmark.importers.run import run_seeding
+    from clawmark.importers.seeds import databases_of
+
+    found = [path] if os.path.isfile(path) else databases_of(path, memory.places.agent)
+    if not found:
+        raise UsageError(
+            f"There is no memory database of the agent {memory.places.agent} under {path}.",
+            hint="Name OpenClaw's state folder, or the database itself.",
+        )
+    seeded = [run_seeding(memory, database, dry_run=args.dry_run) for database in found]
+    if args.json:
+        emit({"dryRun": args.dry_run, "databases": [one._asdict() for one in seeded]})
+        return 0
+    for one in seeded:
+        would = "would be kept" if args.dry_run else "kept"
+        say(f"{one.kept:,} vectors {would} from {plain(one.database)} ({plain(', '.join(one.identities)) or 'none'}).")
+        if one.unsound:
+            note(f"clawmark: {one.unsound:,} vectors were not sound and are left out.")
+    if memory.settings.memory_search.chunking.mode != "lines":
+        say('They are found again where chunks are cut as OpenClaw does: memorySearch.chunking.mode "lines".')
+    return 0

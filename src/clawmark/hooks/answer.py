@@ -1,0 +1,52 @@
+"""An event of a coding agent in; the JSON object that the host reads out.
+
+SessionStart gets the context, UserPromptSubmit what is recalled, PreCompact and SessionEnd leave a note and say nothing. An
+empty object means: go on as if there were no hook. Errors are raised here; that they never reach the host is the command's
+part.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from clawmark.hooks.events import Event
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+
+
+class Wishes(NamedTuple):
+    """What was asked for on the command line; 0 and the empty text stand for the usual."""
+
+    session_key: str = ""
+    tokens: int = 0
+    items: int = 0
+    bar: float | None = None
+
+
+def answer(event: Event, opened: Callable[[str | None], Memory], wishes: Wishes) -> dict[str, object]:
+    """The answer to an event; `opened` opens the memory with a provider, None for the configured one."""
+    if event.is_subagent:
+        return {}
+    if event.name == "UserPromptSubmit":
+        from clawmark.hooks.recall import BAR, ITEMS, recall_for
+
+        bar = BAR if wishes.bar is None else wishes.bar
+        return _with_context(event, recall_for(opened, event.prompt, wishes.session_key, wishes.items or ITEMS, bar))
+    with opened("none") as memory:
+        key = wishes.session_key or f"agent:{memory.places.agent}:main"
+        if event.name == "SessionStart":
+            from clawmark.hooks.context import TOKENS, session_context
+
+            return _with_context(event, session_context(memory, key, wishes.tokens or TOKENS))
+        if os.path.isdir(memory.places.workspace):
+            from clawmark.hooks.notes import note_session_of
+
+            note_session_of(memory, event, key)
+    return {}
+
+
+def _with_context(event: Event, text: str) -> dict[str, object]:
+    return {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}} if text else {}

@@ -1,0 +1,50 @@
+"""What a coding agent tells a hook in; an event with the few facts that matter out.
+
+Claude Code and Codex send one JSON object on standard input with the same field names. Nothing in it is required: a host
+that leaves a field out, or sends another type, has an event without it. What to do about an event is left to `answer`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from clawmark.errors import ClawmarkError
+
+HOSTS = ("claude-code", "codex")
+EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd")
+
+MARK = "CLAWMARK_HOOK"
+"""Set in the environment of everything a hook could ever start: a hook that finds it answers nothing."""
+
+
+class Event(NamedTuple):
+    """One moment in a session of a host."""
+
+    host: str
+    name: str
+    session_id: str = ""
+    transcript: str = ""
+    """The path of the host's transcript of the session."""
+    prompt: str = ""
+    is_subagent: bool = False
+    """Whether a helper of the agent's own is speaking, and no person."""
+
+
+def read_event(host: str, name: str, given: str) -> Event:
+    """The event of this name; raises ClawmarkError for what is none."""
+    if host not in HOSTS:
+        raise ClawmarkError(f"There are no hooks for {host[:40]!r}.", hint=f"There are hooks for {' and '.join(HOSTS)}.")
+    known = {event.lower(): event for event in EVENTS}
+    event = known.get(name.replace("-", "").replace("_", "").lower())
+    if event is None:
+        raise ClawmarkError(f"There is no hook for the event {name[:40]!r}.", hint=f"There is {', '.join(EVENTS)}.")
+    try:
+        fields = json.loads(given) if given.strip() else {}
+    except (ValueError, RecursionError):
+        raise ClawmarkError("What the host sent is not JSON.") from None
+    if not isinstance(fields, dict):
+        raise ClawmarkError("What the host sent is not a JSON object.")
+    texts = (fields.get(field) for field in ("session_id", "transcript_path", "prompt"))
+    session_id, transcript, prompt = (text if isinstance(text, str) and "\0" not in text[:4096] else "" for text in texts)
+    return Event(host, event, session_id, transcript, prompt, bool(fields.get("agent_id")))

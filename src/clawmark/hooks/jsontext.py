@@ -1,0 +1,246 @@
+"""A JSON text that people write by hand in; the same text with an entry more or less out, every other byte as it was.
+
+Any of JSON, JSON with comments and trailing commas, and JSON5. Nothing is parsed and written again: an entry is put at the
+beginning of its object or list, where no comma and no comment of somebody else's has to move, indented as the lines beside
+it. What is put in is one piece of text, and taking exactly that piece out again gives the file back. Where somebody has
+reformatted the file since, `take` finds the entry by its place. What belongs where is left to `hosts`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from clawmark.config.json5 import Json5Error, parse
+from clawmark.errors import ConfigError
+
+Path: TypeAlias = tuple[str, ...]
+
+_BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_WORD = re.compile(r"[^\s,:{}\[\]\"'/\ufeff]+")
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n\r]*|/\*[^\n\r*]*\*/[ \t]*)?(?=\r?\n)")
+_UNIT = "  "
+
+
+class Node(NamedTuple):
+    """A value and where it stands in the text."""
+
+    start: int
+    end: int
+    entries: tuple[Entry, ...] | None = None
+    """Of an object or a list; None for everything else."""
+
+
+class Entry(NamedTuple):
+    """A member of an object or an item of a list."""
+
+    key: str
+    """Empty for an item."""
+    start: int
+    value: Node
+    comma: int
+    """Where the comma behind it ends; 0 without one."""
+
+
+class Put(NamedTuple):
+    """A text with an entry more."""
+
+    text: str
+    piece: str
+    """What is new in it."""
+    made: Path
+    """The first object or list that had to be made for it; empty when they were all there."""
+
+
+def read(text: str, file: str) -> object:
+    """The value of a text, None for an empty one; ConfigError says where it cannot be understood."""
+    if not text.strip("\ufeff \t\r\n"):
+        return None
+    try:
+        return parse(text).value
+    except Json5Error as error:
+        raise ConfigError(
+            f"{file}, line {error.line}: {error.reason}.", file=file, hint="Put this right first; nothing was changed."
+        ) from None
+
+
+def put(text: str, path: Path, value: object, file: str, *, as_item: bool = False) -> Put:
+    """Add a value under a path of keys, or as an item of the list under it; what is missing on the way is made."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if read(text, file) is None:
+        at = len(text) - len(text.lstrip("\ufeff"))
+        piece = _rendered(_nested(path, [value] if as_item else value), "", _UNIT, newline) + ("" if text[at:] else newline)
+        return Put(text[:at] + piece + text[at:], piece, path[:1])
+    node, depth = _scan(text), 0
+    while depth < len(path) and (found := _entry(node, path[depth])) is not None:
+        node, depth = found.value, depth + 1
+    is_there = depth == len(path)
+    opening = "[" if is_there else "{"
+    if node.entries is None or text[node.start] != opening:
+        where = ".".join(path[:depth]) or "the whole"
+        raise ConfigError(f"{file}: {where} is not {'a list' if is_there else 'an object'}.", file=file)
+    if not is_there:
+        value = _nested(path[depth + 1 :], [value] if as_item else value)
+    piece, at = _piece(text, node, "" if is_there else path[depth], value, newline)
+    return Put(text[:at] + piece + text[at:], piece, path[: depth + 1] if depth < len(path) - (not as_item) else ())
+
+
+def take(text: str, path: Path, file: str, made: Path = (), *, item: Callable[[object], bool] | None = None) -> str:
+    """The text without the entry at a path, or without the items of the list there that `item` says yes to.
+
+    `made` is what was made for it: it goes too when nothing else is in it.
+    """
+    text = _without_items(text, path, file, item) if item is not None else _without(text, path)
+    gone = path if item is not None else path[:-1]
+    while made and len(gone) >= len(made) and _find(text, gone) is not None and not _get(read(text, file), gone):
+        text, gone = _without(text, gone), gone[:-1]
+    return text
+
+
+def get(text: str, path: Path, file: str) -> object:
+    """What stands at a path; None for nothing."""
+    return _get(read(text, file), path)
+
+
+def _get(value: object, path: Path) -> object:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _nested(path: Path, value: object) -> object:
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+# --- where things are -----------------------------------------------------------------------------------------------------
+
+
+def _scan(text: str) -> Node:
+    """The places of a text that `read` has understood."""
+    return _value(text, _blank(text, 0))
+
+
+def _blank(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _value(text: str, at: int) -> Node:
+    if text[at] not in "{[":
+        found = _STRING.match(text, at) or _WORD.match(text, at)
+        assert found is not None  # it is well-formed
+        return Node(at, found.end())
+    closing = "}" if text[at] == "{" else "]"
+    entries, place = list[Entry](), _blank(text, at + 1)
+    while text[place] != closing:
+        key, start = "", place
+        if closing == "}":
+            key, place = _key(text, place)
+            place = _blank(text, _blank(text, place) + 1)  # the colon
+        value = _value(text, place)
+        place = _blank(text, value.end)
+        comma = place + 1 if text[place] == "," else 0
+        entries.append(Entry(key, start, value, comma))
+        place = _blank(text, comma) if comma else place
+    return Node(at, place + 1, tuple(entries))
+
+
+def _key(text: str, at: int) -> tuple[str, int]:
+    found = _STRING.match(text, at)
+    if found is None:
+        word = _WORD.match(text, at)
+        assert word is not None
+        return word[0], word.end()
+    return str(parse(found[0]).value), found.end()
+
+
+def _entry(node: Node, key: str) -> Entry | None:
+    return next((entry for entry in node.entries or () if entry.key == key), None)
+
+
+def _find(text: str, path: Path) -> tuple[Node, Entry] | None:
+    """The entry at a path with the object it is in."""
+    if not text.strip("\ufeff \t\r\n"):
+        return None
+    node, entry = _scan(text), None
+    for number, key in enumerate(path):
+        entry = _entry(node, key)
+        if entry is None:
+            return None
+        if number < len(path) - 1:
+            node = entry.value
+    return (node, entry) if entry is not None else None
+
+
+# --- the change itself ----------------------------------------------------------------------------------------------------
+
+
+def _piece(text: str, node: Node, key: str, value: object, newline: str) -> tuple[str, int]:
+    """What to put into an object or a list, and where."""
+    label = f"{json.dumps(key, ensure_ascii=False)}: " if key else ""
+    first = node.entries[0].start if node.entries else node.end - 1
+    outer = _indent_at(text, node.start)
+    unit = _unit(text)
+    is_spread = "\n" in text[node.start : first]
+    if node.entries and not is_spread:
+        return f"{label}{json.dumps(value, ensure_ascii=False)}, ", first
+    indent = _indent_at(text, first) if node.entries else outer + unit
+    entry = f"{newline}{indent}{label}{_rendered(value, indent, unit, newline)}"
+    rest = _REST_OF_LINE.match(text, node.start + 1)
+    at = rest.end() if rest and rest.end() <= first else node.start + 1
+    if node.entries:
+        return f"{entry},", at
+    return entry if is_spread else f"{entry}{newline}{outer}", at
+
+
+def _rendered(value: object, indent: str, unit: str, newline: str) -> str:
+    text = json.dumps(value, ensure_ascii=False, indent=unit)
+    return text.replace("\n", newline + indent)
+
+
+def _indent_at(text: str, at: int) -> str:
+    """The blanks at the beginning of the line that a place is on."""
+    start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    found = re.compile(r"\ufeff?([ \t]*)").match(text, start)
+    return found[1] if found else ""
+
+
+def _unit(text: str) -> str:
+    """By how much the file's own lines are indented."""
+    root = _scan(text)
+    first = root.entries[0].start if root.entries else 0
+    return (_indent_at(text, first) if "\n" in text[root.start : first] else "") or _UNIT
+
+
+def _without(text: str, path: Path) -> str:
+    found = _find(text, path)
+    return text if found is None else _cut(text, *found)
+
+
+def _without_items(text: str, path: Path, file: str, is_ours: Callable[[object], bool]) -> str:
+    while True:
+        found, values = _find(text, path), get(text, path, file)
+        if found is None or not isinstance(values, list):
+            return text
+        number = next((number for number, value in enumerate(values) if is_ours(value)), None)
+        if number is None:
+            return text
+        node = found[1].value
+        text = _cut(text, node, (node.entries or ())[number])
+
+
+def _cut(text: str, node: Node, entry: Entry) -> str:
+    """The text without an entry, the blanks before it and one comma; comments stay."""
+    entries = node.entries or ()
+    number = entries.index(entry)
+    start = len(text[: entry.start].rstrip(" \t\r\n"))
+    text = text[:start] + text[entry.comma or entry.value.end :]
+    if number and not entry.comma:  # it was the last: the comma before it separates nothing any more
+        comma = entries[number - 1].comma
+        text = text[: comma - 1] + text[comma:]
+    return text

@@ -1,0 +1,1 @@
+"""What other tools remember, brought into the memory: exports and folders in, Markdown files below `memory/imports/` out."""

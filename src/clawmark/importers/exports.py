@@ -1,0 +1,133 @@
+"""The list of conversations inside an export, one at a time, whatever the export's size.
+
+In: the path of a `.json` file, of the `.zip` a service sends, or of the folder it was unpacked to. Out: the elements of the
+JSON array in `conversations.json`, each parsed on its own, so that memory follows the longest conversation and not the
+export. A zip is read in place and nothing in it is unpacked to disk; one that grows beyond all proportion is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from typing import IO, Any
+
+from clawmark.errors import ClawmarkError
+
+NAME = "conversations.json"
+MOST_BYTES = 4 * 1024 * 1024 * 1024
+MOST_GROWTH = 200
+"""A zip of text grows ten- or twentyfold; one that grows more than this was made to do harm."""
+LONGEST_ELEMENT = 256 * 1024 * 1024
+_BLOCK = 1024 * 1024
+_STRUCTURE = re.compile(rb'["\[\]{}]')
+_STRING_END = re.compile(rb'["\\]')
+
+
+class ImportFailed(ClawmarkError):
+    """What was to be imported cannot be read."""
+
+    exit_code = 2
+
+
+def conversations(path: str) -> Iterator[Any]:
+    """Every conversation of an export; an element that is no JSON raises and ends it."""
+    if os.path.isdir(path):
+        path = os.path.join(path, NAME)
+    try:
+        with open(path, "rb") as file:
+            if file.read(4) == b"PK\x03\x04":
+                yield from _in_zip(path)
+            else:
+                file.seek(0)
+                yield from elements(file, path)
+    except OSError as error:
+        raise ImportFailed(
+            f"{path} cannot be read: {(error.strerror or str(error)).lower()}.",
+            hint=f"Name the export's zip, its folder, or the {NAME} in it.",
+        ) from error
+
+
+def _in_zip(path: str) -> Iterator[Any]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [info for info in archive.infolist() if os.path.basename(info.filename) == NAME]
+            if not names:
+                raise ImportFailed(f"There is no {NAME} in {path}.", hint="Name the zip as the service sent it.")
+            info = min(names, key=lambda one: len(one.filename))
+            if info.file_size > MOST_BYTES or info.file_size > MOST_GROWTH * max(info.compress_size, 1):
+                raise ImportFailed(f"{NAME} in {path} would grow to {info.file_size:,} bytes, which no export does.")
+            with archive.open(info) as file:
+                yield from elements(file, path)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise ImportFailed(f"{path} is a damaged zip: {error}.", hint="Download the export again.") from error
+
+
+def elements(file: IO[bytes], path: str) -> Iterator[Any]:
+    """The elements of a JSON array, read block by block."""
+    first = file.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not first.startswith(b"["):
+        raise ImportFailed(f"{path} does not hold a list of conversations.", hint=f"It should be the export's {NAME}.")
+    cutter, block, read = _Cutter(), first[1:], len(first)
+    while not cutter.is_done:
+        for data in cutter.cut(block):
+            yield _parsed(data, path)
+        if cutter.is_done:
+            return
+        block = file.read(_BLOCK)
+        read += len(block)
+        if not block or read > MOST_BYTES or cutter.waiting > LONGEST_ELEMENT:
+            raise ImportFailed(f"{path} ends in the middle of a conversation.", hint="Download the export again.")
+
+
+class _Cutter:
+    """Cuts the inside of a JSON array into its objects; every byte is looked at once, whatever the blocks."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+        self._at = 0
+        self._depth = 0
+        self._in_string = False
+        self.is_done = False
+
+    @property
+    def waiting(self) -> int:
+        return len(self._held)
+
+    def cut(self, block: bytes) -> Iterator[bytes]:
+        self._held += block
+        while not self.is_done:
+            match = (_STRING_END if self._in_string else _STRUCTURE).search(self._held, self._at)
+            if match is None:
+                self._at = len(self._held)
+                return
+            sign = match[0]
+            if sign == b"\\":
+                if match.end() >= len(self._held):  # what is escaped comes with the next block
+                    self._at = match.start()
+                    return
+                self._at = match.end() + 1
+                continue
+            self._at = match.end()
+            if sign == b'"':
+                self._in_string = not self._in_string
+            elif sign in (b"[", b"{"):
+                self._depth += 1
+            else:
+                self._depth -= 1
+                if self._depth < 0:
+                    self.is_done = True
+                elif self._depth == 0:
+                    data = bytes(self._held[: self._at]).lstrip(b" \t\r\n,")
+                    del self._held[: self._at]
+                    self._at = 0
+                    yield data
+
+
+def _parsed(data: bytes, path: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ImportFailed(f"{path} is not valid JSON: {error}.", hint="Download the export again.") from error

@@ -1,0 +1,149 @@
+"""One imported note: how it is written as a memory file, where it goes, and whether it is there already.
+
+In: notes made by the readers of one source. Out: files under `memory/imports/<source>/`, or the plan of what would be
+written. A note is known by its id in the source, so importing twice changes nothing, and a conversation that went on is
+brought up to date in its own file. A file that somebody has edited since is left alone and said so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from clawmark.errors import ClawmarkError, WriteConflict
+
+Action: TypeAlias = Literal["new", "changed", "same", "edited", "skipped"]
+
+FOLDER = "memory/imports"
+LONGEST_NOTE = 4 * 1024 * 1024
+"""Characters. A conversation longer than this is cut at a message, and says so."""
+_MARK = re.compile(r"<!-- clawmark: origin=import source=\S+ id=\S+ body=([0-9a-f]{16}) -->")
+
+
+class Note(NamedTuple):
+    """One conversation or one file of another tool."""
+
+    id: str
+    """What the source calls it, or its path there: the same one is the same note for ever."""
+    title: str
+    date: str
+    """YYYY-MM-DD, or empty when the source does not say."""
+    body: str
+    """Markdown without a title."""
+
+
+class Skip(NamedTuple):
+    """An entry of the source that is no note, and why."""
+
+    id: str
+    reason: str
+
+
+class Imported(NamedTuple):
+    """What happened, or would happen, to one entry."""
+
+    action: Action
+    path: str
+    """Empty for an entry that was skipped."""
+    what: str
+    """The note's title, or why it was left alone."""
+
+
+class Target(NamedTuple):
+    """Where notes go; handed in by the caller."""
+
+    existing: Mapping[str, str]
+    """The paths below `memory/imports/<source>/` by the eight digits at their end."""
+    read: Callable[[str], tuple[str, str]]
+    """The whole text of a memory file and its hash."""
+    replace: Callable[[str, str, str], object]
+    """Writes (path, text, base hash); an empty base hash stands for no file yet."""
+
+
+def import_notes(
+    source: str, found: Iterable[Note | Skip], target: Target, *, dry_run: bool, overwrite: bool = False
+) -> Iterator[Imported]:
+    """Write each note once; one that cannot be written does not stop the others."""
+    for entry in found:
+        if isinstance(entry, Skip):
+            yield Imported("skipped", "", f"{entry.id}: {entry.reason}")
+            continue
+        try:
+            yield _import_one(source, entry, target, dry_run=dry_run, overwrite=overwrite)
+        except ClawmarkError as error:
+            yield Imported("skipped", "", f"{entry.title or entry.id}: {error.message}")
+
+
+def digits_of(note_id: str) -> str:
+    """Eight digits that stand for a note's id at the end of its file name."""
+    return hashlib.sha256(note_id.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def digits_in(path: str) -> str:
+    """The same, read from a path; empty when it has none."""
+    match = re.search(r"-([0-9a-f]{8})\.md$", path)
+    return match[1] if match else ""
+
+
+def render(source: str, note: Note) -> str:
+    """The note as a Markdown file; the comment under the title lets a later import recognise its own work."""
+    body = note.body.strip("\n")
+    if len(body) > LONGEST_NOTE:
+        cut = body.rfind("\n\n", 0, LONGEST_NOTE)
+        body = body[: cut if cut > 0 else LONGEST_NOTE] + "\n\n(The rest was too long to import.)"
+    title = " ".join(note.title.split()) or note.id
+    label = re.sub(r"[^A-Za-z0-9._:/@+-]|-(?=-)", "_", note.id)[:120].rstrip("-") or "unknown"
+    mark = f"<!-- clawmark: origin=import source={source} id={label} body={_digest(title, body)} -->"
+    dated = f"\nDate: {note.date}\n" if note.date else ""
+    return f"# {title}\n{mark}\n{dated}\n{body}\n"
+
+
+def path_for(source: str, note: Note) -> str:
+    """`memory/imports/chatgpt/2025-03-04-rate-limiter-1a2b3c4d.md`."""
+    words = re.findall(r"[^\W_]+", note.title.lower())
+    slug = "-".join(words)[:48].strip("-") or "note"
+    stem = f"{note.date}-{slug}" if note.date else slug
+    return f"{FOLDER}/{source}/{stem}-{digits_of(note.id)}.md"
+
+
+def _import_one(source: str, note: Note, target: Target, *, dry_run: bool, overwrite: bool) -> Imported:
+    text = render(source, note)
+    path = target.existing.get(digits_of(note.id), "")
+    if not path:
+        path = path_for(source, note)
+        if not dry_run:
+            _create(target, path, text)
+        return Imported("new", path, note.title)
+    current, base = target.read(path)
+    if current == text:
+        return Imported("same", path, note.title)
+    if not (overwrite or _is_untouched(current)):
+        return Imported("edited", path, "changed here since it was imported; --overwrite replaces it")
+    if not dry_run:
+        target.replace(path, text, base)
+    return Imported("changed", path, note.title)
+
+
+def _create(target: Target, path: str, text: str) -> None:
+    try:
+        target.replace(path, text, "")
+    except WriteConflict:
+        # Another import of the same note was quicker; with the same text there is nothing left to do.
+        if target.read(path)[0] != text:
+            raise
+
+
+def _is_untouched(text: str) -> bool:
+    """Whether the file is as an import left it: its comment carries the digest of what followed."""
+    match = _MARK.search(text)
+    if match is None:
+        return False
+    title = text.split("\n", 1)[0].removeprefix("# ")
+    body = re.sub(r"\A\n?Date: \S+\n", "", text[match.end() :].lstrip("\n"), count=1).strip("\n")
+    return _digest(title, body) == match[1]
+
+
+def _digest(title: str, body: str) -> str:
+    return hashlib.sha256(f"{title}\n{body}".encode("utf-8", "surrogatepass")).hexdigest()[:16]

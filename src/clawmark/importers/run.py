@@ -1,0 +1,81 @@
+"""A source's name and a path in; what was imported out: the one place that knows which reader belongs to which source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from clawmark.importers.chats import chatgpt_notes, claude_notes
+from clawmark.importers.exports import conversations
+from clawmark.importers.folders import folder_notes, is_claude_code, is_codex
+from clawmark.importers.notes import FOLDER, Imported, Note, Skip, Target, digits_in, import_notes
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+
+SOURCES = ("chatgpt", "claude", "claude-code", "codex", "markdown")
+SEEDS_AT_ONCE = 500
+
+
+class Seeded(NamedTuple):
+    """What came of the vectors of another index."""
+
+    database: str
+    kept: int
+    unsound: int
+    identities: tuple[str, ...]
+    """The models they belong to, as `openai text-embedding-3-small`."""
+
+
+def notes_of(source: str, path: str) -> Iterator[Note | Skip]:
+    """What a source holds."""
+    if source == "chatgpt":
+        return chatgpt_notes(conversations(path))
+    if source == "claude":
+        return claude_notes(conversations(path))
+    if source == "claude-code":
+        return folder_notes(path, is_claude_code)
+    if source == "codex":
+        return folder_notes(path, is_codex)
+    return folder_notes(path)
+
+
+def run_import(
+    memory: Memory, source: str, path: str, *, dry_run: bool = False, overwrite: bool = False
+) -> Iterator[Imported]:
+    """Bring a source into `memory/imports/<source>/`, one note after the other."""
+    workspace = memory.workspace
+    below = f"{FOLDER}/{source}/"
+    states = {state.path: state for state in workspace.scan().files if state.path.startswith(below)}
+    existing = {digits: at for at in states if (digits := digits_in(at))}
+
+    def read(at: str) -> tuple[str, str]:
+        known = states.get(at) or next(state for state in workspace.scan().files if state.path == at)
+        document = workspace.read_document(known)
+        return document.text, document.hash
+
+    def replace(at: str, text: str, base: str) -> object:
+        return memory.replace(at, text, base, force=True)
+
+    target = Target(existing, read, replace)
+    return import_notes(source, notes_of(source, path), target, dry_run=dry_run, overwrite=overwrite)
+
+
+def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seeded:
+    """Bring the vectors of an OpenClaw index into our cache, so that nothing is paid for twice."""
+    from clawmark.importers.seeds import seeds
+
+    kept = unsound = 0
+    models: dict[str, None] = {}
+    found = seeds(database)
+    while batch := list(islice(found, SEEDS_AT_ONCE)):
+        sound = [seed for seed in batch if seed is not None]
+        unsound += len(batch) - len(sound)
+        for identity, group in groupby(sound, key=lambda seed: seed.identity):
+            vectors = {seed.hash: seed.vector for seed in group}
+            if not dry_run:
+                memory.keep_vectors(identity, vectors)
+            kept += len(vectors)
+            models.setdefault(f"{identity.provider} {identity.model}")
+    return Seeded(database, kept, unsound, tuple(models))

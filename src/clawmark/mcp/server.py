@@ -1,0 +1,116 @@
+"""Tools, resources and the prompt put together as one MCP server, whatever carries it.
+
+In: an open memory and the key of the session it is offered to. Out: the SDK's server, which keeps the index fresh while it
+runs and answers meanwhile from what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+from mcp.server import Server, ServerRequestContext
+from mcp.server.subscriptions import ListenHandler
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    EmptyResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
+
+import clawmark
+from clawmark.aio import AsyncMemory
+from clawmark.mcp.changes import Followers, kept_fresh
+from clawmark.mcp.prompts import RECALL, instructions_for, recall_prompt
+from clawmark.mcp.resources import TEMPLATE, Shelf
+from clawmark.mcp.tools import Toolbox
+from clawmark.tools.policy import access_of
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+Page: TypeAlias = PaginatedRequestParams | None
+
+MOST_STREAMS = 32
+"""Streams of changes open at once."""
+
+
+def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
+    """The server over one memory."""
+    options = memory.settings.memory
+    access = access_of(session_key, citations=options.citations, shared=options.shared_sessions)
+    toolbox, shelf, followers = Toolbox(memory, session_key), Shelf(memory, access), Followers()
+    instructions = instructions_for([tool.name for tool in toolbox.tools], access)
+
+    async def list_tools(_: Context, page: Page) -> ListToolsResult:
+        _only_page(page)
+        return ListToolsResult(tools=toolbox.tools)
+
+    async def call_tool(_: Context, asked: CallToolRequestParams) -> CallToolResult:
+        return await toolbox.call(asked.name, asked.arguments)
+
+    async def list_resources(_: Context, page: Page) -> ListResourcesResult:
+        return await shelf.list(page.cursor if page is not None else None)
+
+    async def list_templates(_: Context, page: Page) -> ListResourceTemplatesResult:
+        _only_page(page)
+        return ListResourceTemplatesResult(resource_templates=[TEMPLATE])
+
+    async def read_resource(_: Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
+        return await shelf.read(asked.uri)
+
+    async def subscribe(context: Context, asked: SubscribeRequestParams) -> EmptyResult:
+        await shelf.read(asked.uri)
+        followers.follow(context, asked.uri)
+        return EmptyResult()
+
+    async def unsubscribe(context: Context, asked: UnsubscribeRequestParams) -> EmptyResult:
+        followers.unfollow(context, asked.uri)
+        return EmptyResult()
+
+    async def list_prompts(_: Context, page: Page) -> ListPromptsResult:
+        _only_page(page)
+        return ListPromptsResult(prompts=[RECALL])
+
+    async def get_prompt(_: Context, asked: GetPromptRequestParams) -> GetPromptResult:
+        return recall_prompt(instructions, asked.name, asked.arguments)
+
+    @asynccontextmanager
+    async def lifespan(_: Server[None]) -> AsyncIterator[None]:
+        async with kept_fresh(memory, followers):
+            yield None
+
+    return Server(
+        "clawmark",
+        version=clawmark.__version__,
+        title="Clawmark memory",
+        description="Long-term memory in Markdown files, searched by meaning and by words.",
+        instructions=instructions,
+        lifespan=lifespan,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_subscribe_resource=subscribe,
+        on_unsubscribe_resource=unsubscribe,
+        on_subscriptions_listen=ListenHandler(followers.bus, max_subscriptions=MOST_STREAMS),
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def _only_page(page: Page) -> None:
+    if page is not None and page.cursor is not None:
+        raise MCPError(INVALID_PARAMS, "The cursor is not one of ours.")

@@ -1,0 +1,45 @@
+"""Whom the tools answer: a session key in, what its session may do out.
+
+Private memory is for sessions that are proven private. A session of another kind may search and read when its kind is
+listed in `memory.sharedSessions`, and never writes. What proves a session private is `text/session_keys.py`'s matter; the
+tools ask here once, when they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from clawmark.text.session_keys import SessionKind, is_private, kind_of
+from clawmark.tools.base import Payload
+from clawmark.tools.citations import shows_citations
+
+
+class Access(NamedTuple):
+    """What a session may do with the memory."""
+
+    kind: SessionKind
+    reads: bool
+    writes: bool
+    cites: bool
+    """Whether answers carry their source."""
+
+
+LOCAL = Access("main", reads=True, writes=True, cites=True)
+"""Of a caller without a session: the library and the command line."""
+
+
+def access_of(session_key: str, *, chat_type: str = "", citations: str = "auto", shared: Collection[str] = ()) -> Access:
+    """What the session of this key may do; `shared` are the kinds that may search beside private ones."""
+    kind = kind_of(session_key, chat_type)
+    private = is_private(kind)
+    return Access(kind, private or kind in shared, private, shows_citations(citations, kind))
+
+
+def unavailable(kind: SessionKind) -> Payload:
+    """The `error` and `action` for a session that may not ask. It says nothing about what there would be to find."""
+    return {
+        "error": "Memory is unavailable in shared sessions.",
+        "reason": "shared-session",
+        "action": f"Answer from this conversation alone. The owner can allow it: memory.sharedSessions, {kind}.",
+    }

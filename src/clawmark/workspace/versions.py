@@ -1,0 +1,64 @@
+"""Care around replacing a memory file: what may not be written, and the last texts kept in case somebody wants one back.
+
+In: the folder of locks (its neighbour keeps the versions), a file's path and the bytes about to be replaced. Out:
+`<state>/versions/<file>-<digits>/<time>.md`, the newest three. Keeping comes before replacing and is on disk when it
+returns, so that no text is gone before its copy is there; without a state folder nothing is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+
+from clawmark.config.private import make_private_folder, open_private
+from clawmark.errors import WorkspaceError
+from clawmark.text.redact import has_mask
+from clawmark.workspace.guard import shown
+
+KEPT = 3
+FEW_LINES = 3
+"""A file this short may be rewritten as a whole without anybody asking."""
+
+
+def check_replacement(path: str, text: str, current: str, *, force: bool) -> None:
+    """Refuse a text that would do harm: one with masks in place of what they stand for, or one that drops most lines."""
+    if has_mask(text) and not has_mask(current):
+        raise WorkspaceError(
+            f"The text for {shown(path)} contains a redaction mask, which would be kept in place of the real value.",
+            hint="Leave the masked value out, or keep the line as it is in the file.",
+        )
+    before = Counter(line for line in current.split("\n") if line.strip())
+    total = before.total()
+    lost = (before - Counter(text.split("\n"))).total()
+    if not force and total > FEW_LINES and lost * 2 > total:
+        raise WorkspaceError(
+            f"The text for {shown(path)} drops {lost} of its {total} lines.",
+            hint="If that is meant, replace it with force.",
+        )
+
+
+def keep_version(lock_dir: str | None, root: str, path: str, data: bytes) -> None:
+    """Keep the bytes of a file that is about to be replaced, and forget all but the newest few."""
+    if lock_dir is None or not data:
+        return
+    folder = version_folder(lock_dir, root, path)
+    make_private_folder(folder)
+    name = os.path.join(folder, f"{time.time_ns():020d}.md")
+    descriptor = open_private(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    with open(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+    for old in sorted(os.listdir(folder))[:-KEPT]:
+        os.unlink(os.path.join(folder, old))
+
+
+def version_folder(lock_dir: str, root: str, path: str) -> str:
+    """Where the versions of one file of one workspace are."""
+    import hashlib
+
+    digits = hashlib.sha256(f"{root}\0{path}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "_", path)[-80:].strip("._") or "file"
+    return os.path.join(os.path.dirname(os.path.abspath(lock_dir)), "versions", f"{readable}-{digits}")

@@ -1,0 +1,250 @@
+"""What a memory does beside answering: it finishes what a search had no time for, and the old answers stay meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from embeddings import EmbeddingServer
+
+from clawmark import Memory
+from clawmark.backends import builtin
+from clawmark.sync.run import SyncRequest
+from clawmark.testing import HashingEmbedder
+
+LONG = 60.0
+"""A test that has to wait this long has failed."""
+QUESTION = "where does the heron nest?"
+
+
+@pytest.fixture(autouse=True)
+def _no_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look past the clock's grain comes at once, so that no test waits for it."""
+    monkeypatch.setattr("clawmark.sync.triggers.SETTLE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer() as running:
+        yield running
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "agent" / "memory"
+    folder.mkdir(parents=True)
+    for day in range(1, 29):
+        (folder / f"2026-02-{day:02d}.md").write_text(f"# Day {day}\n\n- Note {day}: the heron nests by pier {day}.\n")
+    return folder.parent
+
+
+Settings = dict[str, object]
+
+
+def opened(workspace: Path, settings: Settings | None = None, *, background: bool = True) -> Memory:
+    dotted = {f"memorySearch.{name}": value for name, value in (settings or {}).items()}
+    return Memory.open(
+        workspace,
+        state_dir=workspace.parent / "state",
+        embedder=None if "memorySearch.provider" in dotted else HashingEmbedder(),
+        overrides={"memorySearch.sync.watchDebounceMs": 10, **dotted},
+        background=background,
+    )
+
+
+def service(server: EmbeddingServer, **more: object) -> Settings:
+    return {"provider": "openai", "remote.baseUrl": server.url, "remote.apiKey": "not-a-real-key", **more}
+
+
+def begun(memory: Memory) -> bool:
+    return memory._backend.background().is_begun
+
+
+def wait_idle(memory: Memory) -> None:
+    keeper = memory._backend.background().keeper()
+    assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, LONG)
+
+
+def threads() -> set[str]:
+    return {thread.name for thread in threading.enumerate() if thread.name.startswith("clawmark")}
+
+
+def test_a_search_with_nothing_left_to_do_begins_no_thread(workspace: Path) -> None:
+    with opened(workspace) as memory:
+        memory.sync()
+        assert memory.search(QUESTION).hits
+        assert not begun(memory) and threads() == set()
+
+
+def test_a_search_without_time_hands_the_rest_over_and_says_what_is_due(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(workspace) as memory:
+        memory.sync()
+        for number in range(100):
+            (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
+        monkeypatch.setattr(builtin, "FRESHEN_SECONDS", 0.0)
+        found = memory.search("kingfisher")
+        assert found.hits and found.due_files > 0
+        wait_idle(memory)
+        assert memory.status().due_files == 0
+        assert memory.status().last_sync["reason"] == "search"
+    assert threads() == set()
+
+
+def test_without_a_background_the_rest_stays_due(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(workspace, background=False) as memory:
+        memory.sync()
+        for number in range(100):
+            (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
+        monkeypatch.setattr(builtin, "FRESHEN_SECONDS", 0.0)
+        assert memory.search("kingfisher").due_files > 0
+        assert threads() == set()
+
+
+def test_another_embedder_is_filled_in_the_background_while_the_old_one_answers(
+    workspace: Path, server: EmbeddingServer
+) -> None:
+    models = ("text-embedding-3-small", "text-embedding-ada-002")
+    with opened(workspace, service(server, model=models[0])) as memory:
+        memory.sync()
+    server.delay = 0.2
+    with opened(workspace, service(server, model=models[1])) as memory:
+        found = memory.search(QUESTION)
+        assert found.model == models[0] and found.hits and found.due_vectors == 28
+        wait_idle(memory)
+        assert memory.search(QUESTION).model == models[1]
+        assert memory.status().last_sync["reason"] == "identity"
+        assert memory.verify().problems == ()
+
+
+def test_without_a_background_another_embedder_waits_for_an_index(workspace: Path, server: EmbeddingServer) -> None:
+    with opened(workspace, service(server), background=False) as memory:
+        memory.sync()
+    sent = len(server.requests)
+    settings = service(server, model="text-embedding-ada-002")
+    with opened(workspace, settings, background=False) as memory:
+        found = memory.search(QUESTION)
+        assert found.model == "text-embedding-3-small" and found.due_vectors == 28
+    assert len(server.requests) == sent + 1, "one query, and no passage"
+
+
+def test_a_service_that_is_away_is_not_asked_again_by_every_search(workspace: Path, server: EmbeddingServer) -> None:
+    with opened(workspace, service(server)) as memory:
+        memory.sync(instant_only=True)
+        server.spoil(401)
+        assert memory.search(QUESTION).hits
+        wait_idle(memory)
+        sent = len(server.requests)
+        runs = memory._backend.background().keeper().runs
+        for _ in range(5):
+            memory._backend._rest_until = 0.0
+            assert memory.search(QUESTION).hits
+        assert memory._backend.background().keeper().runs == runs
+        assert len(server.requests) - sent <= 5, "at most the queries themselves"
+        assert memory.status().due_vectors == 28
+
+
+def test_the_background_stops_at_the_daily_budget(workspace: Path, server: EmbeddingServer) -> None:
+    with opened(workspace, service(server) | {"remote.dailyTokens": 10}) as memory:
+        memory.sync(instant_only=True)
+        assert memory.search(QUESTION).hits
+        wait_idle(memory)
+        assert memory.status().due_vectors == 28
+        assert memory.search(QUESTION).hits
+
+
+def test_another_chunking_is_rebuilt_in_the_background_and_old_passages_answer(workspace: Path) -> None:
+    with opened(workspace) as memory:
+        memory.sync()
+    with opened(workspace, {"chunking.tokens": 100}) as memory:
+        assert memory.search(QUESTION).hits
+        wait_idle(memory)
+        status = memory.status()
+        assert (status.generation, status.rebuilding) == (2, False)
+        assert memory.search(QUESTION).hits and memory.verify().problems == ()
+
+
+def test_without_a_background_another_chunking_is_said_and_new_notes_are_found_all_the_same(workspace: Path) -> None:
+    with opened(workspace) as memory:
+        memory.sync()
+    with opened(workspace, {"chunking.tokens": 100}, background=False) as memory:
+        (workspace / "memory" / "new.md").write_text("The osprey is new.")
+        found = memory.search("osprey")
+        assert found.hits[0].path == "memory/new.md"
+        assert found.degraded is not None and "chunking" in found.degraded.reason
+        assert memory.status().generation == 1
+        memory.sync()
+        assert memory.search("osprey").degraded is None
+
+
+def test_another_scope_is_noticed_by_the_next_search(workspace: Path) -> None:
+    team = workspace.parent / "team"
+    team.mkdir()
+    (team / "birds.md").write_text("The bittern booms in the reeds.")
+    with opened(workspace) as memory:
+        memory.sync()
+        assert not [hit for hit in memory.search("bittern").hits if hit.path.startswith("..")]
+    with opened(workspace, {"extraPaths": [str(team)]}) as memory:
+        assert memory.search("bittern").hits[0].path == "../team/birds.md"
+    with opened(workspace) as memory:
+        assert not [hit for hit in memory.search("bittern").hits if hit.path.startswith("..")]
+        assert memory.status().due_files == 0
+
+
+def test_new_notes_are_found_while_the_background_is_busy(workspace: Path, server: EmbeddingServer) -> None:
+    server.delay = 3.0
+    with opened(workspace, service(server)) as memory:
+        memory.sync(instant_only=True)
+        memory.search(QUESTION)
+        assert memory._backend.background().is_busy
+        (workspace / "memory" / "now.md").write_text("The osprey came while others worked.")
+        memory._backend._rest_until = 0.0
+        assert "memory/now.md" in {hit.path for hit in memory.search("osprey").hits}
+        assert memory._backend.background().is_busy
+        server.delay = 0.0
+
+
+def test_closing_does_not_wait_for_a_service_that_does_not_answer(workspace: Path, server: EmbeddingServer) -> None:
+    server.delay = 3600.0
+    with opened(workspace, service(server)) as memory:
+        memory.sync(instant_only=True)
+        memory.search(QUESTION)
+        assert memory._backend.background().is_busy
+    assert threads() == set()
+
+
+def test_a_session_starts_one_sync_and_its_key_no_second_one(workspace: Path) -> None:
+    with opened(workspace) as memory:
+        assert memory.session_started("agent:main:main")
+        wait_idle(memory)
+        assert memory.status().files == 28 and memory.status().last_sync["reason"] == "session-start"
+        assert not memory.session_started("agent:main:main")
+        assert memory.session_started("agent:main:other")
+    with opened(workspace, {"sync.onSessionStart": False}) as memory:
+        assert not memory.session_started("agent:main:main")
+        assert not begun(memory)
+
+
+def test_a_session_of_a_process_without_background_is_served_at_once(workspace: Path) -> None:
+    with opened(workspace, background=False) as memory:
+        assert memory.session_started("agent:main:main")
+        assert memory.status().files == 28 and threads() == set()
+
+
+def test_a_compaction_brings_the_index_up_to_date(workspace: Path) -> None:
+    with opened(workspace) as memory:
+        memory.compacted()
+        wait_idle(memory)
+        assert memory.status().last_sync["reason"] == "post-compaction"
+
+
+def test_the_clock_brings_the_index_up_to_date(workspace: Path) -> None:
+    with opened(workspace, {"sync.intervalMinutes": 1}) as memory:
+        background = memory._backend.background()
+        assert background.is_begun
+        background.keeper()._interval = 0.01
+        background.ask(SyncRequest())
+        assert background.keeper().wait_for(lambda: background.keeper().runs >= 3, LONG)

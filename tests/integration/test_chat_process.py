@@ -1,0 +1,303 @@
+"""`clawmark chat` as people run it: in a pipe, at a terminal, interrupted, killed, and with everything going wrong."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from chat import ChatServer, Seen, Turn, call, fault, rules, say
+from commands import CLAWMARK, HANG_SECONDS, Place, Ran, new_place, says_one_clear_thing
+from typists import Typist
+
+import clawmark
+
+KEY = "sk-test-4f9aXb21Qz77Lm03"
+CTRL_C, CTRL_D = b"\x03", b"\x04"
+
+
+def script(table: dict[str, list[Turn]], otherwise: Turn | None = None) -> Callable[[Seen], Turn]:
+    """Rules for what is said; whoever asks for the name of a conversation gets one."""
+    answer = rules(table, [otherwise or say("Understood.")])
+    return lambda seen: say("talk") if "You name conversations" in seen.system else answer(seen)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return new_place(tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(key=KEY) as made:
+        yield made
+
+
+def words(server: ChatServer) -> list[str]:
+    return ["chat", "--model", f"scripted@{server.openai_url}"]
+
+
+def env() -> dict[str, str | None]:
+    return {**dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY")), "CLAWMARK_MODEL_API_KEY": KEY}
+
+
+def talk(place: Place, server: ChatServer, said: str, *more: str) -> Ran:
+    ran = place.run(*words(server), *more, stdin=said, env=env())
+    assert KEY not in ran.out + ran.err and "Traceback" not in ran.err
+    return ran
+
+
+def sit_down(place: Place, server: ChatServer) -> Typist:
+    typist = Typist([*CLAWMARK, *words(server)], place.environment(env()))
+    typist.wait_for("/help lists the commands.")
+    return typist
+
+
+def notes(place: Place) -> list[str]:
+    """Session notes are the files of a day with a name behind the date."""
+    return sorted(file.name for file in (place.workspace / "memory").iterdir() if len(file.stem) > 10)
+
+
+# --- in a pipe ---------------------------------------------------------------------------------------------------
+
+
+def test_a_line_in_is_an_answer_out(place: Place, server: ChatServer) -> None:
+    server.script(rules({}, [say("Hello, you.")]))
+    ran = talk(place, server, "hi\n")
+    assert (ran.code, ran.out) == (0, "Hello, you.\n")
+    assert ran.err.startswith("left a note: memory/") and len(notes(place)) == 1
+
+
+def test_citations_of_what_was_found_stand_beside_the_answer(place: Place, server: ChatServer) -> None:
+    server.script(rules({"database": [call("memory_search", query="database billing"), say("PostgreSQL.")]}))
+    ran = talk(place, server, "which database?\n")
+    assert ran.out == "PostgreSQL.\n" and 'searched memory for "database billing": MEMORY.md#L' in ran.err
+    as_json = talk(place, server, "which database?\n", "--json").json()
+    [turn] = as_json["turns"]
+    assert turn["answer"] == "PostgreSQL." and turn["citations"][0].startswith("MEMORY.md#L") and turn["problem"] is None
+    assert as_json["note"].startswith("memory/") and turn["tokens"] > 100
+
+
+def test_a_failing_service_is_one_sentence_and_the_talk_goes_on(place: Place, server: ChatServer) -> None:
+    server.script([fault("no-model"), say("Back again."), say("name")])
+    ran = talk(place, server, "first\nsecond\n")
+    assert (ran.code, ran.out) == (0, "Back again.\n")
+    assert f"clawmark: {server.openai_url} is not there. Check the name" in ran.err
+    server.script([fault("key"), say("name")])
+    assert talk(place, server, "first\n").code == 3
+
+
+def test_commands_in_a_pipe_answer_on_standard_output(place: Place, server: ChatServer) -> None:
+    server.script(rules({}, [say("Hello.")]))
+    ran = talk(place, server, "/help\n/memory\n/prompt\n/prompt full\n/nothing\n/flush\n\n")
+    assert "/new" in ran.out and "all of it" in ran.out and "## This Conversation" in ran.out
+    assert "We chose PostgreSQL for billing" in ran.out
+    assert "There is no command /nothing." in ran.err and "nothing was said since the last flush" in ran.err
+    assert server.seen == [] and notes(place) == []
+
+
+def test_a_path_is_a_message_and_no_command(place: Place, server: ChatServer) -> None:
+    server.script(rules({}, [say("A file.")]))
+    assert talk(place, server, "/etc/hosts is what?\n").out == "A file.\n"
+
+
+def test_odd_bytes_and_odd_letters_do_no_harm(place: Place, server: ChatServer) -> None:
+    server.script(rules({}, [say("\x1b[2J\u202eevil\x07 café")]))
+    ran = place.run(*words(server), stdin=b"caf\xc3\xa9 \xff\xfe\x00\n", env=env())
+    assert (ran.code, ran.out) == (0, "\\x1b[2J\\u202eevil\\x07 café\n")
+    assert "café" in server.seen[0].last_user
+
+
+def test_a_closed_output_ends_it_quietly_with_a_note(place: Place, server: ChatServer) -> None:
+    server.script(script({}, say("An answer that nobody reads. " * 400)))
+    command = [*CLAWMARK, *words(server)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=place.environment(env())
+    ) as running:
+        assert running.stdin is not None and running.stdout is not None and running.stderr is not None
+        running.stdout.close()
+        running.stdin.write(b"hi\n")
+        running.stdin.close()
+        errors = running.stderr.read()
+        assert running.wait(HANG_SECONDS) == 141
+    assert b"Traceback" not in errors and len(notes(place)) == 1
+
+
+def test_what_was_said_is_listed_and_can_be_searched(place: Place, server: ChatServer) -> None:
+    server.script(script({}, say("Lisbon in May, by train.")))
+    talk(place, server, "Where do we travel?\n")
+    assert ".jsonl" in place.run("sessions").out
+    config = {"memorySearch": {"sources": ["memory", "sessions"], "provider": "none"}}
+    (place.state / "clawmark.json").write_text(json.dumps(config), encoding="utf-8")
+    hits = place.run("search", "--json", "Lisbon train").json()["results"]
+    [spoken] = [hit for hit in hits if ".jsonl" in hit["path"]]
+    assert "Lisbon in May" in place.run("get", spoken["citation"]).out
+
+
+# --- at a terminal -----------------------------------------------------------------------------------------------
+
+
+def test_lines_are_broken_between_words_and_the_meter_stands_below(place: Place, server: ChatServer) -> None:
+    server.script(rules({}, [say("counting " * 30, input_tokens=1234, output_tokens=66)]))
+    with sit_down(place, server) as typist:
+        typist.type("count")
+        shown = typist.wait_for("1,300 of 32,768 tokens")
+        lines = [line for line in shown.split("\n") if line.startswith("counting")]
+        assert len(lines) == 3 and all(line.strip().split(" ") == ["counting"] * len(line.split()) for line in lines)
+        typist.press(CTRL_D)
+        typist.wait_for("left a note")
+        assert typist.end() == 0
+
+
+def test_ctrl_c_stops_an_answer_and_twice_leaves_with_a_note(place: Place, server: ChatServer) -> None:
+    server.script(script({"wait": [fault("hang")]}, say("Still here.")))
+    with sit_down(place, server) as typist:
+        typist.type("wait for it")
+        server.wait_for(1)
+        typist.press(CTRL_C)
+        typist.wait_for("stopped; Ctrl-C again leaves")
+        typist.type("are you there?")
+        typist.wait_for("Still here.")
+        typist.wait_for("tokens")
+        typist.press(CTRL_C)
+        typist.wait_for("Ctrl-C again leaves")
+        typist.press(CTRL_C)
+        typist.wait_for("left a note")
+        assert typist.end() == 130
+    assert "wait for it" in server.seen[1].messages[0].text  # what was said stays said
+
+
+def test_a_flush_that_was_interrupted_can_be_tried_again(place: Place, server: ChatServer) -> None:
+    flushes = iter([fault("hang"), call("memory_append", text="- Ann likes tea."), say("NO_REPLY")])
+    others = script({}, say("Noted."))
+    server.script(lambda seen: next(flushes) if "memory flush" in seen.last_user else others(seen))
+    with sit_down(place, server) as typist:
+        typist.type("Ann likes tea.")
+        typist.wait_for("tokens")
+        typist.type("/flush")
+        server.wait_for(2)
+        typist.press(CTRL_C)
+        typist.wait_for("Ctrl-C again leaves")
+        typist.type("/flush")
+        typist.wait_for("saved to memory/")
+        typist.type("/memory")
+        typist.wait_for("- Ann likes tea.")
+        typist.type("/quit")
+        assert typist.end() == 0
+
+
+# --- ends that nobody planned ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("said", ["wait for it", ""])
+def test_a_terminated_process_leaves_its_note(place: Place, server: ChatServer, said: str) -> None:
+    """While it answers, and while it waits for a line."""
+    server.script(rules({"wait": [fault("hang")]}, [say("Hello.")]))
+    with sit_down(place, server) as typist:
+        typist.type("hello there")
+        typist.wait_for("tokens")
+        if said:
+            typist.type(said)
+            server.wait_for(2)
+        typist.running.send_signal(signal.SIGTERM)
+        assert typist.end() == 128 + signal.SIGTERM
+    [note] = notes(place)
+    assert "hello there" in (place.workspace / "memory" / note).read_text(encoding="utf-8")
+    assert len(server.seen) == (2 if said else 1)  # nobody was asked for a name
+
+
+def test_a_killed_conversation_goes_on_in_the_next_process(place: Place, server: ChatServer) -> None:
+    server.script(script({"tea": [call("memory_search", query="tea"), say("With Ann.")], "wait": [fault("hang")]}))
+    with sit_down(place, server) as typist:
+        typist.type("who had tea?")
+        typist.wait_for("With Ann.")
+        typist.type("wait for it")
+        server.wait_for(3)
+        typist.running.kill()
+        typist.end()
+    assert notes(place) == []
+    with sit_down(place, server) as typist:
+        assert "cut off: 2 exchanges" in typist.screen
+        typist.type("and now?")
+        typist.wait_for("Understood.")
+        typist.type("/quit")
+        assert typist.end() == 0
+    heard = next(seen for seen in server.seen if seen.last_user == "and now?").messages
+    assert [one.text for one in heard if one.role == "user"] == ["who had tea?", "wait for it", "and now?"]
+    assert heard[1].calls[0].name == "memory_search" and heard[2].role == "tool"
+    assert len(notes(place)) == 1
+
+
+def test_two_do_not_talk_in_one_session(place: Place, server: ChatServer) -> None:
+    server.script(rules({}))
+    with sit_down(place, server) as typist:
+        second = talk(place, server, "hi\n")
+        assert second.code == 3 and says_one_clear_thing(second) and "--session" in second.err
+        assert talk(place, server, "hi\n", "--session", "agent:main:direct:second").code == 0
+        typist.type("/quit")
+        assert typist.end() == 0
+
+
+def test_a_session_that_is_not_private_sees_no_private_file_and_writes_none(place: Place, server: ChatServer) -> None:
+    server.script(rules({"read": [call("file_read", path="MEMORY.md"), call("memory_search", query="billing"), say("No.")]}))
+    place.write("USER.md", "marker-of-the-user\n")
+    ran = talk(place, server, "read it\n/prompt full\n", "--session", "agent:main:telegram:group:42")
+    assert ran.code == 0
+    [tools] = {seen.tools for seen in server.seen if "## This Conversation" in seen.system}
+    assert tools == ("memory_search", "memory_get")
+    told = ran.out + "".join(seen.system + "".join(one.text for one in seen.messages) for seen in server.seen)
+    assert "PostgreSQL" not in told and "marker-of-the-user" not in told
+
+
+# --- before it begins --------------------------------------------------------------------------------------------
+
+
+def test_without_a_model_it_says_how_to_name_one_and_makes_nothing(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.home.mkdir()
+    ran = place.run("chat", stdin="hi\n", env=env())
+    assert ran.code == 2 and says_one_clear_thing(ran) and "--model" in ran.err
+    assert not place.workspace.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--model", "nonsense"], "names no model"),
+        (["--model", "openai:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
+        (["--model", "openai:x@http://127.0.0.1:9", "--base-url", "http://127.0.0.1:9"], "leave --base-url out"),
+        (["--model", "openai:x", "--base-url", "ftp://example.org"], "begins with http://"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_said_first(place: Place, given: list[str], words: str) -> None:
+    ran = place.run("chat", *given, stdin="hi\n", env=env())
+    assert ran.code == 2 and says_one_clear_thing(ran) and words in ran.err
+
+
+def test_the_model_may_come_from_the_environment_or_the_configuration(place: Place, server: ChatServer) -> None:
+    server.script(rules({}, [say("Hello.")]))
+    name = f"scripted@{server.openai_url}"
+    assert place.run("chat", stdin="hi\n", env={**env(), "CLAWMARK_MODEL": name}).out == "Hello.\n"
+    place.state.mkdir(exist_ok=True)
+    (place.state / "clawmark.json").write_text(json.dumps({"agents": {"defaults": {"model": name}}}), encoding="utf-8")
+    assert place.run("chat", stdin="hi\n", env=env()).out == "Hello.\n"
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    source = Path(clawmark.__file__).parent.parent
+    # -S leaves out every installed package: nothing but the standard library and our own source is there.
+    program = f"import sys; sys.path.insert(0, {str(source)!r}); from clawmark.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program, "chat", "--model", "openai:x"],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
+        env=Place(tmp_path).environment({"PYTHONPATH": None}),
+    )
+    assert done.returncode == 3 and done.stdout == ""
+    assert done.stderr == "clawmark: The chat needs the extra `chat`.\n  Install it with: pip install 'clawmark[chat]'\n"

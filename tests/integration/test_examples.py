@@ -1,0 +1,67 @@
+"""The examples run as they are, against a scripted model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from chat import ChatServer, Seen, Turn, call, say
+from commands import HANG_SECONDS, Place, new_place
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return new_place(tmp_path)
+
+
+def answer(seen: Seen) -> Turn:
+    """A model of 32,768 tokens that fills up while it talks: flushed at 22,938, compacted at 24,576."""
+    said = seen.last_user
+    if "Pre-compaction memory flush" in said:
+        return call("memory_append", text="- Redis replaces memcached.") if seen.step == 0 else say("NO_REPLY")
+    if said.startswith("Summarise"):
+        return say("We spoke about databases.")
+    if seen.system.startswith("You name conversations"):
+        return say("databases")
+    if "which database" in said:
+        return (
+            call("memory_search", query="which database for billing")
+            if seen.step == 0
+            else say(f"Found: {'PostgreSQL' in seen.results[0]}.")
+        )
+    if "remember" in said:
+        return call("memory_append", text="Carla is the dentist.") if seen.step == 0 else say("Noted.", input_tokens=23_000)
+    return say("Redis it is.", input_tokens=25_000) if "Redis" in said else say(f"History of {len(seen.messages)}.")
+
+
+def test_a_plain_loop_searches_remembers_flushes_compacts_and_leaves_a_note(place: Place) -> None:
+    lines = [
+        "which database did we pick?",
+        "remember: Carla is the dentist",
+        "Redis, not memcached",
+        "and now?",
+        "/new",
+        "hello",
+    ]
+    with ChatServer(answer) as server:
+        ran = subprocess.run(
+            [sys.executable, str(EXAMPLES / "plain_loop.py"), str(place.workspace), f"m@{server.openai_url}"],
+            input="\n".join(lines) + "\n",
+            capture_output=True,
+            encoding="utf-8",
+            timeout=HANG_SECONDS,
+            env=place.environment(),
+            check=False,
+        )
+        systems = [seen.system for seen in server.seen if "memory_search" in seen.tools]
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["Found: True.", "Noted.", "Redis it is.", "History of 3.", "History of 1."]
+    kept = {file.name: file.read_text(encoding="utf-8") for file in (place.workspace / "memory").iterdir()}
+    assert "- Carla is the dentist. <!--" in "".join(kept.values())
+    assert "- Redis replaces memcached. <!--" in "".join(kept.values())
+    assert sum("databases" in name for name in kept) == 2, "one note at /new, one at the end"
+    assert "Carla is the dentist." in systems[-1], "the next session's prompt has today's log"

@@ -1,0 +1,29 @@
+"""Readers that come while an index is being made for the first time."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from clawmark import Memory
+
+BIRTHS = 25
+
+
+def test_whoever_looks_while_the_index_is_made_finds_nothing_and_no_damage(tmp_path: Path) -> None:
+    """SQLite's first page comes without a checksum; two of three births had a reader take it for damage."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "MEMORY.md").write_text("We chose PostgreSQL for billing.\n", encoding="utf-8")
+    looks = 0
+    for number in range(BIRTHS):
+        overrides = {"memorySearch.provider": "none"}
+        with Memory.open(workspace, state_dir=tmp_path / f"state-{number}", overrides=overrides) as memory:
+            making = threading.Thread(target=memory.sync)
+            making.start()
+            while making.is_alive():
+                memory.plan()
+                looks += 1
+            making.join()
+            assert memory.search("PostgreSQL").hits
+    assert looks > BIRTHS

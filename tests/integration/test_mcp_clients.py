@@ -1,0 +1,269 @@
+"""A client of the MCP SDK runs everything there is, over stdio and HTTP, in the newer and the older protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+import httpx2
+from commands import CLAWMARK, Place, new_place
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_servers import HttpServer, http_server
+from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification, TextContent
+
+HANG_SECONDS = 60
+MODES = ("auto", "legacy")
+Connect = Callable[..., Any]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = new_place(tmp_path)
+    made.state.mkdir(mode=0o700)
+    settings = {"memorySearch": {"provider": "none", "sync": {"watchDebounceMs": 20}}}
+    (made.state / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def server(place: Place) -> Iterator[HttpServer]:
+    with http_server(["--session", "main"], place.environment()) as running:
+        yield running
+
+
+@pytest.fixture(params=["stdio", "http"])
+def connect(request: pytest.FixtureRequest, place: Place) -> Connect:
+    """A way to connect a client over one of the transports."""
+    if request.param == "stdio":
+        command, *words = CLAWMARK
+        parameters = StdioServerParameters(command=command, args=[*words, "mcp"], env=place.environment())
+        return lambda **options: Client(stdio_client(parameters), **options)
+    http: HttpServer = request.getfixturevalue("server")
+    return lambda **options: over_http(http, **options)
+
+
+@asynccontextmanager
+async def over_http(server: HttpServer, **options: Any) -> AsyncIterator[Client]:
+    async with AsyncExitStack() as stack:
+        headers = {"Authorization": f"Bearer {server.token}"}
+        http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers))
+        client = Client(streamable_http_client(server.url, http_client=http), **options)
+        yield await stack.enter_async_context(client)
+
+
+def run(work: Awaitable[None]) -> None:
+    """Run to the end, which nothing here takes long to reach."""
+
+    async def bounded() -> None:
+        await asyncio.wait_for(work, HANG_SECONDS)
+
+    asyncio.run(bounded())
+
+
+async def called(client: Client, name: str, **arguments: object) -> dict[str, Any]:
+    """The structured answer of a tool, which its text must equal."""
+    result = await client.call_tool(name, arguments)
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    assert json.loads(content.text) == result.structured_content
+    assert result.is_error == ("error" in result.structured_content)
+    return dict(result.structured_content)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_client_runs_every_tool(connect: Connect, place: Place, mode: str) -> None:
+    async def work() -> None:
+        async with connect(mode=mode) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert list(tools) == ["memory_search", "memory_get", "memory_append", "memory_status"]
+            found = await called(client, "memory_search", query="what did we choose for billing?")
+            assert found["results"][0]["citation"] == "MEMORY.md#L1-L3"
+            read = await called(client, "memory_get", path="MEMORY.md#L3")
+            assert read["text"] == "We chose PostgreSQL for billing because MySQL was slow."
+            kept = await called(client, "memory_append", text="Redis replaces memcached for sessions.")
+            assert "Redis replaces memcached" in (place.workspace / kept["path"]).read_text(encoding="utf-8")
+            again = await called(client, "memory_search", query="memcached")
+            assert again["results"][0]["path"] == kept["path"]
+            status = await called(client, "memory_status")
+            assert (status["files"], status["dueFiles"]) == (len(list(place.workspace.rglob("*.md"))), 0)
+
+    run(work())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_goes_wrong_in_a_tool_is_an_answer_the_model_can_read(connect: Connect, mode: str) -> None:
+    async def work() -> None:
+        async with connect(mode=mode) as client:
+            assert "outside" in (await called(client, "memory_get", path="../secret.md"))["error"]
+            assert "query" in (await called(client, "memory_search"))["error"]
+            assert "memory_search" in (await called(client, "memory_forget"))["action"]
+            refused = await called(client, "memory_append", text="")
+            assert (refused["written"], refused["reason"]) == (False, "empty")
+
+    run(work())
+
+
+def test_tools_say_what_they_do_to_the_world(connect: Connect) -> None:
+    async def work() -> None:
+        async with connect() as client:
+            for tool in (await client.list_tools()).tools:
+                writes = tool.name == "memory_append"
+                hints = tool.annotations
+                assert hints is not None
+                assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint) == (
+                    not writes,
+                    False,
+                    not writes,
+                    False,
+                )
+                assert tool.title
+                assert tool.description
+                assert tool.output_schema is not None
+                assert tool.output_schema["type"] == "object"
+
+    run(work())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_memory_files_are_resources(connect: Connect, place: Place, mode: str) -> None:
+    place.write("memory/Tee & Ünï #1.md", "Grüße\n")
+
+    async def work() -> None:
+        async with connect(mode=mode) as client:
+            listed = {one.name: one.uri for one in (await client.list_resources()).resources}
+            assert list(listed) == ["MEMORY.md", "memory/2026-11-15.md", "memory/Tee & Ünï #1.md"]
+            assert listed["MEMORY.md"] == "memory://MEMORY.md"
+            for name, uri in listed.items():
+                (content,) = (await client.read_resource(uri)).contents
+                assert content.text == (place.workspace / name).read_text(encoding="utf-8")
+            (cited,) = (await client.read_resource("memory://memory/2026-11-15.md#L4")).contents
+            assert cited.text == "- The router got a new cable."
+            (template,) = (await client.list_resource_templates()).resource_templates
+            assert template.uri_template == "memory://{+path}"
+            for uri in ("memory://../secret.md", "memory://memory/none.md", "file:///etc/passwd", "memory://AGENTS.md", "x"):
+                with pytest.raises(MCPError):
+                    await client.read_resource(uri)
+
+    run(work())
+
+
+def test_a_long_list_of_files_comes_in_pages(connect: Connect, place: Place) -> None:
+    for number in range(1001):
+        place.write(f"memory/n{number:04}.md", "tea\n")
+
+    async def work() -> None:
+        async with connect() as client:
+            names, cursor = list[str](), None
+            while True:
+                page = await client.list_resources(cursor=cursor)
+                names += [one.name for one in page.resources]
+                if (cursor := page.next_cursor) is None:
+                    break
+            assert len(names) == len(set(names)) == 1003
+            for cursor in ("-1", "x", "1e9", "١"):
+                with pytest.raises(MCPError):
+                    await client.list_resources(cursor=cursor)
+
+    run(work())
+
+
+@pytest.mark.filterwarnings("ignore:resources/(un)?subscribe is removed")
+def test_a_client_of_the_older_protocol_hears_of_the_files_it_follows(connect: Connect, place: Place) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def listen(message: object) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            heard.put_nowait(str(message.params.uri))
+        elif isinstance(message, ResourceListChangedNotification):
+            heard.put_nowait("list")
+
+    async def work() -> None:
+        async with connect(mode="legacy", message_handler=listen) as client:
+            await client.subscribe_resource("memory://MEMORY.md")
+            place.write("MEMORY.md", "We moved to SQLite.\n")
+            assert await heard.get() == "memory://MEMORY.md"
+            place.write("memory/2026-11-16.md", "A new day.\n")
+            assert await heard.get() == "list"
+            with pytest.raises(MCPError):
+                await client.subscribe_resource("memory://../secret.md")
+            await client.unsubscribe_resource("memory://MEMORY.md")
+            await client.subscribe_resource("memory://memory/2026-11-16.md")
+            place.write("MEMORY.md", "We moved back.\n")
+            place.write("memory/2026-11-16.md", "The day goes on.\n")
+            assert await heard.get() == "memory://memory/2026-11-16.md"
+
+    run(work())
+
+
+def test_a_client_of_the_newer_protocol_listens_to_changes(connect: Connect, place: Place) -> None:
+    async def work() -> None:
+        async with (
+            connect(mode="auto") as client,
+            client.listen(resource_subscriptions=["memory://MEMORY.md"], resources_list_changed=True) as changes,
+        ):
+            place.write("MEMORY.md", "We moved to SQLite.\n")
+            assert (await anext(changes)).uri == "memory://MEMORY.md"
+            (place.workspace / "memory" / "2026-11-15.md").unlink()
+            assert type(await anext(changes)).__name__ == "ResourcesListChanged"
+
+    run(work())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_recall_policy_is_there_as_instructions_and_as_a_prompt(connect: Connect, mode: str) -> None:
+    async def work() -> None:
+        async with connect(mode=mode) as client:
+            assert client.instructions is not None
+            for word in ("memory_search", "memory_get", "memory_append", "not an instruction"):
+                assert word.replace("not an", "is an") in client.instructions
+            (prompt,) = (await client.list_prompts()).prompts
+            result = await client.get_prompt(prompt.name, {"question": "Which database?"})
+            text = result.messages[0].content
+            assert isinstance(text, TextContent)
+            assert text.text.startswith(client.instructions)
+            assert text.text.endswith("Which database?")
+            with pytest.raises(MCPError):
+                await client.get_prompt("no-such", {})
+
+    run(work())
+
+
+def test_http_serves_a_shared_session_unless_told_otherwise(place: Place) -> None:
+    async def work(server: HttpServer) -> None:
+        async with over_http(server) as client:
+            assert "memory_append" not in [tool.name for tool in (await client.list_tools()).tools]
+            found = await called(client, "memory_search", query="database")
+            assert (found["results"], found["disabled"]) == ([], True)
+            assert "PostgreSQL" not in json.dumps(await called(client, "memory_get", path="MEMORY.md"))
+            assert (await client.list_resources()).resources == []
+            with pytest.raises(MCPError, match="shared sessions"):
+                await client.read_resource("memory://MEMORY.md")
+            assert "memory_search" not in (client.instructions or "")
+
+    with http_server([], place.environment()) as server:
+        run(work(server))
+
+
+def test_the_owner_can_let_shared_sessions_read(place: Place) -> None:
+    settings = {"memorySearch": {"provider": "none"}, "memory": {"sharedSessions": ["channel"]}}
+    (place.state / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
+
+    async def work(server: HttpServer) -> None:
+        async with over_http(server) as client:
+            assert (await called(client, "memory_search", query="PostgreSQL"))["results"]
+            assert len((await client.list_resources()).resources) == 2
+            assert "memory_append" not in [tool.name for tool in (await client.list_tools()).tools]
+
+    with http_server([], place.environment()) as server:
+        run(work(server))

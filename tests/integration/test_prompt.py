@@ -1,0 +1,137 @@
+"""The prompt as a host and a person get it: from real files, fresh at every turn, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from commands import Place
+
+from clawmark import Memory
+from clawmark.testing import HashingEmbedder
+
+GROUP = "agent:main:telegram:group:42"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    root = tmp_path / "agent"
+    (root / "memory").mkdir(parents=True)
+    (root / "AGENTS.md").write_text("# AGENTS.md\n\nWork well.\n")
+    with Memory.open(
+        root, state_dir=tmp_path / "state", embedder=HashingEmbedder(), clock=lambda: datetime(2026, 2, 24, 9, 30)
+    ) as opened:
+        yield opened
+
+
+def test_a_note_is_in_the_prompt_of_the_next_turn(memory: Memory) -> None:
+    append = memory.tools("agent:main:main", append=True)[2]
+    before = memory.prompt("agent:main:main").text
+    assert append.call({"text": "Ada prefers tea."})["written"] is True
+    assert append.call({"text": "Billing runs on PostgreSQL.", "to": "MEMORY.md"})["written"] is True
+    after = memory.prompt("agent:main:main").text
+    for fact in ("Ada prefers tea.", "Billing runs on PostgreSQL."):
+        assert fact not in before and fact in after
+    assert memory.prompt("agent:main:main").text == after
+
+
+def test_an_appended_note_is_found_with_its_origin(memory: Memory) -> None:
+    append = memory.tools("agent:main:main", append=True)[2]
+    written = append.call({"text": "The heron nests by the harbour.", "origin": "user"})
+    found = memory.search("heron harbour")
+    assert found.hits[0].path == written["path"]
+    assert "origin: user" in memory.recall("heron harbour", "agent:main:main")
+
+
+def test_the_label_of_a_note_is_neither_searched_nor_embedded(memory: Memory) -> None:
+    append = memory.tools("agent:main:main", append=True)[2]
+    plain, labelled = "The heron nests by the harbour.", "The kingfisher fishes at the pier."
+    memory.append(plain, to="memory/birds.md")
+    append.call({"text": labelled})
+    memory.sync()
+    assert memory.search("clawmark origin session").hits == ()
+    assert memory.search("kingfisher").hits[0].snippet.endswith("session=agent:main:main -->")
+    assert memory.verify().problems == ()
+
+
+def test_the_settings_bound_what_is_shown(memory: Memory, tmp_path: Path) -> None:
+    root = tmp_path / "agent"
+    (root / "MEMORY.md").write_text("# Facts\n\n" + "".join(f"- fact {number}\n" for number in range(2000)))
+    (root / "memory" / "2026-02-24.md").write_text("- a log line\n" * 500)
+    overrides = {
+        "agents.defaults.bootstrapMaxChars": 1000,
+        "agents.defaults.startupContext.maxFileChars": 500,
+        "agents.defaults.startupContext.dailyMemoryDays": 1,
+    }
+    with Memory.open(root, state_dir=tmp_path / "state", overrides=overrides, clock=lambda: datetime(2026, 2, 24)) as small:
+        context = small.prompt().context
+    assert all(len(file.text) <= 1000 for file in context.files)
+    assert context.files[-1].text.endswith("- fact 1999")
+    assert [len(log.text) <= 500 for log in context.logs] == [True]
+    off = {"agents.defaults.startupContext.enabled": False}
+    with Memory.open(root, state_dir=tmp_path / "state", overrides=off) as without:
+        assert without.prompt().context.logs == ()
+
+
+def test_the_runtime_line_counts_what_is_due(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "agent" / "memory" / "people.md").write_text("- Ada\n")
+    assert "mode fts-only, provider none, due files 1" in memory.prompt().text
+    memory.sync()
+    assert "due files 0" in memory.prompt().text and "mode hybrid" in memory.prompt().text
+
+
+def test_a_damaged_index_takes_nothing_from_the_prompt_but_its_state(memory: Memory, tmp_path: Path) -> None:
+    memory.sync()
+    memory.close()
+    (index,) = (tmp_path / "state").rglob("*.sqlite")
+    index.write_bytes(b"no database" * 1000)
+    with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", embedder=HashingEmbedder()) as broken:
+        text = broken.prompt().text
+    assert "Work well." in text and "memory: cannot be searched now: " in text
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place(tmp_path / "place")
+    made.folder.mkdir()
+    return made
+
+
+def test_the_command_prints_the_prompt_and_beside_it_the_sizes(place: Place) -> None:
+    assert place.run("init", str(place.folder / "agent")).code == 0
+    flags = ("--workspace", str(place.folder / "agent"))
+    ran = place.run("prompt", *flags)
+    assert ran.code == 0
+    assert ran.out.startswith("## Memory Recall\n") and "# USER.md: your person" in ran.out
+    assert ran.err.startswith("tokens  what this session sees (main)\n")
+    group = place.run("prompt", *flags, "--session", GROUP)
+    assert "USER.md: your person" not in group.out and "(group)" in group.err
+    sizes = place.run("prompt", *flags, "--sizes", "--chat-type", "group")
+    assert sizes.out.startswith("tokens  what this session sees (group)\n") and sizes.err == ""
+
+
+def test_the_command_gives_one_json_document(place: Place) -> None:
+    place.run("init", str(place.folder / "agent"))
+    ran = place.run("prompt", "--workspace", str(place.folder / "agent"), "--append", "--json")
+    body = json.loads(ran.out)
+    assert (body["kind"], body["private"]) == ("main", True)
+    assert [section["name"] for section in body["sections"]] == [
+        "memory recall",
+        "memory writing",
+        "project context",
+        "runtime",
+    ]
+    assert body["text"] == "\n\n".join(section["text"] for section in body["sections"])
+    assert {file["name"] for file in body["files"]} >= {"AGENTS.md", "USER.md"}
+    assert body["tokens"] > 1000
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_init_says_that_a_history_was_begun(place: Place) -> None:
+    first = json.loads(place.run("init", str(place.folder / "new"), "--json").out)
+    again = json.loads(place.run("init", str(place.folder / "new"), "--json").out)
+    assert (first["history"], again["history"]) == ("git", "")

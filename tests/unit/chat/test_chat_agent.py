@@ -1,0 +1,177 @@
+"""The agent's voice over a real socket, in both languages: streaming, tools, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import pytest
+from chat import Call, ChatServer, Turn, call, fault, say
+from loopback import Link, Loopback, Request, head
+
+from clawmark.chat.agent import MOST_REQUESTS, Answer, Ears, Voice
+from clawmark.errors import ContextTooLong
+from clawmark.runtime.completer import Message, Tool, ToolCall
+from clawmark.runtime.models import ModelName
+
+KEY = "sk-test-4f9aXb21Qz77Lm03"
+
+
+class Setting(NamedTuple):
+    """A server, a voice that talks with it, and what was heard."""
+
+    server: ChatServer
+    voice: Voice
+    pieces: list[str]
+    messages: list[Message]
+    given: list[object]
+
+    def ask(self, *script: Turn, history: tuple[Message, ...] = (), message: str = "hello") -> Answer:
+        self.server.script(script)
+        schema: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": True}
+        tool = Tool("memory_search", "Search.", schema, self.search)
+        ears = Ears(self.pieces.append, self.messages.append)
+        return self.voice.answer("You are Pebble.", history, message, [tool], ears)
+
+    def search(self, given: object) -> dict[str, object]:
+        self.given.append(given)
+        return {"results": []}
+
+
+@contextmanager
+def set_up(provider: str) -> Iterator[Setting]:
+    with ChatServer(key=KEY) as server:
+        base_url = server.openai_url if provider == "openai" else server.anthropic_url
+        with Voice(ModelName(provider, "scripted", base_url), KEY) as voice:
+            yield Setting(server, voice, [], [], [])
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
+    with set_up(request.param) as made:
+        yield made
+
+
+def test_an_answer_comes_in_pieces_with_its_tokens(setting: Setting) -> None:
+    answer = setting.ask(say("PostgreSQL it is.", input_tokens=40, output_tokens=2))
+    assert "".join(setting.pieces) == answer.text == "PostgreSQL it is." and len(setting.pieces) > 1
+    assert answer.added == (Message("assistant", "PostgreSQL it is."),) and answer.tokens == 42
+    [seen] = setting.server.seen
+    assert "You are Pebble." in seen.system and seen.stream and seen.tools == ("memory_search",)
+
+
+def test_a_tool_is_called_and_its_result_goes_back(setting: Setting) -> None:
+    answer = setting.ask(call("memory_search", "Let me look.", query="database"), say("Nothing."))
+    asked, result = setting.messages
+    assert (asked.role, asked.text, asked.calls[0].name) == ("assistant", "Let me look.", "memory_search")
+    assert (result.role, result.call_id) == ("tool", asked.calls[0].id)
+    assert answer.text == "Nothing." and answer.added == (asked, result, Message("assistant", "Nothing."))
+    assert setting.given == ['{"query": "database"}'] and setting.server.seen[1].results == [result.text]
+
+
+def test_several_calls_at_once_are_all_answered(setting: Setting) -> None:
+    calls = (Call("memory_search", {"query": "a"}), Call("memory_search", {"query": "b"}))
+    answer = setting.ask(Turn("", calls), say("Both."))
+    assert [one.role for one in answer.added] == ["assistant", "tool", "tool", "assistant"] and answer.problem is None
+
+
+def test_a_conversation_is_told_as_it_was(setting: Setting) -> None:
+    """The server refuses what the real services refuse: calls without results, results without calls."""
+    before = (
+        Message("user", "[compacted]"),
+        Message("user", "Which one?"),
+        Message("assistant", "", (ToolCall("c1", "memory_search", '{"query": "x"}'), ToolCall("c2", "memory_search", "{"))),
+        Message("tool", "one", call_id="c1"),
+        Message("tool", "two", call_id="c2"),
+        Message("assistant", "PostgreSQL."),
+        Message("user", "a message that was never answered"),
+    )
+    answer = setting.ask(say("Yes."), history=before, message="Sure?")
+    assert (answer.text, answer.problem) == ("Yes.", None)
+    heard = setting.server.seen[0].messages
+    assert [one.text for one in heard if one.role == "tool"] == ["one", "two"]
+    assert "Sure?" in heard[-1].text and "PostgreSQL." in [one.text for one in heard]
+
+
+def test_arguments_that_are_no_json_reach_the_tool_which_explains() -> None:
+    with set_up("openai") as setting:
+        answer = setting.ask(Turn("", (Call("memory_search", "{nonsense"),)), say("Sorry."))
+        assert setting.given == ["{nonsense"] and answer.text == "Sorry."
+
+
+def test_a_tool_that_does_not_exist_is_an_answer_too(setting: Setting) -> None:
+    answer = setting.ask(call("rm", path="/"), say("I cannot do that."))
+    assert answer.text == "I cannot do that." and "rm" in setting.server.seen[1].results[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("key", "does not take the key"),
+        ("no-model", "is not there"),
+        ("garbage", "no answer that can be used"),
+        ("empty", "no answer that can be used"),
+        ("cut", "closed the connection"),
+    ],
+)
+def test_a_failure_is_one_sentence_without_the_key(setting: Setting, name: str, words: str) -> None:
+    problem = setting.ask(*[fault(name)] * 4).problem
+    assert problem is not None and words in problem.message and problem.hint
+    assert KEY not in problem.message + problem.hint and "\n" not in problem.message
+
+
+@pytest.mark.parametrize("name", ["busy", "reset"])
+def test_what_passes_is_tried_again(setting: Setting, name: str) -> None:
+    answer = setting.ask(fault(name), say("There I am."))
+    assert (answer.text, answer.problem) == ("There I am.", None)
+
+
+def test_too_much_is_told_apart(setting: Setting) -> None:
+    assert isinstance(setting.ask(fault("too-long")).problem, ContextTooLong)
+
+
+def test_what_was_done_before_a_failure_counts(setting: Setting) -> None:
+    answer = setting.ask(call("memory_search", query="a"), fault("key"))
+    assert answer.problem is not None and [one.role for one in answer.added] == ["assistant", "tool"]
+    again = setting.ask(say("Back."), history=(Message("user", "hello"), *answer.added), message="again")
+    assert (again.text, again.problem) == ("Back.", None)
+
+
+def test_a_model_that_only_calls_tools_is_stopped(setting: Setting) -> None:
+    answer = setting.ask(*[call("memory_search", query="a")] * (MOST_REQUESTS + 5))
+    assert answer.problem is not None and "kept calling tools" in answer.problem.message
+    assert len(setting.server.seen) == MOST_REQUESTS
+
+
+def test_a_server_that_is_not_there_is_one_sentence() -> None:
+    with ChatServer() as server:
+        url = server.openai_url
+    with Voice(ModelName("ollama", "qwen3", url), "") as voice:
+        problem = voice.answer("", (), "hello", (), Ears(print, print)).problem
+    assert problem is not None and problem.message == "ollama:qwen3 cannot be reached."
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_nobody_is_led_elsewhere_with_the_key(provider: str) -> None:
+    with ChatServer(lambda seen: say("stolen")) as thief:
+
+        def send_away(request: Request, link: Link) -> bool:
+            link.send(head(307, {"Location": f"{thief.root}{request.path}", "Content-Length": "0"}))
+            return False
+
+        somebody = Loopback(send_away, 0)
+        try:
+            with Voice(ModelName(provider, "scripted", f"http://127.0.0.1:{somebody.port}/v1"), KEY) as voice:
+                answer = voice.answer("", (), "hello", (), Ears(print, print))
+        finally:
+            somebody.close()
+        assert answer.problem is not None and thief.requests == []
+
+
+def test_a_model_at_an_address_of_its_own_is_not_given_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    with ChatServer([say("Hi.")]) as server, Voice(ModelName("", "default", server.openai_url), "") as voice:
+        assert voice.answer("", (), "hello", (), Ears(lambda piece: None, print)).text == "Hi."
+        assert KEY not in str(server.requests[0].headers)

@@ -1,0 +1,57 @@
+"""The settings of what a session sees: OpenClaw's keys under `agents.defaults`, and who else may search."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clawmark.config.load import load
+from clawmark.config.paths import resolve_places
+from clawmark.config.schema import Loaded
+from clawmark.errors import ConfigError
+
+
+def loaded(folder: Path, config: object, inside: object = None) -> Loaded:
+    state, workspace = folder / "state", folder / "workspace"
+    state.mkdir()
+    (workspace / ".clawmark").mkdir(parents=True)
+    (state / "clawmark.json").write_text(json.dumps(config))
+    if inside is not None:
+        (workspace / ".clawmark" / "settings.json").write_text(json.dumps(inside))
+    return load(resolve_places(str(workspace), None, None, str(state), env={"HOME": str(folder)}))
+
+
+def test_a_file_of_openclaw_is_taken_at_its_word_and_without_complaint(tmp_path: Path) -> None:
+    startup = {
+        "enabled": True,
+        "applyOn": ["new", "reset"],
+        "dailyMemoryDays": 3,
+        "maxFileBytes": 16384,
+        "maxFileChars": 1200,
+        "maxTotalChars": 2800,
+    }
+    defaults = {"bootstrapMaxChars": 12_000, "bootstrapTotalMaxChars": 60_000, "startupContext": startup, "model": "x"}
+    made = loaded(tmp_path, {"agents": {"defaults": defaults}})
+    settings = made.settings
+    assert made.warnings == ()
+    assert (settings.bootstrap_max_chars, settings.bootstrap_total_max_chars) == (12_000, 60_000)
+    assert (settings.startup_context.daily_memory_days, settings.startup_context.max_total_chars) == (3, 2800)
+
+
+def test_shared_sessions_are_named_by_kind(tmp_path: Path) -> None:
+    made = loaded(tmp_path, {"memory": {"sharedSessions": ["subagent", "cron"]}})
+    assert made.settings.memory.shared_sessions == ("subagent", "cron")
+
+
+@pytest.mark.parametrize("value", ["allow", ["everyone"], ["main"], True, {"group": True}])
+def test_anything_else_is_refused_and_opens_nothing(tmp_path: Path, value: object) -> None:
+    with pytest.raises(ConfigError, match="sharedSessions"):
+        loaded(tmp_path, {"memory": {"sharedSessions": value}})
+
+
+def test_a_workspace_cannot_open_itself(tmp_path: Path) -> None:
+    made = loaded(tmp_path, {}, inside={"memory": {"sharedSessions": ["group"]}, "agents": {"defaults": {"workspace": "/"}}})
+    assert made.settings.memory.shared_sessions == ()
+    assert "may set memorySearch.chunking.* and memorySearch.query.* only" in made.warnings[0]

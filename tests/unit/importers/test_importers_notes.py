@@ -1,0 +1,110 @@
+"""An imported note is written once, brought up to date, and left alone once somebody has edited it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from clawmark import Memory
+from clawmark.importers.notes import Note, Target, digits_in, digits_of, import_notes, path_for, render
+from clawmark.importers.run import run_import
+
+
+class Shelf:
+    """Files in memory, written as the real ones are: with the hash they were based on."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+
+    def target(self) -> Target:
+        existing = {digits_in(path): path for path in self.files}
+        return Target(existing, lambda path: (self.files[path], self.hash(path)), self.replace)
+
+    def hash(self, path: str) -> str:
+        return hashlib.sha256(self.files[path].encode()).hexdigest() if path in self.files else ""
+
+    def replace(self, path: str, text: str, base: str) -> None:
+        assert self.hash(path) == base
+        self.files[path] = text
+
+
+NOTE = Note("c-1", "Rate limiter", "2025-03-04", "**User**: how many a second?\n\n**Assistant**: forty.")
+
+
+def actions(shelf: Shelf, *notes: Note, dry_run: bool = False, overwrite: bool = False) -> list[str]:
+    return [one.action for one in import_notes("chatgpt", notes, shelf.target(), dry_run=dry_run, overwrite=overwrite)]
+
+
+def test_the_second_import_changes_nothing() -> None:
+    shelf = Shelf()
+    assert actions(shelf, NOTE) == ["new"]
+    before = dict(shelf.files)
+    assert actions(shelf, NOTE) == ["same"]
+    assert shelf.files == before
+
+
+def test_a_conversation_that_went_on_is_updated_in_its_file() -> None:
+    shelf = Shelf()
+    actions(shelf, NOTE)
+    longer = NOTE._replace(title="Rate limits, again", body=NOTE.body + "\n\n**User**: make it fifty.")
+    assert actions(shelf, longer) == ["changed"]
+    (text,) = shelf.files.values()
+    assert "make it fifty" in text
+
+
+def test_an_edited_file_is_left_alone_unless_told_otherwise() -> None:
+    shelf = Shelf()
+    actions(shelf, NOTE)
+    (path,) = shelf.files
+    shelf.files[path] += "\nMy own remark.\n"
+    longer = NOTE._replace(body="something else")
+    assert actions(shelf, longer) == ["edited"]
+    assert "My own remark." in shelf.files[path]
+    assert actions(shelf, longer, overwrite=True) == ["changed"]
+    assert "My own remark." not in shelf.files[path]
+
+
+def test_a_dry_run_writes_nothing() -> None:
+    shelf = Shelf()
+    assert actions(shelf, NOTE, dry_run=True) == ["new"]
+    assert shelf.files == {}
+
+
+@pytest.mark.parametrize("title", ["../../etc/passwd", "a/b\\c", "\n\n", "日本語の会話", "x" * 500, ".hidden"])
+def test_no_title_leads_out_of_the_folder(title: str) -> None:
+    path = path_for("chatgpt", NOTE._replace(title=title))
+    assert path.startswith("memory/imports/chatgpt/2025-03-04-")
+    assert ".." not in path
+    assert path.count("/") == 3
+    assert len(path.rsplit("/", 1)[1].encode()) < 255
+    assert digits_in(path) == digits_of("c-1")
+
+
+def test_an_id_cannot_end_the_comment() -> None:
+    text = render("chatgpt", NOTE._replace(id="x --> <b>"))
+    comment = text.split("\n")[1]
+    assert comment.count("-->") == 1
+    assert comment.endswith(" -->")
+
+
+def test_an_import_lands_in_the_workspace_and_is_found(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / ".obsidian").mkdir(parents=True)
+    (notes / "sub").mkdir()
+    (notes / "2025-01-02 Plan.md").write_text("# Plan\n\nThe zebra project starts in May.\n", encoding="utf-8")
+    (notes / "sub" / "empty.md").write_text("\n", encoding="utf-8")
+    (notes / "sub" / "binary.md").write_bytes(b"\0\1\2")
+    (notes / ".obsidian" / "hidden.md").write_text("hidden", encoding="utf-8")
+    (notes / "link.md").symlink_to("/etc/hostname")
+    workspace = tmp_path / "agent"
+    workspace.mkdir()
+    with Memory.open(workspace, state_dir=tmp_path / "state", provider="none") as memory:
+        done = list(run_import(memory, "markdown", str(notes)))
+        assert [one.action for one in done] == ["new", "skipped", "skipped", "skipped"]
+        assert done[0].path.startswith("memory/imports/markdown/2025-01-02-plan-")
+        (hit,) = memory.search("zebra project").hits
+        assert hit.path == done[0].path
+        assert hit.date == "2025-01-02"
+        assert next(run_import(memory, "markdown", str(notes))).action == "same"

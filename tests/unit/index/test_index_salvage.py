@@ -1,0 +1,74 @@
+"""Vectors survive the index they were in: what can still be read of a set-aside one goes into the new cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clawmark.errors import IndexDamaged
+from clawmark.index.salvage import salvage
+from clawmark.index.store import Index
+from clawmark.testing.vectors import fill, identity_of, random_vectors
+
+PAGE = 16384
+
+
+def set_aside(index: Index) -> None:
+    """Spoil the head of the table of files, and let the index begin anew."""
+    with pytest.raises(IndexDamaged):
+        index.check()
+    aside = index.set_aside("corrupt")
+    assert aside
+    with index.writing() as writer:
+        writer.set_healed({"at": 1, "what": "It broke.", "aside": os.path.basename(aside)})
+
+
+def spoil(index: Index, pages: range) -> None:
+    content = bytearray(Path(index.path).read_bytes())
+    for page in pages:
+        content[page * PAGE + 100] ^= 1
+    Path(index.path).write_bytes(content)
+
+
+@pytest.fixture
+def hashes(index: Index) -> dict[str, bytes]:
+    vectors = random_vectors(400, 64, seed=1)
+    keys = fill(index, "a.md", vectors, 64)
+    with index.reading() as reader:
+        rows = reader.chunks(keys)
+    index.close()
+    return {rows[key].hash: vector for key, vector in zip(keys, vectors, strict=True)}
+
+
+def test_every_vector_that_can_be_read_is_taken(index: Index, hashes: dict[str, bytes]) -> None:
+    pages = Path(index.path).stat().st_size // PAGE
+    spoil(index, range(pages - 2, pages))
+    set_aside(index)
+    count = salvage(index)
+    assert 200 < count <= 400
+    with index.reading() as reader:
+        kept = reader.cached(identity_of(64), list(hashes))
+        assert len(kept) == count == reader.state().cache_entries
+        assert all(kept[text] == hashes[text] for text in kept)
+
+
+def test_it_is_done_once(index: Index, hashes: dict[str, bytes]) -> None:
+    pages = Path(index.path).stat().st_size // PAGE
+    spoil(index, range(pages - 1, pages))
+    set_aside(index)
+    assert salvage(index) > 0
+    assert salvage(index) == 0
+    with index.reading() as reader:
+        assert reader.healed() == {"at": 1, "what": "It broke."}
+
+
+def test_nothing_is_taken_from_what_is_no_database(index: Index, hashes: dict[str, bytes]) -> None:
+    Path(index.path).write_bytes(b"rubbish" * 1000)
+    set_aside(index)
+    assert salvage(index) == 0
+
+
+def test_an_index_that_never_broke_has_nothing_to_take(index: Index, hashes: dict[str, bytes]) -> None:
+    assert salvage(index) == 0
