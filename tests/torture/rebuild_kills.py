@@ -17,7 +17,7 @@ from frame import Outcome
 from scene import Scene, essence, is_clean, moments, timed
 
 KILLS, FILES, QUERIES = 500, 300, 12
-FEW_KILLS, FEW_FILES = 12, 60
+FEW_KILLS, FEW_FILES = 8, 60
 MOST = 2.2
 """Times the size of one index."""
 PROVIDERS = ("none", "static")
@@ -38,8 +38,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
 def _play(scene: Scene, full: bool, kills: int, chance: random.Random, complaints: list[str]) -> dict[str, object]:
     from clawmark.memory import Memory
 
-    # Large enough that the log, which has a fixed size, does not count for much.
-    queries = scene.write_notes(FILES if full else FEW_FILES, seed=chance.randrange(1000), paragraphs=40)
+    # Large enough that the log of one transaction, which has a least size, does not count for much: some 8 MB.
+    files, paragraphs = (FILES, 40) if full else (FEW_FILES, 150)
+    queries = scene.write_notes(files, seed=chance.randrange(1000), paragraphs=paragraphs)
     queries = chance.sample(queries, QUERIES)
     scene.run("index")
     one = scene.index_bytes()

@@ -83,9 +83,9 @@ class Voice:
         turn = _Turn(ears)
         try:
             self._runner.run(turn.ask(self._open(), system, as_messages(history), message, tools))
+            answer = turn.finished()
         except COULD_NOT_ASK as error:
-            return turn.finished(problem=translated(error, self.name, self._key))
-        answer = turn.finished()
+            answer = turn.finished(problem=translated(error, self.name, self._key))
         for number in turn.signals:
             signal.raise_signal(number)
         return answer
@@ -214,24 +214,24 @@ def _signals_cancel(came: list[int]) -> Iterator[None]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     before: dict[int, Callable[[int, FrameType | None], object]] = {}
 
-    def stop(number: int) -> None:
+    def stop(number: int, _: FrameType | None) -> None:
         came.append(number)
         if task is not None:
-            task.cancel()
+            loop.call_soon_threadsafe(task.cancel)
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         handler = signal.getsignal(number) if number is not None else None
         if number is None or not callable(handler):  # the system's own way, or nohup's
             continue
-        with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; not the main thread
-            loop.add_signal_handler(number, stop, number)
+        # Not the loop's own way: what came in its last turn would be forgotten with the loop.
+        with suppress(ValueError):  # not the main thread
+            signal.signal(number, stop)
             before[number] = handler
     try:
         yield
     finally:
         for number, handler in before.items():
-            loop.remove_signal_handler(number)
             signal.signal(number, handler)
 
 

@@ -120,7 +120,8 @@ def _empty_words(writer: Writer, limit: int) -> int:
         return 0
     if meta.number(f"merging_{table}"):
         return _merge_all(writer, table)
-    condition = f"id % {every} <> 0" if row_count(writer, table) > FEW_DEAD else "1"
+    few = min(FEW_DEAD, max(FEWEST_CHUNKS, page_count(writer) // 8))
+    condition = f"id % {every} <> 0" if row_count(writer, table) > few else "1"
     doomed = writer.db.rows(f"SELECT id FROM {table}_docsize WHERE {condition} LIMIT ?", (limit,))
     if doomed:
         delete_words(writer, table, [key for (key,) in doomed])

@@ -270,7 +270,8 @@ class Writer(Reader):
     @property
     def holds_two(self) -> bool:
         """Whether two generations are in the file: one answers, the other is being made or swept."""
-        return self._swept or any(map(self._meta.has, ("building", "unswept", "abandoned", "emptying")))
+        is_after_rebuild = self._swept and self._meta.number("generation") > 1
+        return is_after_rebuild or any(map(self._meta.has, ("building", "unswept", "abandoned", "emptying")))
 
     @property
     def meta(self) -> Meta:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
+from clawmark.embed.base import check_vectors
 from clawmark.embed.granite import GraniteEmbedder
 from clawmark.embed.static import StaticEmbedder
 from clawmark.embed.weights import find_pack
-from clawmark.testing import HashingEmbedder, embedder_contract
+from clawmark.errors import EmbeddingError
+from clawmark.testing import HashingEmbedder, UnreliableEmbedder, embedder_contract
 from clawmark.types import Vector
 
 
@@ -23,6 +27,16 @@ def test_the_static_embedder_keeps_the_contract() -> None:
 @pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
 def test_the_local_model_keeps_the_contract() -> None:
     embedder_contract(GraniteEmbedder)
+
+
+@pytest.mark.parametrize("fault", ["down", "nan", "zero", "short"])
+def test_no_fault_of_an_embedder_gets_past_the_check(fault: Literal["down", "nan", "zero", "short"]) -> None:
+    embedder = UnreliableEmbedder()
+    embedder.fault = fault
+    with pytest.raises(EmbeddingError):
+        check_vectors(embedder.embed_texts(["one", "two"]), 2, embedder.identity)
+    embedder.fault = ""
+    check_vectors(embedder.embed_texts(["one", "two"]), 2, embedder.identity)
 
 
 class Forgetful(HashingEmbedder):

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import clawmark
 from clawmark.errors import IndexBusy, IndexStoreError
 from clawmark.index.locks import WriteLock
+from clawmark.index.store import Index
+from clawmark.testing.vectors import file_of
 
 
 def test_a_held_lock_is_refused_to_another(tmp_path: Path) -> None:
@@ -74,3 +77,24 @@ def test_waiting_for_another_thread_or_process_is_counted(tmp_path: Path) -> Non
     with ours.held(0), pytest.raises(IndexBusy), theirs.held(0):
         raise AssertionError("both hold it")
     assert theirs.waits == 2
+
+
+def test_readers_do_not_wait_for_whoever_writes(index: Index) -> None:
+    with index.writing() as writer:
+        writer.put_file(*file_of("a.md", "before"))
+    with index.writing() as writer:
+        writer.put_file(*file_of("a.md", "after"))
+        with index.reading() as reader:
+            assert [row.text for row in reader.chunks_of("a.md")] == ["before"]
+
+
+def test_only_one_module_makes_connections_to_an_index_of_ours() -> None:
+    source = Path(next(iter(clawmark.__path__)))
+    users = {path.name for path in source.rglob("*.py") if "apsw.Connection(" in path.read_text(encoding="utf-8")}
+    assert users == {"db.py", "seeds.py"}, "the latter reads other programs' databases, which are not changed"
+
+
+def test_every_checkpoint_is_made_under_the_lock() -> None:
+    source = Path(next(iter(clawmark.__path__)))
+    users = {path.name for path in source.rglob("*.py") if "truncate_log(" in path.read_text(encoding="utf-8")}
+    assert users == {"db.py", "store.py"}
