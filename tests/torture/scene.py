@@ -118,14 +118,14 @@ class Scene:
         return [json.loads(line) for line in ended.out.splitlines()]
 
 
-def finish(process: subprocess.Popen[str], given: str | None = None) -> Ended:
+def finish(process: subprocess.Popen[str], given: str | None = None, patience: float = PATIENCE) -> Ended:
     """Wait for the end of a process and hear what it said."""
     try:
-        out, err = process.communicate(given, timeout=PATIENCE)
+        out, err = process.communicate(given, timeout=patience)
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
-        return Ended(-999, out, f"{err}\nstill running after {PATIENCE} seconds")
+        return Ended(-999, out, f"{err}\nstill running after {patience:.0f} seconds")
     return Ended(process.returncode, out, err)
 
 

@@ -15,6 +15,7 @@ from frame import Outcome
 from scene import Scene, finish, is_clean
 
 LONGEST = 0.25
+PATIENCE = 3600.0
 CHUNKS, BIG_MEGABYTES = 100_000, 60
 FEW_CHUNKS, FEW_MEGABYTES = 1_500, 1
 
@@ -108,7 +109,7 @@ print(json.dumps({"seconds": seconds, "chunks": indexed, "found": found, "proble
 def run(work: Path, full: bool, seed: int) -> Outcome:
     chunks, megabytes = (CHUNKS, BIG_MEGABYTES) if full else (FEW_CHUNKS, FEW_MEGABYTES)
     scene = Scene(work, "none")
-    ended = finish(scene.start_script(SCRIPT, str(chunks), str(megabytes)))
+    ended = finish(scene.start_script(SCRIPT, str(chunks), str(megabytes)), patience=PATIENCE)
     if not is_clean(ended):
         return Outcome(0, 1, {}, (f"ended with {ended.code}: {ended.err[-1000:]}",))
     heard = json.loads(ended.out)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clawmark.cli.layout import cells, fitted, plural
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from clawmark.chat.talk import Event
     from clawmark.runtime.completer import ToolCall
 
+HEARING_SECONDS = 0.5
+"""The longest that a signal goes unheard while somebody is waited for."""
 PROMPT = "› "
 _LONGEST_MESSAGE = 1_000_000
 """Bytes of one line; nobody types more."""
@@ -40,14 +44,15 @@ class Screen:
 
     def ask(self) -> str | None:
         """The next line that somebody types; None when there is no more."""
-        if not self.is_live:
-            line = sys.stdin.buffer.readline(_LONGEST_MESSAGE)
-            return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
-        try:
-            return input(_marked(PROMPT))
-        except EOFError:
-            pour("\n")
-            return None
+        with _hearing_signals():
+            if not self.is_live:
+                line = sys.stdin.buffer.readline(_LONGEST_MESSAGE)
+                return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
+            try:
+                return input(_marked(PROMPT))
+            except EOFError:
+                pour("\n")
+                return None
 
     def interrupted(self) -> None:
         """Somebody pressed Ctrl-C while nothing was said."""
@@ -242,6 +247,28 @@ def _parts(text: str) -> list[str]:
     import re
 
     return re.split(r"(\x1b\[[0-9;]*m)", text)
+
+
+@contextmanager
+def _hearing_signals() -> Iterator[None]:
+    """Let signals be heard while somebody is waited for.
+
+    Python hears of a signal between two steps of its own, and a call that has just begun to wait is none: one that comes in
+    that moment would wait for the next key. A timer ends the waiting for an instant, again and again.
+    """
+    import signal
+    import threading
+
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, lambda number, frame: None)
+    signal.setitimer(signal.ITIMER_REAL, HEARING_SECONDS, HEARING_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _load_readline() -> None:

@@ -118,11 +118,14 @@ class _Reader:
     def key(self) -> str:
         if self.text[self.at : self.at + 1] in ('"', "'"):
             return self.string()
-        name = _NAME.match(self.text, self.at)
+        start, name = self.at, _NAME.match(self.text, self.at)
         if not name:
             raise self.error(f"a key is due where {self.here()} is")
         self.at = name.end()
-        return name[0]
+        # Marks that stand over, under or beside a letter belong to a name too, and no pattern knows them.
+        while self.at < len(self.text) and f"a{self.text[self.at]}".isidentifier():
+            self.at += 1
+        return self.text[start : self.at]
 
     def number(self) -> int | float:
         found = _NUMBER.match(self.text, self.at)

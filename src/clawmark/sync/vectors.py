@@ -61,12 +61,15 @@ def fill_space(
             return VectorReport(0, 0, reader.state().chunks, Degraded(error.message, error.hint))
     with index.writing(timeout=lock_timeout) as writer:
         space = writer.space(identity)
-        total = writer.count_due_vectors(space.id)
+    # Counting may take long while old rows are swept, so nobody is kept from writing meanwhile.
+    with index.reading() as reader:
+        total = reader.count_due_vectors(space.id)
     filling = _Filling(embedder, identity, space.id, index, total, progress, out_of_time, lock_timeout)
     degraded = filling.run()
-    with index.writing(timeout=lock_timeout) as writer:
-        due = writer.count_due_vectors(space.id)
-        if due == 0 and not space.ready:
+    with index.reading() as reader:
+        due = reader.count_due_vectors(space.id)
+    if due == 0 and not space.ready:
+        with index.writing(timeout=lock_timeout) as writer:
             writer.set_ready(space.id)
     return VectorReport(filling.embedded, filling.reused, due, degraded)
 
