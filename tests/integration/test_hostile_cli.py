@@ -18,12 +18,13 @@ from hostile import MAKER, cases, make, needs_maker, remove
 
 pytestmark = needs_maker
 
-NO_SUCH_VERB_YET = {"c-sigterm": "watch", "c-sighup": "serve"}
 SPECIAL = {
     "c-stdout-closed",
     "c-stdout-full",
     "c-stdin-closed",
     "c-sigint",
+    "c-sigterm",
+    "c-sighup",
     "c-sigkill",
     "c-two-index",
     "c-eight-mixed",
@@ -80,8 +81,6 @@ def meets(expect: str, ran: Ran, as_json: bool) -> bool:
 
 @pytest.mark.parametrize("case_id", [one for one in IDS if one not in SPECIAL])
 def test_a_hostile_command_line_gets_what_it_deserves(hostile: Place, case_id: str, tmp_path: Path) -> None:
-    if case_id in NO_SUCH_VERB_YET:
-        pytest.skip(f"there is no verb {NO_SUCH_VERB_YET[case_id]} yet")
     case = cases(hostile.folder, "cli")[case_id]
     if case_id == "c-none":  # its one clear thing is the overview, and then that a command is missing
         ran = hostile.run()
@@ -165,6 +164,25 @@ def test_a_signal_in_the_middle_of_an_index_loses_nothing(hostile: Place, tmp_pa
     assert hostile.run("index", env=env).code == 0
     undisturbed = hostile.run("verify", "--json", env=keywords(hostile)).json()
     assert hostile.run("verify", "--json", env=env).json() == undisturbed
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(("words", "ready"), [(("watch",), b"watching"), (("mcp", "--http", "--port", "0"), b"http://")])
+def test_what_runs_on_ends_cleanly(
+    hostile: Place, tmp_path: Path, words: tuple[str, ...], ready: bytes, number: signal.Signals
+) -> None:
+    """The cases c-sigterm and c-sighup."""
+    env = hostile.environment({**keywords(hostile), "CLAWMARK_STATE_DIR": str(tmp_path / "state")})
+    child = subprocess.Popen([*CLAWMARK, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
+    assert child.stdout is not None
+    said = b""
+    while ready not in said:
+        line = child.stdout.readline()
+        assert line, said
+        said += line
+    child.send_signal(number)
+    rest, _ = child.communicate(timeout=HANG_SECONDS)
+    assert child.returncode in (0, 128 + number) and b"Traceback" not in said + rest
 
 
 @pytest.mark.parametrize("words", [("index",), ("search", "tea")])
