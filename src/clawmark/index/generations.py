@@ -60,6 +60,8 @@ def publish(writer: Writer, number: int) -> int:
         meta.set_number("generation", number)
         meta.set_number("next_key", meta.number("building_next"))
         meta.set_number("emptying", THINNING)
+        # A merge of the old words that was cut off is not worth finishing: it would copy what is about to be deleted.
+        meta.set_number(f"merging_{writer.words}", 0)
         meta.set_number("words", 1 - meta.number("words"))
         meta.set_number("words_from", meta.number("building_from"))
         meta.set_number("unswept", 1)

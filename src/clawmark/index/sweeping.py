@@ -46,7 +46,7 @@ def sweep(writer: Writer, limit: int | None) -> int:
     """One step; 0 when there is nothing left to do."""
     staging.give_up_stale(writer)
     limit = limit or min(CHUNKS_AT_ONCE, max(FEWEST_CHUNKS, page_count(writer) // 12))
-    for step in (_undo_abandoned, _sweep_rows, _sweep_spaces, _empty_words, _shrink, _sweep_words, _shrink):
+    for step in (_undo_abandoned, _sweep_rows, _sweep_spaces, _shrink, _empty_words, _sweep_words):
         done = step(writer, limit)
         if done:
             return done

@@ -10,7 +10,7 @@ import pytest
 from clawmark.errors import IndexBusy
 from clawmark.index import store, sweeping
 from clawmark.index.schema import WORDS
-from clawmark.index.store import Index
+from clawmark.index.store import Index, Reader
 from clawmark.testing.vectors import file_of
 
 
@@ -53,6 +53,11 @@ def rows_of(index: Index, table: str) -> int:
         return rows
 
 
+def pages_of(reader: Reader) -> int:
+    pages: int = reader._db.rows("PRAGMA page_count")[0][0]
+    return pages
+
+
 def test_the_words_of_the_generation_before_are_emptied_in_rounds(index: Index) -> None:
     for file in range(40):
         put(index, f"{file}.md", *long_texts(f"file{file}", 60))
@@ -86,6 +91,26 @@ def test_room_is_given_back_after_a_rebuild(index: Index) -> None:
     steps(index)
     index.close()
     assert Path(index.path).stat().st_size < 1.3 * one
+
+
+def test_room_is_given_back_before_old_words_are_copied_in_a_merge(index: Index) -> None:
+    """Otherwise the log of the merge comes on top of two whole generations."""
+    for file in range(60):
+        put(index, f"{file}.md", *long_texts(f"file{file}", 60))
+    with index.writing() as writer:
+        writer.sweep()  # a merge that is cut off
+        assert writer.meta.number(f"merging_{WORDS[0]}")
+    rebuild(index, 60)
+    with index.reading() as reader:
+        assert not reader._meta.number(f"merging_{WORDS[0]}")
+        two = pages_of(reader)
+    while True:
+        with index.writing() as writer:
+            assert writer.sweep()
+        with index.reading() as reader:
+            if reader._meta.number(f"merging_{WORDS[0]}"):
+                assert pages_of(reader) < two
+                return
 
 
 def test_everything_deleted_leaves_next_to_nothing(index: Index) -> None:
