@@ -68,7 +68,8 @@ class TranscriptLog:
                 size = os.lseek(descriptor, 0, os.SEEK_END)
                 if size and _byte_at(descriptor, size - 1) != b"\n":
                     data = b"\n" + data
-                os.write(descriptor, data)
+                while data:  # a full disk takes the beginning of a line and says nothing until it is asked again
+                    data = data[os.write(descriptor, data) :]
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)

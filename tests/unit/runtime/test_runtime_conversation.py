@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from chat import ChatServer, call, fault, say
 from talk import KEY, Clock
 
-from clawmark import AsyncMemory, Memory
+from clawmark import AsyncMemory, Memory, WorkspaceError
 from clawmark.runtime.conversation import Conversation, Manner
 from clawmark.runtime.flush import Flushed, FlushFailed, SkipFlush
 from clawmark.runtime.openai_chat import OpenAIChat
@@ -119,6 +120,21 @@ def test_a_session_goes_on_in_another_process_and_half_a_line_is_closed(memory: 
     second.on_user("Two.")
     assert second.session_id == first.session_id
     assert [one.text for one in transcript_of(second)] == ["One.", "Two."]
+
+
+def test_a_line_that_finds_room_for_its_beginning_only_is_an_error(memory: Memory) -> None:
+    conversation = open_conversation(memory)
+    conversation.start()
+    conversation.on_user("One.")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(conversation.transcript) + 40, hard))
+    try:
+        with pytest.raises(WorkspaceError, match="cannot be written"):
+            conversation.record("message", {"message": {"role": "user", "content": "Two, and lost."}})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    conversation.record("message", {"message": {"role": "user", "content": "Three."}})
+    assert [one.text for one in transcript_of(conversation)] == ["One.", "Three."]
 
 
 def test_a_compaction_is_flushed_first_and_begins_a_new_cycle(memory: Memory, server: ChatServer) -> None:
