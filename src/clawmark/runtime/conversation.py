@@ -200,11 +200,13 @@ class Conversation:
         """The session that goes on, or a new one under the same key."""
 
         def fresh(entry: SessionEntry) -> Fields | None:
+            chat_type = self._manner.chat_type
+            declared: Fields = {"chat_type": chat_type} if chat_type and chat_type != entry.chat_type else {}
             if entry.session_id and not entry.ended:
-                return None
+                return declared or None
             made = new_session_id()
             fields = fresh_fields(made, os.path.join(self.parts.store.folder, f"{made}.jsonl"), self._now_ms())
-            return {**fields, "chat_type": self._manner.chat_type} if self._manner.chat_type else fields
+            return {**fields, **declared}
 
         return self.parts.store.change(self.session_key, fresh)
 

@@ -3,7 +3,7 @@
 In: what a model wants kept. Out: lines in `memory/YYYY-MM-DD.md`, and an account of what became of the rest. Nothing is ever
 refused because of the time: around midnight a text goes to the day that has begun. Each item passes the write gate of
 `tools/gate.py` by itself, so that one bad item costs no other; left out are secrets, recalled blocks and what MEMORY.md or
-the log of today or yesterday holds already.
+the log of today or yesterday holds already. What they hold is shown to a session that is proven private, and to no other.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from clawmark.tools.arguments import read_arguments, text_argument
 from clawmark.tools.base import Payload, Tool, complaint, log_surprise
 from clawmark.tools.gate import Held, Refusal, refuse
 from clawmark.tools.memory_get import get_tool
+from clawmark.tools.policy import access_of
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import daily_header, daily_path, format_entry
 
@@ -52,7 +53,14 @@ _PARAMETERS: Payload = {
 class DayLog:
     """Writes to the log of the day, and remembers what it wrote."""
 
-    def __init__(self, workspace: Workspace, now: Callable[[], datetime], redactor: Redactor, session_key: str) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        now: Callable[[], datetime],
+        redactor: Redactor,
+        session_key: str,
+        chat_type: str = "",
+    ) -> None:
         self.written: list[Written] = []
         self.refused: list[str] = []
         self.failure: ClawmarkError | None = None
@@ -61,6 +69,7 @@ class DayLog:
         self._now = now
         self._redactor = redactor
         self._session_key = session_key
+        self._access = access_of(session_key, chat_type=chat_type)
         self._room = MOST_CHARS
 
     @property
@@ -68,8 +77,8 @@ class DayLog:
         return self._now().date().isoformat()
 
     def held(self) -> str:
-        """What the log of today holds."""
-        return self._read(daily_path(self.day))
+        """What the log of today holds, as far as the session may see it."""
+        return self._read(daily_path(self.day)) if self._access.reads else ""
 
     def verified(self) -> tuple[Written, ...]:
         """What was written and is there: the lines are read again from the file."""
@@ -81,7 +90,10 @@ class DayLog:
             f"Add lines to the log of the day, {daily_path(self.day)}. It can only be added to; what it holds already is "
             "left out by itself. Whatever path you give, the lines go there."
         )
-        return [get_tool(self._workspace.read_lines), Tool("memory_append", described, _PARAMETERS, self._call)]
+        return [
+            get_tool(self._workspace.read_lines, self._access),
+            Tool("memory_append", described, _PARAMETERS, self._call),
+        ]
 
     def append(self, text: str) -> Written | None:
         """Keep a text; None when the log holds all of it already. Raises ToolInputError when nothing of it may be kept."""

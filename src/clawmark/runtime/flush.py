@@ -292,7 +292,7 @@ def _flush_now(parts: FlushParts, entry: SessionEntry, seconds: float) -> FlushO
     said = last_said(entry.session_file, parts.redactor, since=entry.memory_flush_bytes, most_chars=budget)
     if not said:
         return SkipFlush("nothing-new")
-    log = DayLog(parts.workspace, parts.now, parts.redactor, entry.key)
+    log = DayLog(parts.workspace, parts.now, parts.redactor, entry.key, entry.chat_type)
     try:
         return run_flush(parts.completer, said, log, parts.settings, parts.now(), seconds=seconds)
     except ClawmarkError as error:

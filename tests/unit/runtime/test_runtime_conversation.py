@@ -232,6 +232,29 @@ def test_a_group_sees_nothing_private(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "manner"),
+    [("agent:main:telegram:group:7", Manner()), (KEY, Manner(chat_type="group")), ("cron:daily", Manner())],
+)
+def test_a_flush_shows_nothing_private_to_a_session_that_is_not_proven_private(
+    memory: Memory, server: ChatServer, key: str, manner: Manner
+) -> None:
+    memory.append("The private log says heron.")
+    wanted = [call("memory_get", path="MEMORY.md"), call("memory_get", path="memory/2026-11-15.md")]
+    server.script([*wanted, call("memory_append", text="- The group meets on Monday."), say("NO_REPLY")])
+    completer = OpenAIChat("scripted", base_url=server.openai_url)
+    # A session that began before the host knew what kind of chat it is.
+    memory.conversation(key).start()
+    conversation = memory.conversation(key, completer=completer, context_window=WINDOW, manner=manner)
+    conversation.start()
+    conversation.on_user("We meet on Monday.")
+    assert isinstance(conversation.before_compaction(), Flushed)
+    shown = repr(server.seen)
+    assert "unavailable in shared sessions" in shown
+    assert "heron" not in shown and "tea" not in shown
+    assert "The group meets on Monday." in memory.read("memory/2026-11-15.md").text
+
+
+@pytest.mark.parametrize(
     ("key", "manner", "because"),
     [
         (KEY, Manner(read_only=True), "read-only"),
