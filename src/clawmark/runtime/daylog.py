@@ -63,6 +63,8 @@ class DayLog:
     ) -> None:
         self.written: list[Written] = []
         self.refused: list[str] = []
+        self.is_used = False
+        """Whether the model wanted something kept, whatever became of it."""
         self.failure: ClawmarkError | None = None
         """Why the log could not be written; nothing the model could do about."""
         self._workspace = workspace
@@ -129,6 +131,7 @@ class DayLog:
         return "\n".join(kept)
 
     def _call(self, given: object) -> Payload:
+        self.is_used = True
         before = len(self.refused)
         try:
             written = self.append(_text_of(read_arguments(given)))

@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from clawmark.documents import Written
-from clawmark.errors import ClawmarkError, ContextTooLong
+from clawmark.errors import ClawmarkError, CompletionError, ContextTooLong, WorkspaceError
 from clawmark.runtime.completer import Completer, Message
 from clawmark.runtime.daylog import DayLog
 from clawmark.runtime.flush_prompts import NUDGE, is_silent, system_prompt, user_prompt
@@ -225,14 +225,23 @@ def _turn(
     tools = log.tools()
     turns = complete_with_tools(completer, system, messages, tools, seconds=left())
     output = turns.output_tokens
-    if not (log.written or log.refused or log.failure) and not is_silent(turns.text):
+    if not log.is_used and not is_silent(turns.text):
         # Small models often say what they should have written; they are told once.
         messages += [*turns.added, Message("user", NUDGE)]
         turns = complete_with_tools(completer, system, messages, tools, seconds=left())
         output += turns.output_tokens
-    if log.failure is not None and not log.written:
+        if not log.is_used and not is_silent(turns.text):
+            raise CompletionError(
+                "The model spoke and wrote nothing down.",
+                provider="model",
+                hint="It is tried again later; another model may use its tools better.",
+            )
+    written = log.verified()
+    if log.failure is not None and not written:
         raise log.failure
-    return Flushed(log.verified(), tuple(log.refused), turns.input_tokens, output)
+    if log.written and not written:
+        raise WorkspaceError("What the flush wrote is not in the log.", hint="Look who else changes the files in memory/.")
+    return Flushed(written, tuple(log.refused), turns.input_tokens, output)
 
 
 # --- for a session -------------------------------------------------------------------------------------------------------

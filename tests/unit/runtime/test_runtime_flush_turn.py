@@ -122,14 +122,46 @@ def test_what_is_always_known_is_not_written_again(talk: Talk, server: ChatServe
     assert "Ann" not in talk.log and "- Bob prefers coffee" in talk.log
 
 
-def test_nothing_written_is_noted_as_nothing(talk: Talk, server: ChatServer) -> None:
-    server.script([say("I shall remember it!"), say("Of course.")])
+def test_nothing_to_store_is_noted_as_nothing(talk: Talk, server: ChatServer) -> None:
+    server.script([say("NO_REPLY")])
     outcome = flush(talk, server)
     assert isinstance(outcome, Flushed) and outcome.written == ()
-    assert "Nothing has been written yet" in server.seen[1].last_user
     assert talk.log == ""
     assert talk.store.get(KEY).memory_flush_lines == 0
     assert flush(talk, server) == SkipFlush("already-flushed")
+
+
+def test_a_model_that_only_talks_has_failed_and_the_next_flush_sees_the_same_words(talk: Talk, server: ChatServer) -> None:
+    server.script([say("I shall remember it!"), say("Of course.")])
+    outcome = flush(talk, server)
+    assert isinstance(outcome, FlushFailed) and "wrote nothing down" in outcome.message
+    assert "Nothing has been written yet" in server.seen[1].last_user
+    assert flush(talk, server) == SkipFlush("backing-off")
+    talk.clock.pass_minutes(FIRST_PAUSE_MS / 60_000)
+    server.script([append("- Billing: PostgreSQL."), say("NO_REPLY")])
+    assert isinstance(flush(talk, server), Flushed)
+    assert "PostgreSQL for billing" in server.seen[2].last_user and "- Billing: PostgreSQL." in talk.log
+
+
+def test_a_model_that_repeats_what_the_log_holds_is_done_whatever_it_says_then(talk: Talk, server: ChatServer) -> None:
+    talk.workspace.remember("Tea with Ann", "2026-11-15")
+    server.script([append("- Tea with Ann"), say("All of that is saved.")])
+    outcome = flush(talk, server)
+    assert isinstance(outcome, Flushed) and outcome.written == ()
+    assert len(server.seen) == 2
+
+
+def test_what_is_gone_again_before_it_is_verified_is_a_failure(talk: Talk, server: ChatServer) -> None:
+    def model(seen: Seen) -> Turn:
+        if seen.step == 0:
+            return append("- Kept for a moment.")
+        (talk.folder / "workspace" / "memory" / "2026-11-15.md").unlink()
+        return say("NO_REPLY")
+
+    server.script(model)
+    outcome = flush(talk, server)
+    assert isinstance(outcome, FlushFailed) and "not in the log" in outcome.message
+    assert talk.store.get(KEY).memory_flush_compaction_count == -1
 
 
 def test_a_model_that_only_talks_is_told_once_and_may_then_write(talk: Talk, server: ChatServer) -> None:
