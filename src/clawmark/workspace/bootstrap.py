@@ -98,7 +98,7 @@ def _differs(folder: Folder, name: str) -> bool:
 def _has(folder: Folder, name: str) -> bool:
     try:
         folder.lstat(name)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # the second where a file has the name of the other's state folder
         return False
     return True
 

@@ -118,6 +118,11 @@ def test_a_git_that_fails_is_said_and_stops_nothing(
     assert said in done.history
 
 
+def test_a_file_with_the_name_of_openclaws_state_folder_is_no_state(tmp_path: Path) -> None:
+    (tmp_path / ".openclaw").write_text("a file")
+    assert ensure_workspace(str(tmp_path)).made == [*SEEDED, RITUAL]
+
+
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("a file")
     with pytest.raises(WorkspaceError, match="cannot be set up"):
