@@ -148,7 +148,7 @@ def test_a_proposal_for_a_page_that_changed_since_is_not_written(place: Place, s
     place.run("flush", "--curate", *model(server), env=env(server))
     place.write("MEMORY.md", "# Edited meanwhile\n")
     ran = place.run("flush", "--curate", "--apply", env=env())
-    assert ran.code == 4 and "changed since" in ran.err
+    assert ran.code == 4 and "changed since the proposal" in ran.err and "flush --curate --dry-run" in ran.err
     assert (place.workspace / "MEMORY.md").read_text(encoding="utf-8") == "# Edited meanwhile\n"
 
 

@@ -14,7 +14,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from clawmark.embed import statefile
-from clawmark.errors import ClawmarkError, ToolInputError, WorkspaceError
+from clawmark.errors import ClawmarkError, ToolInputError, WorkspaceError, WriteConflict
 from clawmark.runtime.completer import Completer, Message
 from clawmark.runtime.flush_prompts import quoted
 from clawmark.runtime.said import without_secrets
@@ -96,7 +96,16 @@ def accept(workspace: Workspace, proposal: Proposal) -> str:
     """Write a proposal; raises WriteConflict when the page has changed since it was made."""
     if has_mask(proposal.new) and not has_mask(proposal.old):
         raise WorkspaceError("The proposal contains a redaction mask, and masks are never written.")
-    return workspace.replace(LONG_TERM, proposal.new, proposal.base_hash)
+    try:
+        return workspace.replace(LONG_TERM, proposal.new, proposal.base_hash)
+    except WriteConflict as error:
+        raise WriteConflict(
+            f"{LONG_TERM} has changed since the proposal was made.",
+            path=LONG_TERM,
+            base_hash=error.base_hash,
+            current_hash=error.current_hash,
+            hint="Have it reviewed again: clawmark flush --curate --dry-run",
+        ) from None
 
 
 # --- one that waits ------------------------------------------------------------------------------------------------------
