@@ -105,6 +105,21 @@ def test_a_dry_run_shows_the_numbers_and_asks_nobody(place: Place) -> None:
     assert "no such session" in place.run("flush", "--dry-run", "--session", "agent:main:other", env=env()).out
 
 
+def test_a_dry_run_knows_what_the_session_may_do_and_the_model_that_is_named(place: Place) -> None:
+    assert "a heartbeat is no conversation" in place.run("flush", "--dry-run", "--session", "agent:main:heartbeat").out
+    named = place.run("flush", "--dry-run", "--json", "--model", "openai:gpt-4", env=env()).json()
+    assert (named["contextWindow"], named["threshold"]) == (8_192, 5_734)
+
+
+def test_a_dry_run_shows_what_is_configured(place: Place) -> None:
+    flushing = {"memoryFlush": {"forceFlushTranscriptBytes": 0}}
+    place.state.mkdir(exist_ok=True)
+    settings = {"agents": {"defaults": {"compaction": flushing, "contextTokens": 16_000}}}
+    (place.state / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
+    said = place.run("flush", "--dry-run", "--model", "openai:gpt-4").out
+    assert "its length does not count" in said and "0 of 16,000" in said, "the configured window wins over the model's name"
+
+
 def test_a_transcript_of_another_host_is_flushed(place: Place, server: ChatServer, tmp_path: Path) -> None:
     claude = {
         "type": "user",

@@ -76,7 +76,7 @@ def run(args: Namespace) -> int:
         if args.no_model:
             return _show_note(_note(memory.conversation(key), args.transcript), args)
         if args.dry_run:
-            return _show_decision(memory.conversation(key), args)
+            return _show_decision(memory.conversation(key, context_window=_window(memory, args.model)), args)
         conversation = _with_model(memory, key, args.model, for_flush=True)
         return _show_flush(_flush(conversation, args.transcript), args)
 
@@ -94,7 +94,7 @@ def _check(args: Namespace) -> None:
 
 def _with_model(memory: Memory, key: str, name: str | None, *, for_flush: bool) -> Conversation:
     """A conversation whose model is the named one, or the configured one; ConfigError without either."""
-    from clawmark.runtime.models import choose_completer, parse_model
+    from clawmark.runtime.models import choose_completer
     from clawmark.runtime.setup import model_name
 
     wanted = name or model_name(memory.settings.runtime, os.environ, for_flush=for_flush)
@@ -105,8 +105,14 @@ def _with_model(memory: Memory, key: str, name: str | None, *, for_flush: bool) 
             hint="Name one with --model or in agents.defaults.model; --no-model keeps the last messages as they are.",
         )
     completer: Completer = choose_completer(wanted, os.environ)
-    window = parse_model(wanted).window if name else 0
-    return memory.conversation(key, completer=completer, context_window=window)
+    return memory.conversation(key, completer=completer, context_window=_window(memory, name))
+
+
+def _window(memory: Memory, name: str | None) -> int:
+    """How many tokens the model holds that was named; 0 for what is configured."""
+    from clawmark.runtime.models import parse_model
+
+    return parse_model(name).window if name and not memory.settings.runtime.get("agents.defaults.contextTokens") else 0
 
 
 # --- flush -------------------------------------------------------------------------------------------------------
@@ -159,14 +165,15 @@ def _skipped(because: str, args: Namespace) -> int:
 
 def _show_decision(conversation: Conversation, args: Namespace) -> int:
     """Whether the next message would bring a flush, and the numbers behind it."""
-    from clawmark.runtime.flush import Flush, Standing, Usage, decide_flush, flush_threshold
+    from clawmark.runtime.flush import Flush, Usage, decide_flush, flush_threshold
     from clawmark.runtime.said import transcript_size
 
     parts = conversation.parts
-    entry = parts.store.get(conversation.session_key)
+    standing = conversation.standing()
+    entry = standing.entry
     window, length = parts.models.window, transcript_size(entry.session_file)
     usage = Usage(window, entry.total_tokens, 0, length, int(parts.now().timestamp() * 1000))
-    decision = decide_flush(usage, Standing(entry), parts.flush)
+    decision = decide_flush(usage, standing, parts.flush)
     is_time = isinstance(decision, Flush)
     threshold = flush_threshold(window, parts.flush)
     if args.json:
@@ -183,12 +190,13 @@ def _show_decision(conversation: Conversation, args: Namespace) -> int:
             }
         )
         return 0
+    most = parts.flush.force_flush_transcript_bytes
     because = f"it is time ({decision.because})" if is_time else WHY[decision.because]
     say(f"{paint('Flush', 'bold')} {'yes' if is_time else 'no'}: {because}")
     rows = [
         ("Session", plain(entry.key)),
         ("Tokens", f"{entry.total_tokens:,} of {window:,}; flushed at {threshold:,}"),
-        ("Transcript", f"{size(length)}; flushed after {size(parts.flush.force_flush_transcript_bytes)} more"),
+        ("Transcript", f"{size(length)}; {f'flushed after {size(most)} more' if most else 'its length does not count'}"),
         ("Compactions", f"{entry.compaction_count}"),
     ]
     say("\n".join(facts(rows)))

@@ -158,8 +158,7 @@ class Conversation:
 
     def before_compaction(self) -> FlushOutcome:
         """Flush now if this cycle has not been flushed, and begin the next cycle; the history may then be shortened."""
-        entry = self.parts.store.get(self.session_key)
-        outcome = flush_session(self._flush_parts(), self._standing(entry), is_compacting=True)
+        outcome = flush_session(self._flush_parts(), self.standing(), is_compacting=True)
 
         def noted(entry: SessionEntry) -> Fields:
             return {"compaction_count": entry.compaction_count + 1, "total_tokens": 0, "total_tokens_fresh": False}
@@ -170,8 +169,11 @@ class Conversation:
 
     def flush(self) -> FlushOutcome:
         """Flush now because somebody asks for it, whatever the numbers say; only what is new since the last flush counts."""
-        entry = self.parts.store.get(self.session_key)
-        return flush_session(self._flush_parts(), self._standing(entry), is_asked_for=True)
+        return flush_session(self._flush_parts(), self.standing(), is_asked_for=True)
+
+    def standing(self) -> Standing:
+        """The session as it is noted now, and what it is allowed to do."""
+        return self._standing(self.parts.store.get(self.session_key))
 
     def end(self, reason: Reason = "exit") -> NoteOutcome:
         """Leave a note of the session; the next start is a new one. A session without a word leaves nothing."""
