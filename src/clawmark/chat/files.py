@@ -2,8 +2,9 @@
 
 In: what a model wants read, written, changed or deleted. Out: what was done, or why not. Everything goes through the
 workspace's guard, component by component and never through a link, and what is acknowledged is on disk. Nothing hidden,
-nothing but Markdown, nothing outside. A file is replaced as a whole only in the version the model has seen, memory only
-grows or is corrected in places, and the one file that can be deleted is BOOTSTRAP.md. A call never raises.
+nothing but Markdown, nothing outside. A file is replaced as a whole only in the version the model has seen, memory is only
+corrected in places, through the write gate that `memory_append` has, and the one file that can be deleted is BOOTSTRAP.md. A
+call never raises.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import NamedTuple
 
 from clawmark.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
 from clawmark.text.blocks import has_recalled
+from clawmark.text.origin import without_comments
 from clawmark.text.redact import has_mask
 from clawmark.text.tokens import well_formed
 from clawmark.tools.arguments import read_arguments, text_argument, whole_argument
 from clawmark.tools.base import Payload, Tool, complaint, log_surprise
+from clawmark.tools.gate import Held, refuse
 from clawmark.workspace import write
 from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
@@ -98,9 +101,9 @@ class Files:
         text = _text(arguments, "text")
         with self._opened(_path(arguments)) as (root, path):
             now = _now(root, path)
-            if now.hash and _is_memory(path):
+            if _is_memory(path):
                 raise PathDenied(
-                    f"{shown(path)} is memory, and memory is not written over.",
+                    f"{shown(path)} is memory, and memory is not written as a whole.",
                     path=path,
                     rule="memory",
                     hint="Add to it with memory_append, or correct a passage with file_edit.",
@@ -125,6 +128,8 @@ class Files:
                     argument="old",
                     hint="Give the passage exactly as it stands there, with enough around it to be the only one.",
                 )
+            if _is_memory(path) and new.strip():
+                _check_worth(new, path)
             return self._put(root, path, now.text.replace(old, new), now.hash)
 
     def _delete(self, arguments: Arguments) -> Payload:
@@ -182,6 +187,13 @@ def _now(root: Folder, path: str) -> _File:
 
 def _is_memory(path: str) -> bool:
     return path.startswith("memory/") or path.lower() == "memory.md"
+
+
+def _check_worth(text: str, path: str) -> None:
+    """Let the write gate see a passage of memory; labels that stand in it already were not written by the model."""
+    refusal = refuse(without_comments(text), target=Held(path, ""))
+    if refusal is not None:
+        raise ToolInputError(refusal.message, argument="new", hint=refusal.action)
 
 
 def _path(arguments: Arguments) -> str:

@@ -77,6 +77,27 @@ def test_memory_is_not_written_over(files: Files, root: Path, path: str) -> None
     assert text(root, path) == before
 
 
+@pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "memory/2026-11-16.md", "memory/people.md"])
+def test_memory_that_is_not_there_yet_is_not_made_past_the_gate(files: Files, root: Path, path: str) -> None:
+    (root / path).unlink(missing_ok=True)
+    assert "memory_append" in use(files, "file_write", path=path, text="anything\n")["action"]
+    assert not (root / path).exists()
+
+
+@pytest.mark.parametrize("new", ['{"rows": [1, 2]}', "Traceback (most recent call last):\n  x", "x" * 2001])
+def test_what_the_gate_refuses_does_not_get_into_memory_by_a_correction(files: Files, root: Path, new: str) -> None:
+    before = text(root, "MEMORY.md")
+    assert use(files, "file_edit", path="MEMORY.md", old="- Billing uses PostgreSQL.", new=new)["error"]
+    assert text(root, "MEMORY.md") == before
+
+
+def test_a_label_that_stands_beside_a_passage_may_stay_when_it_is_corrected(files: Files, root: Path) -> None:
+    label = "<!-- clawmark: origin=user -->"
+    (root / "MEMORY.md").write_text(f"- Billing uses PostgreSQL. {label}\n", encoding="utf-8")
+    old, new = (f"- Billing uses {name}. {label}" for name in ("PostgreSQL", "MySQL"))
+    assert use(files, "file_edit", path="MEMORY.md", old=old, new=new)["written"]
+
+
 def test_a_passage_of_memory_can_be_corrected(files: Files, root: Path) -> None:
     assert use(files, "file_edit", path="MEMORY.md", old="PostgreSQL", new="MySQL")["written"]
     assert text(root, "MEMORY.md") == "# Facts\n\n- Billing uses MySQL.\n"
