@@ -30,6 +30,7 @@ from clawmark.runtime.session import Fields, SessionEntry, SessionStore
 from clawmark.runtime.turns import complete_with_tools
 from clawmark.text.redact import Redactor
 from clawmark.text.transcript import Said
+from clawmark.tools.base import log_surprise
 from clawmark.workspace import Workspace
 
 FULL_WINDOW = 80_000
@@ -304,11 +305,19 @@ def _flush_now(parts: FlushParts, entry: SessionEntry, seconds: float) -> FlushO
     log = DayLog(parts.workspace, parts.now, parts.redactor, entry.key, entry.chat_type)
     try:
         return run_flush(parts.completer, said, log, parts.settings, parts.now(), seconds=seconds)
-    except ClawmarkError as error:
+    except Exception as error:
+        if not isinstance(error, ClawmarkError):  # a host's own model fails in its own way; the talk goes on
+            log_surprise("flush")
         written = log.verified()
         if written:  # the model failed after it had written: what is kept is kept, once
             return Flushed(written, tuple(log.refused), 0, 0)
+        return _failed(error)
+
+
+def _failed(error: Exception) -> FlushFailed:
+    if isinstance(error, ClawmarkError):
         return FlushFailed(error.message, error.hint)
+    return FlushFailed(f"The model stopped at an unexpected {type(error).__name__}.", "The log has more about it.")
 
 
 def _noted(outcome: FlushOutcome, entry: SessionEntry, size: int, now_ms: int) -> dict[str, object]:

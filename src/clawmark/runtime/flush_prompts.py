@@ -7,6 +7,7 @@ it: it is a record to draw from, and whatever it asks for was asked of somebody 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -45,6 +46,7 @@ _HINTS = (
 )
 """What a prompt must say, and how one can tell that it does."""
 
+_SILENCE = re.compile(r"\W*no[_ -]?reply\W*", re.IGNORECASE)
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NAMES = {"user": "User", "assistant": "You"}
 _LOG_CHARS = 3000
@@ -72,8 +74,8 @@ def quoted(text: str) -> str:
 
 
 def is_silent(answer: str) -> bool:
-    """Whether an answer is the word for having nothing to say, or ends with it."""
-    return not answer.strip() or spoken(answer) != answer.strip()
+    """Whether an answer is the word for having nothing to say, or ends with it; alone it may be written in any way."""
+    return not answer.strip() or _SILENCE.fullmatch(answer) is not None or spoken(answer) != answer.strip()
 
 
 def spoken(text: str) -> str:

@@ -16,6 +16,7 @@ from clawmark.runtime.completer import Completer, Message
 from clawmark.runtime.said import LEFT_OUT
 from clawmark.text.stopwords import meaningful
 from clawmark.text.transcript import Said
+from clawmark.tools.base import log_surprise
 
 SECONDS = 15.0
 LONGEST = 40
@@ -68,7 +69,9 @@ def _asked(said: Sequence[Said], completer: Completer, seconds: float) -> str:
     shown = "\n".join(f"| {line}" for line in text.splitlines())
     try:
         return clean_slug(completer.complete(_SYSTEM, [Message("user", shown)], seconds=seconds).text)
-    except CompletionError:
+    except Exception as error:  # a host's own model fails in its own way, and a note is not lost for want of a name
+        if not isinstance(error, CompletionError):
+            log_surprise("naming a note")
         return ""
 
 

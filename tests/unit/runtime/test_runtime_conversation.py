@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from chat import ChatServer, call, fault, say
 from talk import KEY, Clock
 
 from clawmark import AsyncMemory, Memory, WorkspaceError
+from clawmark.runtime.completer import Completion, Message, Tool
 from clawmark.runtime.conversation import Conversation, Manner
 from clawmark.runtime.flush import Flushed, FlushFailed, SkipFlush
 from clawmark.runtime.openai_chat import OpenAIChat
@@ -273,6 +274,29 @@ def test_a_session_that_may_not_flush_says_so(
     flush = conversation.on_user("A long message, longer than ten tokens of window at the very least.").flush
     assert isinstance(flush, SkipFlush) and flush.because == because
     assert server.seen == []
+
+
+class Broken:
+    """A host's own model whose library has errors of its own."""
+
+    def complete(
+        self, system: str, messages: Sequence[Message], tools: Sequence[Tool] = (), *, seconds: float = 60.0
+    ) -> Completion:
+        raise LookupError("the host's library says this")
+
+
+def test_a_hosts_model_that_fails_in_its_own_way_costs_neither_the_turn_nor_the_note(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    conversation = memory.conversation(KEY, completer=Broken(), context_window=WINDOW)
+    conversation.start()
+    conversation.on_user("Let us take PostgreSQL for billing.")
+    conversation.on_usage(9_000, reply="Good.")
+    turn = conversation.on_user("More.")
+    assert isinstance(turn.flush, FlushFailed) and "LookupError" in turn.flush.message
+    assert conversation.on_user("And more.").flush == SkipFlush("backing-off")
+    assert isinstance(conversation.end(), Noted)
+    assert "the host's library says this" in caplog.text
 
 
 def test_without_a_model_everything_else_works(memory: Memory) -> None:

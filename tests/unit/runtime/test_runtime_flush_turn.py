@@ -122,8 +122,9 @@ def test_what_is_always_known_is_not_written_again(talk: Talk, server: ChatServe
     assert "Ann" not in talk.log and "- Bob prefers coffee" in talk.log
 
 
-def test_nothing_to_store_is_noted_as_nothing(talk: Talk, server: ChatServer) -> None:
-    server.script([say("NO_REPLY")])
+@pytest.mark.parametrize("word", ["NO_REPLY", "no_reply", "**No reply.**", "Nothing to add. NO_REPLY"])
+def test_nothing_to_store_is_noted_as_nothing(talk: Talk, server: ChatServer, word: str) -> None:
+    server.script([say(word)])
     outcome = flush(talk, server)
     assert isinstance(outcome, Flushed) and outcome.written == ()
     assert talk.log == ""
