@@ -209,7 +209,7 @@ def _show_decision(conversation: Conversation, args: Namespace) -> int:
 def _note(conversation: Conversation, transcript: str | None) -> NoteOutcome:
     from clawmark.runtime.session_note import NoteParts, note_session, note_transcript
 
-    store, workspace, _, redactor, _, settings, now = conversation.parts
+    store, workspace, _, redactor, _, settings, now, _ = conversation.parts
     parts = NoteParts(None, store, workspace, redactor, settings._replace(enabled=True), now)
     if transcript is not None:
         return note_transcript(parts, os.path.realpath(transcript), source="transcript")

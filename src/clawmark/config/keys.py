@@ -217,6 +217,17 @@ KEYS: tuple[Key, ...] = (
     Key(_N + "enabled", "flag", "The same, for this hook alone.", default=True),
     Key(_N + "messages", "count", "How many of the last messages are in the note.", 1, 1000, default=15),
     Key(_N + "llmSlug", "flag", "Whether the model names the note, if there is one.", default=True),
+    Key(
+        "session.reset.mode",
+        "choice",
+        "What ends a session by itself: `daily` is the hour and the silence, `idle` the silence alone.",
+        choices=("daily", "idle"),
+        default="daily",
+    ),
+    Key(
+        "session.reset.atHour", "count", "The hour, where the user lives, at which the day's session ends.", 0, 23, default=4
+    ),
+    Key("session.reset.idleMinutes", "count", "The minutes of silence that end one; 0 is never.", default=0),
     # known, and not used yet
     Key(
         "agents.defaults.startupContext.applyOn",

@@ -204,7 +204,13 @@ class Loaded(NamedTuple):
 
 
 REMOTE = "memorySearch.remote."
-RUNTIME = ("agents.defaults.compaction.", "agents.defaults.contextTokens", "agents.defaults.model", "hooks.internal.")
+RUNTIME = (
+    "agents.defaults.compaction.",
+    "agents.defaults.contextTokens",
+    "agents.defaults.model",
+    "hooks.internal.",
+    "session.reset.",
+)
 
 
 def attribute_path(key: str) -> tuple[str, ...]:

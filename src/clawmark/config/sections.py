@@ -23,6 +23,7 @@ OUR_DEFAULTS = ("workspace", "userTimezone", "bootstrapMaxChars", "bootstrapTota
 OUR_RUNTIME = ("model", "contextTokens")
 OUR_COMPACTION = ("reserveTokensFloor", "memoryFlush")
 OUR_HOOK = "session-memory"
+OUR_RESET = ("mode", "atHour", "idleMinutes")
 _AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -96,6 +97,8 @@ def _runtime_sections(tree: dict[str, object], defaults: dict[str, object], sour
     hooks = _inner(tree, ("hooks", "internal"), source)
     yield Section("hooks.internal", ("hooks", "internal"), {key: value for key, value in hooks.items() if key == "enabled"})
     yield _section(f"hooks.internal.entries.{OUR_HOOK}", tree, ("hooks", "internal", "entries", OUR_HOOK), source)
+    reset = _inner(tree, ("session", "reset"), source)
+    yield Section("session.reset", ("session", "reset"), {key: value for key, value in reset.items() if key in OUR_RESET})
 
 
 def _section(name: str, tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> Section:

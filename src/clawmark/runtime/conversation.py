@@ -33,7 +33,7 @@ from clawmark.runtime.flush import (
 from clawmark.runtime.rollover import Rollover, rolled_over
 from clawmark.runtime.session import Fields, SessionEntry, SessionStore, fresh_fields, new_session_id
 from clawmark.runtime.session_note import NoteOutcome, NoteParts, NoteSettings, Reason, note_session
-from clawmark.runtime.setup import Models, Runtime, flush_settings, models_for, note_settings
+from clawmark.runtime.setup import Models, Runtime, flush_settings, models_for, note_settings, rollover_settings
 from clawmark.runtime.transcript_log import TranscriptLog
 from clawmark.text.redact import Redactor
 from clawmark.text.session_keys import kind_of
@@ -51,6 +51,7 @@ class Parts(NamedTuple):
     flush: FlushSettings
     note: NoteSettings
     now: Callable[[], datetime]
+    rollover: Rollover
 
 
 class Voice(NamedTuple):
@@ -67,7 +68,8 @@ class Voice(NamedTuple):
 class Manner(NamedTuple):
     """How a session is held, and what it may do."""
 
-    rollover: Rollover = Rollover()
+    rollover: Rollover | None = None
+    """When it ends by itself; None for what is configured."""
     source: str = ""
     """Where it takes place, for the note: `chat`, `telegram` …"""
     chat_type: str = ""
@@ -177,7 +179,7 @@ class Conversation:
 
     def end(self, reason: Reason = "exit") -> NoteOutcome:
         """Leave a note of the session; the next start is a new one. A session without a word leaves nothing."""
-        store, workspace, models, redactor, _, settings, now = self.parts
+        store, workspace, models, redactor, _, settings, now, _ = self.parts
         parts = NoteParts(models.usual, store, workspace, redactor, settings, now)
         outcome = note_session(parts, self.session_key, reason=reason, source=self._manner.source)
         store.change(self.session_key, lambda entry: {"ended": True} if entry.session_id else None)
@@ -195,7 +197,7 @@ class Conversation:
         entry = self.parts.store.get(self.session_key)
         if not entry.session_id or entry.ended:
             return None
-        reason = rolled_over(entry.updated_at, self.parts.now(), self._manner.rollover)
+        reason = rolled_over(entry.updated_at, self.parts.now(), self._manner.rollover or self.parts.rollover)
         return self.end(reason) if reason else None
 
     def _begin(self) -> SessionEntry:
@@ -213,7 +215,7 @@ class Conversation:
         return self.parts.store.change(self.session_key, fresh)
 
     def _flush_parts(self) -> FlushParts:
-        store, workspace, models, redactor, settings, _, now = self.parts
+        store, workspace, models, redactor, settings, _, now, _ = self.parts
         return FlushParts(models.flushing, store, workspace, redactor, settings, models.window, now)
 
     def _standing(self, entry: SessionEntry) -> Standing:
@@ -250,5 +252,12 @@ def open_parts(
     """The parts of a conversation as they are configured; `folder` is for transcripts, `keys` are what is never kept."""
     models = models_for(runtime, os.environ, completer, window)
     return Parts(
-        SessionStore(folder), workspace, models, Redactor(keys), flush_settings(runtime), note_settings(runtime), now
+        SessionStore(folder),
+        workspace,
+        models,
+        Redactor(keys),
+        flush_settings(runtime),
+        note_settings(runtime),
+        now,
+        rollover_settings(runtime),
     )

@@ -14,6 +14,7 @@ from clawmark.errors import ConfigError
 from clawmark.runtime.completer import Completer
 from clawmark.runtime.flush import FlushSettings
 from clawmark.runtime.models import choose_completer, parse_model
+from clawmark.runtime.rollover import Rollover
 from clawmark.runtime.session_note import NoteSettings
 
 UNKNOWN_WINDOW = 200_000
@@ -23,6 +24,7 @@ _COMPACTION = "agents.defaults.compaction."
 _FLUSH = _COMPACTION + "memoryFlush."
 _HOOKS = "hooks.internal."
 _NOTE = _HOOKS + "entries.session-memory."
+_RESET = "session.reset."
 
 Runtime = Mapping[str, object]
 """`Settings.runtime`: what was given, by its key."""
@@ -56,6 +58,13 @@ def note_settings(runtime: Runtime) -> NoteSettings:
         messages=_number(runtime, _NOTE + "messages"),
         llm_slug=_flag(runtime, _NOTE + "llmSlug"),
     )
+
+
+def rollover_settings(runtime: Runtime) -> Rollover:
+    """`session.reset`."""
+    is_daily = _text(runtime, _RESET + "mode") == "daily"
+    hour, minutes = _number(runtime, _RESET + "atHour"), _number(runtime, _RESET + "idleMinutes")
+    return Rollover(hour if is_daily else None, minutes)
 
 
 def configured_model(runtime: Runtime, environ: Mapping[str, str], *, for_flush: bool = False) -> Completer | None:

@@ -41,6 +41,7 @@ def test_an_openclaw_file_is_read_without_a_warning(tmp_path: Path) -> None:
                 },
             }
         },
+        "session": {"scope": "per-sender", "reset": {"mode": "daily", "atHour": 5, "idleMinutes": 90, "other": 1}},
         "hooks": {
             "token": "x",
             "internal": {"enabled": True, "entries": {"boot-md": {"x": 1}, "session-memory": {"messages": 25}}},
@@ -58,6 +59,9 @@ def test_an_openclaw_file_is_read_without_a_warning(tmp_path: Path) -> None:
         f"{FLUSH}forceFlushTranscriptBytes": 1_572_864,
         "hooks.internal.enabled": True,
         f"{NOTE}messages": 25,
+        "session.reset.mode": "daily",
+        "session.reset.atHour": 5,
+        "session.reset.idleMinutes": 90,
     }
 
 

@@ -201,6 +201,29 @@ def test_a_new_day_and_a_long_silence_end_a_session(memory: Memory, clock: Clock
     assert other.on_user("Hello.").note is None
 
 
+@pytest.mark.parametrize(
+    ("reset", "minutes", "reason"),
+    [
+        ({}, 17 * 60, "daily"),
+        ({"session.reset.idleMinutes": 30}, 31, "idle"),
+        ({"session.reset.mode": "idle", "session.reset.idleMinutes": 1440}, 17 * 60, ""),
+        ({"session.reset.atHour": 13}, 61, "daily"),
+    ],
+)
+def test_a_session_ends_by_itself_as_it_is_configured(
+    tmp_path: Path, clock: Clock, reset: dict[str, object], minutes: int, reason: str
+) -> None:
+    (tmp_path / "agent").mkdir()
+    embedder, state = HashingEmbedder(), tmp_path / "state"
+    with Memory.open(tmp_path / "agent", state_dir=state, embedder=embedder, clock=clock, overrides=reset) as memory:
+        conversation = open_conversation(memory)
+        conversation.start()
+        conversation.on_user("Let us take PostgreSQL for billing.")
+        clock.pass_minutes(minutes)
+        note = conversation.on_user("Back again.").note
+        assert (isinstance(note, Noted) and f", {reason}" in memory.read(note.path).text) if reason else note is None
+
+
 def test_a_session_that_was_ended_is_followed_by_a_new_one(memory: Memory) -> None:
     conversation = open_conversation(memory)
     conversation.start()
