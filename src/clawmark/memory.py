@@ -315,16 +315,20 @@ class Memory:
         from clawmark.backends.keys import configured_keys
         from clawmark.runtime.conversation import Conversation, Voice, open_parts
 
-        chat_type = manner.chat_type if manner else ""
-        voice = Voice(
-            lambda: self.prompt(session_key, append=append, chat_type=chat_type).text,
-            lambda text: self.recall(text, session_key, chat_type=chat_type) if recall else "",
-            lambda: self.session_started(session_key),
-            self.compacted,
-        )
         keys, workspace = configured_keys(self.settings.memory_search.remote), self._backend.parts.workspace
         folder = self.places.conversations_dir
         parts = open_parts(self.settings.runtime, folder, workspace, keys, self._now, completer, context_window)
+
+        def chat_type() -> str:
+            """What the host says now, else what was noted when it last said something: a group stays one."""
+            return manner.chat_type if manner and manner.chat_type else parts.store.get(session_key).chat_type
+
+        voice = Voice(
+            lambda: self.prompt(session_key, append=append, chat_type=chat_type()).text,
+            lambda text: self.recall(text, session_key, chat_type=chat_type()) if recall else "",
+            lambda: self.session_started(session_key),
+            self.compacted,
+        )
         return Conversation(session_key, parts, voice, manner)
 
     def today(self) -> str:

@@ -69,7 +69,8 @@ class Talk:
         self.conversation = conversation
         self.history = History()
         self._files = Files(memory.places.workspace, os.path.join(memory.places.state_dir, "locks"))
-        self._is_private = is_private(kind_of(conversation.session_key))
+        self._chat_type = conversation.standing().entry.chat_type
+        self._is_private = is_private(kind_of(conversation.session_key, self._chat_type))
 
     @property
     def window(self) -> int:
@@ -114,7 +115,7 @@ class Talk:
 
     def prompt(self) -> Prompt:
         """The memory's part of what the model sees."""
-        return self.memory.prompt(self.conversation.session_key, append=True)
+        return self.memory.prompt(self.conversation.session_key, append=True, chat_type=self._chat_type)
 
     @property
     def own_section(self) -> str:
@@ -123,7 +124,7 @@ class Talk:
 
     def tools(self) -> list[Tool]:
         """What the model can do; who is not proven to be the agent's own person gets nothing that writes."""
-        tools = self.memory.tools(self.conversation.session_key, append=True)
+        tools = self.memory.tools(self.conversation.session_key, append=True, chat_type=self._chat_type)
         return [*tools, *self._files.tools()] if self._is_private else tools
 
     def end(self, *, hurried: bool = False) -> NoteOutcome:

@@ -16,6 +16,7 @@ from clawmark import Memory
 from clawmark.chat.compact import Compacted
 from clawmark.chat.talk import Event, Stage, Talk, open_talk
 from clawmark.errors import ClawmarkError
+from clawmark.runtime.conversation import Manner
 from clawmark.runtime.flush import Flushed
 from clawmark.runtime.session_note import Noted
 from clawmark.testing.embedders import HashingEmbedder
@@ -184,3 +185,13 @@ def test_one_session_is_held_by_one_at_a_time(setting: Setting) -> None:
         open_talk(setting.talk.memory, f"scripted@{setting.server.openai_url}", KEY, os.environ),
     ):
         raise AssertionError("two held it")
+
+
+def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(setting: Setting) -> None:
+    memory, key = setting.talk.memory, "agent:main:direct:ann"
+    memory.conversation(key, manner=Manner(chat_type="group")).start()
+    with open_talk(memory, f"scripted@{setting.server.openai_url}", key, os.environ) as talk:
+        assert talk.start() is False
+        talk.say("hello", setting.stage)
+        assert "USER.md: your person" not in talk.prompt().text + setting.server.seen[-1].system
+        assert set(setting.server.seen[-1].tools) == {"memory_search", "memory_get"}

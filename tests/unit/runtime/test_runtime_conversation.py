@@ -255,6 +255,14 @@ def test_a_group_sees_nothing_private(memory: Memory) -> None:
     assert conversation.on_user("What does Ann prefer?").recalled == ""
 
 
+def test_a_chat_that_was_declared_a_group_stays_one_when_the_host_says_nothing(memory: Memory) -> None:
+    assert "Ann" not in open_conversation(memory, manner=Manner(chat_type="group")).start()
+    again = open_conversation(memory, recall=True)
+    assert "Ann" not in again.start()
+    turn = again.on_user("What does Ann prefer, tea?")
+    assert "Ann" not in turn.system and turn.recalled == ""
+
+
 @pytest.mark.parametrize(
     ("key", "manner"),
     [("agent:main:telegram:group:7", Manner()), (KEY, Manner(chat_type="group")), ("cron:daily", Manner())],
