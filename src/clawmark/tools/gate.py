@@ -145,16 +145,21 @@ def _refuse_noise(text: str) -> Refusal | None:
 # --- what is there already ---------------------------------------------------------------------------------------
 
 _START = re.compile(r"(?:[-*+]|[0-9]{1,4}[.)])\s|#")
-_BULLET = re.compile(r"\A(?:[-*+]|[0-9]{1,4}[.)])\s+(?:\[[ xX]\]\s+)?")
+_BULLETS = re.compile(r"\A(?:(?:[-*+]|[0-9]{1,4}[.)]|#{1,6})\s+(?:\[[ xX]\]\s+)?)+")
+_BLANK = re.compile(r"\n[ \t]*\n")
 
 
 def _refuse_repetition(text: str, files: tuple[Held, ...]) -> Refusal | None:
-    wanted = _normal(text)
+    # An entry of several paragraphs stands in a file as several; one without is compared as a whole.
+    wanted = [part for part in map(_normal, _BLANK.split(text)) if part]
     for held in files:
+        places: dict[str, tuple[int, int]] = {}
         for first, last, entry in _entries(held.text):
-            if _normal(entry) == wanted:
-                where = citation(held.path, first, last)
-                return Refusal("duplicate", f"It is already there: {where}.", "Nothing needs to be done.")
+            places.setdefault(_normal(entry), (first, last))
+        found = [places[part] for part in wanted if part in places]
+        if wanted and len(found) == len(wanted):
+            where = citation(held.path, min(found)[0], max(found)[1])
+            return Refusal("duplicate", f"It is already there: {where}.", "Nothing needs to be done.")
     return None
 
 
@@ -172,9 +177,9 @@ def _entries(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _normal(text: str) -> str:
-    """A text without what makes no difference: case, width, blanks, the bullet and the full stop."""
-    plain = unicodedata.normalize("NFKC", _BULLET.sub("", text.strip())).casefold()
-    return " ".join(plain.split()).rstrip(".!;,")
+    """A text without what makes no difference: case, width, blanks, bullets, the heading's sign and the full stop."""
+    plain = unicodedata.normalize("NFKC", _BULLETS.sub("", text.strip())).casefold()
+    return " ".join(plain.split()).rstrip(".!;,\u3002")
 
 
 def _refuse_budget(text: str, target: Held, entries_today: int) -> Refusal | None:

@@ -111,6 +111,10 @@ def test_an_entry_of_several_lines_and_a_paragraph_are_compared_as_a_whole() -> 
     assert reason("Bob lives", others=(held,)) == ""
 
 
+def test_a_text_of_signs_and_a_number_is_compared_with_nothing() -> None:
+    assert reason("1) ...", others=(Held("MEMORY.md", "- Ada\n"),)) == ""
+
+
 def test_the_opposite_of_what_is_there_is_no_duplicate() -> None:
     held = Held("MEMORY.md", "- Never deploy on Friday.\n")
     assert reason("Deploy on Friday.", others=(held,)) == ""

@@ -57,6 +57,27 @@ def test_a_heading_becomes_the_first_words_of_the_entry(tool: Tool, tmp_path: Pa
     assert lines[2].startswith("- Vendors <!--") and lines[5].startswith("- #42 is fixed <!--")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "First paragraph.\n\nSecond paragraph.",
+        "## Vendors\n\nACME delivers on Tuesdays.",
+        "## Vendors\nACME delivers on Tuesdays.",
+        "1. Ring ACME.\n2. Order more.",
+        "Open:\n\n- Ring ACME.\n- Order more.",
+        "\u65e5\u672c\u8a9e\u306e\u30e1\u30e2\u3002",
+    ],
+)
+def test_what_was_kept_is_a_duplicate_in_whatever_form_it_was_written(tool: Tool, tmp_path: Path, text: str) -> None:
+    written = called(tool, text=text)["citation"]
+    before = (tmp_path / LOG).read_text()
+    again = called(tool, text=text)
+    assert again["reason"] == "duplicate" and written in again["error"]
+    assert called(tool, text=text.rstrip(".\u3002"))["reason"] == "duplicate"
+    assert (tmp_path / LOG).read_text() == before
+    assert called(tool, text=f"{text}\n\nAnd this is new.")["written"]
+
+
 def test_what_lasts_goes_to_the_end_of_memory_md(tool: Tool, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("# Facts\n\n- Bob lives in Berlin.")
     payload = called(tool, text="Ada prefers tea.", to="memory.md")
