@@ -104,6 +104,8 @@ class DayLog:
         if len(text) > min(LONGEST, self._room):
             raise _refused(f"the text has {len(text):,} characters; {max(0, min(LONGEST, self._room)):,} are taken.")
         day = self.day
+        # A log has one title; models like to begin with it.
+        text = re.sub(rf"^#{{1,6}}[ \t]+(?:memory/)?{day}(?:\.md)?[ \t]*\n*", "", text, flags=re.MULTILINE)
         passed = without_secrets(self._gated(text, daily_path(day)), self._redactor)
         # What is always known was perhaps recalled a moment ago, and is no news either.
         known = [self._read(path) for path in (LONG_TERM, daily_path(_day_before(day)), daily_path(day))]

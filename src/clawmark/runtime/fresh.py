@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from clawmark.text.origin import without_comments
 
-_BULLET = re.compile(r"\s*(?:[-*+]\s+|[0-9]{1,3}[.)]\s+)?(?:\[[ xX]\]\s+)?")
+_BULLETS = re.compile(r"\s*(?:(?:[-*+]|[0-9]{1,3}[.)]|\[[ xX]\])\s+)*")
 _HEADING = re.compile(r"(#{1,6})\s+\S")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 
@@ -73,7 +73,7 @@ def _line(line: str) -> _Unit:
     heading = _HEADING.match(line)
     if heading:
         return _Unit(len(heading[1]), line, line.strip("# ").casefold())
-    said = " ".join(_BULLET.sub("", line, count=1).casefold().split()).rstrip(".")
+    said = " ".join(_BULLETS.sub("", line, count=1).casefold().split()).rstrip(".")
     is_something = any(map(str.isalnum, said))
     return _Unit(10 + _indent(line), line if is_something else "", said if is_something else "")
 

@@ -115,6 +115,14 @@ def test_what_the_log_holds_is_not_written_again(talk: Talk, server: ChatServer)
     assert "holds all of this already" in server.seen[-1].results[1]
 
 
+@pytest.mark.parametrize("title", ["# 2026-11-15", "## memory/2026-11-15.md", "# 2026-11-15\n\n# 2026-11-15"])
+def test_the_title_of_the_log_is_not_written_again(talk: Talk, server: ChatServer, title: str) -> None:
+    talk.workspace.remember("Tea with Ann", "2026-11-15")
+    server.script([append(f"{title}\n\n- Tea with Ann\n- Coffee with Bob"), append(title), say("NO_REPLY")])
+    assert isinstance(flush(talk, server), Flushed)
+    assert talk.log == f"# 2026-11-15\n\n- Tea with Ann\n- Coffee with Bob {LABEL}\n"
+
+
 def test_what_is_always_known_is_not_written_again(talk: Talk, server: ChatServer) -> None:
     (talk.folder / "workspace" / "MEMORY.md").write_text("# Facts\n\n- Ann prefers tea.\n", encoding="utf-8")
     server.script([append("- Ann prefers tea\n- Bob prefers coffee"), say("NO_REPLY")])

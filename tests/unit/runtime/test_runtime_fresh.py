@@ -33,6 +33,10 @@ def test_a_known_line_is_dropped_however_it_is_written() -> None:
     assert fresh_lines(text, HELD) == "- Redis replaces memcached"
 
 
+def test_a_numbered_line_is_known_where_it_stands_behind_a_dash() -> None:
+    assert fresh_lines("1. one\n2. two\n3. three", "- 1. one\n  2. two\n") == "3. three"
+
+
 def test_a_whole_file_again_is_nothing() -> None:
     assert fresh_lines(HELD, HELD) == ""
 
