@@ -57,6 +57,24 @@ def test_the_first_search_indexes_and_answers_with_a_citation(memory: Memory) ->
     assert "PostgreSQL for billing" in found.hits[0].snippet
 
 
+def test_what_this_process_writes_is_found_by_its_next_search_however_short_ago_it_looked(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in a large workspace, where one look is followed by a long rest.
+    monkeypatch.setattr("clawmark.backends.builtin.REST_FACTOR", 1_000_000)
+    memory.search("kingfisher")
+    memory.append("The kingfisher is back.")
+    assert memory.search("kingfisher").hits[0].path == "memory/2026-11-15.md"
+    exact = memory.workspace.read_exact("memory/2026-11-15.md")
+    assert exact is not None
+    memory.replace("memory/2026-11-15.md", "# 2026-11-15\n\n- The bittern is back.\n", exact.hash)
+    assert "bittern" in memory.search("bittern").hits[0].snippet
+    memory.workspace.rename("memory/2026-11-15.md", "memory/birds.md")
+    assert memory.search("bittern").hits[0].path == "memory/birds.md"
+    memory.workspace.delete("memory/birds.md")
+    assert "memory/birds.md" not in [hit.path for hit in memory.search("bittern", min_score=0).hits]
+
+
 def test_a_note_is_found_by_the_next_search(memory: Memory) -> None:
     memory.sync()
     written = memory.append("Redis replaces memcached for sessions")

@@ -45,6 +45,8 @@ class Workspace:
         self._has_memory = has_memory
         self.denied = 0
         """How many paths were refused, for `status`."""
+        self.changes = 0
+        """How often this object has changed a file: who does, sees it at once, however short ago somebody looked."""
         self._aliases = (given,) if given != self.root else ()
         self._lock_dir = lock_dir
         self._counting = allocate_lock()
@@ -151,7 +153,7 @@ class Workspace:
         """Add lines to a memory file, made when absent and then begun with `header`; on disk when this returns."""
         from clawmark.workspace import write
 
-        with self._place(path, self._extras, writing=True) as (root, place):
+        with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             return write.append(root, place.relative, text, header=header, lock_dir=self._lock_dir)
 
     def remember(self, text: str, day: str) -> Written:
@@ -164,7 +166,7 @@ class Workspace:
         """Put a new text in the place of the one whose hash is `base_hash` ("" for no file yet); the new hash."""
         from clawmark.workspace import write
 
-        with self._place(path, self._extras, writing=True) as (root, place):
+        with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             return write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
 
     def read_exact(self, path: str) -> Exact | None:
@@ -186,9 +188,9 @@ class Workspace:
         from clawmark.workspace import tree
 
         if self.list_folder(path) is not None:
-            with self._opened(self.root) as root:
+            with self._changing(), self._opened(self.root) as root:
                 return tree.delete_folder(root, path, self._lock_dir)
-        with self._place(path, self._extras, writing=True) as (root, place):
+        with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             return tree.delete_file(root, place.relative, self._lock_dir)
 
     def rename(self, old: str, new: str) -> bool:
@@ -196,11 +198,11 @@ class Workspace:
         from clawmark.workspace import tree
 
         if self.list_folder(old) is not None:
-            with self._counted(), self._opened(self.root) as root:
+            with self._changing(), self._counted(), self._opened(self.root) as root:
                 return tree.rename(root, old, "/".join(tree.folder_parts(new)), self._lock_dir)
-        with self._place(new, self._extras, writing=True) as (_, to), self._place(old, self._extras, writing=True) as opened:
-            root, place = opened
-            return tree.rename(root, place.relative, to.relative, self._lock_dir)
+        to = self._place(new, self._extras, writing=True)
+        with self._changing(), to as (_, there), self._place(old, self._extras, writing=True) as (root, place):
+            return tree.rename(root, place.relative, there.relative, self._lock_dir)
 
     def hard_linked(self, scan: Scan) -> list[str]:
         """The listed files that have a second name somewhere: they are indexed, and `doctor` mentions them."""
@@ -229,6 +231,14 @@ class Workspace:
                 )
             with self._opened(place.root) as root:
                 yield root, place
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        try:
+            yield
+        finally:  # also after a failure, which may have come late
+            with self._counting:
+                self.changes += 1
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
