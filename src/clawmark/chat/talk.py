@@ -24,6 +24,7 @@ from clawmark.runtime.conversation import Conversation, Manner, UserTurn
 from clawmark.runtime.flush import Flushed, FlushFailed, FlushOutcome
 from clawmark.runtime.models import choose_completer, find_model_key, parse_model
 from clawmark.runtime.prompt import Prompt
+from clawmark.runtime.recall import parse_block
 from clawmark.runtime.session import SessionEntry
 from clawmark.runtime.session_note import NoteOutcome
 from clawmark.runtime.setup import Models, model_name
@@ -46,7 +47,14 @@ GUEST_SECTION = """\
 
 You talk with somebody in a terminal. Write plain text: short paragraphs, lists where they help, no tables, no headings."""
 
-Event: TypeAlias = Flushed | FlushFailed | Compacted | NoteOutcome
+
+class Reminded(NamedTuple):
+    """What the memory had about a message, and was sent with it."""
+
+    citations: tuple[str, ...]
+
+
+Event: TypeAlias = Flushed | FlushFailed | Compacted | Reminded | NoteOutcome
 
 
 class Stage(NamedTuple):
@@ -100,6 +108,8 @@ class Talk:
             return Answer("", (), 0)
         if turn.compact and self.history.exchanges:
             self._compact(turn.line, stage)
+        if turn.recalled:
+            stage.event(Reminded(tuple(item.citation for item in parse_block(turn.recalled))))
         answer = self._answer(turn, stage)
         if isinstance(answer.problem, ContextTooLong) and not answer.added and self.history.exchanges:
             self._compact(turn.line, stage)
@@ -154,7 +164,9 @@ class Talk:
                 stage.used(call, message.text)
 
         system = f"{self.own_section}\n\n{turn.system}"
-        return self.voice.answer(system, self._told(), turn.message, self.tools(), Ears(stage.piece, heard))
+        # What was recalled goes with this one message: in the history it would be told again and again.
+        message = f"{turn.recalled}\n\n{turn.message}" if turn.recalled else turn.message
+        return self.voice.answer(system, self._told(), message, self.tools(), Ears(stage.piece, heard))
 
     def _told(self) -> list[Message]:
         """The conversation as the model is told it."""
@@ -200,8 +212,13 @@ class Talk:
 
 
 @contextmanager
-def open_talk(memory: Memory, model: str, session_key: str, environ: Mapping[str, str]) -> Iterator[Talk]:
-    """A conversation with a model, by its name; ConfigError when it cannot be used. One at a time for each session."""
+def open_talk(
+    memory: Memory, model: str, session_key: str, environ: Mapping[str, str], *, recall: bool = False
+) -> Iterator[Talk]:
+    """A conversation with a model, by its name; ConfigError when it cannot be used. One at a time for each session.
+
+    With `recall` each message brings along what the memory has about it, for a model that does not ask by itself.
+    """
     name = parse_model(model)
     key = find_model_key(name, environ)
     is_configured = model == model_name(memory.settings.runtime, environ)
@@ -212,6 +229,7 @@ def open_talk(memory: Memory, model: str, session_key: str, environ: Mapping[str
         completer=None if is_configured else choose_completer(model, environ),
         context_window=window,
         append=True,
+        recall=recall,
         manner=Manner(source="chat"),
     )
     with _alone(conversation), Voice(name, key) as voice:

@@ -44,6 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--model", type=some_text, metavar="NAME", help="openai:…, anthropic:…, gemini:…, ollama:…, or an address"
     )
     parser.add_argument("--base-url", type=some_text, metavar="URL", help="where the model is, if not at its provider's")
+    parser.add_argument("--recall", action="store_true", help="send along what the memory has about each message")
     parser.add_argument("--session", type=some_text, metavar="KEY", help="the session (default: the agent's main one)")
 
 
@@ -63,7 +64,7 @@ def run(args: Namespace) -> int:
         from clawmark.chat.talk import open_talk
 
         key = args.session or f"agent:{memory.places.agent}:main"
-        with open_talk(memory, model, key, os.environ) as talk:
+        with open_talk(memory, model, key, os.environ, recall=args.recall) as talk:
             return _hold(talk, screen, memory, args)
 
 

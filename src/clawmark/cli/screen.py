@@ -82,6 +82,7 @@ class Screen:
     def event(self, event: Event) -> None:
         """Something that happened to the conversation itself."""
         said, is_waiting = tell(event), self._is_waiting
+        self.citations += [one for one in getattr(event, "citations", ()) if one not in self.citations]
         if said:
             self.aside(said)
             if is_waiting:
@@ -199,10 +200,13 @@ def describe(call: ToolCall, result: str) -> tuple[str, list[str]]:
 def tell(event: Event) -> str:
     """One line about something that happened to the conversation; nothing where there is nothing to tell."""
     from clawmark.chat.compact import Compacted
+    from clawmark.chat.talk import Reminded
     from clawmark.runtime.flush import Flushed, FlushFailed
     from clawmark.runtime.session_note import Noted, NoteFailed
 
     match event:
+        case Reminded(citations=citations):
+            return f"recalled {', '.join(citations)}"
         case Flushed(written=written):
             return f"saved to {', '.join(one.citation for one in written)}" if written else "nothing new to save"
         case FlushFailed(message=message):

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from clawmark.errors import ClawmarkError
 from clawmark.runtime.completer import Completer
 from clawmark.runtime.flush import (
     FlushOutcome,
@@ -137,7 +138,7 @@ class Conversation:
         projected = entry.total_tokens + self._incoming
         line = self._log(entry).said("user", message)
         self.parts.store.update(self.session_key, updated_at=self._now_ms())
-        recalled = self._voice.recall(message)
+        recalled = self._recalled(message)
         limit = compaction_threshold(self.parts.models.window, self.parts.flush)
         return UserTurn(message, self._voice.prompt(), recalled, flush, projected >= limit, note, line)
 
@@ -213,6 +214,13 @@ class Conversation:
             return {**fields, **declared}
 
         return self.parts.store.change(self.session_key, fresh)
+
+    def _recalled(self, message: str) -> str:
+        """What the memory has about a message; a memory that cannot be searched is told in the prompt, and stops nothing."""
+        try:
+            return self._voice.recall(message)
+        except ClawmarkError:
+            return ""
 
     def _flush_parts(self) -> FlushParts:
         store, workspace, models, redactor, settings, _, now, _ = self.parts

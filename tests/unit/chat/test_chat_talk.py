@@ -14,7 +14,7 @@ from chat import ChatServer, Seen, Turn, call, fault, say
 
 from clawmark import Memory
 from clawmark.chat.compact import Compacted
-from clawmark.chat.talk import Event, Stage, Talk, open_talk
+from clawmark.chat.talk import Event, Reminded, Stage, Talk, open_talk
 from clawmark.errors import ClawmarkError
 from clawmark.runtime.conversation import Manner
 from clawmark.runtime.flush import Flushed
@@ -195,3 +195,19 @@ def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(setti
         talk.say("hello", setting.stage)
         assert "USER.md: your person" not in talk.prompt().text + setting.server.seen[-1].system
         assert set(setting.server.seen[-1].tools) == {"memory_search", "memory_get"}
+
+
+def test_a_model_can_be_reminded_of_what_the_memory_has_about_a_message(setting: Setting) -> None:
+    memory = setting.talk.memory
+    memory.append("Ann prefers green tea.")
+    model, key = f"scripted@{setting.server.openai_url}", "agent:main:direct:ann"
+    with open_talk(memory, model, key, os.environ, recall=True) as talk:
+        talk.start()
+        talk.say("What does Ann prefer, green tea?", setting.stage)
+        talk.say("zzz qqq", setting.stage)
+        first, second = setting.asked()[-2:]
+        assert first.last_user.startswith("[recalled memory ") and "| | - Ann prefers green tea." in first.last_user
+        assert first.last_user.endswith("What does Ann prefer, green tea?")
+        assert second.messages[0].text == "What does Ann prefer, green tea?", "it is told once"
+        assert "recalled memory" not in Path(talk.conversation.transcript).read_text(encoding="utf-8")
+    assert setting.events[0] == Reminded(("memory/2026-11-15.md#L1-L3",))

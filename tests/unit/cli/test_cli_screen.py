@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark.chat.compact import Compacted
-from clawmark.chat.talk import Event
+from clawmark.chat.talk import Event, Reminded
 from clawmark.cli.layout import cells
 from clawmark.cli.screen import Flow, describe, tell
 from clawmark.documents import Written
@@ -90,6 +90,7 @@ def test_a_result_that_is_no_result_does_no_harm(result: str) -> None:
             Compacted(1, 0, CompletionError("Gone.", provider="x")),
             "compacted: 1 exchange summarised, 0 kept; no summary: Gone.",
         ),
+        (Reminded(("memory/x.md#L3", "MEMORY.md#L1")), "recalled memory/x.md#L3, MEMORY.md#L1"),
         (Noted("memory/x-y.md"), "left a note: memory/x-y.md"),
         (NoteFailed("The disk is full.", ""), "no note: The disk is full."),
         (NoNote("empty"), ""),

@@ -15,8 +15,9 @@ from chat import ChatServer, call, fault, say
 from talk import KEY, Clock
 
 from clawmark import AsyncMemory, Memory, WorkspaceError
+from clawmark.errors import IndexBusy
 from clawmark.runtime.completer import Completion, Message, Tool
-from clawmark.runtime.conversation import Conversation, Manner
+from clawmark.runtime.conversation import Conversation, Manner, Voice
 from clawmark.runtime.flush import Flushed, FlushFailed, SkipFlush
 from clawmark.runtime.openai_chat import OpenAIChat
 from clawmark.runtime.rollover import Rollover, rolled_over
@@ -247,6 +248,17 @@ def test_what_the_memory_has_about_a_message_comes_with_it_when_wanted(memory: M
     conversation.start()
     turn = conversation.on_user("What does Ann prefer, tea?")
     assert "[recalled memory" in turn.recalled and "Ann prefers tea." in turn.recalled
+
+
+def test_a_memory_that_cannot_be_searched_costs_no_turn(memory: Memory) -> None:
+    def recall(message: str) -> str:
+        raise IndexBusy("Another process holds the index.")
+
+    voice = Voice(lambda: "the prompt", recall, lambda: None, lambda: None)
+    conversation = Conversation(KEY, open_conversation(memory).parts, voice)
+    conversation.start()
+    turn = conversation.on_user("What does Ann prefer?")
+    assert (turn.message, turn.system, turn.recalled) == ("What does Ann prefer?", "the prompt", "")
 
 
 def test_a_group_sees_nothing_private(memory: Memory) -> None:
