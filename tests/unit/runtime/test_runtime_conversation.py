@@ -294,7 +294,7 @@ def test_a_flush_shows_nothing_private_to_a_session_that_is_not_proven_private(
     assert isinstance(conversation.before_compaction(), Flushed)
     shown = repr(server.seen)
     assert "unavailable in shared sessions" in shown
-    assert "heron" not in shown and "tea" not in shown
+    assert "heron" not in shown and "prefers tea" not in shown
     assert "The group meets on Monday." in memory.read("memory/2026-11-15.md").text
 
 
