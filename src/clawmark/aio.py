@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from clawmark.runtime.conversation import Conversation, Manner, UserTurn
     from clawmark.runtime.flush import FlushOutcome
     from clawmark.runtime.prompt import Prompt
+    from clawmark.runtime.session import Fields
     from clawmark.runtime.session_note import NoteOutcome, Reason
     from clawmark.text.transcript import Said
     from clawmark.types import Found, Identity, Scan, SyncPlan, Vector
@@ -61,6 +62,20 @@ class AsyncConversation:
         self.conversation = conversation
         self._run = run
 
+    @property
+    def session_key(self) -> str:
+        return self.conversation.session_key
+
+    @property
+    def session_id(self) -> str:
+        """Read from one small file: nothing to wait for."""
+        return self.conversation.session_id
+
+    @property
+    def transcript(self) -> str:
+        """Where everything that is said is kept."""
+        return self.conversation.transcript
+
     async def start(self) -> str:
         """Begin or go on; the system prompt."""
         system: str = await self._run(self.conversation.start)
@@ -74,6 +89,11 @@ class AsyncConversation:
     async def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
         """Note how full the context is after an answer, and the answer."""
         await self._run(self.conversation.on_usage, tokens, reply=reply)
+
+    async def record(self, kind: str, fields: Fields) -> str:
+        """Add a line to the transcript that is no message of the two; the line's id."""
+        line: str = await self._run(self.conversation.record, kind, fields)
+        return line
 
     async def before_compaction(self) -> FlushOutcome:
         """Flush if this cycle has not been flushed, and begin the next one."""

@@ -378,6 +378,9 @@ def test_an_async_conversation_has_the_same_calls(tmp_path: Path, server: ChatSe
             assert (await conversation.on_user("Let us take PostgreSQL.")).message
             await conversation.on_usage(7_200, reply="Good.")
             assert isinstance(await conversation.flush(), Flushed)
+            assert await conversation.record("label", {"label": "flushed"})
+            assert conversation.session_key == KEY and conversation.session_id in conversation.transcript
+            assert '"label":"flushed"' in Path(conversation.transcript).read_text(encoding="utf-8")
             assert await conversation.before_compaction() == SkipFlush("already-flushed")
             server.script([say("databases")])
             assert isinstance(await conversation.end(), Noted)
