@@ -140,6 +140,22 @@ def test_each_word_is_noted_once_before_a_compaction_and_at_the_end(place: Place
     assert f"{host}, exit" in second and "PostgreSQL" not in second and KEY not in second and "> Ok." in second
 
 
+def test_a_transcript_without_dates_is_noted_beside_notes_without_dates(place: Place) -> None:
+    place.write("memory/projects.md", "A note of no day.\n")
+    file = place.home / "undated.jsonl"
+    talk = (("user", "Make the parser accept tabs, please."), ("assistant", "Tabs are accepted now."))
+    file.write_text(
+        "".join(json.dumps({"type": who, "message": {"role": who, "content": text}}) + "\n" for who, text in talk)
+    )
+    fields = {"session_id": "s1", "transcript_path": str(file)}
+    assert fire(place, "claude-code", "SessionEnd", fields) == ({}, "")
+    assert fire(place, "claude-code", "SessionEnd", fields) == ({}, ""), "it is known how far the note goes"
+    (note,) = place.workspace.glob("memory/*-*.md")
+    assert "Tabs are accepted now." in note.read_text()
+    missing = {"session_id": "s2", "transcript_path": str(file.with_name("gone.jsonl"))}
+    assert fire(place, "claude-code", "SessionEnd", missing) == ({}, "")
+
+
 def test_hooks_that_run_at_once_leave_one_note(place: Place) -> None:
     """Codex runs the hooks of the user and of the project side by side."""
     file = transcript("codex", place.folder, [("user", "We picked PostgreSQL for billing."), ("assistant", "Ok.")])

@@ -210,8 +210,8 @@ def _find_note(workspace: Workspace, session_id: str, day: str) -> str:
 def note_heads(workspace: Workspace, session_id: str, since: str) -> Iterator[tuple[str, str]]:
     """The notes of a session that were made since a day, each with the lines at its head."""
     for state in workspace.scan().files:
-        path = state.path
-        if not path.startswith("memory/") or date_of(path) < since or path == daily_path(date_of(path)):
+        path, day = state.path, date_of(state.path)
+        if not path.startswith("memory/") or not day or day < since or path == daily_path(day):
             continue
         try:
             head = workspace.read_lines(path, 1, _HEAD_LINES).text
