@@ -61,15 +61,14 @@ def plan_install(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
 
 
 def plan_removal(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
-    """What to change so that nothing of ours is left; without a receipt, our entries are found by their names."""
+    """What to change so that nothing of ours is left; without a receipt, our entries are found by what they say."""
     edits, notices = list[Edit](), list[str]()
-    for file, additions in (_by_file(wanted) | {file: [] for file in receipt if file not in _by_file(wanted)}).items():
+    for file, additions in ({file: list[Addition]() for file in receipt} or _by_file(wanted)).items():
         before = _read(file)
         if before is None:
             continue
-        is_whole = all(addition.form == "text" for addition in additions)
-        entry = receipt.get(file) or Entry(is_whole, (), tuple(map(_expected, additions)))
         text = _decoded(before, file)
+        entry = receipt.get(file) or _guessed(text, additions)
         cleaned = _without(text, entry.pieces, file)
         is_empty = entry.created and not cleaned.strip("\ufeff \t\r\n")
         if cleaned != text or is_empty:
@@ -164,6 +163,17 @@ def _without(text: str, pieces: Sequence[Piece], file: str) -> str:
 def _expected(addition: Addition) -> Piece:
     """What an installation would have put in, when there is no receipt to say so."""
     return Piece(addition.form, addition.path, (), addition.lines[0] if addition.form == "text" else "")
+
+
+def _guessed(text: str, additions: Sequence[Addition]) -> Entry:
+    """What an installation has probably left in a file. A server of our name that starts something else is not ours."""
+    ours = [one for one in additions if one.form != "json" or _is_our_server(jsontext.get(text, one.path, one.file))]
+    return Entry(all(one.form == "text" for one in additions), (), tuple(map(_expected, ours)))
+
+
+def _is_our_server(value: object) -> bool:
+    shown = json.dumps(value)
+    return "clawmark" in shown and '"mcp"' in shown
 
 
 def _is_our_hook(item: object) -> bool:

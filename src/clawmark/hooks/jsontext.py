@@ -23,6 +23,7 @@ _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _WORD = re.compile(r"[^\s,:{}\[\]\"'/\ufeff]+")
 _REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n\r]*|/\*[^\n\r*]*\*/[ \t]*)?(?=\r?\n)")
 _UNIT = "  "
+_RIGHT_FIRST = "Put this right first; nothing was changed."
 
 
 class Node(NamedTuple):
@@ -62,9 +63,7 @@ def read(text: str, file: str) -> object:
     try:
         return parse(text).value
     except Json5Error as error:
-        raise ConfigError(
-            f"{file}, line {error.line}: {error.reason}.", file=file, hint="Put this right first; nothing was changed."
-        ) from None
+        raise ConfigError(f"{file}, line {error.line}: {error.reason}.", file=file, hint=_RIGHT_FIRST) from None
 
 
 def put(text: str, path: Path, value: object, file: str, *, as_item: bool = False) -> Put:
@@ -81,7 +80,8 @@ def put(text: str, path: Path, value: object, file: str, *, as_item: bool = Fals
     opening = "[" if is_there else "{"
     if node.entries is None or text[node.start] != opening:
         where = ".".join(path[:depth]) or "the whole"
-        raise ConfigError(f"{file}: {where} is not {'a list' if is_there else 'an object'}.", file=file)
+        problem = f"{file}: {where} is not {'a list' if is_there else 'an object'}."
+        raise ConfigError(problem, file=file, hint=_RIGHT_FIRST)
     if not is_there:
         value = _nested(path[depth + 1 :], [value] if as_item else value)
     piece, at = _piece(text, node, "" if is_there else path[depth], value, newline)

@@ -187,6 +187,20 @@ def test_an_entry_somebody_made_by_hand_is_left_alone(tmp_path: Path) -> None:
     plan = plan_install(desk.wanted(), {})
     assert [edit.file for edit in plan.edits] == [desk.wanted()[-1].file]
     assert "left as it is" in plan.notices[0]
+    before = desk.files()
+    assert desk.remove() == 0, "without a receipt"
+    desk.install()
+    desk.remove()
+    assert desk.files() == before
+
+
+def test_a_server_registered_by_hand_stays_when_the_rest_is_taken_back(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "claude-code")
+    desk.configuration().write_text('{"mcpServers": {"clawmark": {"command": "clawmark", "args": ["mcp"]}}}')
+    before = desk.files()
+    desk.install()
+    desk.remove()
+    assert desk.files() == before
 
 
 def test_a_skill_file_of_somebody_else_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
@@ -267,8 +281,9 @@ def test_a_file_that_cannot_be_understood_is_an_error_and_nothing_changes(
     desk.configuration().parent.mkdir(parents=True, exist_ok=True)
     desk.configuration().write_bytes(content)
     before = desk.files()
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=said) as raised:
         desk.install()
+    assert raised.value.hint
     assert desk.files() == before
 
 
