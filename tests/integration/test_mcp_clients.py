@@ -72,12 +72,14 @@ def run(work: Awaitable[None]) -> None:
 
 
 async def called(client: Client, name: str, **arguments: object) -> dict[str, Any]:
-    """The structured answer of a tool, which its text must equal."""
+    """The structured answer of a tool, which its text must equal and its schema must describe."""
     result = await client.call_tool(name, arguments)
     (content,) = result.content
     assert isinstance(content, TextContent)
     assert json.loads(content.text) == result.structured_content
     assert result.is_error == ("error" in result.structured_content)
+    if (tool := {one.name: one for one in (await client.list_tools()).tools}.get(name)) is not None:
+        assert set(result.structured_content) <= set((tool.output_schema or {})["properties"])
     return dict(result.structured_content)
 
 
@@ -106,6 +108,8 @@ def test_what_goes_wrong_in_a_tool_is_an_answer_the_model_can_read(connect: Conn
     async def work() -> None:
         async with connect(mode=mode) as client:
             assert "outside" in (await called(client, "memory_get", path="../secret.md"))["error"]
+            assert "ends at" in (await called(client, "memory_get", path="MEMORY.md", **{"from": 99}))["note"]
+            assert (await called(client, "memory_search", query="zebra"))["nothing"]["code"]
             assert "query" in (await called(client, "memory_search"))["error"]
             assert "memory_search" in (await called(client, "memory_forget"))["action"]
             refused = await called(client, "memory_append", text="")
@@ -138,11 +142,12 @@ def test_tools_say_what_they_do_to_the_world(connect: Connect) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_memory_files_are_resources(connect: Connect, place: Place, mode: str) -> None:
     place.write("memory/Tee & Ünï #1.md", "Grüße\n")
+    place.write("memory/nothing.md", "")
 
     async def work() -> None:
         async with connect(mode=mode) as client:
             listed = {one.name: one.uri for one in (await client.list_resources()).resources}
-            assert list(listed) == ["MEMORY.md", "memory/2026-11-15.md", "memory/Tee & Ünï #1.md"]
+            assert list(listed) == ["MEMORY.md", "memory/2026-11-15.md", "memory/Tee & Ünï #1.md", "memory/nothing.md"]
             assert listed["MEMORY.md"] == "memory://MEMORY.md"
             for name, uri in listed.items():
                 (content,) = (await client.read_resource(uri)).contents
@@ -202,6 +207,22 @@ def test_a_client_of_the_older_protocol_hears_of_the_files_it_follows(connect: C
             place.write("MEMORY.md", "We moved back.\n")
             place.write("memory/2026-11-16.md", "The day goes on.\n")
             assert await heard.get() == "memory://memory/2026-11-16.md"
+
+    run(work())
+
+
+def test_a_client_of_the_older_protocol_that_saw_the_list_hears_when_it_changes(connect: Connect, place: Place) -> None:
+    heard: asyncio.Queue[type] = asyncio.Queue()
+
+    async def listen(message: object) -> None:
+        heard.put_nowait(type(message))
+
+    async def work() -> None:
+        async with connect(mode="legacy", message_handler=listen) as client:
+            assert client.server_capabilities.resources.list_changed
+            await client.list_resources()
+            place.write("memory/2026-11-16.md", "A new day.\n")
+            assert await heard.get() is ResourceListChangedNotification
 
     run(work())
 

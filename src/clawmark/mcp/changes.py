@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from mcp.server import ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from clawmark.aio import AsyncMemory
 from clawmark.errors import ClawmarkError
@@ -26,13 +27,20 @@ Files = dict[str, FileState]
 
 
 class Followers:
-    """Who wants to hear about changes."""
+    """Who wants to hear about changes; nobody where `may_hear` says that the session may not see the files."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_hear: bool) -> None:
+        self._may_hear = may_hear
         self.bus = InMemorySubscriptionBus()
         """For streams of the newer protocol."""
         # Weak, because the SDK does not say when a session ends.
         self._followed: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
+
+    def note_listing(self, context: ServerRequestContext[Any, Any]) -> None:
+        """Whoever has seen the list of files hears when it changes; clients of the newer protocol say so themselves."""
+        connection = _connection(context)
+        if connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            self._followed.setdefault(connection, set())
 
     def follow(self, context: ServerRequestContext[Any, Any], uri: str) -> None:
         self._followed.setdefault(_connection(context), set()).add(uri)
@@ -42,6 +50,8 @@ class Followers:
 
     async def tell(self, before: Files, after: Files) -> None:
         """Compare two looks at the files and say what is different."""
+        if not self._may_hear:
+            return
         changed = [path for path in {**before, **after} if before.get(path) != after.get(path)]
         if before.keys() != after.keys():
             await self.bus.publish(ResourcesListChanged())

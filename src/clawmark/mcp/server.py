@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
-from mcp.server import Server, ServerRequestContext
+from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -50,7 +50,7 @@ def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
     """The server over one memory."""
     options = memory.settings.memory
     access = access_of(session_key, citations=options.citations, shared=options.shared_sessions)
-    toolbox, shelf, followers = Toolbox(memory, session_key), Shelf(memory, access), Followers()
+    toolbox, shelf, followers = Toolbox(memory, session_key), Shelf(memory, access), Followers(access.reads)
     instructions = instructions_for([tool.name for tool in toolbox.tools], access)
 
     async def list_tools(_: Context, page: Page) -> ListToolsResult:
@@ -60,7 +60,8 @@ def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
     async def call_tool(_: Context, asked: CallToolRequestParams) -> CallToolResult:
         return await toolbox.call(asked.name, asked.arguments)
 
-    async def list_resources(_: Context, page: Page) -> ListResourcesResult:
+    async def list_resources(context: Context, page: Page) -> ListResourcesResult:
+        followers.note_listing(context)
         return await shelf.list(page.cursor if page is not None else None)
 
     async def list_templates(_: Context, page: Page) -> ListResourceTemplatesResult:
@@ -91,7 +92,7 @@ def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
         async with kept_fresh(memory, followers):
             yield None
 
-    return Server(
+    return _TellingServer(
         "clawmark",
         version=clawmark.__version__,
         title="Clawmark memory",
@@ -109,6 +110,16 @@ def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
+
+
+class _TellingServer(Server[None]):
+    """The SDK's server, which says on every transport that it tells of changes in the list of files."""
+
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *more: Any, **named: Any
+    ) -> InitializationOptions:
+        told = notification_options or NotificationOptions(resources_changed=True)
+        return super().create_initialization_options(told, *more, **named)
 
 
 def _only_page(page: Page) -> None:

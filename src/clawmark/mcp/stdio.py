@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectSendStream
-from mcp.server import NotificationOptions, Server
+from mcp.server import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
@@ -36,7 +36,7 @@ async def serve_stdio(server: Server[Any], wire: Wire) -> int:
     into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, out = anyio.create_memory_object_stream[SessionMessage](MOST_UNWRITTEN)
     room, reading = anyio.Semaphore(MOST_UNDER_WAY), anyio.CancelScope()
-    options = server.create_initialization_options(NotificationOptions(resources_changed=True))
+    options = server.create_initialization_options()
 
     async def read() -> None:
         async with into:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -12,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
+from clawmark.mcp.changes import Followers
 from clawmark.mcp.prompts import instructions_for
 from clawmark.mcp.resources import path_of, uri_of
 from clawmark.mcp.tools import OFFERS, encodable
 from clawmark.tools.policy import access_of
+from clawmark.types import FileState
 
 # What a listing can give: any bytes but NUL, as Python decodes file names.
 names = (
@@ -57,3 +60,12 @@ def test_instructions_speak_of_the_tools_a_session_has() -> None:
 
 def test_only_memory_append_writes() -> None:
     assert [name for name, offer in OFFERS.items() if offer.writes] == ["memory_append"]
+
+
+@pytest.mark.parametrize("may_hear", [True, False])
+def test_a_session_that_may_not_see_the_files_does_not_hear_of_them(may_hear: bool) -> None:
+    heard = list[object]()
+    followers = Followers(may_hear)
+    followers.bus.subscribe(heard.append)
+    asyncio.run(followers.tell({}, {"MEMORY.md": FileState("MEMORY.md", "memory", 1, 1, 1, 1)}))
+    assert len(heard) == (2 if may_hear else 0)
