@@ -93,12 +93,17 @@ class Shelf:
     async def _text(self, path: str) -> str:
         is_cited = "#L" in path
         excerpt = await self._memory.read(path, lines=None if is_cited else ALL_LINES, max_chars=MOST_CHARS)
-        if not excerpt.total_lines:
+        if not excerpt.total_lines and not await self._is_there(excerpt.path):
             raise _refused("There is no such file.")
         if not excerpt.truncated or is_cited:
             return excerpt.text
         following = excerpt.next_start or excerpt.start + excerpt.lines
         return f"{excerpt.text}\n\n[The file goes on at line {following}; read it there with memory_get.]"
+
+    async def _is_there(self, path: str) -> bool:
+        """Whether a file without a line is there at all; an absent one reads the same."""
+        _, scan = await self._memory.plan()
+        return any(state.path == path for state in scan.files)
 
 
 def _told(error: ClawmarkError) -> MCPError:

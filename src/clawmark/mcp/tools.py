@@ -26,7 +26,8 @@ vectors and keywords or with keywords alone, and what would make it better. Use 
 expected, or when the user asks whether the memory works. It reads no notes."""
 
 _TEXT, _WHOLE, _YES = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
-_PROBLEM: Payload = {"error": _TEXT, "action": _TEXT}
+_FLAGS = {"type": "array", "items": _TEXT}
+_PROBLEM: Payload = {"error": _TEXT, "reason": _TEXT, "action": _TEXT}
 
 
 class Offer(NamedTuple):
@@ -45,7 +46,7 @@ _RESULT: Payload = {
     "snippet": _TEXT,
     "source": _TEXT,
     "citation": _TEXT,
-    "flags": {"type": "array", "items": _TEXT},
+    "flags": _FLAGS,
 }
 OFFERS: dict[str, Offer] = {
     "memory_search": Offer(
@@ -53,22 +54,36 @@ OFFERS: dict[str, Offer] = {
         False,
         {
             "results": {"type": "array", "items": {"type": "object", "properties": _RESULT}},
+            "provider": _TEXT,
+            "model": _TEXT,
+            "citations": _TEXT,
             "mode": _TEXT,
-            "nothing": {"type": "object", "properties": {"code": _TEXT, "message": _TEXT}},
+            "nothing": {"type": "object", "properties": {"code": _TEXT, "message": _TEXT, "bestScore": {"type": "number"}}},
             "degraded": {"type": "object", "properties": {"reason": _TEXT, "fix": _TEXT}},
             "dueFiles": _WHOLE,
             "disabled": _YES,
+            "unavailable": _YES,
+            "warning": _TEXT,
         },
     ),
     "memory_get": Offer(
         "Read memory",
         False,
-        {"text": _TEXT, "path": _TEXT, "from": _WHOLE, "lines": _WHOLE, "truncated": _YES, "nextFrom": _WHOLE},
+        {
+            "text": _TEXT,
+            "path": _TEXT,
+            "from": _WHOLE,
+            "lines": _WHOLE,
+            "truncated": _YES,
+            "nextFrom": _WHOLE,
+            "note": _TEXT,
+            "unavailable": _YES,
+        },
     ),
     "memory_append": Offer(
         "Add to memory",
         True,
-        {"written": _YES, "path": _TEXT, "startLine": _WHOLE, "endLine": _WHOLE, "citation": _TEXT, "reason": _TEXT},
+        {"written": _YES, "path": _TEXT, "startLine": _WHOLE, "endLine": _WHOLE, "citation": _TEXT, "flags": _FLAGS},
     ),
     "memory_status": Offer(
         "State of the memory",
@@ -77,6 +92,8 @@ OFFERS: dict[str, Offer] = {
             "files": _WHOLE,
             "chunks": _WHOLE,
             "dueFiles": _WHOLE,
+            "dueVectors": _WHOLE,
+            "skippedFiles": _WHOLE,
             "mode": _TEXT,
             "embedder": _TEXT,
             "rebuilding": _YES,
