@@ -133,7 +133,7 @@ class Memories:
         place = self._place(source)
         if not place:
             raise WorkspaceError(f"The path {old} does not exist")
-        to = target.folder if place == source.folder else target.file
+        to = target.folder if self._folder(source) is not None else target.file
         if not to:
             raise WorkspaceError(f"The destination {new} is a folder's name, and {old} is a file")
         try:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from clawmark.errors import NotText, PathDenied, WorkspaceError, WriteConflict
 from clawmark.workspace.guard import Folder, folder_beneath, is_utf8, not_a_file, shown, split_relative
 from clawmark.workspace.lock import locked
-from clawmark.workspace.places import MEMORY_HINT, is_markdown, is_visible_folder
+from clawmark.workspace.places import MEMORY_HINT, is_hidden, is_markdown, is_visible_folder
 from clawmark.workspace.read import read_bytes
 from clawmark.workspace.versions import keep_version
 from clawmark.workspace.write import ANCHOR, exists, folder_for, refuse_read_only, translated
@@ -69,6 +69,15 @@ def list_folder(root: Folder, path: str, depth: int) -> list[Entry] | None:
         raise
 
 
+def is_folder(root: Folder, path: str) -> bool:
+    """Whether there is a folder of memory; PathDenied where none can be. A name with a dot before it may be a note's."""
+    *parents, name = split_relative(path)
+    if parents and is_hidden(name):
+        folder_parts("/".join(parents))
+        return False
+    return list_folder(root, path, 1) is not None
+
+
 def read_exact(root: Folder, path: str) -> Exact | None:
     """The text of a file and its hash; None when there is no such file."""
     try:
@@ -118,7 +127,10 @@ def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
     """Give a file or a folder another path, where nothing is yet; False when there is none at the old one."""
     if new == old or new.startswith(old + "/"):
         raise WorkspaceError(f"{shown(old)} cannot be moved to {shown(new)}.", hint="Name a place outside of itself.")
-    *parents, name = _inner_parts(old)
+    *parents, name = split_relative(old)
+    if not parents:
+        _inner_parts(old)  # refuses it
+    folder_parts("/".join(parents))
     with ExitStack() as held:
         held.enter_context(translated(old))
         for path in sorted((old, new)):  # always in this order, so that two renames never wait for each other

@@ -187,7 +187,7 @@ class Workspace:
         """Delete a memory file, or a folder of nothing but memory files; False when there is none."""
         from clawmark.workspace import tree
 
-        if self.list_folder(path) is not None:
+        if self._is_folder(path):
             with self._changing(), self._opened(self.root) as root:
                 return tree.delete_folder(root, path, self._lock_dir)
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
@@ -197,12 +197,18 @@ class Workspace:
         """Give a memory file or a folder of them another path, where nothing is yet; False when there is none."""
         from clawmark.workspace import tree
 
-        if self.list_folder(old) is not None:
+        if self._is_folder(old):
             with self._changing(), self._counted(), self._opened(self.root) as root:
                 return tree.rename(root, old, "/".join(tree.folder_parts(new)), self._lock_dir)
         to = self._place(new, self._extras, writing=True)
         with self._changing(), to as (_, there), self._place(old, self._extras, writing=True) as (root, place):
             return tree.rename(root, place.relative, there.relative, self._lock_dir)
+
+    def _is_folder(self, path: str) -> bool:
+        from clawmark.workspace import tree
+
+        with self._counted(), self._opened(self.root) as root:
+            return tree.is_folder(root, path)
 
     def hard_linked(self, scan: Scan) -> list[str]:
         """The listed files that have a second name somewhere: they are indexed, and `doctor` mentions them."""

@@ -166,6 +166,22 @@ SCRIPTS: dict[str, list[Command]] = {
         rename("/memories", "/memories/new"),
         view("/memories"),
     ],
+    "rename to another ending": [
+        create("/memories/a.md", "text"),
+        rename("/memories/a.md", "/memories/b.txt"),
+        view("/memories/b.txt"),
+        rename("/memories/b.txt", "/memories/c"),
+        rename("/memories/c", "/memories/d.md"),
+        view("/memories/d.md"),
+        view("/memories"),
+    ],
+    "hidden names": [
+        create("/memories/.hidden", "x"),
+        view("/memories/.hidden"),
+        rename("/memories/.hidden", "/memories/.other.md"),
+        delete("/memories/.other.md"),
+        view("/memories"),
+    ],
     "line ends": [
         create("/memories/a.txt", "one\r\ntwo\r\nthree\r\n"),
         replace("/memories/a.txt", "two", "TWO"),
