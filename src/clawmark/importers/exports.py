@@ -2,7 +2,8 @@
 
 In: the path of a `.json` file, of the `.zip` a service sends, or of the folder it was unpacked to. Out: the elements of the
 JSON array in `conversations.json`, each parsed on its own, so that memory follows the longest conversation and not the
-export. A zip is read in place and nothing in it is unpacked to disk; one that grows beyond all proportion is refused.
+export. ChatGPT cuts large exports into `conversations-000.json` and so on, which are read one after the other. A zip is read
+in place and nothing in it is unpacked to disk; one that grows beyond all proportion is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import IO, Any
 from clawmark.errors import ClawmarkError
 
 NAME = "conversations.json"
+_PART = re.compile(r"conversations(-[0-9]+)?\.json")
 MOST_BYTES = 4 * 1024 * 1024 * 1024
 MOST_GROWTH = 200
 """A zip of text grows ten- or twentyfold; one that grows more than this was made to do harm."""
@@ -34,15 +36,14 @@ class ImportFailed(ClawmarkError):
 
 def conversations(path: str) -> Iterator[Any]:
     """Every conversation of an export; an element that is no JSON raises and ends it."""
-    if os.path.isdir(path):
-        path = os.path.join(path, NAME)
     try:
-        with open(path, "rb") as file:
-            if file.read(4) == b"PK\x03\x04":
-                yield from _in_zip(path)
-            else:
-                file.seek(0)
-                yield from elements(file, path)
+        for part in _in_folder(path) if os.path.isdir(path) else [path]:
+            with open(part, "rb") as file:
+                if file.read(4) == b"PK\x03\x04":
+                    yield from _in_zip(part)
+                else:
+                    file.seek(0)
+                    yield from elements(file, part)
     except OSError as error:
         raise ImportFailed(
             f"{path} cannot be read: {(error.strerror or str(error)).lower()}.",
@@ -50,17 +51,31 @@ def conversations(path: str) -> Iterator[Any]:
         ) from error
 
 
+def _in_folder(path: str) -> list[str]:
+    """The files of an unpacked export in their order; the usual one when there is none, so that opening it says so."""
+    names = sorted(filter(_PART.fullmatch, os.listdir(path)), key=_order)
+    return [os.path.join(path, name) for name in names or [NAME]]
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    """The uppermost first, and part 2 before part 10."""
+    return name.count("/"), len(name), name
+
+
 def _in_zip(path: str) -> Iterator[Any]:
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [info for info in archive.infolist() if os.path.basename(info.filename) == NAME]
-            if not names:
+            found = [info for info in archive.infolist() if _PART.fullmatch(os.path.basename(info.filename))]
+            if not found:
                 raise ImportFailed(f"There is no {NAME} in {path}.", hint="Name the zip as the service sent it.")
-            info = min(names, key=lambda one: len(one.filename))
-            if info.file_size > MOST_BYTES or info.file_size > MOST_GROWTH * max(info.compress_size, 1):
-                raise ImportFailed(f"{NAME} in {path} would grow to {info.file_size:,} bytes, which no export does.")
-            with archive.open(info) as file:
-                yield from elements(file, path)
+            folder = os.path.dirname(min((info.filename for info in found), key=_order))
+            for info in sorted(found, key=lambda one: _order(one.filename)):
+                if os.path.dirname(info.filename) != folder:
+                    continue  # a copy somewhere deeper
+                if info.file_size > MOST_BYTES or info.file_size > MOST_GROWTH * max(info.compress_size, 1):
+                    raise ImportFailed(f"{NAME} in {path} would grow to {info.file_size:,} bytes, which no export does.")
+                with archive.open(info) as file:
+                    yield from elements(file, path)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise ImportFailed(f"{path} is a damaged zip: {error}.", hint="Download the export again.") from error
 

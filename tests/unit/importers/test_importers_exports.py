@@ -66,6 +66,20 @@ def test_a_zip_is_read_in_place(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["export.zip"]
 
 
+def test_an_export_that_came_in_parts_is_read_in_their_order(tmp_path: Path) -> None:
+    parts = {f"conversations-{number:03}.json": json.dumps([{"uuid": str(number)}]) for number in range(12)}
+    folder, archive = tmp_path / "export", tmp_path / "export.zip"
+    folder.mkdir()
+    with zipfile.ZipFile(archive, "w") as out:
+        for name, text in reversed(parts.items()):
+            (folder / name).write_text(text, encoding="utf-8")
+            out.writestr(f"export/{name}", text)
+        out.writestr("export/copies/conversations.json", '[{"uuid": "copy"}]')
+        out.writestr("export/shared_conversations.json", '[{"uuid": "shared"}]')
+    for path in (folder, archive):
+        assert [one["uuid"] for one in conversations(str(path))] == [str(number) for number in range(12)]
+
+
 def test_a_zip_that_grows_beyond_all_proportion_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "bomb.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
