@@ -21,28 +21,36 @@ MOST_FILES = 100_000
 
 
 def folder_notes(path: str, wanted: Callable[[str], bool] = lambda relative: True) -> Iterator[Note | Skip]:
-    """The Markdown files below a folder, or one file; `wanted` is asked with each path relative to the folder."""
+    """The Markdown files below a folder that are `wanted` by their path in it, or one file, which is always wanted."""
     if os.path.isfile(path):
-        folder, names = os.path.dirname(path) or ".", [os.path.basename(path)]
+        yield _note(os.path.dirname(path) or ".", os.path.basename(path))
     elif os.path.isdir(path):
-        folder, names = path, sorted(_markdown_below(path))
+        for name in filter(wanted, sorted(_markdown_below(path))):
+            yield _note(path, name)
     else:
         raise ImportFailed(f"{path} is neither a folder nor a file.", hint="Name the folder that holds the notes.")
-    for name in names:
-        if wanted(name):
-            yield _note(folder, name)
 
 
-def is_claude_code(relative: str) -> bool:
-    """What Claude Code remembers: `CLAUDE.md`, and `projects/<project>/memory/*.md`."""
-    parts = relative.split("/")
-    return parts[-1] in ("CLAUDE.md", "CLAUDE.local.md") or (len(parts) > 1 and "memory" in parts[:-1])
+def claude_code_notes(path: str) -> Iterator[Note | Skip]:
+    """What Claude Code remembers: `CLAUDE.md`, and the notes of memory folders, `projects/<project>/memory/*.md`."""
+    return _remembered(path, ("CLAUDE.md", "CLAUDE.local.md"), "memory")
 
 
-def is_codex(relative: str) -> bool:
+def codex_notes(path: str) -> Iterator[Note | Skip]:
     """What Codex remembers: `AGENTS.md`, and `memories/**/*.md`."""
-    parts = relative.split("/")
-    return parts[-1] in ("AGENTS.md", "AGENTS.override.md") or "memories" in parts[:-1]
+    return _remembered(path, ("AGENTS.md", "AGENTS.override.md"), "memories")
+
+
+def _remembered(path: str, names: tuple[str, ...], folder: str) -> Iterator[Note | Skip]:
+    """Files of these names, and whatever is in a folder of that name; it may be the very folder that was named."""
+
+    def is_wanted(relative: str) -> bool:
+        *above, name = relative.split("/")
+        # Plugins bring instructions and folders of their own, which are nobody's memory.
+        return "plugins" not in above and (name in names or folder in above)
+
+    is_named = os.path.basename(os.path.normpath(path)) == folder
+    return folder_notes(path) if is_named else folder_notes(path, is_wanted)
 
 
 def _markdown_below(folder: str) -> Iterator[str]:
@@ -78,7 +86,13 @@ def _note(folder: str, name: str) -> Note | Skip:
         return Skip(name, "is empty")
     changed = datetime.fromtimestamp(info.st_mtime, UTC).date().isoformat() if info.st_mtime >= 0 else ""
     title, body = _title(text, name)
-    return Note(name, title, date_of(name) or changed, body)
+    return Note(_place(full), title, date_of(name) or changed, body)
+
+
+def _place(path: str) -> str:
+    """Where a file is, whichever folder above it was named: notes of the same name in two folders are two notes."""
+    real, home = os.path.realpath(path), os.path.realpath(os.path.expanduser("~"))
+    return f"~{real[len(home) :]}" if real.startswith(home + os.sep) else real
 
 
 def _title(text: str, name: str) -> tuple[str, str]:

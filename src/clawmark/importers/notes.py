@@ -55,7 +55,7 @@ class Target(NamedTuple):
     """Where notes go; handed in by the caller."""
 
     existing: Mapping[str, str]
-    """The paths below `memory/imports/<source>/` by the eight digits at their end."""
+    """The paths below `memory/imports/<source>/` by the twelve digits at their end."""
     read: Callable[[str], tuple[str, str]]
     """The whole text of a memory file and its hash."""
     replace: Callable[[str, str, str], object]
@@ -77,13 +77,13 @@ def import_notes(
 
 
 def digits_of(note_id: str) -> str:
-    """Eight digits that stand for a note's id at the end of its file name."""
-    return hashlib.sha256(note_id.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    """Twelve digits that stand for a note's id at the end of its file name."""
+    return hashlib.sha256(note_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def digits_in(path: str) -> str:
     """The same, read from a path; empty when it has none."""
-    match = re.search(r"-([0-9a-f]{8})\.md$", path)
+    match = re.search(r"-([0-9a-f]{12})\.md$", path)
     return match[1] if match else ""
 
 
@@ -94,14 +94,14 @@ def render(source: str, note: Note) -> str:
         cut = body.rfind("\n\n", 0, LONGEST_NOTE)
         body = body[: cut if cut > 0 else LONGEST_NOTE] + "\n\n(The rest was too long to import.)"
     title = " ".join(note.title.split()) or note.id
-    label = re.sub(r"[^A-Za-z0-9._:/@+-]|-(?=-)", "_", note.id)[:120].rstrip("-") or "unknown"
+    label = re.sub(r"[^A-Za-z0-9._:/@+~-]|-(?=-)", "_", note.id)[:120].rstrip("-") or "unknown"
     mark = f"<!-- clawmark: origin=import source={source} id={label} body={_digest(title, body)} -->"
     dated = f"\nDate: {note.date}\n" if note.date else ""
     return f"# {title}\n{mark}\n{dated}\n{body}\n"
 
 
 def path_for(source: str, note: Note) -> str:
-    """`memory/imports/chatgpt/2025-03-04-rate-limiter-1a2b3c4d.md`."""
+    """`memory/imports/chatgpt/2025-03-04-rate-limiter-1a2b3c4d5e6f.md`."""
     words = re.findall(r"[^\W_]+", note.title.lower())
     slug = "-".join(words)[:48].strip("-") or "note"
     stem = f"{note.date}-{slug}" if note.date else slug

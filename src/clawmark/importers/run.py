@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.importers.chats import chatgpt_notes, claude_notes
 from clawmark.importers.exports import conversations
-from clawmark.importers.folders import folder_notes, is_claude_code, is_codex
+from clawmark.importers.folders import claude_code_notes, codex_notes, folder_notes
 from clawmark.importers.notes import FOLDER, Imported, Note, Skip, Target, digits_in, import_notes
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def notes_of(source: str, path: str) -> Iterator[Note | Skip]:
     if source == "claude":
         return claude_notes(conversations(path))
     if source == "claude-code":
-        return folder_notes(path, is_claude_code)
+        return claude_code_notes(path)
     if source == "codex":
-        return folder_notes(path, is_codex)
+        return codex_notes(path)
     return folder_notes(path)
 
 

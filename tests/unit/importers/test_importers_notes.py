@@ -9,7 +9,7 @@ import pytest
 
 from clawmark import Memory
 from clawmark.importers.notes import Note, Target, digits_in, digits_of, import_notes, path_for, render
-from clawmark.importers.run import run_import
+from clawmark.importers.run import notes_of, run_import
 
 
 class Shelf:
@@ -108,3 +108,37 @@ def test_an_import_lands_in_the_workspace_and_is_found(tmp_path: Path) -> None:
         assert hit.path == done[0].path
         assert hit.date == "2025-01-02"
         assert next(run_import(memory, "markdown", str(notes))).action == "same"
+
+
+def test_notes_of_the_same_name_in_two_folders_are_two_notes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "sub").mkdir(parents=True)
+        (tmp_path / name / "sub" / "readme.md").write_text(f"# Readme\n\nThe folder is {name}.\n", encoding="utf-8")
+    (tmp_path / "agent").mkdir()
+    with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", provider="none") as memory:
+        for name in ("one", "two"):
+            assert [one.action for one in run_import(memory, "markdown", str(tmp_path / name))] == ["new"]
+        below = str(tmp_path / "one" / "sub")
+        assert [one.action for one in run_import(memory, "markdown", below)] == ["same"], "whichever folder is named"
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "folder"), [("claude-code", "CLAUDE.md", "memory"), ("codex", "AGENTS.md", "memories")]
+)
+def test_what_a_coding_agent_remembers_is_found_below_its_folder_and_in_the_memory_folder_itself(
+    tmp_path: Path, source: str, name: str, folder: str
+) -> None:
+    kept = tmp_path / "home" / "projects" / "-home-ann-shop" / folder
+    plugin = tmp_path / "home" / "plugins" / "cache" / folder
+    for made in (kept, plugin):
+        made.mkdir(parents=True)
+        (made / "MEMORY.md").write_text("The shop runs on port 8080.\n", encoding="utf-8")
+        (made.parent / name).write_text("Use tabs.\n", encoding="utf-8")
+    (tmp_path / "home" / "todo.md").write_text("Not a memory.\n", encoding="utf-8")
+    for path, found in (
+        (tmp_path / "home", [name, "MEMORY.md"]),
+        (kept, ["MEMORY.md"]),
+        (kept / "MEMORY.md", ["MEMORY.md"]),
+    ):
+        notes = [note for note in notes_of(source, str(path)) if isinstance(note, Note)]
+        assert [Path(note.id).name for note in notes] == found
