@@ -152,10 +152,9 @@ def september_database(path: Path, vectors: dict[str, list[float]], identity: Id
 
 @pytest.mark.parametrize("kind", ["march", "september"])
 def test_after_the_import_the_next_index_embeds_nothing(tmp_path: Path, server: EmbeddingServer, kind: str) -> None:
-    section = (
-        f'provider: "openai", chunking: {{ mode: "lines" }}, remote: {{ baseUrl: "{server.url}", apiKey: "not-a-key" }}'
-    )
-    state = install(tmp_path, old_keys(section))
+    state = install(tmp_path, old_keys(f'provider: "openai", remote: {{ baseUrl: "{server.url}", apiKey: "not-a-key" }}'))
+    (state / "clawmark").mkdir(mode=0o700)  # OpenClaw would not start with a key it does not know
+    (state / "clawmark" / "clawmark.json").write_text('{ memorySearch: { chunking: { mode: "lines" } } }\n')
     with Memory.open(state_dir=state) as memory:
         identity = memory.choice.embedders[-1].identity
     texts = [(state / "workspace" / name).read_text(encoding="utf-8") for name in ("MEMORY.md", "memory/2026-02-24.md")]

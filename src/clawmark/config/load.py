@@ -36,8 +36,9 @@ def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loade
     if places.config is None and inside is None and not overrides:
         return Loaded(Settings(), {}, ())  # the usual case, without loading the table of keys
     gathered = _Gathered()
-    if places.config is not None:
-        gathered.take_file(places.config, places.agent)
+    for file in (places.beneath, places.config):
+        if file is not None:
+            gathered.take_file(file, places.agent)
     if inside is not None:
         gathered.take_workspace(inside)
     if overrides:

@@ -41,6 +41,8 @@ class Places(NamedTuple):
     """The `ConfigFile` as parsed, so that it is read once; a real type here would cost a millisecond at import."""
     sessions_dir: str = ""
     """The agent's transcripts; those of an OpenClaw installation are where OpenClaw has them."""
+    beneath: Any = None
+    """OpenClaw's `ConfigFile`, which counts where a file of our own beside it says nothing."""
 
     @property
     def conversations_dir(self) -> str:
@@ -67,9 +69,12 @@ def resolve_places(
     is_openclaw = os.path.isfile(os.path.join(base, "openclaw.json"))
     state = os.path.join(base, "clawmark") if is_openclaw else base
     file, tree = resolver.config_file(config, base, state, is_openclaw)
-    known = resolver.agents(tree)
+    beneath = resolver.openclaws_file(base) if is_openclaw and file == os.path.join(state, "clawmark.json") else None
+    known = resolver.agents(tree) or resolver.agents(beneath)
     chosen = _chosen_agent(agent, known)
-    own, own_origin = resolver.own_workspace(tree, known, chosen)
+    own, own_origin = resolver.own_workspace(tree, chosen)
+    if not own:
+        own, own_origin = resolver.own_workspace(beneath, chosen)
     default = own or _default_workspace(base, chosen, known)
     root, origin = resolver.workspace(workspace, (own, own_origin), default)
     if must_exist:
@@ -78,7 +83,7 @@ def resolve_places(
     agent_id = chosen if is_own else name_for(root)
     index = resolver.index_path(tree, chosen, agent_id, state)
     sessions = os.path.join(base, "agents", chosen, "sessions")
-    return Places(state, file, root, agent_id, index, chosen, origin, tree, sessions)
+    return Places(state, file, root, agent_id, index, chosen, origin, tree, sessions, beneath)
 
 
 def name_for(workspace: str) -> str:
@@ -160,6 +165,11 @@ class _Resolver:
                 f"The configuration file {path} does not exist.", file=path, hint=f"It was named by {by}."
             ) from None
 
+    def openclaws_file(self, base: str) -> "ConfigFile":
+        from clawmark.config.files import read_config
+
+        return read_config(os.path.join(base, "openclaw.json"))
+
     def agents(self, file: "ConfigFile | None") -> "list[AgentEntry]":
         if file is None:
             return []
@@ -167,7 +177,7 @@ class _Resolver:
 
         return agent_entries(file.tree, _source(file))
 
-    def own_workspace(self, file: "ConfigFile | None", known: "list[AgentEntry]", agent: str) -> tuple[str, str]:
+    def own_workspace(self, file: "ConfigFile | None", agent: str) -> tuple[str, str]:
         """The workspace the configuration gives an agent, and where it says so; empty when it gives none."""
         if file is None:
             return "", ""
@@ -175,7 +185,7 @@ class _Resolver:
         from clawmark.config.keys import BY_NAME
         from clawmark.config.sections import sections_for
 
-        source, key = _source(file), BY_NAME["agents.defaults.workspace"]
+        source, key, known = _source(file), BY_NAME["agents.defaults.workspace"], self.agents(file)
         mine = [entry for entry in known if entry.id == agent and "workspace" in entry.values]
         places = [Written(source, (*entry.path, "workspace"), entry.values["workspace"]) for entry in mine]
         if agent == _default_agent(known):

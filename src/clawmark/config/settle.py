@@ -44,13 +44,17 @@ def settle(values: Values, warnings: list[str], places: Places) -> Loaded:
         sources=search.sources or MemorySearch().sources,
     )
     settings = _without_the_missing(settings._replace(memory_search=search), warnings)
-    if settings.memory_search.store.path and os.path.basename(places.config_file) == "openclaw.json":
+    if settings.memory_search.store.path and _is_openclaws(values["memorySearch.store.path"][1]):
         warnings.append(f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}.")
         settings = with_value(settings, "memorySearch.store.path", "")
     _warn_of_empty_references(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
     return Loaded(settings, origins, tuple(dict.fromkeys(warnings)), unused)
+
+
+def _is_openclaws(written: Written) -> bool:
+    return os.path.basename(written.source.file) == "openclaw.json"
 
 
 def _settled_chunking(chunking: Chunking, overlap_is_set: bool, warnings: list[str]) -> Chunking:

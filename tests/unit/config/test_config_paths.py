@@ -193,6 +193,30 @@ def test_openclaws_state_is_used_and_ours_is_put_beside_it(world: World) -> None
     assert "OpenClaw's own index" in load(places).warnings[0]
 
 
+def test_a_file_of_ours_beside_openclaws_is_put_over_it(world: World) -> None:
+    base = world.home / ".openclaw"
+    world.workspace(base / "notes")
+    search = {"model": "m-1", "store": {"path": "~/x.sqlite"}, "extraPaths": ["theirs"]}
+    theirs = {"agents": {"defaults": {"workspace": "notes", "memorySearch": search}, "list": [{"id": "ann"}]}}
+    world.config(theirs, base / "openclaw.json")
+    ours = {"agents": {"defaults": {"memorySearch": {"chunking": {"mode": "lines"}, "extraPaths": ["ours"]}}}}
+    (base / "clawmark").mkdir()
+    file = world.config(ours, base / "clawmark" / "clawmark.json")
+    places = world.places(state_dir=str(base))
+    assert (places.config_file, places.workspace, places.agent) == (str(file), str(base / "notes"), "ann")
+    loaded = load(places)
+    found = loaded.settings.memory_search
+    assert (found.model, found.chunking.mode, found.store.path) == ("m-1", "lines", "")
+    assert [os.path.basename(path) for path in found.extra_paths] == ["theirs", "ours"]
+    assert loaded.origins["memorySearch.model"].endswith("openclaw.json")
+    assert world.places(state_dir=str(base), config=str(file)).beneath is not None
+    (base / "clawmark" / "other.json").write_text("{}")
+    assert (
+        load(world.places(state_dir=str(base), config=str(base / "clawmark" / "other.json"))).settings.memory_search.model
+        == ""
+    )
+
+
 def test_a_removed_current_folder_matters_only_to_relative_paths(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
