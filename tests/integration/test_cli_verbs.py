@@ -226,3 +226,33 @@ def test_the_demo_shows_three_answers_and_leaves_the_users_state_alone(tmp_path:
     kept = place.run("demo", "--keep", str(tmp_path / "kept"), "--json", env=bare).json()
     assert len(kept["answers"]) == 3 and all(answer["results"] for answer in kept["answers"])
     assert place.run("demo", "--keep", str(tmp_path / "kept"), env=bare).code == 2
+
+
+def test_a_vault_is_searched_where_it_is_and_the_rest_of_the_settings_stays(place: Place) -> None:
+    vault = place.folder / "my vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    note = "See [[Zebra plan|the plan]] and ![[stripes.png]].\n"
+    (vault / "note.md").write_text(note, encoding="utf-8")
+    place.state.mkdir(mode=0o700)
+    settings = '{ // mine\n  memorySearch: { provider: "none", extraPaths: ["other"] },\n}\n'
+    file = place.state / "clawmark.json"
+    file.write_text(settings, encoding="utf-8")
+    tried = place.run("import", "obsidian", str(vault), "--dry-run")
+    assert "would be added" in tried.out and file.read_text(encoding="utf-8") == settings
+    assert place.run("import", "obsidian", str(vault), "--json").json()["extraPath"] is True
+    assert file.read_text(encoding="utf-8") == settings.replace('["other"]', f'["{vault}", "other"]')
+    assert "searched already" in place.run("import", "obsidian", str(vault)).out
+    found = place.run("search", "zebra plan", "--json").json()["results"]
+    assert "[[Zebra plan|the plan]]" in found[0]["snippet"]
+    assert (vault / "note.md").read_text(encoding="utf-8") == note
+
+
+def test_beside_an_openclaw_a_vault_goes_into_a_file_of_our_own(place: Place) -> None:
+    vault = place.folder / "vault"
+    vault.mkdir()
+    place.state.mkdir(mode=0o700)
+    theirs = place.state / "openclaw.json"
+    theirs.write_text("{}", encoding="utf-8")
+    assert place.run("import", "obsidian", str(vault)).code == 0
+    assert theirs.read_text(encoding="utf-8") == "{}"
+    assert "searched already" in place.run("import", "obsidian", str(vault)).out

@@ -11,6 +11,7 @@ from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, one_line, paint, plain, say
 from clawmark.config.private import make_private_folder
+from clawmark.errors import ConfigError
 
 if TYPE_CHECKING:
     from clawmark.importers.notes import Imported
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 SOURCES = ("chatgpt", "claude", "claude-code", "codex", "obsidian", "markdown", "openclaw")
 USUAL_PLACES = {"claude-code": "~/.claude", "codex": "~/.codex", "openclaw": "~/.openclaw"}
 MOST_LINES = 40
+_EXTRA_PATHS = (
+    ("agents", "defaults", "memorySearch", "extraPaths"),
+    ("memory", "search", "extraPaths"),
+    ("memorySearch", "extraPaths"),
+)
+"""Where a file may have the list; the first is where it is put when there is none."""
 
 EXAMPLES = """\
 examples:
@@ -75,33 +82,55 @@ def _report(done: list[Imported], workspace: str, args: Namespace) -> int:
 
 
 def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
-    """A vault stays where it is: it becomes an extra path, read and never written."""
+    """A vault stays where it is: it becomes an extra path in our own settings, read and never written."""
     if not os.path.isdir(vault):
         raise UsageError(f"{vault} is not a folder.", hint="Name the vault's folder, the one with .obsidian in it.")
     known = {os.path.realpath(os.path.expanduser(path)) for path in memory.settings.memory_search.extra_paths}
     is_known = os.path.realpath(vault) in known
-    file = memory.places.config_file
-    can_write = memory.places.config is None and not os.path.lexists(file)
-    written = not (is_known or args.dry_run) and can_write
+    file = _own_file(memory)
+    is_ours = os.path.basename(file) != "openclaw.json"
+    written = is_ours and not (is_known or args.dry_run)
     if written:
-        _write_config(file, vault)
+        _add_extra_path(memory, file, vault)
     if args.json:
         emit({"vault": vault, "extraPath": is_known or written, "configFile": file, "dryRun": args.dry_run})
     elif is_known:
         say(f"{plain(vault)} is searched already: it is one of memorySearch.extraPaths.")
     elif written:
         say(f"{plain(vault)} is searched from now on ({plain(file)}); its files stay where they are and are never written.")
+    elif is_ours:
+        say(f"{plain(vault)} would be added to memorySearch.extraPaths in {plain(file)}.")
     else:
         say(f"To search {plain(vault)} where it is, add this to {plain(file)}:")
         say(f"  {{ agents: {{ defaults: {{ memorySearch: {{ extraPaths: [{_quoted(vault)}] }} }} }} }}")
     return 0
 
 
-def _write_config(file: str, vault: str) -> None:
-    make_private_folder(os.path.dirname(file))
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as out:
-        out.write(f"{{ agents: {{ defaults: {{ memorySearch: {{ extraPaths: [{_quoted(vault)}] }} }} }} }}\n")
+def _own_file(memory: Memory) -> str:
+    """The file of settings that may be written: beside an OpenClaw the one that is put over OpenClaw's."""
+    state, file = memory.places.state_dir, memory.places.config_file
+    is_beside = file == os.path.join(os.path.dirname(state), "openclaw.json")
+    return os.path.join(state, "clawmark.json") if is_beside else file
+
+
+def _add_extra_path(memory: Memory, file: str, vault: str) -> None:
+    """One more path in the user's file, every other byte as it was; a copy of it goes where `install` keeps such copies."""
+    from clawmark.hooks.install import Edit, Plan, carry_out
+    from clawmark.hooks.jsontext import get, put
+
+    before = None
+    if os.path.lexists(file):
+        with open(file, "rb") as opened:
+            before = opened.read()
+    try:
+        text = (before or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file} is not UTF-8.", file=file, hint="Save it as UTF-8 and try again.") from None
+    path = next((path for path in _EXTRA_PATHS if isinstance(get(text, path, file), list)), _EXTRA_PATHS[0])
+    after = put(text, path, vault, file, as_item=True).text.encode("utf-8", "surrogatepass")
+    make_private_folder(memory.places.state_dir)
+    folder = os.path.join(memory.places.state_dir, "install", "obsidian")
+    carry_out(Plan((Edit(file, before, after),), {}, ()), {}, folder, mode=0o600)
 
 
 def _quoted(text: str) -> str:
