@@ -2,7 +2,8 @@
 
 Two databases are known: the one of March 2026 (`embedding_cache` and `chunks`, vectors as JSON text) and that of September
 2026 (`memory_embedding_cache` and `memory_index_chunks`, vectors as float64 blobs). Both are opened read-only and immutable:
-not a byte of them or beside them is written. A vector that is not sound (wrong size, not finite, all zero) is left out.
+not a byte of them or beside them is written. One that OpenClaw has at work, with rows still in its log, is copied with the
+log, and the copy is read. A vector that is not sound (wrong size, not finite, all zero) is left out.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import re
 from array import array
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -38,6 +40,8 @@ class SeedsUnreadable(ClawmarkError):
 _CACHES = ("embedding_cache", "memory_embedding_cache")
 _CHUNKS = ("chunks", "memory_index_chunks")
 _META = ("meta", "memory_index_meta")
+_LOGS = ("-wal", "-journal")
+_ATTEMPTS = 5
 
 
 def databases_of(state_dir: str, agent: str) -> list[str]:
@@ -54,17 +58,45 @@ def seeds(path: str) -> Iterator[Seed | None]:
     import apsw
 
     try:
-        # `immutable` keeps SQLite from making a lock, a journal or a shared-memory file beside somebody else's database.
-        connection = apsw.Connection(
-            f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1",
-            flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-        )
-        try:
-            yield from _seeds(connection, path)
-        finally:
-            connection.close()
+        with _at_rest(path) as address:
+            connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
+            try:
+                yield from _seeds(connection, path)
+            finally:
+                connection.close()
     except apsw.Error as error:
         raise SeedsUnreadable(f"{path} cannot be read: {error}.", hint="Is it OpenClaw's memory database?") from error
+
+
+@contextmanager
+def _at_rest(path: str) -> Iterator[str]:
+    """The address of a database that nobody writes: itself, or a copy when its last changes are in a log beside it."""
+    if not any(size for _, _, size in _signs(path)[1:]):
+        # `immutable` keeps SQLite from making a lock, a journal or a shared-memory file beside somebody else's database.
+        yield f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
+        return
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="clawmark-") as folder:
+        copy = os.path.join(folder, "copy.sqlite")
+        for _ in range(_ATTEMPTS):
+            before = _signs(path)
+            try:
+                for ending, _, _ in before:
+                    shutil.copyfile(path + ending, copy + ending)
+            except OSError as error:
+                raise SeedsUnreadable(f"{path} cannot be copied: {error.strerror}.", hint="Stop OpenClaw first.") from error
+            if _signs(path) == before:
+                yield f"file:{quote(copy)}"
+                return
+        raise SeedsUnreadable(f"{path} changes all the time.", hint="Stop OpenClaw, import, and start it again.")
+
+
+def _signs(path: str) -> list[tuple[str, int, int]]:
+    """The files of a database that are there, each with the time of its last change and its size; it comes first."""
+    found = [(ending, os.stat(path + ending)) for ending in ("", *_LOGS) if os.path.isfile(path + ending)]
+    return [(ending, info.st_mtime_ns, info.st_size) for ending, info in found]
 
 
 def _seeds(connection: Any, path: str) -> Iterator[Seed | None]:

@@ -97,6 +97,21 @@ def test_nothing_is_written_beside_the_database(tmp_path: Path) -> None:
     assert (os.listdir(path.parent), path.read_bytes(), path.stat().st_mtime_ns) == before
 
 
+def test_what_a_running_openclaw_has_only_in_its_log_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "memory" / "main.sqlite"
+    path.parent.mkdir()
+    march(path, {"a": "[1, 2]"}, {})
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA journal_mode = WAL")
+    row = ("openai", "text-embedding-3-small", "k1", digest("b"), "[3, 4]")
+    db.execute("INSERT INTO embedding_cache VALUES (?, ?, ?, ?, ?, 2, 0)", row)
+    before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()}
+    assert before["main.sqlite-wal"][0]
+    assert [seed.hash for seed in seeds(str(path)) if seed] == [digest("a"), digest("b")]
+    assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()} == before
+    db.close()
+
+
 @pytest.mark.parametrize("data", [b"", b"not a database", b"SQLite format 3\0" + b"\0" * 200])
 def test_what_is_no_database_of_openclaw_is_one_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.sqlite").write_bytes(data)
