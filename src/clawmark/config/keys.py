@@ -253,6 +253,13 @@ KEYS: tuple[Key, ...] = (
         later=True,
     ),
     Key(
+        _S + "rememberAcrossConversations",
+        "flag",
+        "OpenClaw's consent to recall transcripts of other conversations; `sources` and session keys decide here.",
+        default=True,
+        later=True,
+    ),
+    Key(
         _S + "multimodal.enabled",
         "flag",
         "Whether images and sounds are indexed.",

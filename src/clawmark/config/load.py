@@ -107,6 +107,8 @@ class _Gathered:
         from clawmark.config.keys import BY_NAME
 
         value = check(BY_NAME[key], written)
+        if key == "memorySearch.extraPaths" and written.source.file:
+            self.warnings += _unused_patterns(written)
         if key in _JOINED and key in self.values and written.source.file:
             earlier = self.values[key][0]
             assert isinstance(earlier, tuple) and isinstance(value, tuple)
@@ -181,6 +183,17 @@ def _odd_sections(file: ConfigFile) -> list[str]:
         elif near or os.path.basename(file.path) != "openclaw.json":
             warnings.append(f"{file.path}: there is no section {_short(name)}; it is ignored.{near}")
     return warnings
+
+
+def _unused_patterns(written: Written) -> list[str]:
+    """OpenClaw may search a part of a folder; here it is all of it, which should not go unsaid."""
+    items = written.value if isinstance(written.value, list) else []
+    cut = [item for item in items if isinstance(item, dict) and item.get("pattern") not in (None, "", "**/*.md")]
+    return [
+        f"{written.source.file}: the pattern of the extra path {_short(str(item['path']))} is not used: "
+        "every Markdown file in it is searched."
+        for item in cut
+    ]
 
 
 def _unknown(written: Written, key: str, known: Mapping[str, object]) -> str:

@@ -24,6 +24,7 @@ OUR_RUNTIME = ("model", "contextTokens")
 OUR_COMPACTION = ("reserveTokensFloor", "memoryFlush")
 OUR_HOOK = "session-memory"
 OUR_RESET = ("mode", "atHour", "idleMinutes")
+_INPUT_TYPES = ("inputType", "queryInputType", "documentInputType")
 _AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -72,19 +73,27 @@ def agent_entries(tree: dict[str, object], source: Source) -> list[AgentEntry]:
 
 def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterator[Section]:
     """The sections that count for an agent: what comes later wins."""
-    yield _section("memorySearch", tree, ("memorySearch",), source)
+    yield from _search_sections(tree, ("memorySearch",), source)
     memory = _section("memory", tree, ("memory",), source)
-    yield _section("memorySearch", tree, ("memory", "search"), source)
+    yield from _search_sections(tree, ("memory", "search"), source)
     yield memory._replace(values={key: value for key, value in memory.values.items() if key != "search"})
-    yield _section("memorySearch", tree, ("agents", "defaults", "memorySearch"), source)
+    yield from _search_sections(tree, ("agents", "defaults", "memorySearch"), source)
     defaults = _inner(tree, ("agents", "defaults"), source)
     ours = {key: value for key, value in defaults.items() if key in OUR_DEFAULTS}
     yield Section("agents.defaults", ("agents", "defaults"), ours)
     yield from _runtime_sections(tree, defaults, source)
     for entry in agent_entries(tree, source):
         if entry.id == agent:
-            yield _section("memorySearch", tree, (*entry.path, "memorySearch"), source)
-            yield _section("memorySearch", tree, (*entry.path, "memory", "search"), source)
+            yield from _search_sections(tree, (*entry.path, "memorySearch"), source)
+            yield from _search_sections(tree, (*entry.path, "memory", "search"), source)
+
+
+def _search_sections(tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> Iterator[Section]:
+    """A section of memory search; OpenClaw has the two input types, and one for both, beside `remote` and not in it."""
+    found = _inner(tree, path, source)
+    yield Section("memorySearch", path, {key: value for key, value in found.items() if key not in _INPUT_TYPES})
+    for_both = {key: found["inputType"] for key in _INPUT_TYPES[1:] if "inputType" in found}
+    yield Section("memorySearch.remote", path, for_both | {key: found[key] for key in _INPUT_TYPES[1:] if key in found})
 
 
 def _runtime_sections(tree: dict[str, object], defaults: dict[str, object], source: Source) -> Iterator[Section]:

@@ -40,6 +40,20 @@ def test_a_file_of_openclaw_is_taken_at_its_word_and_without_complaint(tmp_path:
     assert (settings.startup_context.daily_memory_days, settings.startup_context.max_total_chars) == (3, 2800)
 
 
+def test_the_newer_keys_of_openclaw_are_taken_at_their_word(tmp_path: Path) -> None:
+    search = {"inputType": "text", "queryInputType": "query", "rememberAcrossConversations": False}
+    paths = [{"path": "/srv/a", "pattern": "**/*.md"}, {"path": "/srv/b", "pattern": "public/*.md"}, "/srv/c"]
+    made = loaded(tmp_path, {"memory": {"search": {**search, "extraPaths": paths}}})
+    remote = made.settings.memory_search.remote
+    assert (remote["queryInputType"], remote["documentInputType"]) == ("query", "text")
+    assert made.settings.memory_search.extra_paths == ("/srv/a", "/srv/b", "/srv/c")
+    (warning,) = made.warnings
+    assert "/srv/b" in warning and "pattern" in warning
+    (tmp_path / "other").mkdir()
+    with pytest.raises(ConfigError, match=r"memory\.search\.documentInputType"):
+        loaded(tmp_path / "other", {"memory": {"search": {"documentInputType": 3}}})
+
+
 def test_shared_sessions_are_named_by_kind(tmp_path: Path) -> None:
     made = loaded(tmp_path, {"memory": {"sharedSessions": ["subagent", "cron"]}})
     assert made.settings.memory.shared_sessions == ("subagent", "cron")
