@@ -107,7 +107,7 @@ def write_many(place: Place) -> None:
     """More than is indexed within the time a search has."""
     line = "- " + " ".join(f"word{number}" for number in range(200)) + "\n"
     for number in range(3000):
-        place.write(f"memory/n{number:04}.md", f"# Note {number}\n\n" + line * 3)
+        place.write(f"memory/n{number:04}.md", f"# Note {number}\n\n" + line * 12)
 
 
 def test_the_first_answer_does_not_wait_for_the_first_index(place: Place) -> None:
