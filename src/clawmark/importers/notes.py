@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from clawmark.errors import ClawmarkError, WriteConflict
+from clawmark.text.origin import IMPORTS
 
 Action: TypeAlias = Literal["new", "changed", "same", "edited", "skipped"]
 
-FOLDER = "memory/imports"
+FOLDER = IMPORTS.rstrip("/")
 LONGEST_NOTE = 4 * 1024 * 1024
 """Characters. A conversation longer than this is cut at a message, and says so."""
 _MARK = re.compile(r"<!-- clawmark: origin=import source=\S+ id=\S+ body=([0-9a-f]{16}) -->")

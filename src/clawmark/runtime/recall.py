@@ -53,7 +53,7 @@ class Recalled(NamedTuple):
 def recalled(hit: Hit) -> Recalled:
     """A hit as an item of a block: the lines its snippet comes from, and what is known about them."""
     text = hit.snippet
-    return Recalled(hit.citation, hit.date, origin_of(text), text, flags_of(text))
+    return Recalled(hit.citation, hit.date, origin_of(text, hit.path), text, flags_of(text))
 
 
 def recall_block(items: Sequence[Recalled], fence_id: str = "") -> str:

@@ -18,7 +18,12 @@ ORIGINS: tuple[Origin, ...] = ("user", "agent", "import", "tool")
 """From the most trusted to the least."""
 
 COMMENT_START = "<!-- clawmark:"
-_COMMENT = re.compile(r"[ \t]*<!-- clawmark: origin=(user|agent|import|tool)(?: session=(\S{1,200}))? -->")
+IMPORTS = "memory/imports/"
+"""What is below it was imported, all of it: such a file has one comment, under its title."""
+_COMMENT = re.compile(
+    r"[ \t]*<!-- clawmark: origin=(user|agent|import|tool)(?: session=(\S{1,200}))?"
+    r"(?: source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16})? -->"
+)
 _ENTRY = re.compile(r"^[-*+] ", re.MULTILINE)
 _UNSPEAKABLE = re.compile(r"[^A-Za-z0-9:._@+-]|-(?=-)")
 
@@ -44,8 +49,10 @@ def sessions_of(text: str) -> list[str]:
     return [found[2] or "" for found in _COMMENT.finditer(text)]
 
 
-def origin_of(text: str) -> Origin:
+def origin_of(text: str, path: str = "") -> Origin:
     """The origin of some lines of a memory file."""
+    if path.startswith(IMPORTS):
+        return "import"
     found = [found[1] for found in _COMMENT.finditer(text)]
     if not found or len(found) < len(_ENTRY.findall(text)):
         return "unknown"

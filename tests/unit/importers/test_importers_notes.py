@@ -10,6 +10,7 @@ import pytest
 from clawmark import Memory
 from clawmark.importers.notes import Note, Target, digits_in, digits_of, import_notes, path_for, render
 from clawmark.importers.run import notes_of, run_import
+from clawmark.text.origin import without_comments
 
 
 class Shelf:
@@ -64,6 +65,10 @@ def test_an_edited_file_is_left_alone_unless_told_otherwise() -> None:
     assert "My own remark." in shelf.files[path]
     assert actions(shelf, longer, overwrite=True) == ["changed"]
     assert "My own remark." not in shelf.files[path]
+
+
+def test_the_comment_is_known_for_one_of_ours() -> None:
+    assert without_comments(render("chatgpt", NOTE)).startswith("# Rate limiter\n\n\nDate: 2025-03-04\n")
 
 
 def test_a_dry_run_writes_nothing() -> None:

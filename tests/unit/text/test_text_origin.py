@@ -41,6 +41,11 @@ def test_one_entry_without_a_label_makes_the_whole_unknown() -> None:
     assert origin_of("prose") == "unknown"
 
 
+def test_what_was_imported_says_so_in_every_line_of_it() -> None:
+    assert origin_of("- x\n- y", "memory/imports/claude/2025-05-01-trip.md") == "import"
+    assert origin_of("- x\n- y", "memory/2025-05-01.md") == "unknown"
+
+
 def test_the_sessions_of_a_log_can_be_counted() -> None:
     text = f"- x {comment('agent', 'a:b')}\n- y\n- z {comment('user', '')}"
     assert sessions_of(text) == ["a:b", ""]
