@@ -189,6 +189,15 @@ def test_every_empty_answer_says_why(memory: Memory, tmp_path: Path) -> None:
         assert nothing.code == "empty-index"
 
 
+def test_an_empty_answer_is_explained_only_when_asked_for(memory: Memory, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with Memory.open(empty, state_dir=tmp_path / "state2", embedder=HashingEmbedder()) as fresh:
+        for asked, text in ((memory, "   "), (fresh, "anything")):
+            assert asked.search(text).explanation is None
+            assert asked.search(text, explain=True).explanation is not None
+
+
 def test_without_an_embedder_no_such_words_is_told(workspace: Path, tmp_path: Path) -> None:
     with Memory.open(workspace, state_dir=tmp_path / "s", overrides={"memorySearch.provider": "none"}) as memory:
         nothing = memory.search("xylophone quasar").nothing

@@ -25,6 +25,7 @@ from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
 # How much nearness in meaning counts against holding the query's words when a snippet is cut: 0.3 shows 83.6 % of the
 # evidence on locomo, 0 shows 82.3, 1 shows 82.1 (trials, within their noise).
 MEANING = 0.3
+_NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
 class Freshness(NamedTuple):
@@ -42,9 +43,9 @@ def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None
     trace.step(1, "clean query", repr(cleaned[:80]))
     trace.record(2, "freshen index", freshness.summary, freshness.milliseconds)
     if not cleaned:
-        return _empty(NothingFound("empty-query", "The query has no words to look for.", None), freshness, trace)
+        return _empty(query, _NO_WORDS, freshness, trace)
     if not reader.has_chunks():
-        return _empty(_no_chunks(freshness), freshness, trace)
+        return _empty(query, _no_chunks(freshness), freshness, trace)
     words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else KeywordLeg([], [], {})
     trace.step(3, "keyword leg", f"candidates: {len(words.matches)} for {', '.join(t.text for t in words.terms[:12])}")
     meaning = vector_leg(query, reader, asked, list(words.matches))
@@ -156,7 +157,7 @@ def _why_nothing(query: Query, candidates: Sequence[Candidate], freshness: Fresh
     return NothingFound("no-such-words", "None of these words occur in the memory.", None)
 
 
-def _empty(nothing: NothingFound, freshness: Freshness, trace: Trace) -> Found:
-    explanation = Explanation(trace.steps(), ())
+def _empty(query: Query, nothing: NothingFound, freshness: Freshness, trace: Trace) -> Found:
+    explanation = Explanation(trace.steps(), ()) if query.explain else None
     took = freshness.milliseconds + trace.milliseconds()
     return Found((), nothing, "fts-only", "none", "fts-only", None, freshness.due_files, took, explanation)
