@@ -109,6 +109,8 @@ def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
     if wanted.local_model_path:
         return "local", f"memorySearch.local.modelPath is {wanted.local_model_path}"
     if wanted.provider != "default":
+        if _has_configured_key(wanted, around):
+            return "openai", "memorySearch.remote.apiKey is set"
         for name, variables in LADDER.items():
             found = next((variable for variable in variables if around.environ.get(variable, "").strip()), "")
             if found:
@@ -120,6 +122,18 @@ def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
     if find_pack() and has_numpy():
         return "local", "the local model is installed; static vectors come first"
     return "", "the local model is not installed: static vectors answer"
+
+
+def _has_configured_key(wanted: Wanted, around: Surroundings) -> bool:
+    """Whether there is a key of the configuration's own; a reference that leads nowhere is none, and was warned of."""
+    if not wanted.remote.get("apiKey"):
+        return False
+    from clawmark.embed.settings import remote_options
+
+    try:
+        return bool(remote_options("", 0, {"apiKey": wanted.remote["apiKey"]}, around.environ).api_key.strip())
+    except ConfigError:
+        return False
 
 
 def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:

@@ -99,6 +99,18 @@ def test_auto_takes_the_first_of_several_keys() -> None:
     assert chosen(environ=both).embedders[-1].identity.provider == "openai"
 
 
+def test_auto_takes_a_key_of_the_configuration_for_openais_before_any_of_the_environment() -> None:
+    environ = {"VOYAGE_API_KEY": "not-a-real-key", "MINE": "not-a-real-key-either"}
+    choice = chosen(environ=environ, remote={"apiKey": "${MINE}"})
+    assert choice.embedders[-1].identity.provider == "openai"
+    assert choice.reason == "memorySearch.remote.apiKey is set"
+
+
+def test_auto_goes_past_a_key_that_leads_nowhere() -> None:
+    for nothing in ("${ABSENT}", {"source": "env", "id": "ABSENT"}):
+        assert chosen(remote={"apiKey": nothing}).reason == chosen().reason
+
+
 def test_default_is_the_built_in_embedder_whatever_keys_there_are() -> None:
     providers = {e.identity.provider for e in chosen("default", environ={"OPENAI_API_KEY": "not-a-real-key"}).embedders}
     assert "openai" not in providers
