@@ -214,11 +214,12 @@ def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
 
 
 def _fallbacks(wanted: Wanted, around: Surroundings) -> tuple[Embedder, ...]:
-    """The configured stand-ins that can be made; one that cannot is as if it were not there."""
+    """The configured stand-ins that can be made; one that cannot is as if it were not there, but a wrong name is told."""
     made = []
     for name in wanted.fallback:
         if name == "static":
             continue  # it is always there
+        _check_stand_in(name)
         try:
             made.append(make(name, wanted._replace(model="", dims=0, remote=_common(wanted)), around))
         except (EmbeddingUnavailable, ConfigError):
@@ -239,6 +240,22 @@ def _check_static(wanted: Wanted) -> None:
             f'memorySearch.model is "{wanted.model}", but the provider "static" has one model, "{MODEL}".',
             key="memorySearch.model",
             hint="Remove the key.",
+        )
+
+
+def _check_stand_in(name: str) -> None:
+    """Raise ConfigError for what is no provider: somebody counts on it to be there when the first one fails."""
+    if name in ("local", *REMOTE, *COMPATIBLE):
+        return
+    from clawmark.embed import plugins
+
+    others = plugins.names()
+    if name in BUILT_IN or name not in others:
+        raise ConfigError(
+            f'memorySearch.fallback names "{name}", which cannot stand in; '
+            f"what can is {', '.join(('local', *REMOTE, *COMPATIBLE, *others))}.",
+            key="memorySearch.fallback",
+            hint="Correct the name or remove it.",
         )
 
 

@@ -121,6 +121,13 @@ def test_fallbacks_are_those_that_can_be_made_in_their_order() -> None:
     assert [embedder.identity.provider for embedder in choice.fallbacks] == ["ollama"]
 
 
+@pytest.mark.parametrize("name", ["wat", "auto"])
+def test_a_fallback_that_is_no_provider_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f'names "{name}", which cannot stand in; what can is local, openai') as caught:
+        chosen("openai", environ={"OPENAI_API_KEY": "not-a-real-key"}, fallback=("local", name))
+    assert caught.value.key == "memorySearch.fallback"
+
+
 def test_the_size_of_unknown_vectors_is_what_the_index_has() -> None:
     around = AROUND._replace(dims_of=lambda *_: 77)
     wanted = Wanted("openai-compatible", model="homemade", remote={"baseUrl": "http://127.0.0.1:9/v1"})
