@@ -82,19 +82,17 @@ def _choose(
         return Choice((), "the provider is none: keywords answer alone", None), nobody
     from clawmark.embed.choose import Surroundings, Wanted, choose, revive
 
-    if provider is not None:
-        # The configured address and key belong to the configured provider, and go to no other.
-        remote = options.remote if provider == options.provider else {}
-        wanted = Wanted(provider, fallback=options.fallback, remote=remote)
-    else:
-        wanted = Wanted(
-            options.provider,
-            options.model,
-            options.output_dimensionality,
-            options.local.model_path,
-            options.fallback,
-            options.remote,
-        )
+    wanted = Wanted(
+        options.provider,
+        options.model,
+        options.output_dimensionality,
+        options.local.model_path,
+        options.fallback,
+        options.remote,
+    )
+    if provider not in (None, options.provider):
+        # The configured model, address and key belong to the configured provider, and go to no other.
+        wanted = wanted._replace(provider=provider, model="", dims=0, remote={})
     batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
     around = Surroundings(os.environ, places.state_dir, batch_dir, lambda *names: _dims_of(store, names))
 
