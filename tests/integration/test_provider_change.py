@@ -43,6 +43,7 @@ def test_the_old_embedder_answers_until_the_new_one_is_complete(
         memory.sync()
     with opened(workspace, tmp_path, server, background=False, **{"memorySearch.provider": "openai"}) as memory:
         assert memory.search("where does the heron nest?").provider == "local"
+        assert memory.status().embedder == "granite-30m (local)", "who answers, and not who will"
         assert server.requests == [], "a search neither fills the new space nor asks the new service"
         memory.sync()
         assert memory.search("where does the heron nest?").provider == "openai"
@@ -63,6 +64,25 @@ def test_a_model_that_is_flipped_back_costs_nothing(workspace: Path, tmp_path: P
     assert embedded[0] > 0
     assert embedded[1] > 0
     assert embedded[2] == 0
+
+
+def test_naming_the_configured_provider_again_changes_nothing(
+    workspace: Path, tmp_path: Path, server: EmbeddingServer
+) -> None:
+    settings = {"provider": "openai", "model": "text-embedding-3-large", "outputDimensionality": 64}
+    remote = {"remote.baseUrl": server.url, "remote.apiKey": "not-a-real-key"}
+    overrides = {f"memorySearch.{key}": value for key, value in (settings | remote).items()}
+    with Memory.open(workspace, state_dir=tmp_path / "state", overrides=overrides) as memory:
+        configured = memory.choice.embedders[-1].identity
+    with Memory.open(workspace, state_dir=tmp_path / "state", overrides=overrides, provider="openai") as memory:
+        assert memory.choice.embedders[-1].identity == configured
+
+
+def test_before_the_first_index_status_names_who_will_embed(
+    workspace: Path, tmp_path: Path, server: EmbeddingServer
+) -> None:
+    with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
+        assert memory.status().embedder == "text-embedding-3-small (openai), once files are indexed"
 
 
 def test_one_index_never_mixes_two_identities(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:

@@ -132,7 +132,7 @@ class BuiltinBackend:
         began = time.perf_counter()
         with self.parts.store.reading() as reader:
             spaces = reader.spaces()
-        return ask(text, self._answering(spaces), spaces)._replace(milliseconds=_since(began))
+        return ask(text, answering(self.parts, spaces, self._revived), spaces)._replace(milliseconds=_since(began))
 
     def read(self, path: str, start: int | None, lines: int | None, max_chars: int = 12_000) -> "Excerpt":
         """Some lines of a memory file, bounded."""
@@ -211,22 +211,6 @@ class BuiltinBackend:
         for embedder in (*self.parts.embedders, *self.parts.fallbacks):
             if hasattr(embedder, "abort"):
                 embedder.abort()
-
-    def _answering(self, spaces: Sequence[Space]) -> Sequence[Embedder]:
-        """Who may answer: the chosen embedders and their stand-ins; the one before, while the chosen one is not complete."""
-        chosen = self.parts.embedders
-        if len(chosen) < 2:
-            return (*chosen, *reversed(self.parts.fallbacks))
-        instant, best = chosen[:-1], chosen[-1]
-        ready = [space.identity for space in spaces if space.ready]
-        if best.identity in ready:
-            return (*instant, *reversed(self.parts.fallbacks), best)
-        known = {embedder.identity for embedder in (*chosen, *self.parts.fallbacks)}
-        for identity in ready:
-            if identity not in known and identity not in self._revived:
-                self._revived[identity] = self.parts.revive(identity)
-        older = [made for identity in ready if (made := self._revived.get(identity)) is not None]
-        return (*instant, *reversed(self.parts.fallbacks), *older)
 
     def _freshen(self) -> Freshness:
         """Look at the disk and index what changed, within the budget; never waits long for anybody else."""
@@ -317,6 +301,26 @@ class BuiltinBackend:
         if building:
             return time.monotonic() - self._building_since > REBUILD_PATIENCE
         return is_cut_otherwise
+
+
+def answering(parts: Parts, spaces: Sequence[Space], revived: dict[Identity, Embedder | None]) -> Sequence[Embedder]:
+    """Who may answer, the best last: the chosen embedders and stand-ins; while the best is not complete, the one before.
+
+    `revived` keeps those that were made again.
+    """
+    chosen = parts.embedders
+    if len(chosen) < 2:
+        return (*chosen, *reversed(parts.fallbacks))
+    instant, best = chosen[:-1], chosen[-1]
+    ready = [space.identity for space in spaces if space.ready]
+    if best.identity in ready:
+        return (*instant, *reversed(parts.fallbacks), best)
+    known = {embedder.identity for embedder in (*chosen, *parts.fallbacks)}
+    for identity in ready:
+        if identity not in known and identity not in revived:
+            revived[identity] = parts.revive(identity)
+    older = [made for identity in ready if (made := revived.get(identity)) is not None]
+    return (*instant, *reversed(parts.fallbacks), *older)
 
 
 def _blind(failures: Sequence[ScanFailure]) -> Degraded | None:

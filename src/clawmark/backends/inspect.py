@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from clawmark.backends.builtin import Parts
+from clawmark.backends.builtin import Parts, answering
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
@@ -26,7 +26,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         indexed = reader.files()
         due_by_source = due_files_by_source(plan, indexed, options.sources)
         spaces = tuple(space for space in state.spaces)
-        active = active_embedder(spaces, parts.embedders)
+        active = active_embedder(parts, spaces)
         due_vectors = due_vectors_of_best(reader, spaces, parts.embedders, state.chunks)
         facts, healed = reader.database_facts(), reader.healed()
     version = str(facts.get("sqlite_version", ""))
@@ -44,7 +44,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         generation=state.generation,
         rebuilding=state.building is not None,
         mode="hybrid" if active else "fts-only",
-        embedder=active.traits.label if active else "none: keywords only",
+        embedder=active.traits.label if active else _nobody(parts),
         embedder_reason=choice.reason,
         spaces=spaces,
         vector_engine=options.store.vector.engine if options.store.vector.enabled else "off",
@@ -65,6 +65,11 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         shared_disk=shared_file_system(places.index_path),
         healed=_healed(healed),
     )
+
+
+def _nobody(parts: Parts) -> str:
+    """Said where no vectors answer: because none are wanted, or because none are made yet."""
+    return f"{parts.embedders[-1].traits.label}, once files are indexed" if parts.embedders else "none: keywords only"
 
 
 def _healed(facts: Mapping[str, object]) -> str:
@@ -111,7 +116,7 @@ def pulse(parts: Parts) -> tuple[str, Mode, int]:
     """What a conversation should know of the memory: who makes the vectors that answer, the mode, how many files are due."""
     _, plan = look(parts.sync)
     with parts.store.reading() as reader:
-        active = active_embedder(reader.spaces(), parts.embedders)
+        active = active_embedder(parts, reader.spaces())
     return (active.traits.label, "hybrid", plan.due) if active else ("", "fts-only", plan.due)
 
 
@@ -132,10 +137,10 @@ def _spent(parts: Parts) -> dict[str, int]:
     }
 
 
-def active_embedder(spaces: Sequence[Space], embedders: Sequence[Embedder]) -> Embedder | None:
-    """The best embedder whose space is complete: the one that answers."""
+def active_embedder(parts: Parts, spaces: Sequence[Space]) -> Embedder | None:
+    """The best embedder whose space is complete: the one that answers, an older one included."""
     ready = {space.identity for space in spaces if space.ready}
-    return next((embedder for embedder in reversed(embedders) if embedder.identity in ready), None)
+    return next((one for one in reversed(answering(parts, spaces, {})) if one.identity in ready), None)
 
 
 def due_vectors_of_best(reader: Reader, spaces: Sequence[Space], embedders: Sequence[Embedder], chunks: int) -> int:

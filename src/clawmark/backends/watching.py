@@ -76,7 +76,7 @@ class Watching:
         parts = self._backend.parts
         with parts.store.reading() as reader:
             state = reader.state()
-        active = active_embedder(state.spaces, parts.embedders)
+        active = active_embedder(parts, state.spaces)
         due_files, due_vectors = self._backend.due
         return Kept(state.files, state.chunks, due_files, due_vectors, active.traits.label if active else "keywords only")
 
