@@ -93,3 +93,27 @@ def test_one_index_never_mixes_two_identities(workspace: Path, tmp_path: Path, s
             spaces = [space.identity for space in memory.status().spaces]
             assert len(set(spaces)) == len(spaces)
             assert {identity.model for identity in spaces if identity.provider == "openai"} == {model}
+
+
+def test_what_was_paid_before_a_failure_is_kept_for_the_next_process(
+    workspace: Path, tmp_path: Path, server: EmbeddingServer
+) -> None:
+    server.script([413, 200, 400])
+    with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
+        report = memory.sync()
+        assert report.degraded is not None
+        assert (report.embedded, report.due_vectors) == (14 + 28, 14), "half of them, and the instant ones"
+    with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
+        assert memory.sync().due_vectors == 0
+    assert server.tally.repeated == []
+
+
+def test_a_budget_below_one_request_is_spent_all_the_same(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
+    settings = {"memorySearch.provider": "openai", "memorySearch.remote.dailyTokens": 150}
+    with opened(workspace, tmp_path, server, **settings) as memory:
+        report = memory.sync()
+        assert report.degraded is not None
+        assert "budget of 150 tokens is used up" in report.degraded.reason
+        status = memory.status()
+        assert 0 < status.due_vectors < 28
+        assert 130 < status.spent["tokensToday"] <= 150

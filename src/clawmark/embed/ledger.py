@@ -31,6 +31,10 @@ _VERSION = 1
 _OLDER = "older"
 
 
+class OverBudget(EmbeddingUnavailable):
+    """More tokens than are left today: fewer texts may still pass."""
+
+
 class Used(NamedTuple):
     """A sum of calls."""
 
@@ -80,7 +84,7 @@ class Ledger:
         self._seen: tuple[object, Book] = (None, {})
 
     def allow(self, tokens: int) -> None:
-        """Raise EmbeddingUnavailable when a call of so many tokens would pass the budget of the day."""
+        """Raise OverBudget when a call of so many tokens would pass the budget of the day."""
         if self.daily_tokens <= 0:
             return
         with self._lock:
@@ -213,8 +217,8 @@ def _parsed(value: dict[str, object] | None) -> Book:
     return book
 
 
-def _used_up(budget: int) -> EmbeddingUnavailable:
-    return EmbeddingUnavailable(
+def _used_up(budget: int) -> OverBudget:
+    return OverBudget(
         f"Today's embedding budget of {budget:,} tokens is used up.",
         provider="",
         hint=f"Keywords answer meanwhile, and embedding goes on tomorrow; {BUDGET_KEY} raises or removes the budget.",

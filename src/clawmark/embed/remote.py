@@ -1,9 +1,9 @@
 """Embeds with a remote service: texts in, checked unit vectors out, with as few requests as the service allows.
 
 The service's language comes with its `Provider`; connections, retries, the breaker, the ledger and reading answers have
-modules of their own. Here requests are packed, sent, split when they are too large, and their vectors checked before
-anybody sees them. Vectors of requests that succeeded before another one failed are kept for the next call, because
-they are paid. Running several calls side by side is left to sync; it may, threads share an embedder.
+modules of their own. Here requests are packed, sent, split when they are too large or pass the budget, and their vectors
+checked before anybody sees them. Vectors of requests that succeeded before another one failed are kept for `take_paid` and
+the next call, because they are paid. Running several calls side by side is left to sync; it may, threads share an embedder.
 """
 
 from __future__ import annotations
@@ -110,6 +110,16 @@ class RemoteEmbedder:
             raise
         return [vectors[text] for text in sent]
 
+    def take_paid(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Of the texts of a call that failed, those whose vectors had come before it did; each is handed out once."""
+        longest = self._provider.wire.limits.text_tokens
+        sent = {text: packing.sendable(text, longest) for text in texts}
+        with self._lock:
+            found = {text: self._kept[key] for text, key in sent.items() if key in self._kept}
+            for text in found:
+                self._kept.pop(sent[text], None)
+        return found
+
     def embed_query(self, text: str) -> Vector:
         from clawmark.embed.retry import QUERY
 
@@ -207,11 +217,19 @@ class RemoteEmbedder:
 
     def _embed(self, texts: list[str], is_query: bool, policy: Policy, vectors: dict[str, Vector]) -> bool:
         """Put the vectors of these texts into `vectors`; false when they were too large and had to go in pieces."""
+        from clawmark.embed.ledger import OverBudget
         from clawmark.embed.retry import TooLarge
 
         try:
             vectors.update(zip(texts, self._ask(texts, is_query, policy), strict=True))
             return True
+        except OverBudget:
+            if len(texts) == 1:
+                raise
+            # What is left of the day is used up, text by text if need be: else a budget below one request buys nothing.
+            for part in (texts[: len(texts) // 2], texts[len(texts) // 2 :]):
+                self._embed(part, is_query, policy, vectors)
+            return False
         except TooLarge:
             if len(texts) == 1 and len(texts[0]) < 2:
                 raise

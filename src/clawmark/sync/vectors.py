@@ -196,7 +196,7 @@ class _Filling:
         return vectors
 
     def _finish(self, batch: _Batch, answer: Callable[[], list[Vector]]) -> Degraded | None:
-        """Commit a batch's vectors; after a failure at least those the cache had."""
+        """Commit a batch's vectors; after a failure at least those the cache had and those that were paid before it."""
         failure = None
         fresh: dict[str, Vector] = {}
         try:
@@ -206,11 +206,12 @@ class _Filling:
             fresh = dict(zip(batch.missing, vectors, strict=True))
         except EmbeddingError as error:
             failure = Degraded(error.message, error.hint)
+            fresh = self._paid(batch.missing)
         self._on_the_way.difference_update(batch.missing)
         rows = [
             (key, text_hash, vector or fresh.get(text_hash))
             for key, text_hash, _, vector in batch.rows
-            if failure is None or text_hash not in batch.missing
+            if failure is None or text_hash not in batch.missing or text_hash in fresh
         ]
         for start in range(0, len(rows), self._portion):
             with self._index.writing(timeout=self._lock_timeout) as writer:
@@ -220,6 +221,12 @@ class _Filling:
         self._done += len(rows)
         self._progress(Progress("vectors", self._done, max(self._total, self._done), self._embedder.traits.label))
         return failure
+
+    def _paid(self, missing: dict[str, str]) -> dict[str, Vector]:
+        """What a failed call of a service brought all the same, where it took several requests; by hash."""
+        take = getattr(self._embedder, "take_paid", None)
+        paid = take(list(missing.values())) if take is not None else {}
+        return {text_hash: paid[text] for text_hash, text in missing.items() if text in paid}
 
     def _use_batch_jobs(self) -> None:
         """Where a service has them and they are switched on: one job for all that is due; its vectors land in the cache."""
