@@ -2,8 +2,8 @@
 
 A configured address is dialled with the user's key, so only plain http and https addresses pass, and none that can only
 be a trap: names and numbers for cloud metadata, link-local, multicast and unspecified addresses, numbers in disguise,
-user names in the address. Private and loopback addresses are fine (Ollama lives there). What a name resolves to is
-checked again by whoever dials it.
+user names and keys in the address, where logs would show them. Private and loopback addresses are fine (Ollama lives
+there). What a name resolves to is checked again by whoever dials it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ _SHAPE = re.compile(r"(https?)://([^/?#\\]*)([/?][^#\\]*)?", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 _DISGUISED = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*", re.IGNORECASE)
+_KEY = re.compile(
+    r"[?&](?:[a-z0-9_-]*[_-])?(?:api|subscription)?[_-]?(?:key|token|secret|password|sig|signature)=", re.IGNORECASE
+)
 _QUAD = re.compile(r"[0-9]{1,3}(?:[.-][0-9]{1,3}){3}")
 
 _METADATA_NAMES = (
@@ -36,6 +39,8 @@ def problem_with(url: str) -> str:
     authority = shape[2]
     if "@" in authority:
         return "it may hold no user name or password; use remote.apiKey or remote.headers"
+    if _KEY.search(shape[3] or ""):
+        return "it may hold no key; use remote.apiKey or remote.headers"
     parts = _AUTHORITY.fullmatch(authority)
     if not parts:
         return "it names no host"

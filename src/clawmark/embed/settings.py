@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from clawmark.config.load import fill_in
 from clawmark.embed.wire import RemoteOptions
+from clawmark.errors import ConfigError
 
 if TYPE_CHECKING:
     from clawmark.embed.batch import BatchOptions
 
 
 def remote_options(model: str, dims: int, remote: Mapping[str, object], environ: Mapping[str, str]) -> RemoteOptions:
-    """What the provider modules take; raises ConfigError when a reference leads nowhere."""
+    """What the provider modules take; raises ConfigError when a reference leads nowhere or to a refused address."""
 
     def text(name: str) -> str:
         value = remote.get(name)
@@ -27,7 +28,7 @@ def remote_options(model: str, dims: int, remote: Mapping[str, object], environ:
     headers = remote.get("headers")
     return RemoteOptions(
         model=model,
-        base_url=text("baseUrl"),
+        base_url=_address(text("baseUrl")),
         api_key=text("apiKey"),
         headers={str(k): str(v) for k, v in headers.items()} if isinstance(headers, dict) else {},
         dims=dims,
@@ -35,6 +36,17 @@ def remote_options(model: str, dims: int, remote: Mapping[str, object], environ:
         document_input_type=text("documentInputType"),
         region=text("region"),
     )
+
+
+def _address(url: str) -> str:
+    """The address as it was filled in; what was written there itself has been looked at when it was read."""
+    if url:
+        from clawmark.config.urls import problem_with
+
+        problem = problem_with(url.strip())
+        if problem:
+            raise ConfigError(f"memorySearch.remote.baseUrl is refused: {problem}.", key="memorySearch.remote.baseUrl")
+    return url
 
 
 def batch_options(remote: Mapping[str, object]) -> BatchOptions:

@@ -19,6 +19,7 @@ from clawmark.config.urls import problem_with
         "HTTPS://Example.COM:443/",
         "http://my_host/v1",
         "https://node-10-1-2-3.example.com/v1",
+        "https://example.com/v1?monkey=1&deployment=key",
     ],
 )
 def test_ordinary_addresses_pass(url: str) -> None:
@@ -52,6 +53,11 @@ def test_ordinary_addresses_pass(url: str) -> None:
         ("http://127.0.0.1#@example.com/", "no #"),
         ("http://127.0.0.1\\@example.com/", "backslash"),
         ("http://-bad-.com/", "host name"),
+        ("https://example.com/v1?key=AIzaSy", "no key"),
+        ("https://example.com/v1?a=b&api_key=x", "no key"),
+        ("https://example.com/v1?X-Api-Key=x", "no key"),
+        ("https://example.com?subscription-key=x", "no key"),
+        ("https://example.com/v1?access_token=x", "no key"),
     ],
 )
 def test_traps_are_refused_with_a_reason(url: str, part: str) -> None:

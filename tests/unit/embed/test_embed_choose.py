@@ -199,6 +199,14 @@ def test_auto_takes_a_reachable_ollama_only_where_it_is_configured() -> None:
     assert "ollama" not in {embedder.identity.provider for embedder in unreachable.embedders}
 
 
+@pytest.mark.parametrize("url", ["http://example.com/v1?key=hidden-value", "http://169.254.169.254/", "file:///etc/passwd"])
+def test_an_address_of_the_environment_is_looked_at_like_one_of_the_configuration(url: str) -> None:
+    remote = {"apiKey": "not-a-real-key", "baseUrl": "${SERVICE}"}
+    with pytest.raises(ConfigError, match="baseUrl is refused") as caught:
+        chosen("openai", environ={"SERVICE": url}, remote=remote)
+    assert "hidden-value" not in caught.value.message
+
+
 def test_a_configured_key_goes_to_no_other_company() -> None:
     environ = {"OPENAI_API_KEY": "key-of-openai"}
     around = AROUND._replace(environ=environ)
