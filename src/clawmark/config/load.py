@@ -11,7 +11,7 @@ mistake in it is a warning: it must neither reach endpoints nor be able to stop 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from clawmark.config.paths import Places
@@ -128,7 +128,7 @@ class _Gathered:
                 if key in BY_NAME:
                     yield key, written
                 elif key not in GROUPS:
-                    self.warnings.append(_unknown(written, key, BY_NAME))
+                    self.warnings.append(_unknown(written, key, (*BY_NAME, *GROUPS)))
                 elif isinstance(value, dict):
                     waiting.append((key, written.path, value))
                 elif source.origin.startswith("workspace "):
@@ -196,18 +196,28 @@ def _unused_patterns(written: Written) -> list[str]:
     ]
 
 
-def _unknown(written: Written, key: str, known: Mapping[str, object]) -> str:
+def _unknown(written: Written, key: str, known: Iterable[str]) -> str:
     from clawmark.config.json5 import show_path
 
     where = f"{written.source.file}: " if written.source.file else ""
     return f"{where}there is no key {_short(show_path(written.path))}; it is ignored.{_nearest(key, known)}"
 
 
-def _nearest(name: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The real key whose last part is most like that of a wrong one; of several, the one that is nearest as a whole.
+
+    Whole keys are not compared first: what they begin with is so long that any two of them look alike.
+    """
     import difflib
 
-    near = difflib.get_close_matches(name[:200], list(known), n=1, cutoff=0.75)
-    return f" Did you mean {near[0]}?" if near else ""
+    by_last = dict[str, list[str]]()
+    for one in known:
+        by_last.setdefault(one.rpartition(".")[2].lower(), []).append(one)
+    near = difflib.get_close_matches(name.rpartition(".")[2][:100].lower(), list(by_last), n=1, cutoff=0.7)
+    if not near:
+        return ""
+    best = max(by_last[near[0]], key=lambda one: difflib.SequenceMatcher(None, name[:200], one).ratio())
+    return f" Did you mean {best}?"
 
 
 def _short(name: str) -> str:

@@ -214,6 +214,15 @@ def test_an_unknown_key_is_named_with_the_nearest_real_one(home: Home) -> None:
     assert "Did you mean memorySearch.query.maxResults?" in loaded.warnings[1]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("qury", "memorySearch.query"), ("minscore", "memorySearch.query.minScore"), ("foo", ""), ("zzz", "")],
+)
+def test_what_is_meant_is_told_by_the_last_part_of_a_key(home: Home, wrong: str, meant: str) -> None:
+    (warning,) = home.load(search({wrong: {}})).warnings
+    assert warning.endswith(f"it is ignored. Did you mean {meant}?" if meant else "it is ignored.")
+
+
 def test_sections_of_openclaw_are_left_alone_and_unknown_ones_named(home: Home) -> None:
     loaded = home.load({"channels": {"x": 1}, "gateway": 5, "agents": {"defaults": {"sandbox": 1}}})
     assert loaded.warnings == ()
