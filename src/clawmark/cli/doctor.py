@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, paint, plain, say
+from clawmark.cli.output import emit, paint, place, plain, say
 
 if TYPE_CHECKING:
     from clawmark.reports import Finding
@@ -40,7 +40,7 @@ def finding_lines(finding: Finding) -> list[str]:
     """A mark and what was found; below it the next step."""
     marks = {"ok": ("ok      ", "green"), "note": ("note    ", "cyan"), "problem": ("problem ", "red")}
     mark, colour = ("fixed   ", "green") if finding.fixed else marks[finding.level]
-    lines = [f"{paint(mark, colour)}{plain(finding.what)}"]
+    lines = [f"{paint(mark, colour)}{place(finding.what)}"]
     if finding.next_step:
         lines.append(f"        {paint('→', 'dim')} {plain(finding.next_step)}")
     return lines

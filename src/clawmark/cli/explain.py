@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clawmark.cli.layout import table
-from clawmark.cli.output import one_line, paint
+from clawmark.cli.output import one_line, paint, place
 from clawmark.types import CandidateStory, Explanation
 
 SHOWN = 40
@@ -37,6 +37,6 @@ def _row(story: CandidateStory) -> tuple[str, ...]:
         f"{story.bm25:.2f}",
         f"{story.decay:.2f}",
         one_line(story.outcome),
-        one_line(story.citation),
+        place(story.citation),
         one_line(story.terms),
     )

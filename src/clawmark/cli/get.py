@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.arguments import count
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, note, plain, say
+from clawmark.cli.output import emit, note, place, plain, say
 
 EXAMPLES = """\
 examples:
@@ -39,9 +39,9 @@ def run(args: Namespace) -> int:
     if excerpt.text:
         say(plain(excerpt.text))
     if not excerpt.total_lines:
-        note(f"clawmark: {plain(excerpt.path)} is empty or not there.")
+        note(f"clawmark: {place(excerpt.path)} is empty or not there.")
     elif excerpt.truncated and excerpt.next_start is not None:
-        path, following = plain(excerpt.path), excerpt.next_start
+        path, following = place(excerpt.path), excerpt.next_start
         note(f"clawmark: this ends at line {following - 1} of {excerpt.total_lines}; go on with")
         note(f"  clawmark get {path} --from {following}")
     return 0

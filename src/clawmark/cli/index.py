@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.layout import duration, middle, plural
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, note, paint, plain, say
+from clawmark.cli.output import emit, note, paint, place, plain, say
 from clawmark.cli.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _listed(
         return []
     shown = items if verbose else items[:SHOWN]
     lines = ["", paint(f"{plural(len(items), noun)} {what}:", colour)]
-    lines += [f"  {(plain(item.path) if verbose else middle(item.path)) or '.'}: {plain(item.reason)}" for item in shown]
+    lines += [f"  {(place(item.path) if verbose else middle(item.path)) or '.'}: {place(item.reason)}" for item in shown]
     if len(items) > len(shown):
         lines.append(paint(f"  … and {len(items) - len(shown)} more; --verbose lists them", "dim"))
     return lines
@@ -139,7 +139,7 @@ def plan_lines(plan: SyncPlan, *, verbose: bool = False) -> list[str]:
     todo += [("delete", path) for path in plan.delete]
     todo += [("recheck", state.path) for state in plan.recheck] if verbose else []
     shown = todo if verbose else todo[:200]
-    lines = [f"{verb:<8}{plain(path)}" for verb, path in shown]
+    lines = [f"{verb:<8}{place(path)}" for verb, path in shown]
     if len(todo) > len(shown):
         lines.append(f"… and {len(todo) - len(shown)} more; --verbose lists them")
     if plan.kept:

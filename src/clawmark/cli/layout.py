@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from clawmark.cli.output import one_line, paint, plain
+from clawmark.cli.output import paint, place, plain
 
 
 def cells(text: str) -> int:
@@ -112,7 +112,7 @@ def fitted(text: str, width: int) -> str:
 
 def middle(text: str, most: int = 70) -> str:
     """A long name without its middle."""
-    text = one_line(text)
+    text = place(text)
     return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most + most // 2 :]}"
 
 

@@ -116,6 +116,11 @@ def one_line(text: str) -> str:
     return plain(" ".join(text.split()))
 
 
+def place(path: str) -> str:
+    """A path or a citation, on one line whatever the file is called: a name with a line end in it forges no line."""
+    return plain(path).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def columns(stream: TextIO | None = None) -> int:
     """How wide the terminal is; 80 where there is none."""
     try:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, paint, plain, say
+from clawmark.cli.output import emit, paint, place, say
 
 MAX_BYTES = 1024 * 1024
 
@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
         return 0
     from clawmark.cli.layout import short_path
 
-    say(f"Remembered in {paint(plain(written.citation), 'cyan')} {paint(f'({short_path(workspace)})', 'dim')}")
+    say(f"Remembered in {paint(place(written.citation), 'cyan')} {paint(f'({short_path(workspace)})', 'dim')}")
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, share, some_text
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import columns, emit, note, paint, plain, say
+from clawmark.cli.output import columns, emit, note, paint, place, plain, say
 
 if TYPE_CHECKING:
     from clawmark.types import Found, Hit
@@ -72,7 +72,7 @@ def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
     from clawmark.cli.layout import emphasise, snippet_lines
 
     margin = indent + "      "
-    lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(plain(hit.citation), 'cyan')}"]
+    lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(place(hit.citation), 'cyan')}"]
     shown = snippet_lines(hit.snippet, min(columns(), 110) - len(margin))
     return [*lines, *(margin + emphasise(line, query) for line in shown)]
 

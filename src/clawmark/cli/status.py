@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.layout import duration, facts, middle, plural, short_path, size
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, one_line, paint, plain, say
+from clawmark.cli.output import emit, one_line, paint, place, plain, say
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
@@ -60,7 +60,7 @@ def status_facts(
 ) -> Iterator[tuple[str, str]]:
     """The page as names and values."""
     yield "Workspace", f"{short_path(status.workspace)} {paint(f'({_origin(places)})', 'dim')}"
-    yield "Extra paths", ", ".join(plain(path) for path in extra)
+    yield "Extra paths", ", ".join(place(path) for path in extra)
     yield "Agent", plain(status.agent_id)
     is_there = os.path.lexists(status.config_file)
     yield (
@@ -89,10 +89,10 @@ def status_facts(
     )
     if status.degraded is not None:
         yield paint("Degraded", "yellow"), f"{plain(status.degraded.reason)}\n{plain(status.degraded.fix)}".rstrip("\n")
-    failures = [f"{plain(item.path) or '.'}: {plain(item.reason)}" for item in status.scan_failures]
+    failures = [f"{place(item.path) or '.'}: {place(item.reason)}" for item in status.scan_failures]
     yield paint("Not listed", "red"), "\n".join(failures)
     shown = status.skipped if verbose else status.skipped[:SHOWN]
-    skipped = [f"{plain(item.path) if verbose else middle(item.path)}: {plain(item.reason)}" for item in shown]
+    skipped = [f"{place(item.path) if verbose else middle(item.path)}: {place(item.reason)}" for item in shown]
     if len(status.skipped) > len(shown):
         skipped.append(paint(f"… and {len(status.skipped) - len(shown)} more; --verbose lists them", "dim"))
     yield "Left alone", "\n".join(skipped)

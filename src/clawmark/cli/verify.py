@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.layout import plural
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, paint, plain, say
+from clawmark.cli.output import emit, paint, place, say
 
 SHOWN = 20
 
@@ -33,7 +33,7 @@ def run(args: Namespace) -> int:
         return 0
     shown = report.problems if args.verbose else report.problems[:SHOWN]
     for problem in shown:
-        say(f"{paint('differs', 'red')}  {plain(problem)}")
+        say(f"{paint('differs', 'red')}  {place(problem)}")
     if len(report.problems) > len(shown):
         say(f"… and {len(report.problems) - len(shown)} more; --verbose lists them")
     say(f"{plural(len(report.problems), 'difference')} in {checked}; `clawmark index` mends what is only out of date,")

@@ -32,6 +32,11 @@ def test_control_and_direction_characters_are_escaped(text: str, shown: str) -> 
     assert output.plain(text) == shown
 
 
+def test_a_place_is_on_one_line_and_can_be_told_from_another() -> None:
+    assert output.place("memory/a\nb\t.md#L1") == "memory/a\\nb\\t.md#L1"
+    assert output.place("memory/a  b.md") == "memory/a  b.md"
+
+
 def test_one_line_is_one_line() -> None:
     assert output.one_line("a\n\n  b\tc\x1b") == "a b c\\x1b"
 
