@@ -66,13 +66,11 @@ def _files(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
     if facts.skipped:
         some = "; ".join(f"{skipped.path}: {skipped.reason}" for skipped in facts.skipped[:SHOWN])
         more = f" and {len(facts.skipped) - SHOWN} more" if len(facts.skipped) > SHOWN else ""
-        yield Finding(
-            "note", f"{len(facts.skipped)} files were left alone ({some}{more}).", "clawmark status --json lists all."
-        )
+        yield Finding("note", f"Left alone: {len(facts.skipped):,} ({some}{more}).", "clawmark status --verbose lists all.")
     linked = backend.parts.workspace.hard_linked(backend.parts.workspace.scan())
     if linked:
         yield Finding(
-            "note", f"{len(linked)} files have other names elsewhere (hard links): {', '.join(linked[:SHOWN])}.", ""
+            "note", f"Files with other names elsewhere (hard links): {len(linked):,} ({', '.join(linked[:SHOWN])}).", ""
         )
     if not facts.files and not facts.due_files:
         yield Finding("note", "There is no memory yet.", 'clawmark remember "something worth keeping"')

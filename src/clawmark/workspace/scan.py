@@ -1,6 +1,7 @@
 """One look at the workspace: which memory files are there, in what state, and what was left alone.
 
-In: the workspace's real path and its extra paths. Out: a `Scan`, sorted by path. Files are not opened and paths are not
+In: the workspace's real path and its extra paths. Out: a `Scan`, sorted by path; what was configured and cannot be used
+comes before what was met on the way, since lists are shown by their beginning. Files are not opened and paths are not
 resolved: each folder is listed through its own descriptor, which is as fast as listing gets and cannot be led astray by
 a link. A folder that could not be listed is a `ScanFailure`, so that nothing below it is taken for deleted.
 """
@@ -47,7 +48,7 @@ _TUPLE = tuple.__new__
 class _Found:
     """What has been seen so far."""
 
-    __slots__ = ("failures", "files", "named", "roots", "skipped", "workspace_id")
+    __slots__ = ("configured", "failures", "files", "named", "roots", "skipped", "workspace_id")
 
     def __init__(self) -> None:
         self.files: list[FileState] = []
@@ -55,6 +56,8 @@ class _Found:
         self.failures: list[ScanFailure] = []
         self.roots: list[tuple[str, int, int]] = []
         self.workspace_id = (-1, -1)
+        self.configured: frozenset[str] = frozenset()
+        """Extra paths that could not be used: somebody counts on them."""
         self.named: frozenset[str] = frozenset()
         """Extra paths inside the workspace: walked for themselves, so not worth a word when they are met on the way."""
 
@@ -74,6 +77,7 @@ def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[S
     found = _Found()
     found.failures.extend(item for item in reported if isinstance(item, ScanFailure))
     found.skipped.extend(item for item in reported if isinstance(item, Skipped))
+    found.configured = frozenset(item.path for item in reported)
     found.named = frozenset(extra.prefix for extra in extras if not extra.folder)
     try:
         root = open_root(workspace)
@@ -275,7 +279,7 @@ def _finished(found: _Found, taken_ns: int) -> Scan:
     failures = {failure.path: failure for failure in reversed(found.failures)}
     return Scan(
         tuple(files),
-        tuple(skipped[path] for path in sorted(skipped)),
+        tuple(skipped[path] for path in sorted(skipped, key=lambda path: (path not in found.configured, path))),
         tuple(failures[path] for path in sorted(failures)),
         taken_ns,
         tuple(found.roots),

@@ -223,6 +223,12 @@ def test_a_missing_extra_path_is_reported_and_the_rest_is_listed(ws: Path) -> No
     assert reasons(found) == {"../gone": "extra path not found: ../gone"}
 
 
+def test_a_missing_extra_path_is_reported_before_what_was_met_on_the_way(ws: Path) -> None:
+    write(ws, "memory/a.md")
+    (ws / "memory" / "l.md").symlink_to("a.md")
+    assert list(reasons(scan(ws, "zzz"))) == ["zzz", "memory/l.md"]
+
+
 def test_an_extra_folder_that_became_a_link_is_not_followed(ws: Path, tmp_path: Path) -> None:
     write(tmp_path, "outside/secret.md")
     write(ws, "notes/a.md")
