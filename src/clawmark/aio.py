@@ -214,9 +214,9 @@ class AsyncMemory:
         """Put a new text in the place of the one with `base_hash`; the hash of the new one."""
         return await self._run(self._opened.replace, path, text, base_hash, force=force)
 
-    async def plan(self) -> tuple[SyncPlan, Scan]:
+    async def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """What a sync would do."""
-        return await self._run(self._opened.plan)
+        return await self._run(self._opened.plan, force=force)
 
     async def sync(
         self,

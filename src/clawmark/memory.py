@@ -145,9 +145,9 @@ class Memory:
             check_replacement(path, text, current.text if current is not None else "", force=force)
         return workspace.replace(path, text, base_hash)
 
-    def plan(self) -> tuple[SyncPlan, Scan]:
+    def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """What `sync` would do now."""
-        return self._backend.plan()
+        return self._backend.plan(force=force)
 
     def sync(
         self,

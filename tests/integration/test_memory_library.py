@@ -173,6 +173,28 @@ def test_another_chunker_rebuilds_by_itself(workspace: Path, tmp_path: Path) -> 
         assert memory.search("PostgreSQL billing").hits
 
 
+def test_a_rebuild_is_planned_told_and_counted(workspace: Path, tmp_path: Path) -> None:
+    def opened(tokens: int) -> Memory:
+        overrides = {"memorySearch.chunking.tokens": tokens, "memorySearch.chunking.overlap": 0}
+        return Memory.open(workspace, state_dir=tmp_path / "s", embedder=HashingEmbedder(), overrides=overrides)
+
+    with opened(400) as memory:
+        memory.sync()
+        assert memory.plan()[0].due == 0
+        assert len(memory.plan(force=True)[0].add) == 3
+    with opened(8) as memory:
+        plan, _ = memory.plan()
+        assert (len(plan.add), plan.unchanged) == (3, 0)
+        status = memory.status()
+        assert status.degraded is not None
+        assert "other chunking settings" in status.degraded.reason
+        report = memory.sync()
+        assert (report.added, report.unchanged) == (3, 0)
+        assert report.embedded + report.reused == report.chunks, "also those of before the new generation was published"
+        assert memory.plan()[0].due == 0
+        assert memory.status().degraded is None
+
+
 def test_every_empty_answer_says_why(memory: Memory, tmp_path: Path) -> None:
     def code(text: str, **options: float) -> str:
         nothing = memory.search(text, **options).nothing  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from clawmark.index.store import Index, Mark, Reader
 from clawmark.observe import Metrics
 from clawmark.search.legs import Asked, ask
 from clawmark.search.pipeline import Freshness, search
-from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
+from clawmark.sync.look import FEW_CHUNKS, SyncParts, look, look_ahead
 from clawmark.text.query import clean_query
 from clawmark.types import Degraded, Found, Identity, Query, Scan, ScanFailure, Space, SyncPlan
 from clawmark.workspace import Workspace
@@ -39,7 +39,7 @@ OWN_LOCK_SECONDS = 0.25
 # So long another process may take for a rebuild before this one takes it up.
 REBUILD_PATIENCE = 60.0
 
-_OUTDATED = Degraded(
+OUTDATED = Degraded(
     "The text was cut with other chunking settings, or a rebuild is not finished.",
     "Run `clawmark index`; the old passages answer until then.",
 )
@@ -138,9 +138,9 @@ class BuiltinBackend:
         """Some lines of a memory file, bounded."""
         return self.parts.workspace.read_lines(path, start, lines, max_chars=max_chars)
 
-    def plan(self) -> tuple[SyncPlan, Scan]:
+    def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """What a sync would do, without doing it."""
-        scan, plan = look(self.parts.sync)
+        scan, plan = look_ahead(self.parts.sync, force=force)
         return plan, scan
 
     def sync(self, request: "SyncRequest") -> "SyncReport":
@@ -295,7 +295,7 @@ class BuiltinBackend:
         """Whether a rebuild is wanted: the text is cut otherwise, or somebody began one long ago and may be gone."""
         is_cut_otherwise = not reader.is_cut_by(self.parts.sync.chunker.name)
         building = reader.building()
-        self._outdated = _OUTDATED if (is_cut_otherwise or building) and self._background is None else None
+        self._outdated = OUTDATED if (is_cut_otherwise or building) and self._background is None else None
         if building != self._building:
             self._building, self._building_since = building, time.monotonic()
         if building:

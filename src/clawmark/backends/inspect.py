@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from clawmark.backends.builtin import Parts, answering
+from clawmark.backends.builtin import OUTDATED, Parts, answering
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
@@ -29,6 +29,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         active = active_embedder(parts, spaces)
         due_vectors = due_vectors_of_best(reader, spaces, parts.embedders, state.chunks)
         facts, healed = reader.database_facts(), reader.healed()
+        is_cut_otherwise = not reader.is_cut_by(parts.sync.chunker.name)
     version = str(facts.get("sqlite_version", ""))
     return Status(
         workspace=places.workspace,
@@ -57,7 +58,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         skipped=(*scan.skipped, *(Skipped(path, "is no text") for path, row in indexed.items() if row.hash == NOT_TEXT)),
         scan_failures=scan.failures,
         denied_paths=parts.workspace.denied,
-        degraded=choice.degraded,
+        degraded=choice.degraded or (OUTDATED if is_cut_otherwise else None),
         containment=parts.workspace.containment,
         warnings=loaded.warnings,
         spent=_spent(parts),

@@ -109,7 +109,7 @@ def _listed(
 
 
 def _dry_run(memory: Memory, args: Namespace) -> int:
-    plan, scan = memory.plan()
+    plan, scan = memory.plan(force=args.force)
     if args.json:
         emit(
             {

@@ -47,3 +47,13 @@ def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
 
         scan = believed(scan, reader.roots())
         return scan, plan_sync(scan, reader.stats())
+
+
+def look_ahead(parts: SyncParts, *, force: bool) -> tuple[Scan, SyncPlan]:
+    """What a whole sync would do: the differences, or every file again where it would build the next generation."""
+    scan, plan = look(parts)
+    with parts.store.reading() as reader:
+        if not force and not reader.building() and reader.is_cut_by(parts.chunker.name):
+            return scan, plan
+        built = {path: row[3:8] for path, row in reader.built().items()}
+    return scan, plan_sync(scan, built)._replace(delete=plan.delete, kept=plan.kept)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
@@ -62,8 +63,9 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
             writer.set_identity(parts.identity())
     # A search has no time for a rebuild, and what it adds must be found at once: the generation that answers gets it.
     if request.force or (request.seconds is None and (stale or state.building is not None)):
-        scan, plan, text = _rebuild(parts, request, out_of_time)
+        scan, plan, text, built = _rebuild(parts, request, out_of_time)
     else:
+        built = []
         scan, plan = look(parts)
         plan, left = _worthwhile(parts, plan) if request.deltas else (plan, 0)
         text = _apply(parts, request, plan, out_of_time)
@@ -72,7 +74,7 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         from clawmark.index.salvage import salvage
 
         salvage(parts.store, timeout=request.lock_timeout)
-    vectors = _fill(parts, request, out_of_time)
+    vectors = _counted(built, _fill(parts, request, out_of_time))
     generation = _remember(parts, request, text, vectors, scan, started)
     if request.seconds is None and (text.deleted or _has_much_dead(parts.store)):
         _sweep(parts.store, request)
@@ -162,36 +164,51 @@ def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
         return leave_small_growth(plan, reader.files(), parts.workspace.sessions, parts.deltas)
 
 
-def _rebuild(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]) -> tuple[Scan, SyncPlan, TextReport]:
-    """Make the next generation; readers keep the old one until the last line of it is there."""
+def _rebuild(
+    parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
+) -> tuple[Scan, SyncPlan, TextReport, list[VectorReport]]:
+    """Make the next generation; readers keep the old one until the last line of it is there.
+
+    The plan that comes back counts as unchanged what an interrupted rebuild had made before.
+    """
     from clawmark.sync.publish import publish
 
     index = parts.store
     building = _begin(parts, request)
     if not building:
         scan, plan = look(parts)
-        return scan, plan, TextReport(0, 0, 0, 0, 0, (), plan.due)
-    total = TextReport(0, 0, 0, 0, 0, (), 0)
-    for _ in range(REBUILD_PASSES):
+        return scan, plan, TextReport(0, 0, 0, 0, 0, (), plan.due), []
+    total, known = TextReport(0, 0, 0, 0, 0, (), 0), 0
+    for number in range(REBUILD_PASSES):
         scan = parts.workspace.scan()
         with index.reading() as reader:
             built, answering = {path: row[3:8] for path, row in reader.built().items()}, reader.stats()
             scan = scan if request.force else believed(scan, reader.roots())
         plan = plan_sync(scan, built)
+        known = known if number else plan.unchanged
         # A rebuild that was interrupted may hold files that the answering generation never had.
         gone = sorted({*plan.delete, *plan_sync(scan, answering).delete})
         report = _apply(parts, request, plan._replace(delete=tuple(gone), recheck=()), out_of_time, building=building)
         total = added_up(total._replace(failures=(), due_files=0, unread=0), report)
         if report.due_files:
-            return scan, plan, total
+            return scan, plan._replace(unchanged=known), total, []
         if plan.due == len(report.failures):
             break
-    _fill(parts, request, out_of_time)
+    plan = plan._replace(unchanged=known)
+    vectors = _fill(parts, request, out_of_time)
     if _is_cancelled(request):
-        return scan, plan, total
+        return scan, plan, total, vectors
     publish(index, building, parts.identity(), request.lock_timeout)
     _sweep(index, request)
-    return scan, plan, total
+    return scan, plan, total, vectors
+
+
+def _counted(before: Sequence[VectorReport], after: Sequence[VectorReport]) -> list[VectorReport]:
+    """The later reports of the same spaces, with what was done before counted in."""
+    return [
+        two._replace(embedded=one.embedded + two.embedded, reused=one.reused + two.reused)
+        for one, two in zip_longest(before, after, fillvalue=VectorReport(0, 0, 0, None))
+    ]
 
 
 def _begin(parts: SyncParts, request: SyncRequest) -> int:
