@@ -48,6 +48,8 @@ class SyncReport(NamedTuple):
     seconds: float
     healed: str = ""
     """What was wrong with the index and what became of it; empty when it was sound."""
+    jobs: str = ""
+    """Why batch jobs did not do all of it, or what is still on its way; empty when they did, or are switched off."""
 
 
 class WatchEvent(NamedTuple):

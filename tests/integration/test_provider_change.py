@@ -117,3 +117,38 @@ def test_a_budget_below_one_request_is_spent_all_the_same(workspace: Path, tmp_p
         status = memory.status()
         assert 0 < status.due_vectors < 28
         assert 130 < status.spent["tokensToday"] <= 150
+
+
+@pytest.fixture
+def many(workspace: Path) -> Path:
+    """Enough notes for a batch job."""
+    for number in range(200):
+        (workspace / "memory" / f"note-{number}.md").write_text(f"Note number {number} is about subject {number}.\n")
+    return workspace
+
+
+def with_jobs(many: Path, tmp_path: Path, server: EmbeddingServer, **settings: object) -> Memory:
+    jobs: dict[str, object] = {"remote.batch.enabled": True, "remote.batch.pollIntervalMs": 1, "provider": "openai"}
+    overrides = {f"memorySearch.{key}": value for key, value in (jobs | settings).items()}
+    return opened(many, tmp_path, server, **overrides)
+
+
+def test_what_jobs_made_counts_as_made(many: Path, tmp_path: Path, server: EmbeddingServer) -> None:
+    with with_jobs(many, tmp_path, server) as memory:
+        report = memory.sync()
+        assert (report.embedded, report.reused, report.due_vectors, report.jobs) == (2 * 228, 0, 0, "")
+
+
+def test_an_index_says_why_jobs_were_switched_off(many: Path, tmp_path: Path, server: EmbeddingServer) -> None:
+    server.jobs.script(["failed", "failed", "failed"])
+    with with_jobs(many, tmp_path, server) as memory:
+        report = memory.sync()
+        assert report.due_vectors == 0, "plain calls did it"
+        assert report.jobs.startswith("A batch job of openai failed (failed")
+
+
+def test_an_index_that_does_not_wait_says_what_is_on_its_way(many: Path, tmp_path: Path, server: EmbeddingServer) -> None:
+    with with_jobs(many, tmp_path, server, **{"remote.batch.wait": False}) as memory:
+        report = memory.sync()
+        assert report.due_vectors == 228
+        assert report.jobs == "228 texts are on their way in a batch job; a later `clawmark index` has them."

@@ -88,6 +88,8 @@ def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
     lines.append("Chunks   " + " · ".join(vectors))
     due = [f"{plural(report.due_files, 'file')} due"] if report.due_files else []
     due += [f"{plural(report.due_vectors, 'vector')} due"] if report.due_vectors else []
+    if report.jobs:
+        lines.append(f"Jobs     {place(report.jobs)}")
     lines.append("Took     " + " · ".join([duration(report.seconds), f"generation {report.generation}", *due]))
     lines += _listed("could not be indexed", "file", report.failures, verbose, "red")
     lines += _listed("could not be listed", "folder", report.scan_failures, verbose, "red")

@@ -137,7 +137,7 @@ class RemoteEmbedder:
         """Embed texts (by hash) with the service's batch jobs where that is configured and worth it.
 
         `store` gets every checked portion. Comes back: the hashes that a job under way will still answer, and why
-        the rest is left to plain calls.
+        the rest is left to plain calls; nothing is said where jobs are switched off.
         """
         from clawmark.embed.batch import run_batches
 
@@ -154,7 +154,7 @@ class RemoteEmbedder:
             ledger=self._ledger,
             sleep=self._sleep,
         )
-        return frozenset(outcome.waiting), outcome.reason
+        return frozenset(outcome.waiting), outcome.reason if self._batch.enabled else ""
 
     def forget_failures(self) -> None:
         """Ask the service again at once: somebody who starts an index by hand wants to know how it is now."""

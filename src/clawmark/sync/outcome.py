@@ -47,3 +47,5 @@ class VectorReport(NamedTuple):
     reused: int
     due: int
     degraded: Degraded | None
+    jobs: str = ""
+    """What is to be said of batch jobs; see `SyncReport.jobs`."""

@@ -95,6 +95,7 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         generation,
         _degraded(parts, vectors),
         time.monotonic() - started,
+        jobs=next((report.jobs for report in vectors if report.jobs), ""),
     )
 
 
@@ -206,7 +207,7 @@ def _rebuild(
 def _counted(before: Sequence[VectorReport], after: Sequence[VectorReport]) -> list[VectorReport]:
     """The later reports of the same spaces, with what was done before counted in."""
     return [
-        two._replace(embedded=one.embedded + two.embedded, reused=one.reused + two.reused)
+        two._replace(embedded=one.embedded + two.embedded, reused=one.reused + two.reused, jobs=two.jobs or one.jobs)
         for one, two in zip_longest(before, after, fillvalue=VectorReport(0, 0, 0, None))
     ]
 

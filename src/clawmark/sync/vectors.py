@@ -71,7 +71,7 @@ def fill_space(
     if due == 0 and not space.ready:
         with index.writing(timeout=lock_timeout) as writer:
             writer.set_ready(space.id)
-    return VectorReport(filling.embedded, filling.reused, due, degraded)
+    return VectorReport(filling.embedded, filling.reused, due, degraded, filling.jobs)
 
 
 class _Filling:
@@ -103,8 +103,10 @@ class _Filling:
         self._portion = max(1, WRITTEN_AT_ONCE // (4 * identity.dims))
         self._waiting: frozenset[str] = frozenset()
         self._on_the_way: set[str] = set()
+        self._from_jobs: set[str] = set()
         self._done = 0
         self.embedded = self.reused = 0
+        self.jobs = ""
 
     def run(self) -> Degraded | None:
         """Until nothing is due, time is up, or the embedder fails; what was finished before that is kept."""
@@ -217,7 +219,7 @@ class _Filling:
             with self._index.writing(timeout=self._lock_timeout) as writer:
                 writer.put_vectors(self._space, rows[start : start + self._portion])
         self.embedded += len(fresh)
-        self.reused += sum(vector is not None for _, _, _, vector in batch.rows)
+        self.reused += sum(vector is not None and text_hash not in self._from_jobs for _, text_hash, _, vector in batch.rows)
         self._done += len(rows)
         self._progress(Progress("vectors", self._done, max(self._total, self._done), self._embedder.traits.label))
         return failure
@@ -237,13 +239,18 @@ class _Filling:
         for rows in self._pages(lambda _: PAGE):
             texts |= self._missing(rows)
         if texts:
-            self._waiting, _ = embed(texts, self._store, self._show)
+            self._waiting, self.jobs = embed(texts, self._store, self._show)
+            if self._waiting and not self.jobs:
+                count = f"{len(self._waiting):,} texts"
+                self.jobs = f"{count} are on their way in a batch job; a later `clawmark index` has them."
 
     def _store(self, vectors: dict[str, Vector]) -> None:
         rows = list(vectors.items())
         for start in range(0, len(rows), self._portion):
             with self._index.writing(timeout=self._lock_timeout) as writer:
                 writer.put_cached(self._identity, dict(rows[start : start + self._portion]))
+        self._from_jobs.update(vectors)
+        self.embedded += len(vectors)
 
     def _show(self, done: int, total: int) -> None:
         self._progress(Progress("vectors", done, total, f"{self._embedder.traits.label}, batch job"))
