@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
@@ -50,11 +51,13 @@ def run(args: Namespace) -> int:
 
 
 def shown_value(loaded: Loaded, key: Key) -> object:
-    """The value in force; a secret only as something that is set or not."""
+    """The value in force; a secret only as something that is set or not, and addresses without who logs in there."""
     is_set = is_setting(key.name)
     value = value_of(loaded.settings, key.name) if is_set else loaded.unused.get(key.name)
     value = key.default if value is None else value
-    return (HIDDEN if value else "") if key.secret else value
+    if key.secret:
+        return HIDDEN if value else ""
+    return re.sub(r"(?<=://)[^/?#]*@", f"{HIDDEN}@", value) if isinstance(value, str) else value
 
 
 def written(value: object) -> str:

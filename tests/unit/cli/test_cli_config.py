@@ -51,6 +51,14 @@ def test_every_used_key_is_listed_with_value_and_origin(flags: list[str], capsys
     }
 
 
+def test_a_proxy_is_shown_without_its_password(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(flags[1]) / "clawmark.json"
+    file.write_text('{memorySearch: {remote: {proxy: "http://me:FAKE-p@ss@proxy.test:8080"}}}', encoding="utf-8")
+    shown = answer(capsys, "config", "get", "remote.proxy", *flags)
+    assert shown == "http://(hidden)@proxy.test:8080\n"
+    assert "FAKE" not in answer(capsys, "config", "list", "--json", *flags)
+
+
 def test_secrets_are_never_shown(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         ["config", "list", "--all"],
