@@ -352,7 +352,12 @@ def _check_pages(connection: apsw.Connection, path: str) -> None:
     """Read every page of a main file that somebody else changed, or whose writer died over it."""
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchall()[0]
     if found != "ok":
-        raise IndexDamaged(f"The index {path} is damaged ({found}).", hint=FIX_HINT)
+        raise IndexDamaged(f"The index {path} is damaged ({finding(str(found))}).", hint=FIX_HINT)
+
+
+def finding(text: str) -> str:
+    """What SQLite found, on one line and without the name that it has for every file."""
+    return " ".join(text.replace("*** in database main ***", "").split())
 
 
 def open_nothing(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:

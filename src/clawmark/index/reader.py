@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from clawmark.errors import IndexStoreError
-from clawmark.index.db import Database, as_list
+from clawmark.index.db import Database, as_list, finding
 from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.index.schema import WORDS
 from clawmark.types import ChunkRow, FileRow, FileStat, Identity, Space, Vector
@@ -122,7 +122,7 @@ class Reader:
         # FTS5 checks what it remembers of its segments; a question makes it look whether another process changed them.
         for words in WORDS:
             self._db.rows(f"SELECT rowid FROM {words} WHERE {words} MATCH '\"look\"' LIMIT 1")
-        return [text for (text,) in self._db.rows("PRAGMA integrity_check", patient=True) if text != "ok"]
+        return [finding(text) for (text,) in self._db.rows("PRAGMA integrity_check", patient=True) if text != "ok"]
 
     # --- files and chunks ----------------------------------------------------------------------------------------
 

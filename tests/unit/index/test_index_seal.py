@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from clawmark.errors import IndexDamaged
-from clawmark.index.db import checking_vfs, read_seal
+from clawmark.index.db import checking_vfs, finding, read_seal
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of
 
@@ -129,3 +129,8 @@ def test_a_lost_seal_is_made_again(filled: Index) -> None:
     put(filled, "new.md", "text")
     filled.close()
     assert read_seal(filled.path)
+
+
+def test_what_sqlite_finds_is_told_on_one_line() -> None:
+    said = "*** in database main ***\nTree 7 page 7: unable to get the page. error code=8202"
+    assert finding(said) == "Tree 7 page 7: unable to get the page. error code=8202"
