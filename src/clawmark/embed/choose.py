@@ -6,6 +6,7 @@ and it answers while that one cannot. Reading files and the environment is left 
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -19,6 +20,10 @@ COMPATIBLE = ("openai-compatible", "lmstudio", "vllm", "llamacpp", "deepinfra")
 LADDER = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GEMINI_API_KEYS", "GOOGLE_API_KEY"),
           "voyage": ("VOYAGE_API_KEY",), "mistral": ("MISTRAL_API_KEY",)}  # fmt: skip
 """Where `auto` looks for keys, first found first."""
+
+
+LONG_LOOK = 0.5
+"""Seconds that an Ollama may take to say no. One that is not started does so at once, and is seen as soon as it is."""
 
 
 class Wanted(NamedTuple):
@@ -108,6 +113,7 @@ def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
     """The provider that `auto` comes to, and why; no name for the static tier alone."""
     if wanted.local_model_path:
         return "local", f"memorySearch.local.modelPath is {wanted.local_model_path}"
+    but = ""
     if wanted.provider != "default":
         if _has_configured_key(wanted, around):
             return "openai", "memorySearch.remote.apiKey is set"
@@ -115,13 +121,15 @@ def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
             found = next((variable for variable in variables if around.environ.get(variable, "").strip()), "")
             if found:
                 return name, f"{found} is set"
-        if (around.environ.get("OLLAMA_HOST") or wanted.model.startswith("ollama/")) and _ollama_can_embed(wanted, around):
-            return "ollama", "Ollama is configured and has an embedding model"
+        if around.environ.get("OLLAMA_HOST") or wanted.model.startswith("ollama/"):
+            if _ollama_can_embed(wanted, around):
+                return "ollama", "Ollama is configured and has an embedding model"
+            but = "; Ollama is configured, but does not answer or has no embedding model"
     from clawmark.embed.weights import find_pack, has_numpy
 
     if find_pack() and has_numpy():
-        return "local", "the local model is installed; static vectors come first"
-    return "", "the local model is not installed: static vectors answer"
+        return "local", f"the local model is installed; static vectors come first{but}"
+    return "", f"the local model is not installed: static vectors answer{but}"
 
 
 def _has_configured_key(wanted: Wanted, around: Surroundings) -> bool:
@@ -137,16 +145,24 @@ def _has_configured_key(wanted: Wanted, around: Surroundings) -> bool:
 
 
 def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
-    """Asked only where Ollama is configured, and for a second at most."""
+    """Asked only where Ollama is configured, for a second at most; one that let us wait is left alone for a minute."""
+    from clawmark.embed.breaker import Breaker
     from clawmark.embed.http import HttpTrouble
     from clawmark.embed.ollama import list_models
     from clawmark.embed.settings import remote_options
 
+    breaker = Breaker(os.path.join(around.state_dir, "providers", "ollama-models.json"))
+    began = time.monotonic()
     try:
+        breaker.check("ollama")
         options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
-        return bool(list_models(options, around.environ, seconds=1.0))
+        models = list_models(options, around.environ, seconds=1.0)
     except (HttpTrouble, ValueError, ClawmarkError):
+        if time.monotonic() - began > LONG_LOOK:
+            breaker.failed("it did not answer in time")
         return False
+    breaker.succeeded()
+    return bool(models)
 
 
 def _local(path: str) -> Embedder:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -197,6 +198,19 @@ def test_auto_takes_a_reachable_ollama_only_where_it_is_configured() -> None:
         assert "ollama" not in {embedder.identity.provider for embedder in chosen().embedders}
     unreachable = chosen(environ={"OLLAMA_HOST": "127.0.0.1:9"})
     assert "ollama" not in {embedder.identity.provider for embedder in unreachable.embedders}
+    assert unreachable.reason.endswith("; Ollama is configured, but does not answer or has no embedding model")
+
+
+def test_an_ollama_that_lets_us_wait_is_asked_once_a_minute(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        environ = {"OLLAMA_HOST": f"127.0.0.1:{silent.getsockname()[1]}"}
+        around = AROUND._replace(environ=environ, state_dir=str(tmp_path))
+        for _ in range(3):
+            assert "Ollama is configured, but" in choose(Wanted(), around).reason
+        silent.accept()[0].close()
+        silent.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silent.accept()
 
 
 @pytest.mark.parametrize("url", ["http://example.com/v1?key=hidden-value", "http://169.254.169.254/", "file:///etc/passwd"])
