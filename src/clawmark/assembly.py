@@ -60,7 +60,9 @@ def build(
         options.sync.sessions,
     )
     scout = choice.embedders[0] if choice.embedders and choice.embedders[0].traits.instant else None
-    parts = Parts(workspace, index, sync, choice.embedders, choice.fallbacks, older, scout, choice.degraded, metrics)
+    parts = Parts(
+        workspace, index, sync, choice.embedders, choice.fallbacks, older, scout, choice.degraded, metrics, choice.instead_of
+    )
     debounce, interval = options.sync.watch_debounce_ms / 1000, options.sync.interval_minutes * 60.0
     return BuiltinBackend(parts, options.sync.on_search, background, debounce, interval), choice
 

@@ -251,6 +251,8 @@ class Found(NamedTuple):
     explanation: Explanation | None = None
     due_vectors: int = 0
     """Passages that wait for a vector of the best embedder."""
+    fallback_from: str = ""
+    """The provider in whose place another one answered, because it failed or cannot be used; `degraded` says why."""
 
 
 def citation(path: str, start: int, end: int) -> str:

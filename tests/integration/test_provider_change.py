@@ -85,6 +85,19 @@ def test_before_the_first_index_status_names_who_will_embed(
         assert memory.status().embedder == "text-embedding-3-small (openai), once files are indexed"
 
 
+def test_who_answers_in_whose_place_is_told(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
+    with opened(workspace, tmp_path, server, background=False, **{"memorySearch.provider": "openai"}) as memory:
+        memory.sync()
+        assert memory.search("where does the heron nest?").fallback_from == ""
+        server.spoil("nothing-listens")
+        found = memory.search("where does the osprey nest?")
+        assert (found.provider, found.fallback_from) == ("static", "openai")
+    no_key = {"memorySearch.provider": "voyage", "memorySearch.remote.apiKey": ""}
+    with opened(workspace, tmp_path, server, background=False, **no_key) as memory:
+        found = memory.search("where does the osprey nest?")
+        assert (found.provider, found.fallback_from) == ("static", "voyage")
+
+
 def test_one_index_never_mixes_two_identities(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
     for model in ("text-embedding-3-small", "text-embedding-ada-002"):
         settings = {"memorySearch.provider": "openai", "memorySearch.model": model}

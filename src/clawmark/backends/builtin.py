@@ -60,6 +60,8 @@ class Parts(NamedTuple):
     degraded: Degraded | None
     """Why the embedder is less than what was configured."""
     metrics: Metrics
+    instead_of: str = ""
+    """The provider that was configured and cannot be used."""
 
 
 class BuiltinBackend:
@@ -122,8 +124,16 @@ class BuiltinBackend:
         self.parts.metrics.count("searches")
         if self._blind is not None and found.nothing is not None and found.nothing.code in ("empty-index", "no-such-words"):
             found = found._replace(nothing=found.nothing._replace(code="still-indexing", message=self._blind.reason))
+        found = found._replace(fallback_from=self._missed(found))
         degraded = self._stuck or found.degraded or self.parts.degraded or self._blind or self._outdated
         return found._replace(degraded=degraded, due_vectors=self._due_vectors)
+
+    def _missed(self, found: Found) -> str:
+        """The provider that should have answered, where another one had to."""
+        if not self.parts.embedders or found.mode == "fts-only":
+            return ""
+        best = self.parts.embedders[-1].identity.provider
+        return self.parts.instead_of or (best if found.degraded is not None and found.provider != best else "")
 
     def _ask(self, text: str) -> Asked:
         """The query's vectors; the index is only looked at to see who can answer."""

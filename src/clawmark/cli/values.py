@@ -53,6 +53,8 @@ def found_as_json(found: Found) -> dict[str, object]:
     }
     if found.nothing is not None:
         body["nothing"] = as_json(found.nothing)
+    if found.fallback_from and found.degraded is not None:
+        body["fallback"] = {"from": found.fallback_from, "reason": found.degraded.reason}
     if found.degraded is not None:
         body["degraded"] = as_json(found.degraded)
     body["dueFiles"] = found.due_files

@@ -56,6 +56,8 @@ class Choice(NamedTuple):
     degraded: Degraded | None
     fallbacks: tuple[Embedder, ...] = ()
     """What may stand in when the best one fails, in this order."""
+    instead_of: str = ""
+    """The provider that was wanted and cannot be used, in whose place these are."""
 
 
 def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) -> None:

@@ -75,7 +75,7 @@ def choose(wanted: Wanted, around: Surroundings) -> Choice:
     except EmbeddingUnavailable as error:
         reason = f"{reason}, but it cannot be used: {error.message}"
         degraded, stand_ins = Degraded(error.message, error.hint), _fallbacks(wanted, around)
-        return Choice((static, *stand_ins[:1]), reason, degraded, stand_ins[1:])
+        return Choice((static, *stand_ins[:1]), reason, degraded, stand_ins[1:], name)
     return Choice((static, best), reason, None, _fallbacks(wanted, around))
 
 

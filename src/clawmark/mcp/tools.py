@@ -59,6 +59,7 @@ OFFERS: dict[str, Offer] = {
             "citations": _TEXT,
             "mode": _TEXT,
             "nothing": {"type": "object", "properties": {"code": _TEXT, "message": _TEXT, "bestScore": {"type": "number"}}},
+            "fallback": {"type": "object", "properties": {"from": _TEXT, "reason": _TEXT}},
             "degraded": {"type": "object", "properties": {"reason": _TEXT, "fix": _TEXT}},
             "dueFiles": _WHOLE,
             "disabled": _YES,

@@ -83,6 +83,8 @@ def _answer(found: Found, citations: str, cite: bool) -> Payload:
         if found.nothing.best_score is not None:
             nothing["bestScore"] = round(found.nothing.best_score, 4)
         payload["nothing"] = nothing
+    if found.fallback_from and found.degraded is not None:
+        payload["fallback"] = {"from": found.fallback_from, "reason": found.degraded.reason}
     if found.degraded is not None:
         payload["degraded"] = {"reason": found.degraded.reason, "fix": found.degraded.fix}
     if found.due_files:

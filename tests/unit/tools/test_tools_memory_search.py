@@ -153,6 +153,13 @@ def test_a_reason_without_a_best_score_has_no_best_score() -> None:
     assert payload["nothing"] == {"code": "empty-index", "message": "No memory file is indexed yet."}
 
 
+def test_an_answer_of_a_stand_in_says_in_whose_place_and_why() -> None:
+    degraded = Degraded("openai cannot be used: the connection was refused.", "Check that the service runs.")
+    payload = Backend(FOUND._replace(degraded=degraded, fallback_from="openai")).call({"query": "tea"})
+    assert payload["fallback"] == {"from": "openai", "reason": degraded.reason}
+    assert "fallback" not in Backend(FOUND).call({"query": "tea"})
+
+
 def test_a_degraded_answer_keeps_its_results_and_says_what_is_missing() -> None:
     degraded = Degraded("The weights are damaged.", "Reinstall the extra `local`.")
     payload = Backend(FOUND._replace(degraded=degraded, mode="fts-only", due_files=3)).call({"query": "tea"})
