@@ -105,17 +105,20 @@ def _price_lines(estimate: Estimate) -> list[str]:
     per_million = f"{_money(rate)} per million tokens"
     if estimate.is_batch:
         discount = round(100 * BATCH_DISCOUNTS[estimate.provider])
-        return [f"about {_money(estimate.price)} as a batch job, {discount} % below {per_million}"]
-    lines = [f"about {_money(estimate.price)} at {per_million}"]
+        return [f"{_about(estimate.price)} as a batch job, {discount} % below {per_million}"]
+    lines = [f"{_about(estimate.price)} at {per_million}"]
     if estimate.batch_price is not None:
-        lines.append(f"about {_money(estimate.batch_price)} as a batch job, with {BATCH_KEY}")
+        lines.append(f"{_about(estimate.batch_price)} as a batch job, with {BATCH_KEY}")
     return lines
 
 
+def _about(dollars: float) -> str:
+    """An estimate: `about $0.0082`, `less than $0.0001`."""
+    return f"about {_money(dollars)}" if dollars >= 0.0001 else f"less than {_money(0.0001)}"
+
+
 def _money(dollars: float) -> str:
-    """Cents as far as they say something: `$12.34`, `$0.0082`, `less than $0.0001`."""
-    if dollars < 0.0001:
-        return "less than $0.0001"
+    """Cents as far as they say something: `$12.34`, `$0.0082`."""
     if dollars >= 1:
         return f"${dollars:,.2f}"
     whole, _, part = f"{dollars:.4f}".partition(".")
