@@ -178,12 +178,13 @@ class RemoteEmbedder:
 
     @property
     def price_per_million(self) -> float | None:
-        """US dollars for a million tokens; None for a model or an address whose price is not known."""
+        """US dollars for a million tokens, 0 at home; None for a model or an address whose price is not known."""
         from clawmark.embed.prices import price_per_million
 
         provider = self._provider
         is_own = any(host in f"{provider.base_url}/" for host in OWN_HOSTS)
-        return price_per_million(provider.name, provider.model) if is_own else None
+        price = price_per_million(provider.name, provider.model)
+        return price if is_own or price == 0 else None
 
     def learn_dims(self) -> int:
         """The size of the vectors, asked with one short text where nothing else tells."""

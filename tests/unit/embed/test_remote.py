@@ -358,3 +358,8 @@ def test_ollama_lists_its_models_that_embed(server: EmbeddingServer) -> None:
     server.spoil("nothing-listens")
     with pytest.raises(HttpTrouble):
         ollama.list_models(options, {})
+
+
+def test_what_runs_at_home_is_free_and_a_price_holds_only_at_its_own_address(embedder: Any) -> None:
+    assert embedder("ollama").price_per_million == 0
+    assert embedder("openai").price_per_million is None
