@@ -165,3 +165,17 @@ def test_an_index_that_does_not_wait_says_what_is_on_its_way(many: Path, tmp_pat
         report = memory.sync()
         assert report.due_vectors == 228
         assert report.jobs == "228 texts are on their way in a batch job; a later `clawmark index` has them."
+
+
+def test_what_another_model_would_cost_is_told_with_what_it_needs(
+    workspace: Path, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawmark.embed.weights.find_pack", lambda: "")
+    server.script([400])
+    with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
+        degraded = memory.sync().degraded
+        assert degraded is not None
+        assert degraded.fix.endswith(
+            "With memorySearch.fallback \"local\" and `pip install 'clawmark[local]'` 28 passages would be embedded on this "
+            "machine, at no cost."
+        )

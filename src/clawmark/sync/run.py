@@ -386,9 +386,12 @@ def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | N
     found = next((report.degraded for report in vectors if report.degraded), None)
     if found is None or parts.fallbacks or not (parts.embedders and parts.embedders[-1].traits.remote):
         return found
+    from clawmark.embed.weights import find_pack, has_numpy
+
     with parts.store.reading() as reader:
         chunks = reader.state().chunks
-    offer = f'With memorySearch.fallback "local" {chunks:,} passages would be embedded on this machine, at no cost.'
+    needs = "" if find_pack() and has_numpy() else " and `pip install 'clawmark[local]'`"
+    offer = f'With memorySearch.fallback "local"{needs} {chunks:,} passages would be embedded on this machine, at no cost.'
     return found._replace(fix=f"{found.fix} {offer}".strip())
 
 
