@@ -96,6 +96,11 @@ class Ledger:
                 raise _used_up(self.daily_tokens)
             self._promised.append((now, tokens))
 
+    def refused(self, tokens: int) -> None:
+        """An allowed call was refused, so it cost nothing: its tokens are there for another one."""
+        with self._lock:
+            self._keep_promise(tokens)
+
     def record(self, provider: str, model: str, calls: int, texts: int, tokens: int) -> None:
         """Count calls that were answered; written down at most twice a second, and at once when there is a budget."""
         with self._lock:

@@ -260,7 +260,7 @@ class RemoteEmbedder:
                 self._breaker.check(provider.name)
             if self._ledger is not None:
                 self._ledger.allow(tokens)
-            with self._telling_failures():
+            with self._telling_failures(tokens):
                 response = ask(
                     lambda seconds: self._send(path, body, seconds),
                     policy,
@@ -280,11 +280,13 @@ class RemoteEmbedder:
         return vectors
 
     @contextmanager
-    def _telling_failures(self) -> Iterator[None]:
+    def _telling_failures(self, tokens: int = 0) -> Iterator[None]:
         try:
             yield
         except EmbeddingError as error:
             self._settle(error)
+            if tokens and self._ledger is not None and isinstance(error, EmbeddingRejected):
+                self._ledger.refused(tokens)
             raise
 
     def _settle(self, error: EmbeddingError | None) -> None:

@@ -21,6 +21,7 @@ from clawmark.embed.remote import RemoteEmbedder
 from clawmark.embed.wire import Provider, RemoteOptions
 from clawmark.errors import EmbeddingError, EmbeddingOverloaded, EmbeddingRejected, EmbeddingUnavailable
 from clawmark.testing import embedder_contract
+from clawmark.text.tokens import estimate_tokens
 from clawmark.types import Vector
 
 DIMS = {"openai": 1536, "voyage": 1024, "mistral": 1024, "gemini": 3072, "ollama": 768, "bedrock": 1024}
@@ -287,6 +288,13 @@ def test_the_ledger_is_asked_before_and_told_after(server: EmbeddingServer, embe
     with pytest.raises(EmbeddingUnavailable, match="budget"):
         one.embed_texts(["word " * 800])
     assert len(server.tally.log) == 4
+
+
+def test_a_refused_request_takes_nothing_from_the_budget(server: EmbeddingServer, embedder: Any, tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "ledger"), daily_tokens=sum(map(estimate_tokens, TEXTS)))
+    one = embedder(ledger=ledger)
+    server.script([413])
+    assert len(one.embed_texts(TEXTS)) == 40
 
 
 def test_no_key_is_in_any_message(server: EmbeddingServer, embedder: Any) -> None:
