@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Mapping
 
-from clawmark.config.load import fill_in
 from clawmark.embed.choose import LADDER
+from clawmark.embed.settings import filled_headers, remote_options
 from clawmark.embed.wire import secrets_of
 from clawmark.errors import ConfigError
 
-MODEL_KEYS = ("ANTHROPIC_API_KEY", "CLAWMARK_MODEL_API_KEY")
-"""Variables of models that make no vectors."""
+OTHER_KEYS = (
+    "ANTHROPIC_API_KEY",
+    "CLAWMARK_MODEL_API_KEY",
+    "OLLAMA_API_KEY",
+    "DEEPINFRA_API_KEY",
+    "LMSTUDIO_API_KEY",
+    "VLLM_API_KEY",
+    "LLAMA_API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+)
+"""Variables of models that make no vectors, and of providers that `auto` does not look for."""
 
 
 def configured_keys(remote: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """The keys, from `memorySearch.remote` and from the variables that providers' keys are in."""
-    names = [*(name for ladder in LADDER.values() for name in ladder), *MODEL_KEYS]
-    found = [environ.get(name, "") for name in names]
-    given = remote.get("apiKey")
-    try:
-        found.append(fill_in(given, "memorySearch.remote.apiKey", environ) if isinstance(given, str) else "")
-    except ConfigError:
-        found.append("")  # the variable it names is not set
-    headers = remote.get("headers")
-    return secrets_of(found, {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {})
+    names = {*(name for ladder in LADDER.values() for name in ladder), *OTHER_KEYS}
+    held = [value for name, value in environ.items() if name in names or name.startswith("GEMINI_API_KEY_")]
+    found = [key for value in held for key in re.split(r"[\s,;]+", value)]  # Gemini's variable may hold several
+    headers: dict[str, str] = {}
+    # A reference that leads nowhere hides nothing.
+    with contextlib.suppress(ConfigError):
+        found.append(remote_options("", 0, {"apiKey": remote.get("apiKey")}, environ).api_key)
+    with contextlib.suppress(ConfigError):
+        headers = filled_headers(remote, environ)
+    return secrets_of(found, headers)

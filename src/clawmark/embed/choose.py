@@ -200,6 +200,7 @@ def _named(embedder: Embedder) -> Embedder:
 
 
 def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
+    from clawmark.config.load import fill_in
     from clawmark.embed.breaker import Breaker
     from clawmark.embed.ledger import Ledger
     from clawmark.embed.remote import RemoteEmbedder
@@ -223,7 +224,7 @@ def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
         provider,
         breaker=Breaker(os.path.join(around.state_dir, "providers", f"{key[:16]}.json")),
         ledger=Ledger(os.path.join(around.state_dir, "ledger.json"), daily_tokens=budget if isinstance(budget, int) else 0),
-        proxy=str(wanted.remote.get("proxy") or ""),
+        proxy=fill_in(str(wanted.remote.get("proxy") or ""), "memorySearch.remote.proxy", around.environ),
         batch=batch_options(wanted.remote),
         batch_dir=around.batch_dir,
     )

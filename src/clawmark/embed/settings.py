@@ -25,17 +25,24 @@ def remote_options(model: str, dims: int, remote: Mapping[str, object], environ:
             return environ.get(str(value.get("id", "")), "")
         return fill_in(str(value), f"memorySearch.remote.{name}", environ) if value else ""
 
-    headers = remote.get("headers")
     return RemoteOptions(
         model=model,
         base_url=_address(text("baseUrl")),
         api_key=text("apiKey"),
-        headers={str(k): str(v) for k, v in headers.items()} if isinstance(headers, dict) else {},
+        headers=filled_headers(remote, environ),
         dims=dims,
         query_input_type=text("queryInputType"),
         document_input_type=text("documentInputType"),
         region=text("region"),
     )
+
+
+def filled_headers(remote: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, str]:
+    """The headers as they are sent: a service may want its key in one of its own."""
+    headers = remote.get("headers")
+    if not isinstance(headers, dict):
+        return {}
+    return {str(name): fill_in(str(text), f"memorySearch.remote.headers.{name}", environ) for name, text in headers.items()}
 
 
 def _address(url: str) -> str:

@@ -221,6 +221,17 @@ def test_an_address_of_the_environment_is_looked_at_like_one_of_the_configuratio
     assert "hidden-value" not in caught.value.message
 
 
+def test_references_in_headers_are_filled_in_and_kept_out_of_sight() -> None:
+    remote = {"baseUrl": "http://127.0.0.1:9/v1", "headers": {"api-key": "${MINE}", "X-Team": "notes"}}
+    choice = chosen("openai-compatible", model="m", environ={"MINE": "key-of-mine"}, remote=remote)
+    (_, embedder) = choice.embedders
+    assert isinstance(embedder, RemoteEmbedder)
+    assert embedder._provider.headers["api-key"] == "key-of-mine"
+    assert "key-of-mine" in embedder._provider.secrets
+    with pytest.raises(ConfigError, match=r"headers\.api-key takes its value from the environment variable MINE"):
+        chosen("openai-compatible", model="m", remote=remote)
+
+
 def test_a_configured_key_goes_to_no_other_company() -> None:
     environ = {"OPENAI_API_KEY": "key-of-openai"}
     around = AROUND._replace(environ=environ)
