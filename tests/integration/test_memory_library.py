@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
+from clawmark.backends import builtin
 from clawmark.embed.weights import find_pack
 from clawmark.errors import PathDenied
 from clawmark.testing import HashingEmbedder
@@ -82,6 +83,23 @@ def test_a_note_is_found_by_the_next_search(memory: Memory) -> None:
     hit = memory.search("memcached sessions").hits[0]
     assert hit.path == written.path
     assert hit.start_line <= written.start_line <= hit.end_line
+
+
+def test_what_this_process_writes_is_found_however_long_a_search_would_rest(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builtin, "REST_FACTOR", 1e9)
+    memory.search("billing")
+    written = memory.append("Redis replaces memcached for sessions")
+    assert memory.search("memcached sessions").hits[0].path == written.path
+    memory.replace("memory/stores.md", "Valkey replaces Redis\n", "")
+    assert memory.search("Valkey").hits[0].path == "memory/stores.md"
+    memory.workspace.rename("memory/stores.md", "memory/kept/stores.md")
+    assert memory.search("Valkey").hits[0].path == "memory/kept/stores.md"
+    memory.workspace.rename("memory/kept", "memory/older")
+    assert memory.search("Valkey").hits[0].path == "memory/older/stores.md"
+    memory.workspace.delete("memory/older")
+    assert not [hit for hit in memory.search("Valkey", min_score=0).hits if "Valkey" in hit.snippet]
 
 
 def test_a_note_for_the_curated_file_goes_there(memory: Memory) -> None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 # A search may spend this long on bringing the index up to date; the very first one may take longer to answer at all.
 FRESHEN_SECONDS = 1.5
 FIRST_FRESHEN_SECONDS = 10.0
-# A warm process looks at the disk again only after it has rested this many times as long as the last look took, or after it
-# has written something itself.
+# A warm process looks at the disk again only after it has rested this many times as long as the last look took, or has
+# written something itself.
 REST_FACTOR = 20
 # How often a search begins anew because its index was deleted or replaced meanwhile.
 ATTEMPTS = 5
@@ -74,8 +74,9 @@ class BuiltinBackend:
         self._freshens = freshen
         self._debounce, self._interval = debounce, interval
         self._rest_until = 0.0
-        self._changes = 0
         self._looked_at: Mark = (0, None)
+        self._looked_after = 0
+        """How many changes of our own the last look could see."""
         self._due = 0
         self._due_vectors = 0
         self._outdated: Degraded | None = None
@@ -226,14 +227,13 @@ class BuiltinBackend:
         """Look at the disk and index what changed, within the budget; never waits long for anybody else."""
         began = time.perf_counter()
         changes = self.parts.workspace.changes
-        is_rested = time.monotonic() >= self._rest_until or changes != self._changes
-        if not is_rested and not self.parts.store.was_replaced(self._looked_at):
+        is_resting = time.monotonic() < self._rest_until and changes == self._looked_after
+        if is_resting and not self.parts.store.was_replaced(self._looked_at):
             return Freshness(self._due, "looked a moment ago", 0.0)
-        self._changes = changes
         scan, plan = look(self.parts.sync)
         self._blind, self._stuck = _blind(scan.failures), None
         wanted_for, self._due_vectors, makes_vectors = self._lag()
-        self._looked_at = self.parts.store.mark()
+        self._looked_at, self._looked_after = self.parts.store.mark(), changes
         self._rest_until = time.monotonic() + REST_FACTOR * (time.perf_counter() - began)
         if not (plan.due or plan.recheck or makes_vectors):
             self._due = 0
