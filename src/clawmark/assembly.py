@@ -76,7 +76,9 @@ def _choose(
         return None
 
     if embedder is not None:
-        return Choice((embedder,), "given by the caller", None), nobody
+        from clawmark.embed.plugins import guarded
+
+        return Choice((guarded(embedder, os.environ),), "given by the caller", None), nobody
     options = settings.memory_search
     if not options.store.vector.enabled:
         return Choice((), "memorySearch.store.vector.enabled is false", None), nobody

@@ -13,8 +13,23 @@ from clawmark import Memory
 from clawmark.backends import builtin
 from clawmark.embed.weights import find_pack
 from clawmark.errors import PathDenied
-from clawmark.testing import HashingEmbedder
+from clawmark.testing import HashingEmbedder, UnreliableEmbedder
 from clawmark.types import Vector
+
+
+class StrangeEmbedder(HashingEmbedder):
+    """Fails as somebody's own code fails: with whatever its driver raises, or with no vector at all."""
+
+    failure: Exception | None = None
+    closed = False
+
+    def embed_query(self, text: str) -> Vector:
+        if self.failure is not None:
+            raise self.failure
+        return super().embed_query(text)
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class CountingEmbedder(HashingEmbedder):
@@ -236,6 +251,39 @@ def test_an_empty_answer_is_explained_only_when_asked_for(memory: Memory, tmp_pa
         for asked, text in ((memory, "   "), (fresh, "anything")):
             assert asked.search(text).explanation is None
             assert asked.search(text, explain=True).explanation is not None
+
+
+@pytest.mark.parametrize("fault", ["down", "nan", "zero", "short"])
+def test_an_embedder_out_of_order_leaves_answers_to_the_words(workspace: Path, tmp_path: Path, fault: str) -> None:
+    embedder = UnreliableEmbedder()
+    with Memory.open(workspace, state_dir=tmp_path / "state", embedder=embedder, background=False) as memory:
+        memory.sync()
+        embedder.fault = fault  # type: ignore[assignment]
+        found = memory.search("PostgreSQL billing")
+        assert found.mode == "fts-only"
+        assert "PostgreSQL" in found.hits[0].snippet
+        assert found.degraded is not None
+        memory.append("Redis replaces memcached for sessions")
+        assert memory.sync().due_vectors > 0
+        embedder.fault = ""
+        assert memory.sync().due_vectors == 0
+        assert memory.search("memcached sessions").mode == "hybrid"
+
+
+def test_what_a_given_embedder_raises_fails_no_search_and_no_sync(workspace: Path, tmp_path: Path) -> None:
+    embedder = StrangeEmbedder()
+    with Memory.open(workspace, state_dir=tmp_path / "state", embedder=embedder, background=False) as memory:
+        memory.sync()
+        embedder.failure = ConnectionError("no route to host")
+        found = memory.search("PostgreSQL billing")
+        assert "PostgreSQL" in found.hits[0].snippet
+        assert found.degraded is not None
+        assert found.degraded.reason == "The embedder StrangeEmbedder failed (ConnectionError: no route to host)."
+        memory.append("Redis replaces memcached for sessions")
+        report = memory.sync()
+        assert report.degraded == found.degraded
+        assert report.due_vectors > 0
+    assert embedder.closed
 
 
 def test_without_an_embedder_no_such_words_is_told(workspace: Path, tmp_path: Path) -> None:

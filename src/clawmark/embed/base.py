@@ -62,7 +62,8 @@ class Choice(NamedTuple):
 
 def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) -> None:
     """Refuse what must never be stored: a wrong count, a wrong size, numbers that are not finite, a zero vector."""
-    where = {"provider": identity.provider, "model": identity.model}
+    hint = "It is not used until its answers are right; keywords and other vectors answer meanwhile."
+    where = {"provider": identity.provider, "model": identity.model, "hint": hint}
     if len(vectors) != expected:
         raise EmbeddingRejected(f"{identity.model} gave {len(vectors)} vectors for {expected} texts.", **where)
     from simsimd import dot

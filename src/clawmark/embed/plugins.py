@@ -2,8 +2,9 @@
 
 An entry point names a function `make(options, environ) -> Embedder`. Only the one that is asked for is imported. Whatever
 goes wrong in foreign code (an import, a call, a wrong answer) becomes an EmbeddingUnavailable or EmbeddingRejected that
-names the distribution and the entry point, so that a search goes on with keywords. Which names are our own is left to
-the caller, who asks here last: listing what is installed takes 40 ms.
+names the distribution and the entry point, so that a search goes on with keywords. An object that a program hands over is
+guarded in the same way. Which names are our own is left to the caller, who asks here last: listing what is installed takes
+40 ms.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = "clawmark.embedders"
 _T = TypeVar("_T")
+_HANDED_OVER = "It was given to Memory.open(embedder=…); `clawmark.testing.embedder_contract` says which promise it breaks."
 
 
 def find(name: str) -> EntryPoint | None:
@@ -47,7 +49,10 @@ def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -
     if point is None:
         message = f'No installed package offers an embedder called "{name}".'
         raise EmbeddingUnavailable(message, provider=name, hint="Install the package that has it, or correct the name.")
-    guard = _Guard(point, options, environ)
+    owner = _owner(point)
+    whose = f'The embedder "{point.name}" of {owner} ({point.value})'
+    hint = f'Ask the authors of {owner}, or set memorySearch.provider to "auto".'
+    guard = _Guard(whose, point.name, hint, options, environ)
     function: Callable[[Mapping[str, object], Mapping[str, str]], Embedder] = guard.run("cannot be imported", point.load)
     if not callable(function):
         raise guard.error("is not a function")
@@ -58,6 +63,14 @@ def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -
     # Asked at once, so that what cannot work is refused here and not in the middle of a sync.
     _ = embedder.identity, embedder.traits
     return embedder
+
+
+def guarded(embedder: Embedder, environ: Mapping[str, str]) -> Embedder:
+    """An embedder that a program hands over; our own keep their word by themselves, and can do more than others."""
+    kind = type(embedder)
+    if kind.__module__.startswith("clawmark.embed."):
+        return embedder
+    return GuardedEmbedder(embedder, _Guard(f"The embedder {kind.__name__}", kind.__name__, _HANDED_OVER, {}, environ))
 
 
 class GuardedEmbedder:
@@ -101,6 +114,12 @@ class GuardedEmbedder:
         check_vectors(vectors, 1, self.identity)
         return vectors[0]
 
+    def close(self) -> None:
+        """With the memory it was made for."""
+        close = getattr(self._embedder, "close", None)
+        if close is not None:
+            close()
+
     def _vectors(self, given: Sequence[Vector]) -> list[Vector]:
         """Packed numbers; a list of floats, the likeliest mistake, is refused with a word about it."""
         for vector in given:
@@ -112,8 +131,10 @@ class GuardedEmbedder:
 class _Guard:
     """Knows whose code is run, and says so."""
 
-    def __init__(self, point: EntryPoint, options: Mapping[str, object], environ: Mapping[str, str]) -> None:
-        self._point = point
+    def __init__(
+        self, whose: str, provider: str, hint: str, options: Mapping[str, object], environ: Mapping[str, str]
+    ) -> None:
+        self._whose, self._provider, self._hint = whose, provider, hint
         self._given = options, environ
 
     def run(self, what: str, call: Callable[[], _T]) -> _T:
@@ -137,9 +158,7 @@ class _Guard:
         return plain(f"{type(error).__name__}: {Redactor(hidden).clean(str(error))}").removesuffix(":")
 
     def error(self, what: str) -> EmbeddingUnavailable:
-        message = f'The embedder "{self._point.name}" of {_owner(self._point)} ({self._point.value}) {what}.'
-        hint = f'Ask the authors of {_owner(self._point)}, or set memorySearch.provider to "auto".'
-        return EmbeddingUnavailable(message, provider=self._point.name, hint=hint)
+        return EmbeddingUnavailable(f"{self._whose} {what}.", provider=self._provider, hint=self._hint)
 
 
 def _owner(point: EntryPoint) -> str:

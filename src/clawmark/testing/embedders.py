@@ -72,18 +72,25 @@ class HashingEmbedder:
 
 
 class UnreliableEmbedder(HashingEmbedder):
-    """The same, out of order as long as `fault` says so."""
+    """The same, out of order as long as `fault` says so.
+
+    `down` raises, `nan` and `zero` spoil the last vector, `short` leaves the last text out and cuts a question's vector.
+    """
 
     fault: Literal["", "down", "nan", "zero", "short"] = ""
 
     def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        sound = [HashingEmbedder.embed_query(self, text) for text in texts[:-1]]
+        return sound if self.fault == "short" else [*sound, *map(self.embed_query, texts[-1:])]
+
+    def embed_query(self, text: str) -> Vector:
         if self.fault == "down":
             raise EmbeddingUnavailable("The embedder is down.", provider="testing", hint="Mend it.")
-        vectors = super().embed_texts(texts)
-        spoilt = {"nan": [math.nan] * self._dims, "zero": [0.0] * self._dims}.get(self.fault)
-        if spoilt is not None:
-            vectors[-1:] = [struct.pack(f"<{self._dims}f", *spoilt)] * len(vectors[-1:])
-        return vectors[:-1] if self.fault == "short" else vectors
+        numbers = {"nan": math.nan, "zero": 0.0}
+        if self.fault in numbers:
+            return struct.pack(f"<{self._dims}f", *[numbers[self.fault]] * self._dims)
+        vector = super().embed_query(text)
+        return vector[:-4] if self.fault == "short" else vector
 
 
 def embedder_contract(make: Callable[[], Embedder]) -> None:

@@ -35,8 +35,10 @@ def test_no_fault_of_an_embedder_gets_past_the_check(fault: Literal["down", "nan
     embedder.fault = fault
     with pytest.raises(EmbeddingError):
         check_vectors(embedder.embed_texts(["one", "two"]), 2, embedder.identity)
+    with pytest.raises(EmbeddingError):
+        check_vectors([embedder.embed_query("one")], 1, embedder.identity)
     embedder.fault = ""
-    check_vectors(embedder.embed_texts(["one", "two"]), 2, embedder.identity)
+    embedder_contract(lambda: embedder)
 
 
 class Forgetful(HashingEmbedder):
