@@ -102,6 +102,18 @@ def _claude(record: dict[str, Any]) -> _Found:
     return speaker, "\n".join(map(strip_machine, texts) if speaker == "user" else texts), record.get("timestamp")
 
 
+def _claude_queued(record: dict[str, Any]) -> _Found:
+    # What is typed while the agent works is noted as an attachment, and mostly nowhere else.
+    queued = record.get("attachment")
+    if not isinstance(queued, dict) or queued.get("type") != "queued_command" or record.get("isSidechain"):
+        return None
+    origin = queued.get("origin")
+    is_human = not isinstance(origin, dict) or origin.get("kind") in (None, "human")
+    if not is_human or queued.get("isMeta") or queued.get("commandMode") not in (None, "prompt"):
+        return None
+    return "user", "\n".join(map(strip_machine, _texts(queued.get("prompt"), ("text",)))), record.get("timestamp")
+
+
 def _codex(record: dict[str, Any]) -> _Found:
     # Codex notes every message twice; `event_msg` is for its own screen, `response_item` is what was really said.
     payload = record.get("payload")
@@ -120,6 +132,7 @@ _ADAPTERS: dict[str, Callable[[dict[str, Any]], _Found]] = {
     "message": _openclaw,
     "user": _claude,
     "assistant": _claude,
+    "attachment": _claude_queued,
     "response_item": _codex,
 }
 

@@ -39,6 +39,8 @@ def test_what_a_channel_adds_comes_off(text: str, expected: str) -> None:
     ("text", "expected"),
     [
         ("<command-name>/x</command-name>please", "please"),
+        ("<command-name>/x</command-name><command-args>all of it</command-args> please", "/x all of it\n please"),
+        ("about <command-args>a</command-args>", "about "),
         ("before <bash-stdout>out</bash-stdout> after", "before  after"),
         ("<environment_context>\n<cwd>/w</cwd></environment_context>", ""),
         ("<first-part a='1'>x</first-part>\n<second_part>y</second_part>", ""),

@@ -56,6 +56,23 @@ def test_claude_codes_messages_are_read() -> None:
     assert found is not None and found.text == "It was a race."
 
 
+def queued(prompt: object, **more: object) -> dict[str, Any]:
+    attachment = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", **more}
+    return {"type": "attachment", "parentUuid": "u", "isSidechain": False, "timestamp": TIME, "attachment": attachment}
+
+
+def test_what_is_typed_while_claude_code_works_is_read() -> None:
+    expected = Said("user", "Use pytest instead", "2026-02-24T10:03:07Z", 7)
+    assert said(queued("Use pytest instead")) == expected
+    assert said(queued([{"type": "text", "text": "Use pytest instead"}], origin={"kind": "human"})) == expected
+
+
+def test_the_words_after_a_command_are_read() -> None:
+    found = said(claude("user", "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
+                        "<command-args>the new parser</command-args>"))  # fmt: skip
+    assert found is not None and found.text == "/plan the new parser"
+
+
 def test_codexs_messages_are_read_once() -> None:
     assert said(codex("user", "Why Postgres?")) == Said("user", "Why Postgres?", "2026-02-24T10:03:07Z", 7)
     assert said(codex("assistant", "One transaction.")) == Said("assistant", "One transaction.", "2026-02-24T10:03:07Z", 7)
@@ -96,12 +113,21 @@ NOISE: dict[str, dict[str, Any]] = {
     "synthetic": {**claude("assistant", "x"), "message": {"role": "assistant", "model": "<synthetic>", "content": "x"}},
     "tool result of claude": claude("user", [{"type": "tool_result", "tool_use_id": "t", "content": "output"}]),
     "command": claude("user", "<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
+    "command without words": claude(
+        "user",
+        "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>",
+    ),
+    "queued by a program": queued("<task-notification>done</task-notification>", commandMode="task-notification"),
+    "queued by another session": queued("explore", origin={"kind": "peer"}),
+    "another attachment": {"type": "attachment", "timestamp": TIME, "attachment": {"type": "todo", "prompt": "x"}},
+    "attachment of another kind": {"type": "attachment", "timestamp": TIME, "attachment": "x"},
     "command output": claude("user", "<local-command-stdout>done</local-command-stdout>"),
     "reminder": claude("user", "<system-reminder>Do not mention this.</system-reminder>"),
     "interrupted": claude("user", [{"type": "text", "text": "[Request interrupted by user for tool use]"}]),
     "unknown wrapper": claude("user", "<some-new-thing id='4'>by a program</some-new-thing>"),
     "environment": codex("user", "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"),
     "instructions": codex("user", "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nUse pytest.\n</INSTRUCTIONS>"),
+    "skill": codex("user", "<skill>\n<name>review</name>\n<path>/s</path>\nLook closely.\n</skill>"),
     "developer": codex("developer", "You are Codex"),
     "reasoning": {"timestamp": TIME, "type": "response_item", "payload": {"type": "reasoning", "summary": []}},
     "function call": {"timestamp": TIME, "type": "response_item", "payload": {"type": "function_call", "name": "shell"}},
