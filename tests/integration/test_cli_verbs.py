@@ -139,6 +139,16 @@ def test_get_reads_windows_and_says_how_to_go_on(place: Place) -> None:
     assert (absent.code, absent.json()["text"]) == (0, "")
 
 
+def test_get_shows_exactly_the_lines_of_a_citation(place: Place) -> None:
+    place.write("memory/long.md", "\n".join(f"line {number}" for number in range(1, 501)))
+    assert place.run("get", "memory/long.md#L10-L12").out == "line 10\nline 11\nline 12\n"
+    assert place.run("get", "memory/long.md#L499").out == "line 499\n"
+    body = place.run("get", "memory/long.md#L10-L12", "--json").json()
+    assert (body["from"], body["lines"]) == (10, 3)
+    assert place.run("get", "memory/long.md#L10-L12", "--lines", "1").out == "line 10\n"
+    assert place.run("get", "memory/long.md#L10-L12", "--from", "3", "--lines", "1").out == "line 3\n"
+
+
 def test_get_refuses_what_is_not_memory(place: Place) -> None:
     (place.folder / "secret.md").write_text("canary", encoding="utf-8")
     ran = place.run("get", "../secret.md")

@@ -17,7 +17,7 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="a memory file, or a citation of lines in it")
-    parser.add_argument("--from", dest="start", type=count(1, 10**9), default=1, metavar="N", help="the first line")
+    parser.add_argument("--from", dest="start", type=count(1, 10**9), metavar="N", help="the first line")
     parser.add_argument("--lines", type=count(1, 10**9), metavar="N", help="how many lines")
 
 
