@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -237,6 +238,47 @@ def test_the_command_tells_events_as_lines(place: Place, running: list[Running])
     assert "memory/new.md: 1 added in " in line and "3 files" in line and "up to date" in line
     code, out, err = watch.stop(signal.SIGTERM)
     assert (code, err) == (0, "") and out.endswith("stopped\n")
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_a_system_without_watches_is_told_of_once(place: Place) -> None:
+    injected = ["strace", "-f", "-qq", "-o", os.devnull, "-e", "inject=inotify_init1:error=EMFILE"]
+    process = subprocess.Popen(
+        [*injected, *CLAWMARK, "watch"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=place.environment(),
+        cwd=place.folder,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        told = ""
+        while "added in " not in told:
+            told += process.stdout.readline().decode()
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate(timeout=LONG)
+    assert told.count("no watches left") == 1
+    assert told.count("Raise fs.inotify.max_user_watches") == 1
+
+
+def test_a_sync_that_fails_is_told_once_with_what_to_do(place: Place, running: list[Running]) -> None:
+    assert place.run("index").code == 0
+    lock = next((place.state / "memory").glob("*.sqlite.lock"))
+    lock.unlink()
+    lock.mkdir()  # nobody can lock it, and root neither
+    place.write("memory/new.md", "The osprey is new.")
+    watch = Running(place)
+    running.append(watch)
+    while "failed: " not in (line := watch.line()):
+        assert "watching " in line
+    shown = place.run("index")
+    assert shown.code == 3
+    message, hint = shown.err.removeprefix("clawmark: ").splitlines()
+    assert line.partition("failed: ")[2].rstrip() == f"{message} {hint.strip()}"
+    _, _, err = watch.stop(signal.SIGTERM)
+    assert err == ""
 
 
 def test_on_a_terminal_one_line_is_redrawn(place: Place) -> None:

@@ -36,6 +36,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
+    import logging
+
+    # What a library logs, this command tells; without a handler Python would print it a second time.
+    logging.getLogger("clawmark").addHandler(logging.NullHandler())
     events: SimpleQueue[WatchEvent] = SimpleQueue()
     with open_memory(args) as memory:
         view: Lines | LiveLine
@@ -74,10 +78,12 @@ class Lines:
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
         self._path = ""
+        self._polls_because = ""
+        """Why files are polled, as it was told in the beginning."""
         self._watching: Watching | None = None
 
     def begin(self, watching: Watching) -> None:
-        self._watching = watching
+        self._watching, self._polls_because = watching, watching.polls_because
         self._say(f"watching {short_path(self._workspace)}" + (f", polling: {_why(watching)}" if _why(watching) else ""))
 
     def show(self, event: WatchEvent | None) -> None:
@@ -86,9 +92,9 @@ class Lines:
         if event.kind == "changed":
             self._path = event.path
         elif event.kind == "warning":
-            self._say(plain(event.message))
+            self._say(self._warning(event))
         elif event.kind == "failed":
-            self._say(f"failed: {plain(_reason(event.error))}")
+            self._say(f"failed: {plain(_reason(event.error))} {plain(getattr(event.error, 'hint', ''))}".rstrip())
         elif event.kind == "done" and event.report is not None and (_work(event.report) or event.reason == "watch"):
             kept = self._watching.kept() if self._watching is not None else None
             state = f" · {_held(kept)} · {_due(kept)} · {plain(kept.embedder)}" if kept is not None else ""
@@ -97,6 +103,11 @@ class Lines:
 
     def end(self) -> None:
         self._say("stopped")
+
+    def _warning(self, event: WatchEvent) -> str:
+        """What is told once is not told again; the advice that follows it is."""
+        told = f": {self._polls_because}. "
+        return plain(event.message.rpartition(told)[2] if self._polls_because else event.message)
 
     def _kept(self) -> Kept | None:
         return self._watching.kept() if self._watching is not None else None
@@ -156,7 +167,7 @@ class LiveLine(Lines):
         self._state: Kept | None = None
 
     def begin(self, watching: Watching) -> None:
-        self._watching = watching
+        self._watching, self._polls_because = watching, watching.polls_because
         say(paint(f"Watching {short_path(self._workspace)} · Ctrl-C ends it", "dim"))
         if _why(watching):
             say(paint(f"Polling: {_why(watching)}", "yellow"))
@@ -185,7 +196,7 @@ class LiveLine(Lines):
                 self._stage, self._state = progress.stage, self._kept()
             self._now = f"{stage_name(progress)} {progress.done:,}/{progress.total:,}{left}"
         elif event.kind == "warning":
-            say("\r\x1b[2K" + paint(plain(event.message), "yellow"))
+            say("\r\x1b[2K" + paint(self._warning(event), "yellow"))
         elif event.kind in ("done", "failed"):
             self._ended(event)
 
