@@ -6,6 +6,20 @@ An error is a surprise: it carries the facts as fields, and `hint` says what to 
 
 from __future__ import annotations
 
+import errno
+
+_ADVICE = {
+    errno.EMFILE: "This process has too many files open: raise the limit (ulimit -n) and try again.",
+    errno.ENFILE: "The system has too many files open: close some programs and try again.",
+    errno.ENOSPC: "Free some space on its disk and try again.",
+    errno.EDQUOT: "Your share of its disk is used up: free some space and try again.",
+}
+
+
+def advice(error: OSError, otherwise: str) -> str:
+    """What to do about an error of the system: some mean the same wherever they happen, others what the place says."""
+    return _ADVICE.get(error.errno or 0, otherwise)
+
 
 class ClawmarkError(Exception):
     """The root of the tree; `hint` is one sentence that says what to do next."""

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TextIO
 
-from clawmark.errors import ClawmarkError
+from clawmark.errors import ClawmarkError, advice
 
 
 class Stopped(BaseException):
@@ -88,7 +88,7 @@ def report_unexpected(error: Exception, *, as_json: bool) -> int:
         known = ClawmarkError("There was not enough memory for this.", hint="Give the process more, or index less at once.")
     elif isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
-        known = ClawmarkError(f"The system refused: {error.strerror or error}{where}.")
+        known = ClawmarkError(f"The system refused: {error.strerror or error}{where}.", hint=advice(error, ""))
     else:
         what = f"{type(error).__name__}: {str(error)[:300]}"
         known = ClawmarkError(

@@ -25,7 +25,7 @@ from clawmark.embed.base import Traits
 from clawmark.embed.merge import NEVER, merge
 from clawmark.embed.script import is_mostly_latin
 from clawmark.embed.table import SHA256, WORD_START, Table, sha256
-from clawmark.errors import EmbeddingUnavailable
+from clawmark.errors import EmbeddingUnavailable, advice
 from clawmark.types import Identity, Vector
 
 DIMS = 256
@@ -143,6 +143,7 @@ def open_table(path: str) -> Table:
             data = mmap(file.fileno(), 0, access=ACCESS_READ)
     except (OSError, ValueError) as error:
         message = f"The word table {path} cannot be read: {error}."
+        hint = advice(error, hint) if isinstance(error, OSError) else hint
         raise EmbeddingUnavailable(message, provider=PROVIDER, model=MODEL, hint=hint) from error
     if sha256(data) != SHA256:
         message = f"The word table {path} is damaged: its SHA-256 is not the expected one."

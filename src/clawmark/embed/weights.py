@@ -14,7 +14,7 @@ import os
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from clawmark.errors import EmbeddingUnavailable
+from clawmark.errors import EmbeddingUnavailable, advice
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -80,7 +80,8 @@ def open_pack(path: str) -> Pack:
         with open(path, "rb") as file:
             data = mmap(file.fileno(), 0, access=ACCESS_READ)
     except (OSError, ValueError) as error:
-        raise unavailable(f"The weights {path} cannot be read: {error}.") from error
+        hint = advice(error, HINT) if isinstance(error, OSError) else HINT
+        raise unavailable(f"The weights {path} cannot be read: {error}.", hint) from error
     if sha256(data).hexdigest() != SHA256:
         raise unavailable(f"The weights {path} are damaged or not of this version: their SHA-256 is another.")
     return read_pack(data)
@@ -111,5 +112,5 @@ def read_pack(data: bytes | mmap) -> Pack:
     )
 
 
-def unavailable(message: str) -> EmbeddingUnavailable:
-    return EmbeddingUnavailable(message, provider=PROVIDER, model=MODEL, hint=HINT)
+def unavailable(message: str, hint: str = HINT) -> EmbeddingUnavailable:
+    return EmbeddingUnavailable(message, provider=PROVIDER, model=MODEL, hint=hint)

@@ -14,7 +14,7 @@ from _thread import allocate_lock  # a lock without `threading`, which costs a c
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from clawmark.errors import IndexBusy, IndexStoreError
+from clawmark.errors import IndexBusy, IndexStoreError, advice
 
 try:
     import fcntl
@@ -88,7 +88,7 @@ class WriteLock:
         except OSError as error:
             raise IndexStoreError(
                 f"The lock {self.path} cannot be opened: {error.strerror}.",
-                hint="Check the folder's permissions, or choose another --state-dir.",
+                hint=advice(error, "Check the folder's permissions, or choose another --state-dir."),
             ) from error
 
     def _busy(self) -> IndexBusy:

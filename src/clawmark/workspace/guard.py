@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 
-from clawmark.errors import PathDenied, WorkspaceError
+from clawmark.errors import PathDenied, WorkspaceError, advice
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """A memory file larger than this is left alone: nobody wrote it by hand, and reading it would follow its size."""
@@ -257,7 +257,8 @@ def kind_of(mode: int) -> str:
 def unreadable(shown_as: str, error: OSError) -> WorkspaceError:
     """One sentence for a file or folder that the system would not open or read."""
     return WorkspaceError(
-        f"{shown(shown_as)} cannot be read: {reason_of(error)}.", hint="Check its permissions and the disk it is on."
+        f"{shown(shown_as)} cannot be read: {reason_of(error)}.",
+        hint=advice(error, "Check its permissions and the disk it is on."),
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from clawmark.config.private import make_private_folder, open_private
-from clawmark.errors import WorkspaceError
+from clawmark.errors import WorkspaceError, advice
 from clawmark.workspace.guard import Folder, reason_of, shown
 
 _PATIENCE = 30.0
@@ -69,7 +69,8 @@ def _is_ours(fd: int, file: str) -> bool:
 
 def _no_lock(path: str, error: OSError) -> WorkspaceError:
     return WorkspaceError(
-        f"The lock for {shown(path)} cannot be taken: {reason_of(error)}.", hint="Check the state folder and its disk."
+        f"The lock for {shown(path)} cannot be taken: {reason_of(error)}.",
+        hint=advice(error, "Check the state folder and its disk."),
     )
 
 

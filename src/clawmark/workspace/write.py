@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from clawmark.documents import Written
-from clawmark.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict
+from clawmark.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict, advice
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -306,5 +306,6 @@ def translated(path: str) -> Iterator[None]:
                 hint="Make the workspace writable and try again.",
             ) from error
         raise WorkspaceError(
-            f"{shown(path)} cannot be written: {reason_of(error)}.", hint="Check the disk it is on and try again."
+            f"{shown(path)} cannot be written: {reason_of(error)}.",
+            hint=advice(error, "Check the disk it is on and try again."),
         ) from error
