@@ -37,6 +37,14 @@ def test_the_numbers_of_the_last_sync_are_told_by_another_process(place: Place) 
     assert (metrics["dirty.memory"], metrics["read.errors"], metrics["dirty.vectors"]) == (0, 1, 0)
 
 
+def test_a_sync_that_only_failed_is_told_too(place: Place) -> None:
+    assert place.run("index").code == 0
+    place.write("memory/bad.md", "").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
+    place.run("index")
+    assert place.run("status", "--json").json()["metrics"]["read.errors"] == 1
+    assert "1 could not be indexed" in place.run("status").out
+
+
 def test_text_that_comes_back_is_a_hit_of_the_cache(place: Place) -> None:
     place.run("index")
     place.workspace.joinpath("memory", "2026-11-15.md").rename(place.workspace / "memory" / "tea.md")

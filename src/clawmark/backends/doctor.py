@@ -11,7 +11,7 @@ from clawmark.backends.inspect import status
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice
-from clawmark.errors import ClawmarkError, IndexDamaged
+from clawmark.errors import ClawmarkError, IndexDamaged, NotText, WorkspaceError
 from clawmark.index.schema import FIX_HINT
 from clawmark.reports import Finding, Status
 from clawmark.sync.run import SyncRequest
@@ -63,6 +63,8 @@ def _files(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
             f"{where} could not be listed: {failure.reason}",
             "Nothing below it was taken for deleted; mend it.",
         )
+    if facts.due_files:
+        yield from _unreadable(backend)
     if facts.skipped:
         some = "; ".join(f"{skipped.path}: {skipped.reason}" for skipped in facts.skipped[:SHOWN])
         more = f" and {len(facts.skipped) - SHOWN} more" if len(facts.skipped) > SHOWN else ""
@@ -74,6 +76,22 @@ def _files(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
         )
     if not facts.files and not facts.due_files:
         yield Finding("note", "There is no memory yet.", 'clawmark remember "something worth keeping"')
+
+
+def _unreadable(backend: BuiltinBackend) -> Iterator[Finding]:
+    """Files that stay due because nobody can read them: no sync would help."""
+    workspace = backend.parts.workspace
+    plan, _ = backend.plan()
+    for state in (*plan.add, *plan.check):
+        try:
+            if state.source == "sessions" and workspace.sessions is not None:
+                with workspace.sessions.open(state.path):
+                    continue
+            workspace.read_document(state)
+        except (NotText, FileNotFoundError):  # known as soon as it is indexed, or gone
+            continue
+        except WorkspaceError as error:
+            yield Finding("problem", error.message, error.hint)
 
 
 def _due(backend: BuiltinBackend, facts: Status, *, fix: bool) -> Iterator[Finding]:

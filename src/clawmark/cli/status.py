@@ -162,6 +162,8 @@ def _last_sync(last: dict[str, object]) -> str:
     if isinstance(reason, str):
         parts.append(plain(BY_REASON.get(reason, reason)))
     parts += [f"{last[name]:,} {name}" for name in ("added", "updated", "deleted") if isinstance(last.get(name), int)]
+    trouble = {"failed": "could not be indexed", "unlisted": "not listed"}
+    parts += [f"{last[name]:,} {words}" for name, words in trouble.items() if last.get(name)]
     seconds = last.get("seconds")
     if isinstance(seconds, (int, float)):
         parts.append(duration(float(seconds)))

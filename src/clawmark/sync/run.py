@@ -306,14 +306,16 @@ def _remember(
     scan: Scan,
     started: float,
 ) -> int:
-    """Store the identity and a summary for `status`; a sync that changed nothing writes nothing."""
+    """Store the identity and a summary for `status`; a sync that changed nothing and met nothing new writes nothing."""
     changed = text.added + text.updated + text.deleted + sum(report.embedded + report.reused for report in vectors)
     with parts.store.reading() as reader:
         state, known = reader.state(), reader.roots()
     identity, roots = parts.identity(), held_roots(scan, known)
     # How the text is cut changes with a rebuild, and nobody else may say so.
     identity["chunker"] = state.identity.get("chunker", identity["chunker"])
-    if changed or state.identity != identity or not state.last_sync or roots != known:
+    trouble = {"skipped": len(scan.skipped), "failed": len(text.failures), "unlisted": len(scan.failures)}
+    is_news = changed or any(state.last_sync.get(name) != count for name, count in trouble.items())
+    if is_news or state.identity != identity or roots != known:
         with parts.store.writing(timeout=request.lock_timeout) as writer:
             if state.building is None:
                 writer.set_identity(identity)
@@ -330,9 +332,7 @@ def _remember(
                     "chunks": text.chunks,
                     "embedded": sum(report.embedded for report in vectors),
                     "reused": sum(report.reused for report in vectors),
-                    "skipped": len(scan.skipped),
-                    "failed": len(text.failures),
-                    "unlisted": len(scan.failures),
+                    **trouble,
                     "lockWaits": parts.store.lock_waits,
                     "degraded": next((report.degraded.reason for report in vectors if report.degraded), ""),
                     "standIn": _stand_in(parts, vectors),
