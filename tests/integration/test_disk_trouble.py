@@ -3,6 +3,7 @@ nothing is lost, and the next run is right."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -118,6 +119,54 @@ def test_running_out_of_descriptors_is_said_and_the_next_run_is_right(
     ended = clawmark(workspace, tmp_path / "state", "index", descriptors=descriptors)
     assert "Traceback" not in ended.stderr
     if ended.returncode:
-        assert "oo many" in ended.stderr, ended.stderr
+        assert "oo many" in ended.stderr and "ulimit -n" in ended.stderr, ended.stderr
+    noted = clawmark(workspace, tmp_path / "state", "remember", "A quagga.", descriptors=descriptors)
+    assert noted.returncode == 0 or "ulimit -n" in noted.stderr, noted.stderr
     assert clawmark(workspace, tmp_path / "state", "index").returncode == 0
     assert clawmark(workspace, tmp_path / "state", "verify").returncode == 0
+
+
+def bound_by_permissions(*words: str) -> list[str]:
+    """A command that the permissions of files bind, root or not."""
+    if os.geteuid() != 0:
+        return list(words)
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("root may read everything, and setpriv is not installed")
+    return [setpriv, "--bounding-set", "-dac_override,-dac_read_search", *words]
+
+
+def bound(workspace: Path, state: Path, *words: str) -> Ended:
+    command = bound_by_permissions(sys.executable, "-m", "clawmark", *words)
+    config = workspace.parent / "clawmark.json"
+    config.write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    command += ["--workspace", str(workspace), "--state-dir", str(state), "--config", str(config)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_a_file_that_cannot_be_read_is_told_by_index_status_and_doctor(workspace: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    assert bound(workspace, state, "index").returncode == 0
+    (workspace / "memory" / "7.md").write_text("Other words.\n", encoding="utf-8")
+    (workspace / "memory" / "7.md").chmod(0)
+    indexed = bound(workspace, state, "index")
+    assert "memory/7.md cannot be read: permission denied" in indexed.stdout
+    assert "1 could not be indexed" in bound(workspace, state, "status").stdout
+    assert json.loads(bound(workspace, state, "status", "--json").stdout)["metrics"]["read.errors"] == 1
+    examined = bound(workspace, state, "doctor")
+    assert examined.returncode == 1 and "memory/7.md cannot be read: permission denied" in examined.stdout
+    (workspace / "memory" / "7.md").chmod(0o600)
+    assert bound(workspace, state, "index").returncode == 0
+    assert json.loads(bound(workspace, state, "status", "--json").stdout)["metrics"]["read.errors"] == 0
+    assert bound(workspace, state, "doctor").returncode == 0
+
+
+def test_an_index_that_cannot_be_reached_is_not_taken_for_none(workspace: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    assert bound(workspace, state, "index").returncode == 0
+    (state / "memory").chmod(0)
+    for words in (("status",), ("search", "zebra"), ("doctor",)):
+        ended = bound(workspace, state, *words)
+        assert ended.returncode == 3 and "cannot be opened" in ended.stderr, ended.stdout
+    (state / "memory").chmod(0o700)
+    assert "MEMORY.md" in bound(workspace, state, "search", "zebra").stdout

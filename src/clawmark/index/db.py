@@ -227,7 +227,7 @@ def read_seal(path: str) -> str:
 
 def open_reader(path: str, *, thorough: bool = False, again: bool = True) -> Database | None:
     """A read-only connection; nothing when there is no index yet. A `thorough` one checks pages in any case."""
-    if not os.path.exists(path):
+    if _is_absent(path):
         return None
     seal = read_seal(path)
     vfs = checking_vfs() if thorough or not seal else None
@@ -242,12 +242,23 @@ def open_reader(path: str, *, thorough: bool = False, again: bool = True) -> Dat
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
             return _reader(apsw.Connection(f"file:{escaped}?immutable=1", flags=flags, vfs=vfs), path, seal)
     except DRIVER_ERRORS as error:
-        if not os.path.exists(path):
+        if _is_absent(path):
             return None
         if again and isinstance(error, apsw.IOError) and _size(path) == PAGE_SIZE:
             # A writer is just making it: the first page comes without a checksum, until the log has one that counts.
             return None if _size(path + "-wal") <= LOG_HEAD_BYTES else open_reader(path, thorough=thorough, again=False)
         raise translate(error, path) from error
+
+
+def _is_absent(path: str) -> bool:
+    """Whether there is no such file; one in a folder that cannot be entered is not absent, and opening it says why."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _size(path: str) -> int:
