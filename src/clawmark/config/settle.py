@@ -138,4 +138,7 @@ def _check_timezone(written: Written) -> None:
     try:
         zoneinfo.ZoneInfo(str(written.value).strip())
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        if not zoneinfo.available_timezones():
+            why = 'names a time zone, but this system has no list of them: install it with "pip install tzdata"'
+            raise refuse(written, why) from None
         raise refuse(written, f'must be a time zone such as "Europe/Berlin", not {show(written.value)}') from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zoneinfo
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,17 @@ def test_sections_are_laid_over_each_other_leaf_by_leaf(home: Home) -> None:
     assert options.query.hybrid.enabled is False
     assert home.load(config, agent="other").settings.memory_search.query.hybrid.enabled is True
     assert (settings.memory.citations, settings.user_timezone) == ("off", "UTC")
+
+
+@pytest.mark.skipif(find_spec("tzdata") is not None, reason="the package tzdata has a list of its own")
+def test_a_system_without_time_zones_is_told_what_it_lacks(home: Home) -> None:
+    zoneinfo.ZoneInfo.clear_cache()
+    zoneinfo.reset_tzpath(to=())
+    try:
+        with pytest.raises(ConfigError, match="pip install tzdata"):
+            home.load({"agents": {"defaults": {"userTimezone": "Europe/Berlin"}}})
+    finally:
+        zoneinfo.reset_tzpath()
 
 
 def test_newer_agent_entries_are_read(home: Home) -> None:
