@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,9 @@ from clawmark import Memory
 from clawmark.backends import builtin
 from clawmark.embed.weights import find_pack
 from clawmark.errors import PathDenied
+from clawmark.reports import SyncReport
+from clawmark.sync import run
+from clawmark.sync.look import SyncParts
 from clawmark.testing import HashingEmbedder, UnreliableEmbedder
 from clawmark.types import Vector
 
@@ -115,6 +119,27 @@ def test_what_this_process_writes_is_found_however_long_a_search_would_rest(
     assert memory.search("Valkey").hits[0].path == "memory/older/stores.md"
     memory.workspace.delete("memory/older")
     assert not [hit for hit in memory.search("Valkey", min_score=0).hits if "Valkey" in hit.snippet]
+
+
+def test_what_another_search_is_still_indexing_is_said_to_be_due(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.search("billing")
+    memory.append("Redis replaces memcached for sessions")
+    begun, go_on, original = threading.Event(), threading.Event(), run.run_sync
+
+    def held_up(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
+        begun.set()
+        assert go_on.wait(60)
+        return original(parts, request)
+
+    monkeypatch.setattr(run, "run_sync", held_up)
+    other = threading.Thread(target=memory.search, args=("memcached",))
+    other.start()
+    assert begun.wait(60)
+    assert memory.search("memcached").due_files == 1
+    go_on.set()
+    other.join()
+    found = memory.search("memcached")
+    assert (found.due_files, found.hits[0].path) == (0, "memory/2026-11-15.md")
 
 
 def test_a_note_for_the_curated_file_goes_there(memory: Memory) -> None:

@@ -5,7 +5,7 @@ first, within a budget, and answers from what is there; only `sync` does unbound
 """
 
 import time
-from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
+from _thread import RLock, allocate_lock  # locks without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +34,7 @@ FIRST_FRESHEN_SECONDS = 10.0
 REST_FACTOR = 20
 # How often a search begins anew because its index was deleted or replaced meanwhile.
 ATTEMPTS = 5
-# While this very process syncs in the background, a search waits so long for its own next turn to write.
+# While this very process syncs in the background, or for another search, one waits so long for its own next turn.
 OWN_LOCK_SECONDS = 0.25
 # So long another process may take for a rebuild before this one takes it up.
 REBUILD_PATIENCE = 60.0
@@ -86,6 +86,7 @@ class BuiltinBackend:
         self._blind: Degraded | None = None
         self._revived: dict[Identity, Embedder | None] = {}
         self._syncing = RLock()
+        self._freshening = allocate_lock()
         self._background: Background | None = None
         if background:
             self.background()
@@ -224,8 +225,19 @@ class BuiltinBackend:
                 embedder.abort()
 
     def _freshen(self) -> Freshness:
-        """Look at the disk and index what changed, within the budget; never waits long for anybody else."""
+        """Look at the disk and index what changed, within the budget; never waits long for anybody else.
+
+        One search at a time: another one must not rest on a look whose findings are still being indexed.
+        """
         began = time.perf_counter()
+        if not self._freshening.acquire(timeout=OWN_LOCK_SECONDS):
+            return Freshness(self._due, f"files due: {self._due}, another search is indexing", _since(began))
+        try:
+            return self._freshen_alone(began)
+        finally:
+            self._freshening.release()
+
+    def _freshen_alone(self, began: float) -> Freshness:
         changes = self.parts.workspace.changes
         is_resting = time.monotonic() < self._rest_until and changes == self._looked_after
         if is_resting and not self.parts.store.was_replaced(self._looked_at):
@@ -239,6 +251,7 @@ class BuiltinBackend:
             self._due = 0
             self._hand_over(wanted_for)
             return Freshness(0, "no file has changed", _since(began))
+        self._due = plan.due
         return self._catch_up(plan, began)
 
     def _catch_up(self, plan: SyncPlan, began: float) -> Freshness:
