@@ -161,6 +161,16 @@ def test_a_file_that_cannot_be_read_is_told_by_index_status_and_doctor(workspace
     assert bound(workspace, state, "doctor").returncode == 0
 
 
+def test_a_folder_that_cannot_be_listed_is_told_in_one_sentence(workspace: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    (workspace / "memory" / "closed").mkdir(mode=0)
+    assert "\n  memory/closed: permission denied\n" in bound(workspace, state, "index").stdout
+    told = "memory/closed could not be listed: permission denied."
+    assert told in bound(workspace, state, "search", "zebra").stderr
+    assert told.rstrip(".") in bound(workspace, state, "doctor").stdout
+    (workspace / "memory" / "closed").chmod(0o700)
+
+
 def test_an_index_that_cannot_be_reached_is_not_taken_for_none(workspace: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     assert bound(workspace, state, "index").returncode == 0

@@ -82,7 +82,7 @@ def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[S
     try:
         root = open_root(workspace)
     except OSError as error:
-        found.fail("", f"the workspace {shown(workspace)} cannot be listed: {reason_of(error)}")
+        found.fail("", f"{reason_of(error)} ({shown(workspace)})")
         return _finished(found, taken_ns)
     with root:
         found.enter(root, "")
@@ -143,7 +143,7 @@ def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Fou
     except FileNotFoundError:
         return
     except OSError as worse:
-        found.fail(path, f"cannot be listed: {reason_of(worse)}")
+        found.fail(path, reason_of(worse))
         return
     if stat.S_ISLNK(mode):
         real = os.path.realpath(f"{parent.path}/{name}")
@@ -151,7 +151,7 @@ def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Fou
     elif not stat.S_ISDIR(mode):
         found.fail(path, f"{'a file' if stat.S_ISREG(mode) else kind_of(mode)}, not a folder")
     else:
-        found.fail(path, f"cannot be listed: {reason_of(error)}")
+        found.fail(path, reason_of(error))
 
 
 def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
@@ -179,7 +179,7 @@ def _scan_outside(extra: Extra, found: _Found) -> None:
         found.skip(extra.prefix, f"extra path not found: {shown(extra.folder)}")
         return
     except OSError as error:
-        found.fail(extra.prefix, f"the extra path {shown(extra.folder)} cannot be listed: {reason_of(error)}")
+        found.fail(extra.prefix, reason_of(error))
         return
     with folder:
         if extra.file:
@@ -214,7 +214,7 @@ def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, o
         # The folder or a file went away while it was listed: look at what is left next time, delete nothing now.
         found.fail(prefix.rstrip("/"), "changed while it was listed")
     except OSError as error:
-        found.fail(prefix.rstrip("/"), f"cannot be listed: {reason_of(error)}")
+        found.fail(prefix.rstrip("/"), reason_of(error))
     for name in below:
         _enter(folder, name, prefix + name, device, found, depth + 1, own)
 

@@ -99,8 +99,7 @@ class Sessions:
                     found.roots.append((place.prefix, -1, -1))
                     found.skipped.append(Skipped(place.prefix, "folder of transcripts not found"))
             except (OSError, WorkspaceError) as error:
-                reason = error.message if isinstance(error, WorkspaceError) else f"cannot be listed: {reason_of(error)}"
-                found.failures.append(ScanFailure(place.prefix, reason))
+                found.failures.append(ScanFailure(place.prefix, _why_unlisted(error)))
         return Scan(tuple(found.each_once()), tuple(found.skipped), tuple(found.failures), 0, tuple(found.roots))
 
     def owns(self, path: str) -> bool:
@@ -168,12 +167,12 @@ class _Found:
                     elif not place.is_own and is_visible_folder(entry.name) and is_utf8(entry.name):
                         below.append(entry.name)
         except OSError as error:
-            self.failures.append(ScanFailure(prefix.rstrip("/"), f"cannot be listed: {reason_of(error)}"))
+            self.failures.append(ScanFailure(prefix.rstrip("/"), reason_of(error)))
         for name in below if depth < MAX_COMPONENTS else ():
             try:
                 child = folder.child(name)
             except OSError as error:
-                self.failures.append(ScanFailure(prefix + name, f"cannot be listed: {reason_of(error)}"))
+                self.failures.append(ScanFailure(prefix + name, reason_of(error)))
                 continue
             with child:
                 if child.device == folder.device:
@@ -204,6 +203,12 @@ class _Found:
             if first is not state:
                 self.skipped.append(Skipped(state.path, f"same file as {shown(first.path)}"))
         return list(kept.values())
+
+
+def _why_unlisted(error: OSError | WorkspaceError) -> str:
+    """The cause alone: whoever tells it says which folder it is."""
+    cause = error.__cause__ if isinstance(error, WorkspaceError) else error
+    return reason_of(cause) if isinstance(cause, OSError) else str(error).rstrip(".")
 
 
 def _folder(root: Folder, place: Place, below: Sequence[str] = ()) -> AbstractContextManager[Folder]:
