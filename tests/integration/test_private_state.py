@@ -22,6 +22,26 @@ with Memory.open(sys.argv[1]) as memory:
 """
 
 
+def test_doctor_finds_an_index_that_others_may_open_and_closes_it(tmp_path: Path) -> None:
+    workspace, state = tmp_path / "ws", tmp_path / "state"
+    (workspace / "memory").mkdir(parents=True)
+    (workspace / "MEMORY.md").write_text("# Memory\n\n- zebra\n", encoding="utf-8")
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "clawmark", *words, "--workspace", str(workspace), "--state-dir", str(state)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert run("index").returncode == 0 and run("doctor").returncode == 0
+    index = next((state / "memory").glob("*.sqlite"))
+    index.chmod(0o644)
+    (state / "memory").chmod(0o755)
+    found = run("doctor")
+    assert found.returncode == 1 and f"chmod -R go= {state / 'memory'}" in found.stdout
+    assert run("doctor", "--fix").returncode == 0
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (state / "memory", index)] == [0o700, 0o600]
+    assert run("doctor").returncode == 0
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o027, 0o077])
 def test_files_are_0600_and_folders_0700(umask: int, tmp_path: Path) -> None:
     home, workspace = tmp_path / "home", tmp_path / "ws"

@@ -17,6 +17,8 @@ from clawmark.reports import Finding, Status
 from clawmark.sync.run import SyncRequest
 
 SHOWN = 5
+SUFFIXES = ("", "-wal", "-shm")
+"""The index, its log and the memory shared over it."""
 
 
 def examine(backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Choice, *, fix: bool) -> list[Finding]:
@@ -30,6 +32,7 @@ def examine(backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Cho
     findings.extend(_files(backend, facts))
     findings.extend(_due(backend, facts, fix=fix))
     findings.extend(_engine(backend, places, facts))
+    findings.extend(_private(places, fix=fix))
     return findings
 
 
@@ -130,3 +133,30 @@ def _engine(backend: BuiltinBackend, places: Places, facts: Status) -> Iterator[
         yield Finding("note", "This system cannot open files by descriptor; paths are checked by name instead.", "")
     if not os.access(places.state_dir if os.path.isdir(places.state_dir) else os.path.dirname(places.state_dir), os.W_OK):
         yield Finding("problem", f"{places.state_dir} cannot be written to.", "Choose another folder with --state-dir.")
+
+
+def _private(places: Places, *, fix: bool) -> Iterator[Finding]:
+    """The index holds what the notes say, and is meant for their owner alone; Windows has other permissions."""
+    if os.name != "posix":
+        return
+    folder = os.path.dirname(places.index_path)
+    modes = {path: info for path in (folder, *(places.index_path + end for end in SUFFIXES)) if (info := _stat(path))}
+    is_ours = all(info.st_uid == os.geteuid() for info in modes.values())
+    if not is_ours:
+        what = f"{folder} or an index in it belongs to another user: what one of you writes the other may not read."
+        yield Finding("note", what, "Run Clawmark as one user, or give each a --state-dir.")
+    is_open = [path for path, info in modes.items() if info.st_mode & 0o077]
+    if not is_open:
+        return
+    fixed = fix and is_ours
+    for path in is_open if fixed else ():
+        os.chmod(path, modes[path].st_mode & 0o700)
+    step = "" if fixed else f"chmod -R go= {folder}"
+    yield Finding("problem", f"Other users of this machine may open {is_open[0]}.", step, fixed=fixed)
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
