@@ -45,6 +45,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 SETTLE_SECONDS = GRAIN_NS / 1e9 + 0.1
 QUIET_SECONDS = 60.0
 """After so long without a change, a transcript is indexed to its end, however little it grew."""
+WATCHED = ("settle", "watch", "session-delta")
+"""Syncs nobody waits for: what one of them could not finish, nobody else would try again."""
+FIRST_RETRY, LONGEST_RETRY = 60.0, 3600.0
+"""How long after such a sync the next try comes, doubling: a disk that was full, a service that was away."""
 _LOG = logging.getLogger("clawmark.sync")
 
 
@@ -84,6 +88,9 @@ class Keeper:
         self._pause = 0.0
         self._rest_at: float | None = None
         """When transcripts that grew too little to be indexed at once will be."""
+        self._retry = 0.0
+        self._retry_at: float | None = None
+        """When what a watcher's sync could not finish is tried again."""
         self._closing = False
         self._thread: threading.Thread | None = None
         self.pid = os.getpid()
@@ -188,7 +195,10 @@ class Keeper:
                 return Job(SyncRequest(reason="interval"), now, now, settles=False)
             if self._rest_at is not None and self._rest_at <= now:
                 return Job(SyncRequest(reason="session-delta"), now, now, settles=False)
-            times = [at for at in (job.at if job is not None else None, by_the_clock, self._rest_at) if at is not None]
+            if self._retry_at is not None and self._retry_at <= now:
+                return Job(SyncRequest(reason="watch"), now, now, settles=False)
+            asked = job.at if job is not None else None
+            times = [at for at in (asked, by_the_clock, self._rest_at, self._retry_at) if at is not None]
             self._state.wait(min(times) - now if times else None)
         return None
 
@@ -209,6 +219,7 @@ class Keeper:
             self.last_error = error
             is_left = report is not None and report.due_files > 0 and job.request.deltas
             self._rest_at = self._clock() + QUIET_SECONDS if is_left else None
+            self._plan_retry(job.request, report)
             if again is not None and not self._closing:
                 self._next = again if self._next is None else joined(again, self._next, LONGEST_DEBOUNCE * self._debounce)
             self._state.notify_all()
@@ -234,6 +245,15 @@ class Keeper:
         elif report is not None and job.request.reason != "settle" and report.added + report.updated + report.touched:
             return Job(SyncRequest(reason="settle", deltas=True), now + SETTLE_SECONDS, now, settles=True)
         return None
+
+    def _plan_retry(self, request: SyncRequest, report: SyncReport | None) -> None:
+        """Try again what a watcher left unfinished; transcripts that only grew too little are waited for elsewhere."""
+        due = (report.due_vectors + (0 if request.deltas else report.due_files)) if report is not None else 1
+        if not due:
+            self._retry, self._retry_at = 0.0, None
+        elif request.reason in WATCHED:
+            self._retry = min(max(FIRST_RETRY, 2 * self._retry), LONGEST_RETRY)
+            self._retry_at = self._clock() + self._retry
 
     def _show(self, progress: Progress) -> None:
         """Progress for all who asked: those of this sync, and those who wait for the next."""

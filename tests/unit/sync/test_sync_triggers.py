@@ -177,6 +177,33 @@ def test_a_transcript_that_grew_too_little_is_indexed_once_it_is_quiet(
     assert [(request.reason, request.deltas) for request in worker.requests] == [("watch", True), ("session-delta", False)]
 
 
+@pytest.mark.parametrize("left", ["due_vectors", "due_files", ""])
+def test_what_a_watcher_could_not_finish_is_tried_again_and_nobody_waits_for_that(
+    keeper: Keeper, worker: Worker, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    monkeypatch.setattr("clawmark.sync.triggers.FIRST_RETRY", 0.001)
+
+    def unfinished_at_first() -> SyncReport:
+        if len(worker.requests) < 3 and not left:
+            raise ClawmarkError("The disk is full.")
+        return report(**{left: 1}) if len(worker.requests) < 3 else report()
+
+    worker.outcome = unfinished_at_first
+    worker.let(3)
+    keeper.ask(SyncRequest(reason="watch"))
+    assert idle(keeper, 3)
+    assert [request.reason for request in worker.requests] == ["watch"] * 3
+    assert keeper.last_error is None and keeper._retry_at is None
+
+
+def test_what_a_search_handed_over_is_left_to_the_next_search(keeper: Keeper, worker: Worker) -> None:
+    worker.outcome = lambda: report(due_vectors=1)
+    worker.let()
+    keeper.ask(SyncRequest(reason="search"))
+    assert idle(keeper, 1)
+    assert keeper._retry_at is None
+
+
 def test_the_clock_asks_by_itself(worker: Worker) -> None:
     keeper = Keeper(worker, interval=0.001)
     worker.let(3)
