@@ -240,6 +240,21 @@ def test_the_command_tells_events_as_lines(place: Place, running: list[Running])
     assert (code, err) == (0, "") and out.endswith("stopped\n")
 
 
+def test_a_workspace_that_went_away_is_told_and_found_again(place: Place, running: list[Running]) -> None:
+    watch = Running(place)
+    running.append(watch)
+    while "2 added" not in watch.line():
+        pass
+    away = place.workspace.rename(place.folder / "away")
+    while "1 folder could not be listed" not in watch.line():
+        pass
+    away.rename(place.workspace)
+    place.write("memory/new.md", "The osprey is new.")
+    while "1 added" not in (line := watch.line()):
+        pass
+    assert "could not be listed" not in line
+
+
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 def test_a_system_without_watches_is_told_of_once(place: Place) -> None:
     injected = ["strace", "-f", "-qq", "-o", os.devnull, "-e", "inject=inotify_init1:error=EMFILE"]

@@ -238,6 +238,8 @@ def _done(report: SyncReport, path: str, workspace: str) -> str:
     counts = {"added": report.added, "updated": report.updated, "deleted": report.deleted}
     done = [f"{number:,} {word}" for word, number in counts.items() if number]
     done += [plural(report.embedded + report.reused, "vector")] if report.embedded + report.reused else []
+    done += [f"{len(report.failures):,} could not be indexed"] if report.failures else []
+    done += [f"{plural(len(report.scan_failures), 'folder')} could not be listed"] if report.scan_failures else []
     what = ", ".join(done) or "nothing new"
     where = _relative(path, workspace)
     if report.degraded is not None:
@@ -246,7 +248,9 @@ def _done(report: SyncReport, path: str, workspace: str) -> str:
 
 
 def _work(report: SyncReport) -> int:
-    return report.added + report.updated + report.deleted + report.embedded + report.reused
+    """How much there is to tell of a sync: what it did, and what it could not do."""
+    done = report.added + report.updated + report.deleted + report.embedded + report.reused
+    return done + len(report.failures) + len(report.scan_failures)
 
 
 def _why(watching: Watching) -> str:
