@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,11 @@ class Scripted:
         return ModelResponse(parts=[self.calls.pop(0) if self.calls else TextPart("done")])
 
 
+def ask(agent: Agent, message: str) -> str:
+    """Not `run_sync`, which leaves an event loop open."""
+    return asyncio.run(agent.run(message)).output
+
+
 def test_an_agent_searches_reads_and_notes(memory: Memory) -> None:
     model = Scripted(
         ToolCallPart("memory_search", {"query": "which database", "maxResults": 1}),
@@ -46,7 +52,7 @@ def test_an_agent_searches_reads_and_notes(memory: Memory) -> None:
         ToolCallPart("memory_append", '{"text": "Billing is on PostgreSQL since May."}'),
     )
     agent = Agent(FunctionModel(model), toolsets=[memory_toolset(memory)])
-    assert agent.run_sync("Which database?").output == "done"
+    assert ask(agent, "Which database?") == "done"
     searched, read, noted = model.results
     assert isinstance(searched, dict) and isinstance(read, dict) and isinstance(noted, dict)
     assert "PostgreSQL" in searched["results"][0]["snippet"]
@@ -57,9 +63,9 @@ def test_an_agent_searches_reads_and_notes(memory: Memory) -> None:
 def test_the_instructions_are_the_memory_as_it_is_in_each_run(memory: Memory) -> None:
     model = Scripted()
     agent = Agent(FunctionModel(model), toolsets=[memory_toolset(memory)])
-    agent.run_sync("Hello")
+    ask(agent, "Hello")
     memory.append("Carla is the dentist.", to="MEMORY.md")
-    agent.run_sync("Hello again")
+    ask(agent, "Hello again")
     first, second = (info.instructions or "" for info in model.infos)
     assert "We chose PostgreSQL for billing." in first and "Carla" not in first
     assert "Carla is the dentist." in second
@@ -68,12 +74,12 @@ def test_the_instructions_are_the_memory_as_it_is_in_each_run(memory: Memory) ->
 def test_a_host_with_instructions_of_its_own_leaves_ours_out(memory: Memory) -> None:
     model = Scripted()
     toolset = memory_toolset(memory, append=False, instructions=False)
-    Agent(FunctionModel(model), toolsets=[toolset]).run_sync("Hello")
+    ask(Agent(FunctionModel(model), toolsets=[toolset]), "Hello")
     assert not model.infos[0].instructions
     assert [tool.name for tool in model.infos[0].function_tools] == ["memory_search", "memory_get"]
 
 
 def test_a_wrong_argument_is_answered_and_not_raised(memory: Memory) -> None:
     model = Scripted(ToolCallPart("memory_get", {"path": "../../etc/passwd"}), ToolCallPart("memory_search", {}))
-    assert Agent(FunctionModel(model), toolsets=[memory_toolset(memory)]).run_sync("Hello").output == "done"
+    assert ask(Agent(FunctionModel(model), toolsets=[memory_toolset(memory)]), "Hello") == "done"
     assert all(isinstance(result, dict) and result["error"] for result in model.results)
