@@ -287,15 +287,21 @@ class Memory:
         min_score: float | None = None,
         chat_type: str = "",
     ) -> str:
-        """What the memory holds about a message, as one block of quoted data; empty outside private sessions."""
+        """What the memory holds about a message, as one block of quoted data; empty outside private sessions.
+
+        Only what is worth a place that nobody asked for; with `min_score`, everything from that score on.
+        """
         from clawmark.runtime.kinds import is_private, kind_of
         from clawmark.runtime.recall import recall_block, recalled
+        from clawmark.runtime.worth import says_something, worth_recalling
         from clawmark.text.blocks import strip_recalled
 
-        if not is_private(kind_of(session_key, chat_type)):
+        asked = strip_recalled(text).strip()
+        if not is_private(kind_of(session_key, chat_type)) or (min_score is None and not says_something(asked)):
             return ""
-        found = self.search(strip_recalled(text), max_results=max_results, min_score=min_score)
-        return recall_block([recalled(hit) for hit in found.hits])
+        found = self.search(asked, max_results=max_results, min_score=min_score, explain=min_score is None)
+        hits = worth_recalling(found, asked) if min_score is None else found.hits
+        return recall_block([recalled(hit) for hit in hits])
 
     def conversation(
         self,

@@ -235,6 +235,8 @@ class Explanation(NamedTuple):
 
     steps: tuple[Step, ...]
     candidates: tuple[CandidateStory, ...]
+    passages: int = 0
+    """How many there were to find."""
 
 
 class Found(NamedTuple):

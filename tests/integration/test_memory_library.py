@@ -336,6 +336,7 @@ def test_the_explanation_accounts_for_every_step_and_candidate(memory: Memory) -
     assert [step.number for step in explanation.steps] == list(range(1, 10))
     assert explanation.candidates[0].outcome == "hit 1"
     assert all(story.outcome for story in explanation.candidates)
+    assert explanation.passages == memory.status().chunks
 
 
 def test_reading_is_bounded_and_guarded(memory: Memory, workspace: Path) -> None:

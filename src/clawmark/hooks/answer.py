@@ -31,7 +31,8 @@ def answer(event: Event, opened: Callable[[str | None], Memory], wishes: Wishes)
     if event.is_subagent:
         return {}
     if event.name == "UserPromptSubmit":
-        from clawmark.hooks.recall import BAR, ITEMS, recall_for
+        from clawmark.hooks.recall import ITEMS, recall_for
+        from clawmark.runtime.worth import BAR
 
         bar = BAR if wishes.bar is None else wishes.bar
         return _with_context(event, recall_for(opened, event.prompt, wishes.session_key, wishes.items or ITEMS, bar))

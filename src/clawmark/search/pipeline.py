@@ -69,7 +69,10 @@ def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None
     hits = _hits(query, words, passages, scout)
     trace.step(9, "snippets", f"{len(hits)} cut")
     nothing = None if hits else _why_nothing(query, candidates, freshness)
-    explanation = Explanation(trace.steps(), stories(candidates, passages, dropped, words.terms)) if query.explain else None
+    explanation = None
+    if query.explain:
+        told = stories(candidates, passages, dropped, words.terms)
+        explanation = Explanation(trace.steps(), told, reader.count_chunks())
     return Found(
         hits,
         nothing,

@@ -36,7 +36,7 @@ from clawmark.types import (
 
 HIT = Hit("memory/2026-11-15.md", 3, 9, 0.8312, "We chose PostgreSQL\nfor billing", 3, 4, "memory", 0.9, 0.5, "2026-11-15")
 STORY = CandidateStory("MEMORY.md#L1-L2", 0.5, "static", 0.25, 7.5, "1/2 tea", 1.0, 0.425, "below threshold")
-EXPLANATION = Explanation((Step(1, "clean query", "'tea'", 0.1), Step(3, "keyword leg", "2 candidates", 12.5)), (STORY,))
+EXPLANATION = Explanation((Step(1, "clean query", "'tea'", 0.1), Step(3, "keyword leg", "2 candidates", 12.5)), (STORY,), 7)
 
 
 def found(*hits: Hit, nothing: NothingFound | None = None, explanation: Explanation | None = None, due: int = 0) -> Found:
@@ -107,6 +107,7 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
                     "outcome": "below threshold",
                 }
             ],
+            "passages": 7,
         },
     }
 
