@@ -2,10 +2,10 @@
 
     python bench/hooks.py --work DIR [--rounds 60] [--files 1000] [--python PYTHON]
 
-Comes in: the corpus of the shared `bench/corpus.py`, 50 questions with the file that answers each, and prompts that have
-nothing to do with it. Each cost is user + system CPU of a whole new process that is sent an event as a host sends it; the
-hooks and `python -c pass` take turns, and the ratio is the 95th percentile of a hook to the median of the bare interpreter.
-Goes out: a table, and `bench/results/hooks.json`.
+Comes in: the corpus of the shared `bench/corpus.py`, 50 questions with the file that answers each, and the held-out half of
+the chatter in `prompts.py`, which has nothing to do with it. Each cost is user + system CPU of a whole new process that is
+sent an event as a host sends it; the hooks and `python -c pass` take turns, and the ratio is the 95th percentile of a hook
+to the median of the bare interpreter. Goes out: a table, and `bench/results/hooks.json`.
 """
 
 from __future__ import annotations
@@ -29,24 +29,12 @@ from harness import (
     verdict,
     write_result,
 )
+from prompts import CHATTER, is_held_out
 
 START_RATIO = 10.0
 FOUND = 0.8
 SECOND = 1.0
-CHATTER = (
-    "fix the failing test in utils.py",
-    "please refactor this function to use async",
-    "yes, go on",
-    "add a dark mode toggle to the settings page",
-    "can you explain how the decorator works here",
-    "rename the variable foo to bar everywhere",
-    "let's commit this and push",
-    "convert this to typescript",
-    "the button is misaligned on mobile",
-    "implement pagination for the users endpoint",
-    "use a context manager instead of try finally",
-    "update the README with installation steps",
-)
+CHATTER_RECALLED = 0.1
 SOURCE = re.compile(r"^\| \[[0-9]+\] .*source: ([^#\n]+)#", re.MULTILINE)
 
 
@@ -113,7 +101,7 @@ def recall(program: list[str], places: list[str], env: dict[str, str], rows: lis
         return SOURCE.findall(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
 
     found = [(row["expect"], sources(row["q"])) for row in rows]
-    chatter = [sources(prompt) for prompt in CHATTER]
+    chatter = [sources(prompt) for prompt in CHATTER if is_held_out(prompt)]
     return {
         "questions": len(found),
         "found": sum(expected in paths for expected, paths in found),
@@ -127,10 +115,12 @@ def report(costs: dict[str, list[float]], recalled: dict[str, int]) -> dict[str,
     bare = statistics.median(costs["pass"])
     p95 = {name: statistics.quantiles(cpu, n=100, method="inclusive")[94] for name, cpu in costs.items()}
     share = recalled["found"] / recalled["questions"]
+    noise = recalled["chatter_recalled"] / recalled["chatter"]
     rows = [
         row("SessionStart p95, times python -c pass", p95["SessionStart"] / bare, START_RATIO, at_least=False),
         row("UserPromptSubmit p95, CPU seconds", p95["UserPromptSubmit"], SECOND, at_least=False),
         row("questions whose file is recalled", share, FOUND, at_least=True),
+        row("chatter that recalls something", noise, CHATTER_RECALLED, at_least=False),
     ]
     milliseconds = {name: {"median": _ms(statistics.median(cpu)), "p95": _ms(p95[name])} for name, cpu in costs.items()}
     return {"rows": rows, "cpu_milliseconds": milliseconds, "recall": recalled}
