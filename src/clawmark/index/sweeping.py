@@ -11,6 +11,7 @@ writes, not by those it frees. So no table is ever merged with more dead rows th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from clawmark.index.writer import Writer
 
 MERGE_PAGES, FEWEST_PAGES = 64, 4
-"""How many 16 KB pages of the full-text index one step of merging rewrites: some 15 ms."""
+"""How many 16 KB pages of the full-text index one step of merging rewrites at most, and first: some 15 ms."""
+QUICK_SECONDS, SLOW_SECONDS = 0.02, 0.05
+"""After a quicker step the next one rewrites twice as much, after a slower one half. How long a page takes depends on which
+rows are dead: tens of thousands in a row make it ten times as slow as none, because FTS5 then looks long for each other."""
 FILES_AT_ONCE = 2000
 """How many rows of `files` one step changes: some 25 ms."""
 CHUNKS_AT_ONCE, FEWEST_CHUNKS = 500, 25
@@ -177,18 +181,27 @@ def note_new_words(writer: Writer, table: str) -> None:
 
 def _merge_all(writer: Writer, table: str) -> int:
     """One step of merging everything in a table into one segment."""
-    meta, merging = writer.meta, f"merging_{table}"
+    meta, merging, pace = writer.meta, f"merging_{table}", f"pace_{table}"
     is_first = not meta.number(merging)
     if is_first:
+        meta.set_number(pace, FEWEST_PAGES)
         meta.set_number(merging, max(1, meta.number(f"dead_{table}")))
         meta.set_number(f"dead_{table}", 0)
         meta.set_number(f"loose_{table}", 0)
     living = row_count(writer, table)
-    pages = max(1, _pages(writer) * living // (living + meta.number(merging)))
+    pages = max(1, min(meta.number(pace), _pages(writer)) * living // (living + meta.number(merging)))
+    began = time.monotonic()
     # A negative number puts all segments into one merge; a positive one goes on with it.
     if _merge(writer, table, -pages if is_first else pages) < 2:
         meta.set_number(merging, 0)
+    meta.set_number(pace, _next_pace(meta.number(pace), time.monotonic() - began))
     return 1
+
+
+def _next_pace(pages: int, took: float) -> int:
+    if took > SLOW_SECONDS:
+        return max(1, pages // 2)
+    return min(MERGE_PAGES, 2 * max(1, pages)) if took < QUICK_SECONDS else pages
 
 
 def _merge(writer: Writer, table: str, pages: int) -> int:

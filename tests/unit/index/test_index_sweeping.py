@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import apsw
@@ -11,6 +12,7 @@ from clawmark.errors import IndexBusy
 from clawmark.index import store, sweeping
 from clawmark.index.schema import WORDS
 from clawmark.index.store import Index, Reader
+from clawmark.index.writer import Writer
 from clawmark.testing.vectors import file_of
 
 
@@ -111,6 +113,30 @@ def test_room_is_given_back_before_old_words_are_copied_in_a_merge(index: Index)
             if reader._meta.number(f"merging_{WORDS[0]}"):
                 assert pages_of(reader) < two
                 return
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.0, [4, 8, 16, 32, 64, 64]), (0.03, [4] * 6), (0.2, [4, 2, 1, 1, 1, 1])]
+)
+def test_a_merge_keeps_its_steps_short(
+    index: Index, monkeypatch: pytest.MonkeyPatch, seconds: float, expected: list[int]
+) -> None:
+    clock, asked = [0.0], list[int]()
+
+    def merge(writer: Writer, table: str, pages: int) -> int:
+        asked.append(abs(pages))
+        clock[0] += seconds
+        return 2
+
+    for file in range(10):
+        put(index, f"{file}.md", *long_texts(f"file{file}", 60))
+    monkeypatch.setattr(sweeping, "_merge", merge)
+    monkeypatch.setattr(sweeping, "_pages", lambda writer: sweeping.MERGE_PAGES)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    for _ in expected:
+        with index.writing() as writer:
+            sweeping._merge_all(writer, WORDS[0])
+    assert asked == [pytest.approx(pages, abs=1) for pages in expected]
 
 
 def test_everything_deleted_leaves_next_to_nothing(index: Index) -> None:
