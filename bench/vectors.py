@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from harness import write_result
 
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of, identity_of
@@ -54,9 +56,7 @@ def main() -> None:
         results.update({f"one_bit_{name}": value for name, value in one_bit(vectors, queries).items()})
         results["static_tier"] = static_tier(folder)
     print(json.dumps(results, indent=2))
-    where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results", "vectors.json")
-    with open(where, "w", encoding="utf-8") as file:
-        file.write(json.dumps(results, indent=2) + "\n")
+    write_result("vectors", "python bench/vectors.py", sys.executable, results)
 
 
 def made_up(rows: int, dims: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,75 @@
+"""How many of the hostile cases are met: the tests that play them, run whole, counted and written down.
+
+    python bench/cases.py [--python PYTHON]
+
+Comes in: groups of test files, each about one kind of hostile input; with `CLAWMARK_ALL=1` they leave nothing out (all waits
+of the silent providers, 50 kills instead of 10, long stories for the machine). Goes out: a table, and
+`bench/results/cases.json`. The shared folder has to be there: without it the tests would be skipped, which counts as a miss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+
+from harness import ROOT, run, shared_folder, table, write_result
+
+GROUPS = {
+    "hostile workspace, seeds 1 and 2": ("test_hostile_index", "test_workspace_hostile"),
+    "hostile queries, paths and tool arguments": ("test_hostile_tools",),
+    "hostile configurations": ("test_hostile_configs",),
+    "hostile command lines": ("test_hostile_cli",),
+    "hostile transcripts and secrets": ("test_transcripts_hostile", "test_hostile_secrets"),
+    "hostile injections in recalled text": ("test_hostile_recall", "test_hostile_runtime"),
+    "hostile MCP clients, stdio and HTTP": ("test_mcp_hostile_stdio", "test_mcp_hostile_http", "test_mcp_limits"),
+    "hostile paths for the SDK adapters": ("test_adapter_hostile",),
+    "114 faults of a provider, search and index": ("test_provider_faults",),
+    "50 kills while a provider is paid": ("test_provider_kill",),
+    "a planted key is nowhere": ("test_provider_secrets",),
+    "private memory and 67 sessions": ("test_scopes",),
+    "one whole day": ("test_day",),
+}
+ELSEWHERE = {
+    "random stories end as a fresh rebuild": ("tests/property/test_machine.py",),
+    "install and remove, real configurations": ("tests/unit/hooks/test_hooks_install.py",),
+    "recorded inputs and outputs of OpenClaw": ("tests/compat",),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--python", default=sys.executable, help="interpreter with the extra `test`")
+    python = parser.parse_args().python
+    shared_folder()
+    groups = {name: [f"tests/integration/{file}.py" for file in files] for name, files in GROUPS.items()}
+    groups |= {name: list(files) for name, files in ELSEWHERE.items()}
+    rows = [{"what": name, **count(python, files)} for name, files in groups.items()]
+    shown = [(str(row["what"]), str(row["passed"]), str(row["failed"]), str(row["skipped"])) for row in rows]
+    print(table([("what", "passed", "failed", "skipped"), *shown]))
+    write_result("cases", "python bench/cases.py", python, {"rows": rows})
+    return 1 if any(row["failed"] or row["skipped"] or not row["passed"] for row in rows) else 0
+
+
+def count(python: str, files: list[str]) -> dict[str, int]:
+    """Run tests to their end; how they ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        env = {**os.environ, "CLAWMARK_ALL": "1"}
+        run([python, "-m", "pytest", "-q", f"--junit-xml={report}", *files], env, ROOT)
+        ends = Counter(_end(case) for case in ElementTree.parse(report).iter("testcase"))
+    return {how: ends[how] for how in ("passed", "failed", "skipped")}
+
+
+def _end(case: ElementTree.Element) -> str:
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    return "skipped" if case.find("skipped") is not None else "passed"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
