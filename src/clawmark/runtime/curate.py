@@ -19,6 +19,7 @@ from clawmark.runtime.completer import Completer, Message
 from clawmark.runtime.flush_prompts import quoted
 from clawmark.runtime.said import without_secrets
 from clawmark.runtime.turns import complete_with_tools
+from clawmark.text.dates import date_of
 from clawmark.text.origin import without_comments
 from clawmark.text.redact import Redactor, has_mask
 from clawmark.text.tokens import well_formed
@@ -26,7 +27,6 @@ from clawmark.tools.arguments import read_arguments, text_argument
 from clawmark.tools.base import Payload, Tool, complaint
 from clawmark.tools.gate import Held, refuse
 from clawmark.workspace import Workspace
-from clawmark.workspace.daily import daily_path
 
 LONG_TERM = "MEMORY.md"
 SECONDS = 180.0
@@ -226,17 +226,23 @@ def _joined(before: str, new: str, after: str) -> str:
 
 
 def _logs(workspace: Workspace, today: str, days: int) -> str:
-    """The logs of the last days, newest last, as far as they fit; the older ones give way."""
+    """The logs and session notes of the last days, newest last, as far as they fit; the older ones give way."""
+    first = (date.fromisoformat(today) - timedelta(days=days - 1)).isoformat()
+    recent = [one for one in workspace.scan().files if _is_log(one.path) and first <= date_of(one.path) <= today]
     parts: list[str] = []
     left = MOST_LOG_CHARS
-    for back in range(days):
-        path = daily_path((date.fromisoformat(today) - timedelta(days=back)).isoformat())
-        held = workspace.read_lines(path, 1, None, max_lines=_WHOLE, max_chars=_WHOLE).text
+    for state in sorted(recent, key=lambda one: (date_of(one.path), one.path), reverse=True):
+        held = workspace.read_lines(state.path, 1, None, max_lines=_WHOLE, max_chars=_WHOLE).text
         text = without_comments(held).strip()[-left:]
         if text and left > 0:
-            parts.insert(0, f"{path}:\n\n{quoted(text)}")
+            parts.insert(0, f"{state.path}:\n\n{quoted(text)}")
             left -= len(text)
     return "\n\n".join(parts) or "There are no logs of these days."
+
+
+def _is_log(path: str) -> bool:
+    """Whether a file is a day's log or the note of one of its sessions; what was imported is neither."""
+    return path.startswith("memory/") and path.count("/") == 1
 
 
 def _page(workspace: Workspace) -> tuple[str, str]:

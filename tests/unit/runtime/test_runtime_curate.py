@@ -65,8 +65,13 @@ def test_changes_become_a_diff_and_nothing_is_written(workspace: Workspace, serv
 
 
 def test_the_model_sees_the_page_and_the_logs_of_these_days_quoted(workspace: Workspace, server: ChatServer) -> None:
+    notes = Path(workspace.root) / "memory"
+    (notes / "2026-11-14-planning.md").write_text("The launch moves to May.\n", encoding="utf-8")
+    (notes / "imports" / "chatgpt").mkdir(parents=True)
+    (notes / "imports" / "chatgpt" / "2026-11-14-old.md").write_text("Not a log.\n", encoding="utf-8")
     assert proposed(workspace, server).diff == ""
     seen = server.seen[0]
+    assert "2026-11-14-planning.md:\n\n| The launch moves to May." in seen.last_user and "Not a log" not in seen.last_user
     assert "\n| - Ann prefers tea.\n" in seen.last_user
     assert seen.last_user.index("2026-11-14.md:") < seen.last_user.index("2026-11-15.md:")
     assert "| - We moved billing to PostgreSQL." in seen.last_user and "Too old" not in seen.last_user
