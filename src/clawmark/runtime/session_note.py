@@ -20,6 +20,7 @@ from clawmark.runtime.said import last_said
 from clawmark.runtime.session import Fields, SessionEntry, SessionStore
 from clawmark.runtime.slug import SECONDS, slug_for
 from clawmark.text.dates import date_of
+from clawmark.text.escapes import escape
 from clawmark.text.redact import Redactor
 from clawmark.text.session_keys import kind_of
 from clawmark.text.transcript import Said
@@ -235,7 +236,7 @@ def _time(said: Said, moment: datetime) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A message as a quotation: whatever Markdown is in it stays in it."""
+    """A message as a quotation: whatever Markdown is in it stays in it, and what would not be seen is written out."""
     if len(text) > LONGEST_MESSAGE:
         text = text[:LONGEST_MESSAGE].rstrip() + " …"
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    return "\n".join(f"> {escape(line, joiners=False)}".rstrip() for line in text.splitlines())

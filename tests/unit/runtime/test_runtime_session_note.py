@@ -161,6 +161,13 @@ def test_markdown_in_a_message_stays_in_its_quotation_and_a_long_one_is_cut(talk
     assert f"> {'x' * 2000} …\n" in text and "x" * 2001 not in text
 
 
+def test_what_a_terminal_would_obey_is_written_out_in_a_note(tmp_path: Path) -> None:
+    talk = begin(tmp_path, [("user", "Is it caf\u00e9 \x1b[2J or \u202eevil?"), ("assistant", "Neither.")])
+    outcome = note(talk)
+    assert isinstance(outcome, Noted)
+    assert "> Is it caf\u00e9 \\u{1b}[2J or \\u{202e}evil?\n" in talk.read(outcome.path)
+
+
 def test_the_model_names_the_note(talk: Talk, server: ChatServer) -> None:
     server.script([say("Billing Database!\n")])
     assert note(talk, server) == Noted("memory/2026-11-15-billing-database.md")
