@@ -15,6 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
+from clawmark.asker import Asker
 from clawmark.errors import ClawmarkError
 from clawmark.memory import Memory
 from clawmark.tools import Payload, Tool
@@ -195,8 +196,8 @@ class AsyncMemory:
         explain: bool = False,
         freshen: bool = True,
     ) -> Found:
-        """Find the passages that answer a question."""
-        return await self._run(
+        """Find the passages that answer a question; a search that is cancelled stops before its next step."""
+        return await self._run_while_awaited(
             self._opened.search, text, max_results=max_results, min_score=min_score, explain=explain, freshen=freshen
         )
 
@@ -288,7 +289,7 @@ class AsyncMemory:
         chat_type: str = "",
     ) -> str:
         """What the memory holds about a message, as one block of quoted data."""
-        return await self._run(
+        return await self._run_while_awaited(
             self._opened.recall, text, session_key, max_results=max_results, min_score=min_score, chat_type=chat_type
         )
 
@@ -327,9 +328,19 @@ class AsyncMemory:
 
     def _awaitable(self, tool: Tool) -> AsyncTool:
         async def call(given: object) -> Payload:
-            return await self._run(tool.call, given)
+            return await self._run_while_awaited(tool.call, given)
 
         return AsyncTool(tool.name, tool.description, tool.parameters, call)
 
+    async def _run_while_awaited(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same for a verb that may be given up on the way: it hears of it when nobody awaits it any more."""
+        asker = Asker()
+        try:
+            return await self._run(asker.serve, partial(verb, *args, **kwargs))
+        except asyncio.CancelledError:
+            asker.leave()
+            raise
+
     async def _run(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Have a thread do it; cancelled before it began it never does, afterwards it is done all the same."""
         return await asyncio.get_running_loop().run_in_executor(self._workers, partial(verb, *args, **kwargs))

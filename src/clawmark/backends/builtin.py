@@ -9,6 +9,7 @@ from _thread import RLock, allocate_lock  # locks without `threading`, which cos
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from clawmark.asker import go_on, has_left
 from clawmark.embed.base import Embedder
 from clawmark.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
 from clawmark.index.store import Index, Mark, Reader
@@ -117,10 +118,13 @@ class BuiltinBackend:
         return found
 
     def _answer_once(self, query: Query, *, freshen: bool) -> Found:
+        go_on()
         is_other = self.parts.store.was_replaced(self._looked_at)
         freshness = self._freshen() if freshen or is_other else Freshness(self._due, "not asked for", 0.0)
         query = query._replace(text=clean_query(query.text))
+        go_on()
         asked = self._ask(query.text)
+        go_on()
         with self.parts.store.reading() as reader:
             found = search(query, reader=reader, asked=asked, scout=self.parts.scout, freshness=freshness)
         self.parts.metrics.count("searches")
@@ -252,6 +256,7 @@ class BuiltinBackend:
             self._hand_over(wanted_for)
             return Freshness(0, "no file has changed", _since(began))
         self._due = plan.due
+        go_on()
         return self._catch_up(plan, began)
 
     def _catch_up(self, plan: SyncPlan, began: float) -> Freshness:
@@ -266,6 +271,7 @@ class BuiltinBackend:
             lock_timeout=OWN_LOCK_SECONDS if is_busy else 0.0,
             instant_only=is_busy,
             reason="search",
+            cancelled=has_left,
         )
         try:
             report = run_sync(self.parts.sync, request)

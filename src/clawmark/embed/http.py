@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from clawmark.asker import current_asker, go_on
 from clawmark.embed.answer import MOST_BODY, Response, read_answer, read_body, read_head
 from clawmark.embed.dial import Endpoint, Resolve, dial, new_context, parse_proxy, parse_url, system_resolve
 from clawmark.embed.stream import Deadline, HttpTrouble, Stream, Unanswered
@@ -93,6 +94,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
     ) -> Response:
         """Send one request and read the whole answer within `seconds`, whatever the server does; raises HttpTrouble."""
+        go_on()
         deadline = Deadline(seconds)
         request = self._request(parse_url(self._url), method, path, body, headers or {})
         kept = self._take()
@@ -159,9 +161,13 @@ class HttpClient:
         return dial(parse_url(self._url), deadline, resolve=self._resolve, context=self._tls, proxy=proxy)
 
     def _exchange(self, stream: Stream, request: bytes, method: str) -> Response:
+        asker = current_asker()
+        if asker is not None:
+            asker.wake_with(stream.abort)
         with self._lock:
             self._busy.add(stream)
         try:
+            go_on()
             if self._is_aborted:
                 raise HttpTrouble("it was closed", permanent=True)
             try:
@@ -176,8 +182,11 @@ class HttpClient:
                 response, stays_open = read_answer(stream, has_body=method != "HEAD")
         except BaseException:
             stream.close()
+            go_on()  # cut short by an asker who left: that is no failure of the service
             raise
         finally:
+            if asker is not None:
+                asker.wake_with(None)
             with self._lock:
                 self._busy.discard(stream)
         if stays_open:

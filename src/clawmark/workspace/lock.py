@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from clawmark.asker import go_on
 from clawmark.config.private import make_private_folder, open_private
 from clawmark.errors import WorkspaceError, advice
 from clawmark.workspace.guard import Folder, reason_of, shown
@@ -42,6 +43,7 @@ def _acquired(root: Folder, path: str, lock_dir: str | None) -> int:
     file = root.path if lock_dir is None else os.path.join(lock_dir, _name_of(root, path))
     deadline = time.monotonic() + _PATIENCE
     while True:
+        go_on()  # writing begins with the lock; what has begun is finished
         if lock_dir is not None:
             make_private_folder(lock_dir)
         fd = _opened(file, is_folder=lock_dir is None)
