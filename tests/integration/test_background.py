@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from embeddings import EmbeddingServer
 
 from clawmark import Memory
 from clawmark.backends import builtin
+from clawmark.reports import WatchEvent
 from clawmark.sync.run import SyncRequest
 from clawmark.testing import HashingEmbedder
 
@@ -205,6 +207,50 @@ def test_new_notes_are_found_while_the_background_is_busy(workspace: Path, serve
         assert "memory/now.md" in {hit.path for hit in memory.search("osprey").hits}
         assert memory._backend.background().is_busy
         server.delay = 0.0
+
+
+@pytest.fixture
+def held(workspace: Path) -> Iterator[Memory]:
+    """A memory of many new files whose keeper has begun with them, and goes on when the memory is closed."""
+    for number in range(300):
+        (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
+    written_ns = time.time_ns()
+    while time.time_ns() < written_ns + 2 * builtin.TICK_NS:
+        continue  # else they would count as written since the memory was opened
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def hold(event: WatchEvent) -> None:
+        begun.set()
+        assert may_go_on.wait(LONG)
+
+    with opened(workspace) as memory:
+        memory.watch(hold, files=False)
+        assert begun.wait(LONG)
+        yield memory
+        may_go_on.set()
+
+
+def test_a_search_leaves_many_files_to_the_keeper_that_is_at_them(held: Memory) -> None:
+    found = held.search("kingfisher")
+    assert found.due_files == 328
+    assert found.nothing is not None and found.nothing.code == "still-indexing"
+    assert held.status().files == 0
+
+
+def test_what_changes_meanwhile_is_found_by_the_next_search(held: Memory, workspace: Path) -> None:
+    written = held.append("The osprey came while others worked.")
+    found = held.search("osprey")
+    assert written.path in {hit.path for hit in found.hits}
+    assert found.due_files == 328
+    (workspace / "memory" / "later-7.md").write_text("The puffin took its place.")
+    held._backend._rest_until = 0.0
+    assert {hit.path for hit in held.search("puffin").hits} == {"memory/later-7.md"}
+
+
+def test_few_files_are_indexed_beside_the_keeper(held: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtin, "MANY_FILES", 1000)
+    found = held.search("kingfisher")
+    assert found.hits
 
 
 def test_closing_does_not_wait_for_a_service_that_does_not_answer(workspace: Path, server: EmbeddingServer) -> None:

@@ -57,6 +57,16 @@ class Background:
         return self._keeper is not None and self.is_begun and not self._keeper.is_idle
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether a sync runs now."""
+        return self._keeper is not None and self.is_begun and self._keeper.is_at_work
+
+    @property
+    def is_at_files(self) -> bool:
+        """Whether a sync runs now that still indexes files."""
+        return self._keeper is not None and self.is_begun and self._keeper.is_at_files
+
+    @property
     def last_error(self) -> Exception | None:
         """Why the last sync in the background failed."""
         return self._keeper.last_error if self._keeper is not None and self.is_begun else None

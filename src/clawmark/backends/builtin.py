@@ -17,6 +17,7 @@ from clawmark.observe import Metrics
 from clawmark.search.legs import Asked, ask
 from clawmark.search.pipeline import Freshness, search
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look, look_ahead
+from clawmark.sync.plan import changed_since
 from clawmark.text.query import clean_query
 from clawmark.types import Degraded, Found, Identity, Query, Scan, ScanFailure, Space, SyncPlan
 from clawmark.workspace import Workspace
@@ -30,8 +31,16 @@ if TYPE_CHECKING:
 # A search may spend this long on bringing the index up to date; the very first one may take longer to answer at all.
 FRESHEN_SECONDS = 1.5
 FIRST_FRESHEN_SECONDS = 10.0
-# A warm process looks at the disk again only after it has rested this many times as long as the last look took, or has
-# written something itself.
+# While the keeper of this process works, it is the one that indexes; a search only adds what cannot wait.
+BESIDE_KEEPER_SECONDS = 0.25
+# So many files are the keeper's alone, but for those that changed since this process last looked; how many are left is
+# counted anew after this rest.
+MANY_FILES = 200
+MUCH_REST_SECONDS = 1.0
+# By so much the time of a file may lie behind the clock.
+TICK_NS = 20_000_000
+# A warm process looks at the disk again only after it has rested this many times as long as the last look took, or after it
+# has written something itself.
 REST_FACTOR = 20
 # How often a search begins anew because its index was deleted or replaced meanwhile.
 ATTEMPTS = 5
@@ -75,6 +84,8 @@ class BuiltinBackend:
         self._freshens = freshen
         self._debounce, self._interval = debounce, interval
         self._rest_until = 0.0
+        self._looked_ns = time.time_ns()
+        """When the last look began; before the first one, when this memory was opened."""
         self._looked_at: Mark = (0, None)
         self._looked_after = 0
         """How many changes of our own the last look could see."""
@@ -246,6 +257,7 @@ class BuiltinBackend:
         is_resting = time.monotonic() < self._rest_until and changes == self._looked_after
         if is_resting and not self.parts.store.was_replaced(self._looked_at):
             return Freshness(self._due, "looked a moment ago", 0.0)
+        since_ns, self._looked_ns = self._looked_ns - TICK_NS, time.time_ns()
         scan, plan = look(self.parts.sync)
         self._blind, self._stuck = _blind(scan.failures), None
         wanted_for, self._due_vectors, makes_vectors = self._lag()
@@ -257,20 +269,30 @@ class BuiltinBackend:
             return Freshness(0, "no file has changed", _since(began))
         self._due = plan.due
         go_on()
-        return self._catch_up(plan, began)
+        return self._catch_up(plan, since_ns, began)
 
-    def _catch_up(self, plan: SyncPlan, began: float) -> Freshness:
+    def _catch_up(self, plan: SyncPlan, since_ns: int, began: float) -> Freshness:
         """Do what there is time for, and hand the rest over."""
         from clawmark.sync.run import SyncRequest, run_sync
 
+        background = self._background
+        is_much = plan.due > MANY_FILES and background is not None and background.is_at_files
+        if is_much:
+            self._rest_until = min(self._rest_until, time.monotonic() + MUCH_REST_SECONDS)
+            if not changed_since(plan, since_ns).due:
+                self._due = plan.due
+                return Freshness(plan.due, f"files due: {plan.due}, being indexed in the background", _since(began))
         is_first = not (plan.unchanged or plan.check or plan.recheck)
         # A keeper that works makes the better vectors anyway; new words must not wait for it.
-        is_busy = self._background is not None and self._background.is_busy
+        is_busy = background is not None and background.is_busy
+        seconds = FIRST_FRESHEN_SECONDS if is_first and not is_busy else FRESHEN_SECONDS
+        is_helped = background is not None and background.is_at_work
         request = SyncRequest(
-            seconds=FIRST_FRESHEN_SECONDS if is_first and not is_busy else FRESHEN_SECONDS,
+            seconds=BESIDE_KEEPER_SECONDS if is_helped else seconds,
             lock_timeout=OWN_LOCK_SECONDS if is_busy else 0.0,
             instant_only=is_busy,
             reason="search",
+            since_ns=since_ns if is_much else 0,
             cancelled=has_left,
         )
         try:

@@ -37,6 +37,12 @@ def plan_sync(scan: Scan, indexed: Mapping[str, FileStat]) -> SyncPlan:
     return SyncPlan(tuple(add), tuple(check), tuple(recheck), delete, unchanged, kept)
 
 
+def changed_since(plan: SyncPlan, moment_ns: int) -> SyncPlan:
+    """The part of a plan that came about after a moment, and what is gone: quick to do, and nobody else knows of it yet."""
+    add, check = (tuple(state for state in states if state.mtime_ns >= moment_ns) for states in (plan.add, plan.check))
+    return plan._replace(add=add, check=check, recheck=())
+
+
 def _missing(scan: Scan, indexed: Mapping[str, FileStat]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Indexed paths that were not seen: gone, or hidden behind a folder that could not be listed."""
     seen = {state.path for state in scan.files}

@@ -17,7 +17,7 @@ from clawmark.index.store import Index
 from clawmark.reports import Progress, SyncReport
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
 from clawmark.sync.outcome import TextReport, VectorReport, added_up
-from clawmark.sync.plan import plan_sync
+from clawmark.sync.plan import changed_since, plan_sync
 from clawmark.sync.roots import believed, held_roots
 from clawmark.types import Degraded, FileState, Scan, SyncPlan
 
@@ -40,6 +40,8 @@ class SyncRequest(NamedTuple):
     """What asked for it, for `status`: one of `triggers.REASONS`."""
     cancelled: Callable[[], bool] | None = None
     """Asked between batches: when it says yes, the sync stops there, and what is left stays due."""
+    since_ns: int = 0
+    """Index only what changed since this moment, and leave all vectors: somebody is at the rest, which stays due."""
     deltas: bool = False
     """Leave transcripts alone that grew by less than `sync.sessions.deltaBytes` and `deltaMessages`; they stay due."""
 
@@ -67,14 +69,14 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
     else:
         built = []
         scan, plan = look(parts)
-        plan, left = _worthwhile(parts, plan) if request.deltas else (plan, 0)
+        plan, left = _asked_for(parts, request, plan)
         text = _apply(parts, request, plan, out_of_time)
         text = text._replace(due_files=text.due_files + left)
     if request.seconds is None and parts.embedders:
         from clawmark.index.salvage import salvage
 
         salvage(parts.store, timeout=request.lock_timeout)
-    vectors = _counted(built, _fill(parts, request, out_of_time))
+    vectors = [] if request.since_ns else _counted(built, _fill(parts, request, out_of_time))
     generation = _remember(parts, request, text, vectors, scan, started)
     if request.seconds is None and (text.deleted or _has_much_dead(parts.store)):
         _sweep(parts.store, request)
@@ -153,6 +155,16 @@ def _by_source(plan: SyncPlan) -> tuple[SyncPlan, list[FileState]]:
         return plan, spoken
     add, check, recheck = (tuple(state for state in states if state.source != "sessions") for states in parts)
     return plan._replace(add=add, check=check, recheck=recheck), spoken
+
+
+def _asked_for(parts: SyncParts, request: SyncRequest, plan: SyncPlan) -> tuple[SyncPlan, int]:
+    """The part of the plan that this request is about, and how many files that leaves."""
+    if request.deltas:
+        return _worthwhile(parts, plan)
+    if not request.since_ns:
+        return plan, 0
+    part = changed_since(plan, request.since_ns)
+    return part, plan.due - part.due
 
 
 def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:

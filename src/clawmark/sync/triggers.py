@@ -85,6 +85,8 @@ class Keeper:
         self._state = threading.Condition()
         self._next: Job | None = None
         self._now: Job | None = None
+        self._stage = ""
+        """How far the sync at hand has come, in the words of its progress."""
         self._pause = 0.0
         self._rest_at: float | None = None
         """When transcripts that grew too little to be indexed at once will be."""
@@ -137,6 +139,17 @@ class Keeper:
     def is_idle(self) -> bool:
         """Whether nothing runs and nothing waits to run."""
         return self._now is None and self._next is None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a sync runs, or would if the thread had woken up; one that waits for changes to stop does not."""
+        job = self._next
+        return self._now is not None or (job is not None and job.at <= self._clock())
+
+    @property
+    def is_at_files(self) -> bool:
+        """Whether a sync runs that has not come to its vectors yet: until then it is the files that it is about."""
+        return self.is_at_work and self._stage != "vectors"
 
     def wait_for(self, is_so: Callable[[], bool], timeout: float | None) -> bool:
         """Wait until something is so, asked whenever a sync was asked for, began or ended."""
@@ -214,7 +227,7 @@ class Keeper:
             error = caught
         again = self._and_then(job, report, error)
         with self._state:
-            self._now = None
+            self._now, self._stage = None, ""
             self.runs += 1
             self.last_error = error
             is_left = report is not None and report.due_files > 0 and job.request.deltas
@@ -257,6 +270,7 @@ class Keeper:
 
     def _show(self, progress: Progress) -> None:
         """Progress for all who asked: those of this sync, and those who wait for the next."""
+        self._stage = progress.stage
         with self._state:
             jobs = [job for job in (self._now, self._next) if job is not None]
             reason = self._now.request.reason if self._now is not None else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawmark.sync.plan import GRAIN_NS, plan_sync
+from clawmark.sync.plan import GRAIN_NS, changed_since, plan_sync
 from clawmark.types import FileStat, FileState, Scan, ScanFailure
 
 NOW = 1_000 * GRAIN_NS
@@ -67,3 +67,16 @@ def test_a_file_from_the_future_is_not_looked_at_for_ever() -> None:
     future = NOW + 100 * GRAIN_NS
     plan = plan_sync(scan(state("a.md", mtime_ns=future)), {"a.md": row("a.md", mtime_ns=future)})
     assert (plan.due, plan.recheck, plan.unchanged) == (0, (), 1)
+
+
+def test_the_part_that_came_about_since_a_moment_is_new_and_changed_files_and_what_is_gone() -> None:
+    indexed = {"changed.md": row("changed.md"), "changed-before.md": row("changed-before.md"), "gone.md": row("gone.md")}
+    seen = scan(
+        state("new.md", mtime_ns=20),
+        state("new-before.md", mtime_ns=19),
+        state("changed.md", mtime_ns=20),
+        state("changed-before.md", mtime_ns=19),
+    )
+    part = changed_since(plan_sync(seen, indexed), 20)
+    assert [s.path for s in (*part.add, *part.check)] == ["new.md", "changed.md"]
+    assert part.delete == ("gone.md",)

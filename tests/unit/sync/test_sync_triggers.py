@@ -70,6 +70,27 @@ def test_no_thread_runs_before_the_first_request(worker: Worker) -> None:
     keeper.close()
 
 
+def test_a_sync_is_at_its_files_until_it_comes_to_its_vectors(keeper: Keeper, worker: Worker) -> None:
+    assert not keeper.is_at_work and not keeper.is_at_files
+    keeper.ask(SyncRequest())
+    worker.wait_until_begun()
+    assert keeper.is_at_work and keeper.is_at_files
+    show = worker.requests[0].progress
+    assert show is not None
+    show(Progress("vectors", 1, 2, "an embedder"))
+    assert keeper.is_at_work and not keeper.is_at_files
+    worker.let()
+    assert idle(keeper, 1)
+    assert not keeper.is_at_work and not keeper.is_at_files
+
+
+def test_a_sync_that_waits_for_changes_to_stop_is_not_at_work(worker: Worker) -> None:
+    keeper = Keeper(worker, debounce=LONG)
+    keeper.ask(SyncRequest(), settle=True)
+    assert not keeper.is_idle and not keeper.is_at_work
+    keeper.close()
+
+
 def test_requests_that_come_while_one_runs_become_one_with_the_strongest_wish(keeper: Keeper, worker: Worker) -> None:
     keeper.ask(SyncRequest(reason="watch", deltas=True))
     worker.wait_until_begun()
