@@ -46,6 +46,7 @@ def build(
         os.path.join(places.state_dir, "locks"),
         open_sessions(places, settings) if "sessions" in options.sources else None,
         "memory" in options.sources,
+        options.extra_patterns,
     )
     index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
     choice, older = _choose(places, settings, index, embedder, provider)

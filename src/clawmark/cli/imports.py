@@ -85,7 +85,9 @@ def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
     """A vault stays where it is: it becomes an extra path in our own settings, read and never written."""
     if not os.path.isdir(vault):
         raise UsageError(f"{vault} is not a folder.", hint="Name the vault's folder, the one with .obsidian in it.")
-    known = {os.path.realpath(os.path.expanduser(path)) for path in memory.settings.memory_search.extra_paths}
+    search = memory.settings.memory_search
+    whole = [path for path in search.extra_paths if path not in search.extra_patterns]
+    known = {os.path.realpath(os.path.expanduser(path)) for path in whole}
     is_known = os.path.realpath(vault) in known
     file = _own_file(memory)
     is_ours = os.path.basename(file) != "openclaw.json"

@@ -43,14 +43,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     with open_memory(args, warn=False) as memory:
         status = memory.status()
-        places, extra = memory.places, memory.settings.memory_search.extra_paths
+        places, search = memory.places, memory.settings.memory_search
     if args.json:
         from clawmark.cli.values import as_json
 
         body = as_json(status)
         assert isinstance(body, dict)
-        emit({**body, "workspaceOrigin": places.workspace_origin, "extraPaths": list(extra)})
+        emit({**body, "workspaceOrigin": places.workspace_origin, "extraPaths": list(search.extra_paths)})
         return 0
+    parts = ((path, ", ".join(search.extra_patterns.get(path, ()))) for path in search.extra_paths)
+    extra = tuple(f"{path} ({patterns})" if patterns else path for path, patterns in parts)
     say("\n".join(facts(status_facts(status, places, extra, verbose=args.verbose))))
     return 0
 

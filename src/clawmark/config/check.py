@@ -153,7 +153,7 @@ def _choices(key: Key, written: Written) -> tuple[str, ...]:
 
 
 def _paths(key: Key, written: Written) -> tuple[str, ...]:
-    """Paths as texts, or as `{path, pattern}` objects of which only the path is used."""
+    """Paths as texts, or as `{path, pattern}` objects; the patterns are read by `patterns_of`."""
     if not isinstance(written.value, list):
         raise refuse(written, f'must be a list such as ["notes"], not {show(written.value)}')
     paths = list[str]()
@@ -164,6 +164,24 @@ def _paths(key: Key, written: Written) -> tuple[str, ...]:
             raise refuse(inner, f"must be the path of a folder or file, not {show(item)}")
         paths.append(path.strip())
     return tuple(paths)
+
+
+def patterns_of(written: Written, warnings: list[str]) -> list[tuple[str, str]]:
+    """Each extra path with its pattern, empty for a path that is meant whole; a pattern we do not know is said so."""
+    assert isinstance(written.value, list)
+    found = list[tuple[str, str]]()
+    for item in written.value:
+        path, pattern = (item["path"], item.get("pattern")) if isinstance(item, dict) else (item, "")
+        if not isinstance(pattern, str) or pattern.startswith(("!", "/")) or any(sign in pattern for sign in "{}()\\"):
+            if pattern is not None:
+                warnings.append(
+                    f"{written.source.file or 'memorySearch.extraPaths'}: the pattern {show(pattern)} of the extra path "
+                    f"{show(path)} is not used: only * ** ? and [] are known. Every Markdown file in it is searched."
+                )
+            pattern = ""
+        plain = pattern.strip().removeprefix("./")
+        found.append((path.strip(), "" if plain in ("**", "**/*", "**/*.md") else plain))
+    return found
 
 
 def _url(key: Key, written: Written) -> str:

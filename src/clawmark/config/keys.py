@@ -47,7 +47,8 @@ KEYS: tuple[Key, ...] = (
     Key(
         _S + "extraPaths",
         "paths",
-        "More folders or Markdown files to index, by full path, from `~` or from the workspace.",
+        "More folders or Markdown files to index, by full path, from `~` or from the workspace; "
+        '`{ path: "~/wiki", pattern: "public/**/*.md" }` for a part of a folder.',
     ),
     Key(
         _S + "provider",

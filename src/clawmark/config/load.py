@@ -45,7 +45,7 @@ def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loade
         gathered.take_overrides(overrides)
     from clawmark.config.settle import settle
 
-    return settle(gathered.values, gathered.warnings, places)
+    return settle(gathered.values, gathered.patterns, gathered.warnings, places)
 
 
 class _Gathered:
@@ -53,6 +53,8 @@ class _Gathered:
 
     def __init__(self) -> None:
         self.values: dict[str, tuple[object, Written]] = {}
+        self.patterns: list[tuple[str, str]] = []
+        """The extra paths again, each with its pattern."""
         self.warnings: list[str] = []
 
     def take_file(self, file: ConfigFile, agent: str) -> None:
@@ -103,12 +105,13 @@ class _Gathered:
             self._put(key, Written(Source("flag"), tuple(key.split(".")), plain))
 
     def _put(self, key: str, written: Written) -> None:
-        from clawmark.config.check import check
+        from clawmark.config.check import check, patterns_of
         from clawmark.config.keys import BY_NAME
 
         value = check(BY_NAME[key], written)
-        if key == "memorySearch.extraPaths" and written.source.file:
-            self.warnings += _unused_patterns(written)
+        if key == "memorySearch.extraPaths":
+            patterns = patterns_of(written, self.warnings)
+            self.patterns = self.patterns + patterns if written.source.file else patterns
         if key in _JOINED and key in self.values and written.source.file:
             earlier = self.values[key][0]
             assert isinstance(earlier, tuple) and isinstance(value, tuple)
@@ -183,17 +186,6 @@ def _odd_sections(file: ConfigFile) -> list[str]:
         elif near or os.path.basename(file.path) != "openclaw.json":
             warnings.append(f"{file.path}: there is no section {_short(name)}; it is ignored.{near}")
     return warnings
-
-
-def _unused_patterns(written: Written) -> list[str]:
-    """OpenClaw may search a part of a folder; here it is all of it, which should not go unsaid."""
-    items = written.value if isinstance(written.value, list) else []
-    cut = [item for item in items if isinstance(item, dict) and item.get("pattern") not in (None, "", "**/*.md")]
-    return [
-        f"{written.source.file}: the pattern of the extra path {_short(str(item['path']))} is not used: "
-        "every Markdown file in it is searched."
-        for item in cut
-    ]
 
 
 def _unknown(written: Written, key: str, known: Iterable[str]) -> str:

@@ -143,6 +143,8 @@ class MemorySearch(Group):
     enabled: bool = True
     sources: tuple[str, ...] = ("memory",)
     extra_paths: tuple[str, ...] = ()
+    extra_patterns: Mapping[str, tuple[str, ...]] = {}
+    """Which files of an extra path are meant, by that path; one that is not here is meant whole."""
     sessions: SessionOptions = SessionOptions()
     provider: str = "auto"
     model: str = ""

@@ -9,6 +9,7 @@ that sum to 1. An extra path that would open the whole home folder or the disk b
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.config.check import Written, refuse, show
@@ -24,7 +25,7 @@ MOST_CANDIDATES = 20
 Values = dict[str, tuple[object, Written]]
 
 
-def settle(values: Values, warnings: list[str], places: Places) -> Loaded:
+def settle(values: Values, patterns: Sequence[tuple[str, str]], warnings: list[str], places: Places) -> Loaded:
     """The settings these values make; raises ConfigError."""
     from clawmark.config.schema import Loaded
 
@@ -43,6 +44,7 @@ def settle(values: Values, warnings: list[str], places: Places) -> Loaded:
         sessions=search.sessions._replace(paths=_settled_paths(values, places, "memorySearch.sessions.paths")),
         sources=search.sources or MemorySearch().sources,
     )
+    search = search._replace(extra_patterns=_settled_patterns(search.extra_paths, patterns, places))
     settings = _without_the_missing(settings._replace(memory_search=search), warnings)
     if settings.memory_search.store.path and _is_openclaws(values["memorySearch.store.path"][1]):
         warnings.append(f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}.")
@@ -97,12 +99,27 @@ def _settled_paths(values: Values, places: Places, key: str) -> tuple[str, ...]:
     workspace = os.path.realpath(places.workspace)
     home = os.path.realpath(os.path.expanduser("~"))
     for path in paths:
-        full = os.path.normpath(os.path.join(places.workspace, os.path.expanduser(path)))
+        full = _full(path, places)
         real = os.path.realpath(full)
         if real == home or workspace.startswith(real.rstrip(os.sep) + os.sep):
             raise refuse(written, f"would open {show(path)}, which is {_which(real, home)}; name the folders you want in it")
         kept.setdefault(full, path)
     return tuple(kept.values())
+
+
+def _settled_patterns(
+    paths: Sequence[str], patterns: Sequence[tuple[str, str]], places: Places
+) -> dict[str, tuple[str, ...]]:
+    """The patterns of each path; a path that is also given without one is meant whole."""
+    given = {_full(path, places): path for path in paths}
+    found = dict[str, list[str]]()
+    for path, pattern in patterns:
+        found.setdefault(given[_full(path, places)], []).append(pattern)
+    return {path: tuple(some) for path, some in found.items() if all(some)}
+
+
+def _full(path: str, places: Places) -> str:
+    return os.path.normpath(os.path.join(places.workspace, os.path.expanduser(path)))
 
 
 def _which(real: str, home: str) -> str:

@@ -10,7 +10,7 @@ nothing here trusts that a path is still what it was when it was looked at.
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from clawmark.errors import PathDenied
@@ -37,6 +37,12 @@ class Extra(NamedTuple):
     """The real path of the folder to open; empty when it lies in the workspace and is opened through that."""
     file: str
     """The file's name when the extra path is a single file, else empty."""
+    patterns: tuple[str, ...] = ()
+    """Which files of the folder are meant, by their path in it; all of them when there is no pattern."""
+
+    def covers(self, path: str) -> bool:
+        """Whether a path below the folder is meant."""
+        return not self.patterns or any(_matches(pattern.split("/"), path.split("/")) for pattern in self.patterns)
 
 
 class Place(NamedTuple):
@@ -72,9 +78,9 @@ def is_markdown(name: str) -> bool:
 
 
 def resolve_extras(
-    workspace: str, extra_paths: Iterable[str], home: str
+    workspace: str, extra_paths: Iterable[str], home: str, patterns: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
-    """The extra paths that can be used, and the others with the reason."""
+    """The extra paths that can be used, and the others with the reason; `patterns` are those of a path, as it is given."""
     extras: dict[Extra, str] = {}
     skipped: list[Skipped | ScanFailure] = []
     for given in extra_paths:
@@ -85,6 +91,10 @@ def resolve_extras(
             skipped.append(Skipped(shown(given), f"same as the extra path {shown(extras[found])}"))
         else:
             extras[found] = given
+    if patterns:
+        extras = {
+            extra._replace(patterns=() if extra.file else patterns.get(given, ())): given for extra, given in extras.items()
+        }
     return tuple(extras), tuple(skipped)
 
 
@@ -158,6 +168,24 @@ def cited(workspace: str, real: str) -> str:
     return "" if relative == "." else relative
 
 
+def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
+    """Whether a path fits a pattern, part by part; `**` stands for any number of folders, none included."""
+    from fnmatch import fnmatchcase
+
+    def with_none(places: set[int]) -> set[int]:
+        for place in sorted(places):
+            while place < len(pattern) and pattern[place] == "**":
+                place += 1
+                places.add(place)
+        return places
+
+    places = with_none({0})
+    for part in path:
+        met = {place for place in places if place < len(pattern) and fnmatchcase(part, pattern[place])}
+        places = with_none({place if pattern[place] == "**" else place + 1 for place in met})
+    return len(pattern) in places
+
+
 def is_below(path: str, folder: str) -> bool:
     """Whether an absolute path is the folder itself or lies in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
@@ -175,12 +203,15 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
     outside = _in_outside_extra(workspace, extras, relative)
     if outside is not None:
         return outside
+    left_out = [extra for extra in extras if extra.patterns and relative.startswith(extra.prefix + "/")]
+    if any(extra.folder for extra in left_out):
+        raise _not_meant(path)
     parts = split_relative(relative)
     own = relative in ROOT_FILES or (parts[0] == "memory" and len(parts) > 1)
     views = [parts[1:]] if own else []
     views += _below_inside_extras(extras, relative)
     if not views:
-        raise _not_memory(path, parts)
+        raise _not_meant(path) if left_out else _not_memory(path, parts)
     visible = [view for view in views if _is_visible(view)]
     if not visible:
         raise _left_alone(path, views[0])
@@ -214,7 +245,7 @@ def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Pla
                 continue  # `..` and `../..` may both be extra paths
             parts = split_relative(rest)
             # An extra path may hold the workspace itself, whose own rules come first.
-            if not is_below(f"{extra.folder.rstrip('/')}/{rest}", workspace):
+            if extra.covers(rest) and not is_below(f"{extra.folder.rstrip('/')}/{rest}", workspace):
                 if not _is_visible(parts):
                     raise _left_alone(path, parts)
                 return Place(extra.folder, rest, path, False, 0)
@@ -230,10 +261,10 @@ def _below_inside_extras(extras: Sequence[Extra], relative: str) -> list[list[st
         if extra.file:
             if relative == extra.prefix:
                 views.append([extra.file])
-        elif not extra.prefix:
-            views.append(relative.split("/"))
-        elif relative.startswith(extra.prefix + "/"):
-            views.append(relative[len(extra.prefix) + 1 :].split("/"))
+        elif not extra.prefix or relative.startswith(extra.prefix + "/"):
+            below = relative[len(extra.prefix) + 1 :] if extra.prefix else relative
+            if extra.covers(below):
+                views.append(below.split("/"))
     return views
 
 
@@ -254,6 +285,11 @@ def _left_alone(path: str, parts: Sequence[str]) -> PathDenied:
     if parts[-1][-3:] in MARKDOWN:
         return PathDenied(f"{shown(path)} is a program's leftover.", path=path, rule="not-memory", hint=MEMORY_HINT)
     return PathDenied(f"{shown(path)} is not a .md file.", path=path, rule="not-markdown", hint=MEMORY_HINT)
+
+
+def _not_meant(path: str) -> PathDenied:
+    problem = f"{shown(path)} is left out by the pattern of its extra path."
+    return PathDenied(problem, path=path, rule="not-memory", hint="Look at the patterns of memorySearch.extraPaths.")
 
 
 def _not_memory(path: str, parts: list[str]) -> PathDenied:

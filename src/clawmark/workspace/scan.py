@@ -78,7 +78,7 @@ def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[S
     found.failures.extend(item for item in reported if isinstance(item, ScanFailure))
     found.skipped.extend(item for item in reported if isinstance(item, Skipped))
     found.configured = frozenset(item.path for item in reported)
-    found.named = frozenset(extra.prefix for extra in extras if not extra.folder)
+    found.named = frozenset(extra.prefix for extra in extras if not extra.folder and not extra.patterns)
     try:
         root = open_root(workspace)
     except OSError as error:
@@ -165,7 +165,7 @@ def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
                 _scan_file(folder, names[0], extra.prefix, found)
             else:
                 found.enter(folder, extra.prefix)
-                _walk(folder, prefix, folder.device, found, len(parts), "")
+                _walk_extra(folder, prefix, extra, found, len(parts))
     except FileNotFoundError:
         found.skip(extra.prefix, f"extra path not found: {shown(extra.prefix)}")
     except (PathDenied, WorkspaceError) as error:
@@ -186,7 +186,15 @@ def _scan_outside(extra: Extra, found: _Found) -> None:
             _scan_file(folder, extra.file, extra.prefix, found)
         else:
             found.enter(folder, extra.prefix)
-            _walk(folder, extra.prefix + "/", folder.device, found, 0, "")
+            _walk_extra(folder, extra.prefix + "/", extra, found, 0)
+
+
+def _walk_extra(folder: Folder, prefix: str, extra: Extra, found: _Found, depth: int) -> None:
+    """The files of an extra path, those that its patterns mean."""
+    before = len(found.files)
+    _walk(folder, prefix, folder.device, found, depth, "")
+    if extra.patterns:
+        found.files[before:] = [state for state in found.files[before:] if extra.covers(state.path[len(prefix) :])]
 
 
 def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, own: str) -> None:

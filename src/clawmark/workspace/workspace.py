@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import FileState, Scan
+from clawmark.types import FileState, Scan, ScanFailure, Skipped
 from clawmark.workspace import guard, places
 from clawmark.workspace.scan import scan_workspace
 
@@ -36,10 +36,12 @@ class Workspace:
         lock_dir: str | None = None,
         sessions: Sessions | None = None,
         has_memory: bool = True,
+        extra_patterns: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
         self.extra_paths = tuple(extra_paths)
+        self._extra_patterns = extra_patterns
         self.sessions = sessions
         """The transcripts, when they are a source."""
         self._has_memory = has_memory
@@ -51,7 +53,7 @@ class Workspace:
         self._lock_dir = lock_dir
         self._counting = allocate_lock()
         self._home = os.path.realpath(os.path.expanduser("~"))
-        self._extras, _ = places.resolve_extras(self.root, self.extra_paths, self._home)
+        self._extras, _ = self._resolved()
 
     def __enter__(self) -> Workspace:
         return self
@@ -74,8 +76,11 @@ class Workspace:
             return scan
         return self.sessions.add_to(scan if self._has_memory else scan._replace(files=(), skipped=()))
 
+    def _resolved(self) -> tuple[tuple[places.Extra, ...], tuple[Skipped | ScanFailure, ...]]:
+        return places.resolve_extras(self.root, self.extra_paths, self._home, self._extra_patterns)
+
     def _scan_memory(self) -> Scan:
-        self._extras, reported = places.resolve_extras(self.root, self.extra_paths, self._home)
+        self._extras, reported = self._resolved()
         scan = scan_workspace(self.root, self._extras, reported)
         if not reported:
             return scan
@@ -109,7 +114,7 @@ class Workspace:
         if self.sessions is not None and self.sessions.owns(named.path.removeprefix("./")):
             return self._read_spoken(self.sessions, named.path.removeprefix("./"), start, lines, max_lines, max_chars)
         # Extra paths may have come or gone since the last scan.
-        extras, _ = places.resolve_extras(self.root, self.extra_paths, self._home)
+        extras, _ = self._resolved()
         with self._place(named.path, extras) as (root, place):
             try:
                 data = read.read_bytes(root, place.relative, place.path, place.anchor)

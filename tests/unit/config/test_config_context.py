@@ -40,6 +40,26 @@ def test_a_file_of_openclaw_is_taken_at_its_word_and_without_complaint(tmp_path:
     assert (settings.startup_context.daily_memory_days, settings.startup_context.max_total_chars) == (3, 2800)
 
 
+def test_a_path_has_all_its_patterns_and_is_meant_whole_when_it_is_given_without_one(tmp_path: Path) -> None:
+    paths = [
+        {"path": "/srv/a", "pattern": "one/*.md"},
+        {"path": "/srv/a/", "pattern": "./two/**"},
+        {"path": "/srv/b", "pattern": "one/*.md"},
+        "/srv/b",
+    ]
+    made = loaded(tmp_path, {"memorySearch": {"extraPaths": paths}})
+    assert made.settings.memory_search.extra_paths == ("/srv/a", "/srv/b")
+    assert made.settings.memory_search.extra_patterns == {"/srv/a": ("one/*.md", "two/**")}
+
+
+@pytest.mark.parametrize("pattern", ["*.{md,txt}", "!drafts/*", "/abs/*.md", 7])
+def test_a_pattern_we_do_not_know_is_said_and_the_path_meant_whole(tmp_path: Path, pattern: object) -> None:
+    made = loaded(tmp_path, {"memorySearch": {"extraPaths": [{"path": "/srv/b", "pattern": pattern}]}})
+    assert made.settings.memory_search.extra_patterns == {}
+    (warning,) = made.warnings
+    assert "/srv/b" in warning and "pattern" in warning
+
+
 def test_the_newer_keys_of_openclaw_are_taken_at_their_word(tmp_path: Path) -> None:
     search = {"inputType": "text", "queryInputType": "query", "rememberAcrossConversations": False}
     paths = [{"path": "/srv/a", "pattern": "**/*.md"}, {"path": "/srv/b", "pattern": "public/*.md"}, "/srv/c"]
@@ -47,8 +67,8 @@ def test_the_newer_keys_of_openclaw_are_taken_at_their_word(tmp_path: Path) -> N
     remote = made.settings.memory_search.remote
     assert (remote["queryInputType"], remote["documentInputType"]) == ("query", "text")
     assert made.settings.memory_search.extra_paths == ("/srv/a", "/srv/b", "/srv/c")
-    (warning,) = made.warnings
-    assert "/srv/b" in warning and "pattern" in warning
+    assert made.settings.memory_search.extra_patterns == {"/srv/b": ("public/*.md",)}
+    assert made.warnings == ()
     (tmp_path / "other").mkdir()
     with pytest.raises(ConfigError, match=r"memory\.search\.documentInputType"):
         loaded(tmp_path / "other", {"memory": {"search": {"documentInputType": 3}}})

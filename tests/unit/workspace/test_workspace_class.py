@@ -114,3 +114,22 @@ def _with_source() -> dict[str, str]:
     import clawmark
 
     return {**os.environ, "PYTHONPATH": str(Path(next(iter(clawmark.__path__))).parent)}
+
+
+def test_of_an_extra_path_with_a_pattern_only_what_it_means_is_listed(tmp_path: Path) -> None:
+    root, wiki = tmp_path / "agent", tmp_path / "wiki"
+    for file in (root / "MEMORY.md", root / "docs/a.md", root / "docs/in/b.md", wiki / "c.md", wiki / "public/d.md"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{file.name}\n")
+    patterns = {"docs/in": ("none/*.md",), str(wiki): ("public/**",)}
+    with Workspace(str(root), ["docs", *patterns], extra_patterns=patterns) as workspace:
+        # What another extra path holds whole is not lost to the pattern of one inside it.
+        assert [state.path for state in workspace.scan().files] == [
+            "../wiki/public/d.md",
+            "MEMORY.md",
+            "docs/a.md",
+            "docs/in/b.md",
+        ]
+        assert workspace.read_lines("../wiki/public/d.md").text == "d.md"
+        with pytest.raises(PathDenied):
+            workspace.read_lines("../wiki/c.md")

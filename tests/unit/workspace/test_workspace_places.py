@@ -179,3 +179,39 @@ def test_a_hidden_folder_named_as_extra_path_is_memory(home: Path) -> None:
     (home / "agent" / "memory" / ".archive").mkdir()
     extras, _ = resolve(home, "memory/.archive")
     assert locate(str(home / "agent"), (), extras, "memory/.archive/x.md").relative == "memory/.archive/x.md"
+
+
+# --- patterns ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant", "not_meant"),
+    [
+        ("*.md", ["a.md"], ["x/a.md"]),
+        ("public/*.md", ["public/a.md"], ["a.md", "public/x/a.md", "private/a.md"]),
+        ("public/**", ["public/a.md", "public/x/y/a.md"], ["a.md", "x/public/a.md"]),
+        ("**/*.md", ["a.md", "x/y/a.md"], []),
+        ("**/public/**/*.md", ["public/a.md", "x/public/y/a.md"], ["a.md", "x/y/a.md"]),
+        ("**/**/a.md", ["a.md", "x/a.md", "x/y/a.md"], ["b.md"]),
+        ("202?/[a-m]*.md", ["2026/anna.md"], ["2026/zoe.md", "226/anna.md"]),
+    ],
+)
+def test_a_pattern_means_files_by_their_path_in_the_folder(pattern: str, meant: list[str], not_meant: list[str]) -> None:
+    extra = Extra("notes", "", "", (pattern,))
+    assert [path for path in (*meant, *not_meant) if extra.covers(path)] == meant
+
+
+def test_a_long_pattern_takes_no_time() -> None:
+    extra = Extra("notes", "", "", ("/".join(["**", "*a*a*a*"] * 50) + "/b.md",))
+    assert not extra.covers("/".join(["a" * 200] * 100) + "/c.md")
+
+
+def test_what_a_pattern_leaves_out_is_not_memory(home: Path, tmp_path: Path) -> None:
+    patterns = {"notes": ("public/*.md",), "../../team-docs": ("plan.md",)}
+    extras, _ = resolve_extras(str(home / "agent"), patterns, str(home), patterns)
+    workspace = str(home / "agent")
+    for path in ("notes/public/a.md", "../../team-docs/plan.md"):
+        assert locate(workspace, (), extras, path).path == path
+    for path in ("notes/a.md", "notes/public/x/a.md", "../../team-docs/other.md", str(tmp_path / "team-docs" / "other.md")):
+        with pytest.raises(PathDenied, match="left out by the pattern"):
+            locate(workspace, (), extras, path)
