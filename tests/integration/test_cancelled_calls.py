@@ -78,7 +78,7 @@ def test_a_cancelled_search_waits_for_no_service_and_blames_none(place: Place, s
 
 
 def test_a_cancelled_search_indexes_no_further(place: Place) -> None:
-    for number in range(960):  # much less than fits into the time of a first search
+    for number in range(2400):  # less than fits into the time of a first search
         place.write(f"memory/n{number:04}.md", f"# Note {number}\n\nSome words about nothing in particular.\n")
 
     async def cancel_when_begun() -> None:
