@@ -84,8 +84,8 @@ class BuiltinBackend:
         self._freshens = freshen
         self._debounce, self._interval = debounce, interval
         self._rest_until = 0.0
-        self._looked_ns = time.time_ns()
-        """When the last look began; before the first one, when this memory was opened."""
+        self._opened, self._looked_ns = time.monotonic(), 0
+        """When this memory was opened, and when the last look began."""
         self._looked_at: Mark = (0, None)
         self._looked_after = 0
         """How many changes of our own the last look could see."""
@@ -257,7 +257,9 @@ class BuiltinBackend:
         is_resting = time.monotonic() < self._rest_until and changes == self._looked_after
         if is_resting and not self.parts.store.was_replaced(self._looked_at):
             return Freshness(self._due, "looked a moment ago", 0.0)
-        since_ns, self._looked_ns = self._looked_ns - TICK_NS, time.time_ns()
+        now_ns = self.parts.sync.now_ns()
+        opened_ns = now_ns - int((time.monotonic() - self._opened) * 1e9)
+        since_ns, self._looked_ns = (self._looked_ns or opened_ns) - TICK_NS, now_ns
         scan, plan = look(self.parts.sync)
         self._blind, self._stuck = _blind(scan.failures), None
         wanted_for, self._due_vectors, makes_vectors = self._lag()
