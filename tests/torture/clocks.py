@@ -61,7 +61,7 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         return Outcome(0, 0, {}, skipped="faketime is not installed: apt install faketime")
     complaints: list[str] = []
     days: dict[str, str] = {}
-    for number, moment in enumerate(MOMENTS if full else MOMENTS[::3]):
+    for number, moment in enumerate(MOMENTS if full else MOMENTS[::-3]):
         place = _place(work, str(number), moment.zone if moment.setting else "")
         day, wrong = _remember(place, moment, moment.name)
         days[moment.name] = day
