@@ -24,7 +24,8 @@ examples:
   clawmark chat --model openai:local --base-url http://127.0.0.1:8080/v1
   echo "What did we decide about billing?" | clawmark chat
 
-The model is --model, CLAWMARK_MODEL or agents.defaults.model. In the conversation /help lists the commands."""
+The model is --model, CLAWMARK_MODEL or agents.defaults.model.
+In the conversation /help lists the commands."""
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""

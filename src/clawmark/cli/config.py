@@ -10,8 +10,8 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
-from clawmark.cli.layout import facts, short_path, table
-from clawmark.cli.output import emit, note, one_line, paint, plain, say
+from clawmark.cli.layout import facts, short_path, table, wrap
+from clawmark.cli.output import columns, emit, note, one_line, paint, plain, say
 from clawmark.config.keys import BY_NAME, KEYS, Key
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HIDDEN = "(hidden)"
+WIDEST = {0: 54, 1: 10}
+"""Columns of `config list`: nearly all keys and values fit, and so does the line on a terminal of 80 columns."""
 
 EXAMPLES = """\
 examples:
   clawmark config list                # every setting, its value and its origin
   clawmark config get query.maxResults
   clawmark config path                # where configuration, state, workspace and index are
-  clawmark config schema              # every key, what it may hold and what it does"""
+  clawmark config schema              # every key, what it may hold and what it does
+
+To change a setting, edit the file that `clawmark config path` names."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -84,7 +88,9 @@ def find_key(name: str) -> Key:
     import difflib
 
     near = difflib.get_close_matches(short, BY_NAME, n=1)
-    raise UsageError(f"There is no key {name[:80]}.", hint=f"Did you mean {near[0]}?" if near else "See `config schema`.")
+    raise UsageError(
+        f"There is no key {name[:80]}.", hint=f"Did you mean {near[0]}?" if near else "`clawmark config schema` lists all."
+    )
 
 
 def describe(key: Key) -> str:
@@ -133,8 +139,8 @@ def _list(loaded: Loaded, args: Namespace) -> int:
         ]
         emit({"settings": rows, "warnings": list(loaded.warnings)})
         return 0
-    lines = table([(key.name, one_line(written(shown_value(loaded, key))), _origin(loaded, key)) for key in keys])
-    say("\n".join(lines))
+    lines = [(key.name, one_line(written(shown_value(loaded, key))), _origin(loaded, key)) for key in keys]
+    say("\n".join(table(lines, most=WIDEST)))
     return 0
 
 
@@ -199,7 +205,8 @@ def _schema(args: Namespace) -> int:
         return 0
     for key in KEYS:
         say(f"{paint(key.name, 'bold')}  {paint(f'= {written(default_of(key))}', 'dim')}")
-        say(f"    {key.sentence} {paint(f'({describe(key)})', 'dim')}{' Not used yet.' if key.later else ''}")
+        lines = wrap(f"{key.sentence} ({describe(key)}){' Not used yet.' if key.later else ''}", min(columns(), 110) - 4)
+        say("\n".join(f"    {line}" for line in lines))
     return 0
 
 

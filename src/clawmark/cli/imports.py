@@ -33,7 +33,7 @@ examples:
   clawmark import claude ~/Downloads/claude-export.zip
   clawmark import claude-code
   clawmark import obsidian ~/Vault
-  clawmark import openclaw ~/.openclaw        # the vectors of its index, so that nothing is paid for twice"""
+  clawmark import openclaw ~/.openclaw     # the vectors it has paid for"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

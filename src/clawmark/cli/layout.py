@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from clawmark.cli.output import paint, place, plain
 
@@ -39,11 +39,14 @@ def wrap(text: str, width: int) -> list[str]:
 
 def snippet_lines(snippet: str, width: int, most: int = 6) -> list[str]:
     """A snippet as it is shown under its citation: its own lines, wrapped, at most `most` of them."""
-    lines = [piece for line in plain(snippet).split("\n") for piece in wrap(line, width)]
+    lines = [piece for line in _flowing(plain(snippet).split("\n"), width) for piece in wrap(line, width)]
     if len(lines) <= most:
         return lines
     last = lines[most - 1]
-    return [*lines[: most - 1], f"{last[: width - 2].rstrip()} …" if cells(last) > width - 2 else f"{last} …"]
+    return [
+        *lines[: most - 1],
+        f"{last[: width - 2].rpartition(' ')[0] or last[: width - 2]} …" if cells(last) > width - 2 else f"{last} …",
+    ]
 
 
 def emphasise(line: str, query: str) -> str:
@@ -58,9 +61,16 @@ def emphasise(line: str, query: str) -> str:
     return re.sub(rf"(?i)\b(?:{'|'.join(wanted[:64])})\w{{0,3}}\b", lambda found: paint(found[0], "bold"), line)
 
 
-def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = "  ") -> list[str]:
-    """Aligned columns; those in `right` are aligned to the right, the last one is never padded."""
+def table(
+    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = "  ", most: Mapping[int, int] | None = None
+) -> list[str]:
+    """Aligned columns; those in `right` are aligned to the right, the last one is never padded.
+
+    `most` says how wide a column may become: a cell that is wider moves its own row only.
+    """
     widths = [max(cells(row[number]) for row in rows) for number in range(len(rows[0]))]
+    for number, limit in (most or {}).items():
+        widths[number] = min(widths[number], limit)
     lines = list[str]()
     for row in rows:
         parts = list[str]()
@@ -72,13 +82,14 @@ def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str 
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """A page of `Name  value` lines; a value of several lines goes on under itself."""
+    """A page of `Name  value` lines; a value of several lines goes on under itself. Names may have a colour already."""
     rows = [(name, value) for name, value in pairs if value]
-    width = max((cells(name) for name, _ in rows), default=0) + 2
+    width = max((_shown_cells(name) for name, _ in rows), default=0) + 2
     lines = list[str]()
     for name, value in rows:
         first, *others = value.split("\n")
-        lines.append(f"{paint(name, 'dim')}{' ' * (width - cells(name))}{first}")
+        label = name if "\x1b" in name else paint(name, "dim")
+        lines.append(f"{label}{' ' * (width - _shown_cells(name))}{first}")
         lines += [" " * width + other for other in others]
     return lines
 
@@ -139,6 +150,35 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _shown_cells(text: str) -> int:
+    """How many columns a text takes; colours take none."""
+    if "\x1b" not in text:
+        return cells(text)
+    import re
+
+    return cells(re.sub(r"\x1b\[[0-9;]*m", "", text))
+
+
+def _flowing(lines: Sequence[str], width: int) -> list[str]:
+    """Lines with those that go on in the next one joined to it, where they are wrapped anyway: no ragged stubs between."""
+    joined, is_code = list[str](), False
+    for line in lines:
+        is_code ^= line.lstrip().startswith(("```", "~~~"))
+        if joined and not is_code and _goes_on(line) and joined[-1][:1] not in "#|" and cells(joined[-1]) > width:
+            joined[-1] += f" {line.strip()}"
+        else:
+            joined.append(line)
+    return joined
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line continues the paragraph or item before it, and begins nothing of its own."""
+    first = line.split(maxsplit=1)[:1]
+    if not first or not (first[0][0].isalnum() or first[0][0] in "\"'(["):
+        return False
+    return first[0].rstrip(":") not in ("User", "Assistant") and not (first[0][-1] in ".)" and first[0][:-1].isdigit())
 
 
 def _broken(word: str, width: int) -> list[str]:

@@ -12,8 +12,8 @@ from clawmark.errors import ClawmarkError
 EXAMPLES = """\
 examples:
   claude mcp add clawmark -- clawmark mcp --workspace ~/agent
-  clawmark mcp --http                      on http://127.0.0.1:8377/mcp, for clients with the token
-  clawmark mcp --http --session main       the same, for one person's own agent"""
+  clawmark mcp --http                   # http://127.0.0.1:8377/mcp, with a token
+  clawmark mcp --http --session main    # the same, for one person's own agent"""
 
 SHARED_SESSION = "agent:main:channel:mcp-http"
 """Nobody has proven who is at the other end of an HTTP connection, so private memory is not shown there unasked."""

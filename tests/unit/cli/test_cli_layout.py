@@ -32,7 +32,31 @@ def test_a_snippet_keeps_its_lines_and_is_cut_with_a_mark() -> None:
     assert layout.snippet_lines("# Head\n\n- one\n- two", 40) == ["# Head", "- one", "- two"]
     lines = layout.snippet_lines("\n".join(f"line {n}" for n in range(20)), 40)
     assert len(lines) == 6 and lines[-1] == "line 5 …"
+    assert layout.snippet_lines("one two three four\nanother line", 18, most=1) == ["one two three …"]
     assert all(layout.cells(line) <= 20 for line in layout.snippet_lines("word " * 100, 20))
+
+
+def test_a_line_that_is_wrapped_flows_into_the_one_that_continues_it() -> None:
+    note = "- Cashews are dangerous for Ines, even as traces\n  in pesto.\n- Milk is fine."
+    assert layout.snippet_lines(note, 30) == [
+        "- Cashews are dangerous for",
+        "Ines, even as traces in pesto.",
+        "- Milk is fine.",
+    ]
+    assert layout.snippet_lines(note, 60) == note.replace("  in", "in").split("\n")
+
+
+@pytest.mark.parametrize(
+    "following",
+    ["- an item", "2. an item", "# Head", "| a | b |", "> said", "User (2026-02-24 10:03Z): no", "Assistant: no"],
+)
+def test_a_line_that_begins_something_stays_a_line(following: str) -> None:
+    assert following in layout.snippet_lines(f"a line of some more words than fit\n{following}", 30)
+
+
+def test_lines_of_code_stay_lines() -> None:
+    lines = layout.snippet_lines("```\na line of some more words than fit\nexit 1\n```", 30)
+    assert lines == ["```", "a line of some more words than", "fit", "exit 1", "```"]
 
 
 def test_a_snippet_cannot_harm_the_terminal() -> None:
@@ -48,6 +72,18 @@ def test_words_of_the_query_stand_out_on_a_terminal(monkeypatch: pytest.MonkeyPa
 
 def test_columns_align() -> None:
     assert layout.table([("a", "1", "x"), ("日本", "22", "y")], right=(1,)) == ["a      1  x", "日本  22  y"]
+
+
+def test_a_wide_cell_moves_only_its_own_row() -> None:
+    assert layout.table([("a", "1"), ("a long name", "2"), ("b", "3")], most={0: 3}) == [
+        "a    1",
+        "a long name  2",
+        "b    3",
+    ]
+
+
+def test_a_coloured_name_takes_the_room_it_shows() -> None:
+    assert layout.facts([("Files", "2"), ("\x1b[33mWarnings\x1b[0m", "1")]) == ["Files     2", "\x1b[33mWarnings\x1b[0m  1"]
 
 
 def test_facts_leave_out_what_is_empty_and_indent_what_is_long() -> None:
