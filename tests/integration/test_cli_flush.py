@@ -63,6 +63,12 @@ def test_without_a_model_it_says_so_and_how_to_go_on(place: Place) -> None:
     assert says_one_clear_thing(ran) and "No model is configured" in ran.err and "--no-model" in ran.err
 
 
+def test_curation_without_a_model_offers_only_what_goes_with_it(place: Place) -> None:
+    ran = place.run("flush", "--curate", "--dry-run", env=env())
+    assert (ran.code, ran.out) == (2, "")
+    assert says_one_clear_thing(ran) and "--model" in ran.err and "--no-model" not in ran.err
+
+
 def test_a_session_is_flushed_by_hand(place: Place, server: ChatServer) -> None:
     talk(place)
     server.script([call("memory_append", text="- Billing uses PostgreSQL since today."), say("NO_REPLY")])

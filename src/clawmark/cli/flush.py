@@ -28,8 +28,8 @@ examples:
   clawmark flush --curate --dry-run            # propose changes to MEMORY.md
   clawmark flush --curate --apply              # write what was proposed
 
-A model is named by --model, CLAWMARK_MODEL or agents.defaults.model: openai:…, anthropic:…, gemini:…, ollama:…, or by
-its address."""
+A model is named by --model, CLAWMARK_MODEL or agents.defaults.model:
+openai:…, anthropic:…, gemini:…, ollama:…, or by its address."""
 
 WHY = {
     "disabled": "flushing is switched off",
@@ -99,10 +99,11 @@ def _with_model(memory: Memory, key: str, name: str | None, *, for_flush: bool) 
 
     wanted = name or model_name(memory.settings.runtime, os.environ, for_flush=for_flush)
     if not wanted:
+        hint = "Name one with --model or in agents.defaults.model"
         raise ConfigError(
-            "No model is configured, and a model has to read the conversation.",
+            f"No model is configured, and a model has to read the {'conversation' if for_flush else 'logs'}.",
             key="agents.defaults.model",
-            hint="Name one with --model or in agents.defaults.model; --no-model keeps the last messages as they are.",
+            hint=f"{hint}; --no-model keeps the last messages as they are." if for_flush else f"{hint}.",
         )
     completer: Completer = choose_completer(wanted, os.environ)
     return memory.conversation(key, completer=completer, context_window=_window(memory, name))
