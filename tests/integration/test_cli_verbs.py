@@ -40,6 +40,26 @@ def test_init_keeps_what_is_there_and_a_second_workspace_is_no_default(place: Pl
     assert place.run("init", str(place.folder / "three"), "--default", env=bare).out.count("stays as it is") == 1
 
 
+def test_init_beside_settings_that_name_no_workspace_says_how_it_becomes_the_default(place: Place) -> None:
+    place.state.mkdir()
+    (place.state / "clawmark.json").write_text('{ memorySearch: { provider: "static" } }', encoding="utf-8")
+    bare = {"CLAWMARK_WORKSPACE": None}
+    made = place.run("init", str(place.folder / "agent"), env=bare)
+    assert "stays as it is" in made.out and "agents: { defaults: { workspace:" in made.out
+    assert "stays as it is" not in place.run("init", str(place.folder / "agent"), "--no-default", env=bare).out
+    settings = json.dumps({"agents": {"defaults": {"workspace": str(place.folder / "agent")}}})
+    (place.state / "clawmark.json").write_text(settings, encoding="utf-8")
+    assert "stays as it is" not in place.run("init", str(place.folder / "two"), env=bare).out
+
+
+def test_an_import_that_brings_nothing_new_says_so(place: Place) -> None:
+    notes = place.folder / "recipes"
+    notes.mkdir()
+    (notes / "soup.md").write_text("# Soup\n\nNeeds salt.\n", encoding="utf-8")
+    assert "1 new imported into memory/imports/markdown/." in place.run("import", "markdown", str(notes)).out
+    assert place.run("import", "markdown", str(notes)).out == "Nothing new for memory/imports/markdown/: 1 same.\n"
+
+
 def test_init_can_leave_the_default_alone_and_refuses_a_file(place: Place) -> None:
     assert place.run("init", str(place.workspace), "--no-default", env={"CLAWMARK_WORKSPACE": None}).code == 0
     assert not (place.state / "clawmark.json").exists()

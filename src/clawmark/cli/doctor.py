@@ -20,7 +20,9 @@ The exit code is 1 while a problem is left."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--fix", action="store_true", help="set a damaged index aside, index what is due")
+    parser.add_argument(
+        "--fix", action="store_true", help="set a damaged index aside, index what is due, close what others may open"
+    )
 
 
 def run(args: Namespace) -> int:

@@ -74,9 +74,13 @@ def _report(done: list[Imported], workspace: str, args: Namespace) -> int:
     if len(done) - counts["same"] > MOST_LINES:
         say(f"  … and {len(done) - counts['same'] - MOST_LINES} more")
     would = "would be " if args.dry_run else ""
-    parts = [f"{counts[name]} {name}" for name in ("new", "changed", "same", "edited", "skipped") if counts[name]]
-    say(f"{', '.join(parts) or 'Nothing'} {would}imported into memory/imports/{args.source}/.")
-    if not args.dry_run and counts["new"] + counts["changed"]:
+    parts = ", ".join(f"{counts[name]} {name}" for name in ("new", "changed", "same", "edited", "skipped") if counts[name])
+    is_new = counts["new"] + counts["changed"] > 0
+    if is_new:
+        say(f"{parts} {would}imported into memory/imports/{args.source}/.")
+    else:
+        say(f"Nothing new for memory/imports/{args.source}/{f': {parts}' if parts else ''}.")
+    if not args.dry_run and is_new:
         say("Run `clawmark index` to have it all searchable now; the next search does a part of it by itself.")
     return 0
 

@@ -48,7 +48,8 @@ def run(args: Namespace) -> int:
     if os.path.lexists(places.workspace) and not os.path.isdir(places.workspace):
         raise WorkspaceError(f"{places.workspace} is there and is not a folder.", hint="Choose another path.")
     done = ensure_workspace(places.workspace)
-    said = _make_default(places, args.default)
+    is_wanted = not _has_default(places, args) if args.default is None else args.default
+    said = _make_default(places) if is_wanted and places.workspace_origin == "flag" else ""
     if args.json:
         body = {"workspace": places.workspace, "made": done.made, "history": done.history}
         emit({**body, "default": said == "now", "configFile": places.config_file})
@@ -78,15 +79,24 @@ def _show(places: Places, done: Bootstrapped, said: str) -> None:
     say(f'  clawmark search{flag} "which database did we pick?"')
 
 
-def _make_default(places: Places, wanted: bool | None) -> str:
-    """Write the default workspace if that is wanted: `now`, nothing, or why not and what to do."""
+def _has_default(places: Places, args: Namespace) -> bool:
+    """Whether commands that name no workspace have one, wherever they are run."""
+    if os.path.isdir(os.path.join(places.state_dir, "workspace")):
+        return True
+    if places.config is None:
+        return False
+    usual = resolve_places(None, args.agent, args.config, args.state_dir, must_exist=False)
+    if usual.workspace_origin == "default":
+        return os.path.isdir(usual.workspace)
+    return usual.workspace_origin != "current folder"
+
+
+def _make_default(places: Places) -> str:
+    """Write the default workspace into a file of its own: `now`, or why not and what to do."""
     own_file = os.path.join(places.state_dir, "clawmark.json")
-    is_first = places.config is None and not os.path.isdir(os.path.join(places.state_dir, "workspace"))
-    if wanted is False or places.workspace_origin != "flag" or (wanted is None and not is_first):
-        return ""
     if places.config is not None or os.path.lexists(own_file):
         return (
-            f"{short_path(places.config_file)} is there and stays as it is; for this default, write into it:\n"
+            f"{short_path(places.config_file)} is there and stays as it is; to make this the default, write into it:\n"
             f'  {{ agents: {{ defaults: {{ workspace: "{plain(places.workspace)}" }} }} }}'
         )
     import json
