@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+
+import pytest
 from docblocks import ROOT, blocks
 
 from clawmark import __version__
@@ -44,6 +47,14 @@ def test_every_script_the_contributors_page_names_is_there_and_can_be_run() -> N
     for file in scripts:
         assert f"`scripts/{file.name}`" in page
         assert file.stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("page", ["AGENTS.md", "docs/explanation/architecture.md"])
+def test_the_layers_on_a_page_are_those_the_linter_checks(page: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    names = " / ".join(layer.replace("(", "").replace(")", "") for layer in layers if layer != "__main__")
+    assert names in " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
 def test_the_changelog_and_the_package_have_the_version_of_the_project() -> None:
