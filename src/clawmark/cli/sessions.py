@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
-from clawmark.cli.layout import middle, plural, size, table
+from clawmark.cli.layout import cells, middle, plural, size, table
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, note, paint, plain, say
+from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
     from clawmark.reports import Transcript
+
+SHORTEST_NAME = 24
 
 EXAMPLES = """\
 examples:
@@ -39,7 +42,7 @@ def run(args: Namespace) -> int:
         emit({"folder": folder, "isSource": is_source, "sessions": as_json(found)})
         return 0
     if found:
-        say("\n".join(listing(found)))
+        say("\n".join(listing(found, columns() if is_terminal(sys.stdout) else 0)))
     else:
         note(f"clawmark: there are no transcripts in {plain(folder)}.")
     if not is_source:
@@ -47,14 +50,14 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def listing(found: tuple[Transcript, ...]) -> list[str]:
-    """The transcripts as a table."""
+def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
+    """The transcripts as a table; where it is wider than `width`, names lose more of their middle (0 is any width)."""
     rows = [("NAME", "FROM", "TO", "SIZE", "SAID", "FORMAT", "")]
     rows += [
         (
             plain(middle(one.path)),
             _when(one.first),
-            _when(one.last),
+            _when(one.last)[len("2026-11-15 ") if one.first[:10] == one.last[:10] else 0 :],
             size(one.size),
             plural(one.messages, "message"),
             one.kind,
@@ -62,6 +65,10 @@ def listing(found: tuple[Transcript, ...]) -> list[str]:
         )
         for one in found
     ]
+    over = max(map(cells, table(rows, right=(3, 4)))) - width
+    if width and over > 0:
+        most = max(SHORTEST_NAME, max(cells(row[0]) for row in rows) - over)
+        rows = [(middle(row[0], most), *row[1:]) for row in rows]
     head, *others = table(rows, right=(3, 4))
     return [paint(head, "dim"), *others]
 

@@ -14,11 +14,12 @@ from clawmark.cli.explain import explanation_lines
 from clawmark.cli.index import plan_lines, report_lines
 from clawmark.cli.layout import facts
 from clawmark.cli.progress import progress_line
+from clawmark.cli.sessions import listing
 from clawmark.cli.status import status_facts
 from clawmark.cli.values import as_json, camel, found_as_json
 from clawmark.config.paths import Places
 from clawmark.errors import ClawmarkError
-from clawmark.reports import Finding, Progress, Status, SyncReport
+from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript
 from clawmark.types import (
     CandidateStory,
     Degraded,
@@ -298,6 +299,14 @@ def test_a_line_of_a_batch_is_text_or_an_object(line: bytes, expected: tuple[obj
 def test_a_line_that_is_no_query_is_refused(line: bytes | None) -> None:
     with pytest.raises(ClawmarkError):
         read_line(line, 7)
+
+
+def test_names_of_transcripts_give_way_to_a_narrow_terminal() -> None:
+    name = "sessions/ebda2331-4f11-4de3-be93-08af8e453999.jsonl"
+    one = Transcript(name, "OpenClaw", 3200, 6, "2026-11-15T14:03:00Z", "2026-11-15T14:04:00Z", "indexed")
+    assert name in listing((one,))[1] and "2026-11-15 14:03  14:04" in listing((one,))[1]
+    head, line = listing((one,), 90)
+    assert len(line) == 90 and line.startswith("sessions/ebda…") and ".jsonl" in line and head.startswith("NAME")
 
 
 def test_the_reference_is_what_the_code_makes_it() -> None:
