@@ -43,7 +43,9 @@ def test_the_old_embedder_answers_until_the_new_one_is_complete(
         memory.sync()
     with opened(workspace, tmp_path, server, background=False, **{"memorySearch.provider": "openai"}) as memory:
         assert memory.search("where does the heron nest?").provider == "local"
-        assert memory.status().embedder == "granite-30m (local)", "who answers, and not who will"
+        status = memory.status()
+        assert status.embedder == "granite-30m (local)", "who answers, and not who will"
+        assert "(openai) takes over once `clawmark index` has sent it the notes" in status.embedder_reason
         assert server.requests == [], "a search neither fills the new space nor asks the new service"
         memory.sync()
         assert memory.search("where does the heron nest?").provider == "openai"

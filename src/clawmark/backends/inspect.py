@@ -46,7 +46,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         rebuilding=state.building is not None,
         mode="hybrid" if active else "fts-only",
         embedder=active.traits.label if active else _nobody(parts),
-        embedder_reason=choice.reason,
+        embedder_reason=_reason(choice, parts, spaces) if active else choice.reason,
         spaces=spaces,
         vector_engine=options.store.vector.engine if options.store.vector.enabled else "off",
         sqlite_version=version,
@@ -71,6 +71,16 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
 def _nobody(parts: Parts) -> str:
     """Said where no vectors answer: because none are wanted, or because none are made yet."""
     return f"{parts.embedders[-1].traits.label}, once files are indexed" if parts.embedders else "none: keywords only"
+
+
+def _reason(choice: Choice, parts: Parts, spaces: Sequence[Space]) -> str:
+    """Why this one, and who follows when another one answers so far: notes should go to no service that was not named."""
+    ready = {space.identity for space in spaces if space.ready}
+    if not parts.embedders or parts.embedders[-1].identity in ready:
+        return choice.reason
+    best = parts.embedders[-1].traits
+    how = "sent it the notes" if best.remote else "made its vectors"
+    return f"{choice.reason}; {best.label} takes over once `clawmark index` has {how}"
 
 
 def _healed(facts: Mapping[str, object]) -> str:

@@ -7,9 +7,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from clawmark.cli.layout import duration, facts, middle, plural, short_path, size
+from clawmark.cli.layout import duration, facts, middle, plural, short_path, size, wrap
 from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, one_line, paint, place, plain, say
+from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
@@ -72,7 +72,7 @@ def status_facts(
     yield "Index", _index(status)
     yield "Files", _files(status)
     yield "Search", _search(status)
-    yield "Embedder", f"{plain(status.embedder)}\n{paint(one_line(status.embedder_reason), 'dim')}".rstrip("\n")
+    yield "Embedder", "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status))))
     yield "Vectors", _vectors(status)
     yield "Spent", _spent(status.spent)
     yield (
@@ -99,6 +99,11 @@ def status_facts(
         skipped.append(paint(f"… and {len(status.skipped) - len(shown)} more; --verbose lists them", "dim"))
     yield "Left alone", "\n".join(skipped)
     yield paint("Warnings", "yellow"), "\n".join(plain(warning) for warning in status.warnings)
+
+
+def _reason(status: Status) -> list[str]:
+    """Why this embedder, beside the widest name of the page."""
+    return wrap(one_line(status.embedder_reason), max(columns(), 80) - len("Extra paths  "))
 
 
 def _index(status: Status) -> str:
