@@ -115,6 +115,14 @@ def test_a_batch_from_a_file_that_is_not_there_is_a_usage_error(place: Place) ->
     assert (ran.code, ran.out) == (2, "")
 
 
+def test_search_shows_people_no_labels(place: Place) -> None:
+    place.write(
+        "memory/2026-11-14.md", "# 2026-11-14\n\n- The harbour pilot is Ann. <!-- clawmark: origin=agent session=s1 -->\n"
+    )
+    assert "- The harbour pilot is Ann.\n" in place.run("search", "harbour pilot").out
+    assert "origin=agent" in place.run("search", "--json", "harbour pilot").out
+
+
 def test_what_is_remembered_is_found_by_the_next_search(place: Place) -> None:
     place.run("index")
     written = place.run("remember", "The", "garage", "code", "is", "4711", "--json").json()

@@ -51,6 +51,16 @@ def test_the_old_embedder_answers_until_the_new_one_is_complete(
         assert memory.search("where does the heron nest?").provider == "openai"
 
 
+def test_a_repair_sends_nothing(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
+    with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
+        assert any(finding.fixed for finding in memory.doctor(fix=True))
+        assert memory.status().due_files == 0
+        assert server.requests == []
+        due = [finding for finding in memory.doctor(fix=True) if finding.what.startswith("Best vectors")]
+        assert [(finding.fixed, finding.next_step) for finding in due] == [(False, "clawmark index")]
+        assert server.requests == []
+
+
 def test_a_model_that_is_flipped_back_costs_nothing(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
     models = ("text-embedding-3-small", "text-embedding-ada-002", "text-embedding-3-small")
     embedded = []

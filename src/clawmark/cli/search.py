@@ -73,8 +73,17 @@ def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
 
     margin = indent + "      "
     lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(place(hit.citation), 'cyan')}"]
-    shown = snippet_lines(hit.snippet, min(columns(), 110) - len(margin))
+    shown = snippet_lines(_for_people(hit.snippet), min(columns(), 110) - len(margin), query)
     return [*lines, *(margin + emphasise(line, query) for line in shown)]
+
+
+def _for_people(snippet: str) -> str:
+    """A snippet without the labels that say where an entry comes from."""
+    if "<!--" not in snippet:
+        return snippet
+    from clawmark.text.origin import without_comments
+
+    return without_comments(snippet)
 
 
 def summary(found: Found) -> str:

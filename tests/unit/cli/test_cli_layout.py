@@ -36,6 +36,16 @@ def test_a_snippet_keeps_its_lines_and_is_cut_with_a_mark() -> None:
     assert all(layout.cells(line) <= 20 for line in layout.snippet_lines("word " * 100, 20))
 
 
+def test_a_long_snippet_is_shown_where_the_words_of_the_query_are() -> None:
+    note = "\n".join(
+        ["# Session", *(f"- **Key**: {n}" for n in range(8)), "User:", "> Which database?", "> PostgreSQL it is."]
+    )
+    shown = layout.snippet_lines(note, 40, "which databases did we pick?")
+    assert shown == ["… - **Key**: 5", "- **Key**: 6", "- **Key**: 7", "User:", "> Which database?", "> PostgreSQL it is."]
+    long = "\n".join(["heading of words " * 2, *["other"] * 9, "x" * 30 + " needle"])
+    assert all(layout.cells(line) <= 36 for line in layout.snippet_lines(long, 36, "needle"))
+
+
 def test_a_line_that_is_wrapped_flows_into_the_one_that_continues_it() -> None:
     note = "- Cashews are dangerous for Ines, even as traces\n  in pesto.\n- Milk is fine."
     assert layout.snippet_lines(note, 30) == [
