@@ -32,4 +32,6 @@ def main(workspace: str, question: str, model: str = "claude-sonnet-4-5") -> Non
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -41,4 +41,6 @@ async def main(workspace: str, *questions: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     asyncio.run(main(*sys.argv[1:]))

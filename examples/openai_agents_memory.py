@@ -33,4 +33,6 @@ async def main(workspace: str, question: str, model: str = "gpt-4o-mini") -> Non
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     asyncio.run(main(*sys.argv[1:]))

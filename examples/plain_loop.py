@@ -55,4 +55,6 @@ def shortened(completer: Completer, history: list[Message]) -> list[Message]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     main(*sys.argv[1:3])

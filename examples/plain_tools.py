@@ -61,4 +61,6 @@ def main(workspace: str, api: str, question: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

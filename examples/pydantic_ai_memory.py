@@ -23,4 +23,6 @@ def main(workspace: str, question: str, model: str = "openai-chat:gpt-4o-mini") 
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -65,3 +65,13 @@ def test_a_plain_loop_searches_remembers_flushes_compacts_and_leaves_a_note(plac
     assert "- Redis replaces memcached. <!--" in "".join(kept.values())
     assert sum("databases" in name for name in kept) == 2, "one note at /new, one at the end"
     assert "Carla is the dentist." in systems[-1], "the next session's prompt has today's log"
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_without_arguments_tells_how_to_run_it(place: Place, example: Path) -> None:
+    command = [sys.executable, str(example)]
+    ran = subprocess.run(
+        command, capture_output=True, encoding="utf-8", timeout=HANG_SECONDS, env=place.environment(), check=False
+    )
+    assert ran.returncode == 1 and f"python examples/{example.name} ~/agent" in ran.stderr
+    assert "Traceback" not in ran.stderr
