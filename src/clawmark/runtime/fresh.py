@@ -2,7 +2,7 @@
 
 A model that is asked twice what to remember says it twice. Lines are compared without their bullets, blanks, comments and
 case. A line that is known is left out, unless something new hangs below it: a heading or an item stays when one of its own
-does. A fenced block is known or new as a whole.
+does. A fenced block and a table are known or new as a whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 
 
 class _Unit(NamedTuple):
-    """A line, or a fenced block."""
+    """A line, a fenced block or a table."""
 
     rank: int
     """Below what it hangs: 1 to 6 for headings, 10 and more for lines, by how far they are indented."""
@@ -52,11 +52,17 @@ def _units(text: str) -> Iterator[_Unit]:
     fence, block = "", list[str]()
     for line in without_comments(text).split("\n"):
         opening = _FENCE.match(line)
+        is_row = not fence and line.lstrip().startswith("|")
+        if block and not fence and not is_row:
+            yield _block(block)
+            block = []
         if fence:
             block.append(line)
             if opening and opening[1].startswith(fence) and not line.strip().strip(fence[0]):
                 yield _block(block)
                 fence, block = "", []
+        elif is_row:
+            block.append(line.rstrip())
         elif opening:
             fence, block = opening[1], [line]
         else:

@@ -57,6 +57,14 @@ def test_a_fence_is_known_or_new_as_a_whole() -> None:
     assert fresh_lines("```sh\nnever closed", HELD) == "```sh\nnever closed"
 
 
+def test_a_table_is_known_or_new_as_a_whole() -> None:
+    table = "| what | when |\n|---|---|\n| launch | May |"
+    assert fresh_lines(f"- new\n{table}\n- old", "- old") == f"- new\n{table}"
+    assert fresh_lines(f"{table}\n- new", f"# Log\n\n{table}\n") == "- new"
+    other = table.replace("May", "June")
+    assert fresh_lines(other, table) == other
+
+
 def test_a_line_said_twice_is_kept_once() -> None:
     assert fresh_lines("- new thing\n- other\n- New thing.", "") == "- new thing\n- other"
 
