@@ -118,7 +118,7 @@ def _resolve_extra(workspace: str, given: str, home: str) -> Extra | Skipped | S
     try:
         info = os.lstat(named.rstrip("/") or "/")
     except (FileNotFoundError, NotADirectoryError):
-        return Skipped(shown(given), f"extra path not found: {shown(given)}{_not_expanded(given)}")
+        return Skipped(shown(given), f"extra path not found{_not_expanded(given)}")
     except OSError as error:
         return ScanFailure(cited(workspace, os.path.normpath(named)), f"extra path cannot be read: {reason_of(error)}")
     real = os.path.realpath(named)

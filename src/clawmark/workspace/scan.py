@@ -167,7 +167,7 @@ def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
                 found.enter(folder, extra.prefix)
                 _walk_extra(folder, prefix, extra, found, len(parts))
     except FileNotFoundError:
-        found.skip(extra.prefix, f"extra path not found: {shown(extra.prefix)}")
+        found.skip(extra.prefix, "extra path not found")
     except (PathDenied, WorkspaceError) as error:
         found.fail(extra.prefix, error.message)
 
@@ -176,7 +176,7 @@ def _scan_outside(extra: Extra, found: _Found) -> None:
     try:
         folder = open_root(extra.folder)
     except FileNotFoundError:
-        found.skip(extra.prefix, f"extra path not found: {shown(extra.folder)}")
+        found.skip(extra.prefix, "extra path not found")
         return
     except OSError as error:
         found.fail(extra.prefix, reason_of(error))
