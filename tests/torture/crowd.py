@@ -1,8 +1,9 @@
 """I-05: many processes on one memory at once: no error reaches a user, no line is lost, and searches stay quick.
 
-Agents that hold the memory open append, search, read lines and ask for the status; people do the same with the command
-line; others index and rebuild all the time, and one keeps watch. Everybody rests for a moment between two actions. Every
-acknowledged line must be in its file where it was said to be, once, and be found after one last `clawmark index`.
+Agents that hold the memory open append, search, read lines and ask for the status; hosts do the same through an MCP server
+of their own, and people with the command line; others index and rebuild all the time, and one keeps watch. Everybody rests
+for a moment between two actions. Every acknowledged line must be in its file where it was said to be, once, and be found
+after one last `clawmark index`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from frame import Outcome
 from scene import Scene, finish, is_clean
 
-SECONDS, AGENTS, PEOPLE, FILES = 60.0, 8, 5, 300
-FEW_SECONDS, FEW_AGENTS, FEW_PEOPLE, FEW_FILES = 3.0, 1, 1, 30
+SECONDS, AGENTS, HOSTS, PEOPLE, FILES = 60.0, 5, 2, 4, 300
+FEW_SECONDS, FEW_AGENTS, FEW_HOSTS, FEW_PEOPLE, FEW_FILES = 3.0, 1, 1, 1, 30
 P99_SECONDS = 1.0
 ASKED = 300
 """How many of the lines are asked for in the end."""
@@ -94,16 +96,81 @@ while time.monotonic() < deadline:
 print(json.dumps({"lines": lines, "times": times, "errors": errors, "counts": counts}))
 """
 
+HOST = """
+import json, random, subprocess, sys, time
+state, who, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+chance = random.Random(who)
+lines, times, errors, counts = [], [], [], {}
+command = [sys.executable, "-m", "clawmark", "mcp", "--state-dir", state]
+pipe = subprocess.PIPE
+server = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def say(method, params, number=None):
+    message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+    server.stdin.write(json.dumps(message) + chr(10))
+    server.stdin.flush()
+
+
+def ask(method, params, number):
+    say(method, params, number)
+    while True:
+        line = server.stdout.readline()
+        if not line:
+            raise EOFError("the MCP server has ended: " + server.stderr.read()[-300:])
+        heard = json.loads(line)
+        if heard.get("id") == number:
+            return heard["result"]
+
+
+about = {"name": "crowd", "version": "1"}
+ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}, 0)
+say("notifications/initialized", {})
+deadline, number = time.monotonic() + seconds, 0
+while time.monotonic() < deadline:
+    number += 1
+    what = chance.choices(("append", "search", "get", "status"), (2, 6, 2, 1))[0]
+    counts["mcp " + what] = counts.get("mcp " + what, 0) + 1
+    text = f"line {who}x{number} said over MCP about " + " ".join(chance.choices("river stone market winter".split(), k=3))
+    given = {
+        "append": {"text": text},
+        "search": {"query": " ".join(chance.choices("note about river stone baceki difo".split(), k=3))},
+        "get": {"path": "memory/note-00004.md"},
+        "status": {},
+    }[what]
+    began = time.monotonic()
+    try:
+        result = ask("tools/call", {"name": "memory_" + what, "arguments": given}, number)
+    except Exception as error:
+        errors.append(f"mcp {what}: {type(error).__name__}: {error}")
+        break
+    said = result.get("structuredContent") or {}
+    if what == "search":
+        times.append(time.monotonic() - began)
+    if what == "append" and said.get("written"):
+        lines.append((said["path"], said["startLine"], text))
+    elif result.get("isError") and said.get("reason") != "budget":
+        errors.append(f"mcp {what}: {json.dumps(result)[:300]}")
+    time.sleep(chance.random() * 0.1)
+server.stdin.close()
+if server.wait(60):
+    errors.append(f"the MCP server ended with {server.returncode}: {server.stderr.read()[-300:]}")
+print(json.dumps({"lines": lines, "times": times, "errors": errors, "counts": counts}))
+"""
+
 
 def run(work: Path, full: bool, seed: int) -> Outcome:
-    seconds, agents, people, files = (
-        (SECONDS, AGENTS, PEOPLE, FILES) if full else (FEW_SECONDS, FEW_AGENTS, FEW_PEOPLE, FEW_FILES)
+    seconds, agents, hosts, people, files = (
+        (SECONDS, AGENTS, HOSTS, PEOPLE, FILES) if full else (FEW_SECONDS, FEW_AGENTS, FEW_HOSTS, FEW_PEOPLE, FEW_FILES)
     )
+    if find_spec("mcp") is None:
+        agents, hosts = agents + 2 * hosts, 0
     scene = Scene(work, "static")
     scene.write_notes(files, seed)
     scene.run("index")
     watcher = scene.start("watch", "--json")
     crowd = [scene.start_script(AGENT, f"a{number}", str(seconds)) for number in range(agents)]
+    crowd += [scene.start_script(HOST, f"h{number}", str(seconds)) for number in range(hosts)]
     crowd += [
         scene.start_script(PERSON, f"p{number}", str(seconds), "remember,search,get,status") for number in range(people)
     ]
@@ -113,8 +180,8 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     lines = [line for one in heard for line in one["lines"]]
     complaints += _lost(scene, lines)
     complaints += _unfound(scene, lines)
-    quick = sorted(time for one in heard[:agents] for time in one["times"])
-    slow = sorted(time for one in heard[agents:] for time in one["times"])
+    quick = sorted(time for one in heard[: agents + hosts] for time in one["times"])
+    slow = sorted(time for one in heard[agents + hosts :] for time in one["times"])
     if full and quick and _share(quick, 0.99) > P99_SECONDS:
         complaints.append(f"99 % of the searches took up to {_share(quick, 0.99):.2f} s")
     counts: dict[str, int] = {}
@@ -122,7 +189,8 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         for what, count in one["counts"].items():
             counts[what] = counts.get(what, 0) + count
     facts: dict[str, object] = {
-        "processes": len(crowd) + 1,
+        "processes": len(crowd) + hosts + 1,
+        "of which MCP servers": hosts,
         "seconds": seconds,
         "actions": dict(sorted(counts.items())),
         "acknowledged_lines": len(lines),
@@ -159,7 +227,10 @@ def _stop(watcher: subprocess.Popen[str]) -> list[str]:
 
 def _lost(scene: Scene, lines: list[tuple[str, int, str]]) -> list[str]:
     """Lines that are not in their file where they were said to be, or not once."""
-    texts = {path: (scene.workspace / path).read_text(encoding="utf-8").split("\n") for path, _, _ in lines}
+    texts = {
+        path: [line.partition(" <!-- ")[0] for line in (scene.workspace / path).read_text(encoding="utf-8").split("\n")]
+        for path, _, _ in lines
+    }
     complaints = []
     for path, number, text in lines:
         if texts[path][number - 1] != f"- {text}" or texts[path].count(f"- {text}") != 1:
