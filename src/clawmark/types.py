@@ -141,6 +141,8 @@ class SyncPlan(NamedTuple):
     unchanged: int
     kept: tuple[str, ...]
     """Paths that were not seen but lie under a folder that could not be listed."""
+    was: tuple[FileStat, ...] = ()
+    """What was indexed of the files to delete, in their order: who finds something else there leaves it."""
 
     @property
     def due(self) -> int:

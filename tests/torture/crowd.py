@@ -149,7 +149,7 @@ while time.monotonic() < deadline:
         times.append(time.monotonic() - began)
     if what == "append" and said.get("written"):
         lines.append((said["path"], said["startLine"], text))
-    elif result.get("isError") and said.get("reason") != "budget":
+    elif result.get("isError") and said.get("reason") != "session-full":
         errors.append(f"mcp {what}: {json.dumps(result)[:300]}")
     time.sleep(chance.random() * 0.1)
 server.stdin.close()

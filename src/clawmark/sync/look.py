@@ -36,17 +36,22 @@ FEW_CHUNKS = 16
 
 
 def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
-    """Compare disk and index without changing either."""
-    scan = parts.workspace.scan()
-    with parts.store.reading() as reader:
-        plan = plan_sync(scan, reader.stats())
-        if not plan.delete:
-            return scan, plan
-        # Rare, and worth a second look: a disk that is not mounted looks like one that was emptied.
-        from clawmark.sync.roots import believed
+    """Compare disk and index without changing either.
 
+    The index is read first: a file that another process makes and indexes meanwhile must not look like one that is gone.
+    """
+    with parts.store.reading() as reader:
+        stats = reader.stats()
+    scan = parts.workspace.scan()
+    plan = plan_sync(scan, stats)
+    if not plan.delete:
+        return scan, plan
+    # Rare, and worth a second look: a disk that is not mounted looks like one that was emptied.
+    from clawmark.sync.roots import believed
+
+    with parts.store.reading() as reader:
         scan = believed(scan, reader.roots())
-        return scan, plan_sync(scan, reader.stats())
+    return scan, plan_sync(scan, stats)
 
 
 def look_ahead(parts: SyncParts, *, force: bool) -> tuple[Scan, SyncPlan]:

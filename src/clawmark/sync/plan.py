@@ -34,7 +34,9 @@ def plan_sync(scan: Scan, indexed: Mapping[str, FileStat]) -> SyncPlan:
     # Every file seen is in one of these; when as many were known as are indexed, none is missing.
     is_all_there = unchanged + len(check) + len(recheck) == len(indexed)
     delete, kept = ((), ()) if is_all_there else _missing(scan, indexed)
-    return SyncPlan(tuple(add), tuple(check), tuple(recheck), delete, unchanged, kept)
+    return SyncPlan(
+        tuple(add), tuple(check), tuple(recheck), delete, unchanged, kept, tuple(map(indexed.__getitem__, delete))
+    )
 
 
 def changed_since(plan: SyncPlan, moment_ns: int) -> SyncPlan:

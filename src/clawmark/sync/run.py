@@ -114,13 +114,14 @@ def _apply(
     from clawmark.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
 
     with parts.store.reading() as reader:
-        named = [state.path for state in (*plan.add, *plan.check, *plan.recheck)]
-        indexed = reader.built() if building else reader.files(named)
+        answering = reader.files([state.path for state in (*plan.add, *plan.check, *plan.recheck)])
+        indexed = reader.built() if building else answering
         held = reader.state().chunks if building else 0
     plan, spoken = _by_source(plan)
     text = apply_text(
         plan,
         indexed,
+        answering=answering,
         reader=parts.workspace,
         index=parts.store,
         chunker=parts.chunker,
@@ -193,15 +194,18 @@ def _rebuild(
         return scan, plan, TextReport(0, 0, 0, 0, 0, (), plan.due), []
     total, known = TextReport(0, 0, 0, 0, 0, (), 0), 0
     for number in range(REBUILD_PASSES):
-        scan = parts.workspace.scan()
         with index.reading() as reader:
             built, answering = {path: row[3:8] for path, row in reader.built().items()}, reader.stats()
-            scan = scan if request.force else believed(scan, reader.roots())
+            roots = reader.roots()
+        scan = parts.workspace.scan()
+        scan = scan if request.force else believed(scan, roots)
         plan = plan_sync(scan, built)
         known = known if number else plan.unchanged
         # A rebuild that was interrupted may hold files that the answering generation never had.
         gone = sorted({*plan.delete, *plan_sync(scan, answering).delete})
-        report = _apply(parts, request, plan._replace(delete=tuple(gone), recheck=()), out_of_time, building=building)
+        report = _apply(
+            parts, request, plan._replace(delete=tuple(gone), was=(), recheck=()), out_of_time, building=building
+        )
         total = added_up(total._replace(failures=(), due_files=0, unread=0), report)
         if report.due_files:
             return scan, plan._replace(unchanged=known), total, []

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from clawmark.config.schema import Chunking
 from clawmark.documents import Chunk, Document
 from clawmark.errors import IndexBusy, NotText, WorkspaceError
-from clawmark.index.store import Index
+from clawmark.index.store import Index, Reader
 from clawmark.reports import FileFailure, Progress
 from clawmark.sync.outcome import NOT_TEXT, TextReport
 from clawmark.text.chunk import chunk_text
@@ -45,6 +45,7 @@ def apply_text(
     plan: SyncPlan,
     indexed: dict[str, FileRow],
     *,
+    answering: dict[str, FileRow],
     reader: Workspace,
     index: Index,
     chunker: Chunking,
@@ -55,7 +56,11 @@ def apply_text(
     lock_timeout: float = 10.0,
     at_once: int = CHUNKS_AT_ONCE,
 ) -> TextReport:
-    """Index what the plan names, in batches, until done or out of time; `building` is the number of a rebuild."""
+    """Index what the plan names, in batches, until done or out of time; `building` is the number of a rebuild.
+
+    What has another row by now than it has in `answering` was indexed by another process meanwhile, and stays when that one
+    has read a later state of the file: nothing that was found once is lost to somebody who is slow.
+    """
     todo = [*plan.add, *plan.check, *plan.recheck]
     added = updated = touched = chunks = done = unread = 0
     failures: list[FileFailure] = []
@@ -80,7 +85,7 @@ def apply_text(
             else:
                 prepared.append(_prepare(document, chunker, now_ns(), is_new=known is None))
         for portion in _portions(prepared, at_once):
-            _store(portion, index, building, lock_timeout, at_once)
+            _store(portion, answering, index, building, lock_timeout, at_once)
         if unchanged:
             with index.writing(timeout=lock_timeout) as writer:
                 for row in unchanged:
@@ -91,16 +96,23 @@ def apply_text(
         touched += len(unchanged)
         done += len(batch)
         progress(Progress("text", done, len(todo), batch[-1].path, batch[-1].source))
-    deleted = _delete(plan.delete, index, lock_timeout)
+    deleted = _delete(plan, index, lock_timeout)
     return TextReport(added, updated, touched, deleted, chunks, tuple(failures), len(todo) - done, unread=unread)
 
 
-def _delete(paths: tuple[str, ...], index: Index, lock_timeout: float) -> int:
-    for start in range(0, len(paths), BATCH_FILES):
+def _delete(plan: SyncPlan, index: Index, lock_timeout: float) -> int:
+    """Forget what is gone; what another process has indexed anew meanwhile is not."""
+    was = dict(zip(plan.delete, plan.was, strict=False))
+    deleted = 0
+    for start in range(0, len(plan.delete), BATCH_FILES):
         with index.writing(timeout=lock_timeout) as writer:
-            for path in paths[start : start + BATCH_FILES]:
-                writer.drop_file(path)
-    return len(paths)
+            some = plan.delete[start : start + BATCH_FILES]
+            now = writer.files(some)
+            for path in some:
+                if path not in was or path not in now or now[path][3:8] == was[path]:
+                    writer.drop_file(path)
+                    deleted += 1
+    return deleted
 
 
 def _prepare(document: Document, chunker: Chunking, seen_ns: int, *, is_new: bool) -> _Prepared:
@@ -122,15 +134,40 @@ def _portions(files: Iterable[_Prepared], at_once: int) -> Iterator[list[_Prepar
         yield portion
 
 
-def _store(portion: list[_Prepared], index: Index, building: int, lock_timeout: float, at_once: int) -> None:
+def _store(
+    portion: list[_Prepared],
+    answering: dict[str, FileRow],
+    index: Index,
+    building: int,
+    lock_timeout: float,
+    at_once: int,
+) -> None:
     row, chunks, _ = portion[0]
     if len(chunks) > at_once:
+        with index.reading() as reader:
+            if _overtaken(reader, portion, answering):
+                return
         store_large(row, chunks, partial(words_of, row.path), index, building, lock_timeout, at_once)
         return
     words = [words_of(file.row.path, file.chunks) for file in portion]
     with index.writing(timeout=lock_timeout) as writer:
+        overtaken = _overtaken(writer, portion, answering)
         for file, columns in zip(portion, words, strict=True):
-            writer.put_file(file.row, file.chunks, columns, building=building)
+            if file.row.path not in overtaken:
+                writer.put_file(file.row, file.chunks, columns, building=building)
+
+
+def _overtaken(reader: Reader, portion: Sequence[_Prepared], answering: dict[str, FileRow]) -> set[str]:
+    """The files of which another process has indexed a later state since the plan was made."""
+    now = reader.files([file.row.path for file in portion])
+    return {
+        row.path
+        for row, _, _ in portion
+        if row.path in now
+        and now[row.path] != answering.get(row.path)
+        and now[row.path].hash != row.hash
+        and now[row.path].mtime_ns >= row.mtime_ns
+    }
 
 
 def store_large(
