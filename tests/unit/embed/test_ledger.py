@@ -241,6 +241,8 @@ def test_calls_on_their_way_count_towards_the_budget(path: Path, clock: Clock) -
 def test_an_allowed_call_that_failed_is_forgotten_after_a_minute(path: Path, clock: Clock) -> None:
     ledger = Ledger(str(path), daily_tokens=100, clock=clock)
     ledger.allow(100)
+    with pytest.raises(EmbeddingUnavailable):
+        ledger.allow(1)
     clock.now += PROMISE_SECONDS
     ledger.allow(100)
 
