@@ -21,6 +21,7 @@ OTHERS = ("click", "rich", "msgspec", "numpy")
 CLASSES = 20
 FIELDS = "    a: int\n    b: str\n    c: float\n    d: tuple\n    e: bool\n"
 TUPLES = "from typing import NamedTuple\n" + "".join(f"class A{n}(NamedTuple):\n{FIELDS}" for n in range(CLASSES))
+OURS = TUPLES.replace("from typing", "from clawmark.values", 1)
 DATACLASSES = "from dataclasses import dataclass\n" + "".join(
     f"@dataclass(frozen=True, slots=True)\nclass A{n}:\n{FIELDS}" for n in range(CLASSES)
 )
@@ -33,7 +34,8 @@ def main() -> None:
     given = parser.parse_args()
     programs = {
         "pass": "pass",
-        f"{CLASSES} named tuples": TUPLES,
+        f"{CLASSES} of our named tuples": OURS,
+        f"{CLASSES} named tuples of typing": TUPLES,
         f"{CLASSES} frozen, slotted dataclasses": DATACLASSES,
         **{f"import {name}": f"import {name}" for name in (*MODULES, *OTHERS)},
     }

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from clawmark.asker import Asker
 from clawmark.errors import ClawmarkError
 from clawmark.memory import Memory
 from clawmark.tools import Payload, Tool
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from datetime import datetime

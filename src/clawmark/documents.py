@@ -1,8 +1,7 @@
 """Values of what is read, cut and written: like those in `types`, apart because no search needs them."""
 
-from typing import NamedTuple
-
 from clawmark.types import FileState, citation
+from clawmark.values import NamedTuple
 
 
 class Document(NamedTuple):

@@ -1,8 +1,9 @@
 """What sync, status, doctor and verify tell people: values like those in `types`, apart because no search needs them."""
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from clawmark.types import Degraded, Mode, ScanFailure, Skipped, Space
+from clawmark.values import NamedTuple
 
 
 class Progress(NamedTuple):

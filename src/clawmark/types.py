@@ -5,7 +5,9 @@ dataclasses costs 14 ms more than twenty named tuples, more than the search itse
 evaluated here: as strings, each one would be compiled when its class is made.
 """
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from clawmark.values import NamedTuple
 
 Vector: TypeAlias = bytes
 """A unit vector as packed little-endian float32 numbers; read it with `memoryview(v).cast("f")`."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from clawmark.errors import NotText, PathDenied, WorkspaceError, WriteConflict
+from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 from clawmark.workspace.guard import shown
 from clawmark.workspace.places import is_markdown

@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from clawmark.adapters.plain import Toolbox
 from clawmark.adapters.transcripts import open_log, transcript_path
@@ -23,6 +23,7 @@ from clawmark.errors import WorkspaceError
 from clawmark.memory import Memory
 from clawmark.text.tokens import well_formed
 from clawmark.text.transcript import parse_line
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from agents import FunctionTool, SessionSettings, TResponseInputItem

@@ -11,10 +11,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from clawmark.errors import WorkspaceError
+from clawmark.values import NamedTuple
 from clawmark.workspace.places import VENDOR_FOLDERS
 
 _LONGEST_NAME = 80

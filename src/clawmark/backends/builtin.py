@@ -7,7 +7,7 @@ first, within a budget, and answers from what is there; only `sync` does unbound
 import time
 from _thread import RLock, allocate_lock  # locks without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.asker import go_on, has_left
 from clawmark.embed.base import Embedder
@@ -20,6 +20,7 @@ from clawmark.sync.look import FEW_CHUNKS, SyncParts, look, look_ahead
 from clawmark.sync.plan import changed_since
 from clawmark.text.query import clean_query
 from clawmark.types import Degraded, Found, Identity, Query, Scan, ScanFailure, Space, SyncPlan
+from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -5,14 +5,13 @@ Nothing is sent. The text half of a sync runs first, because only what is cut in
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.embed.base import Embedder
 from clawmark.embed.ledger import LedgerSummary
 from clawmark.embed.remote import RemoteEmbedder
 from clawmark.sync.run import SyncRequest
 from clawmark.text.tokens import estimate_tokens
+from clawmark.values import NamedTuple
 
 PAGE = 1000
 

@@ -6,13 +6,14 @@ import logging
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.backends.inspect import active_embedder
 from clawmark.index.places import shared_file_system
 from clawmark.reports import WatchEvent
 from clawmark.sync.look import look
 from clawmark.sync.run import SyncRequest
+from clawmark.values import NamedTuple
 from clawmark.workspace.folders import Target
 from clawmark.workspace.watch import Watcher, memory_targets
 

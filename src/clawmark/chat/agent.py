@@ -13,11 +13,12 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clawmark.errors import CompletionError
 from clawmark.runtime.completer import Message, Tool, ToolCall
 from clawmark.runtime.models import ModelName
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent

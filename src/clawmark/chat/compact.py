@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from clawmark.chat.history import Exchange
 from clawmark.errors import CompletionError, ContextTooLong
 from clawmark.runtime.completer import Completer, Message
 from clawmark.runtime.flush_prompts import current_time, quoted
 from clawmark.text.outline import outline
+from clawmark.values import NamedTuple
 
 SECONDS = 120.0
 SECTIONS = (("Session Startup", "Every Session"), ("Red Lines", "Safety"))

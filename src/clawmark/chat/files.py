@@ -13,7 +13,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from clawmark.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
 from clawmark.text.blocks import has_recalled
@@ -23,6 +22,7 @@ from clawmark.text.tokens import well_formed
 from clawmark.tools.arguments import read_arguments, text_argument, whole_argument
 from clawmark.tools.base import Payload, Tool, complaint, log_surprise
 from clawmark.tools.gate import Held, refuse
+from clawmark.values import NamedTuple
 from clawmark.workspace import write
 from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative

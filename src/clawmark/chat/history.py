@@ -11,11 +11,12 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from clawmark.runtime.completer import Message, ToolCall
 from clawmark.text.tokens import estimate_tokens, well_formed
 from clawmark.text.transcript import parse_line
+from clawmark.values import NamedTuple
 
 NO_RESULT = "(the conversation was cut off before there was a result)"
 _LONGEST_LINE = 8 << 20

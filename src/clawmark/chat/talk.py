@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from clawmark.chat.agent import Answer, Ears, Voice
 from clawmark.chat.compact import Compacted, opening, split, summarise
@@ -30,6 +30,7 @@ from clawmark.runtime.session_note import NoteOutcome
 from clawmark.runtime.setup import Models, model_name
 from clawmark.text.session_keys import is_private, kind_of
 from clawmark.text.tokens import estimate_tokens
+from clawmark.values import NamedTuple
 from clawmark.workspace.bootstrap import RITUAL, SEEDED
 
 KEPT_SHARE = 5

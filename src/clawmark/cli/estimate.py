@@ -8,10 +8,10 @@ the caller; nothing here sends or writes.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 from clawmark.cli.layout import facts, plural
 from clawmark.cli.output import plain
+from clawmark.values import NamedTuple
 
 BATCH_DISCOUNTS = {"openai": 0.5, "gemini": 0.5, "voyage": 0.33}
 """What providers take off the price of a batch job, as their documentation says; others are not known to have one."""

@@ -7,10 +7,10 @@ secret. Rules between keys (an overlap below its size, weights that sum to 1) ar
 import math
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from clawmark.config.keys import Key
 from clawmark.errors import ConfigError
+from clawmark.values import NamedTuple
 
 
 class Source(NamedTuple):

@@ -6,9 +6,9 @@ a configuration file is an error and not a hang. What the keys mean is left to `
 
 import os
 import stat
-from typing import NamedTuple
 
 from clawmark.errors import ConfigError
+from clawmark.values import NamedTuple
 
 MAX_BYTES = 16 * 1024 * 1024
 _LOCATED_BYTES = 1024 * 1024  # finding a line reads the text again in Python; above this an error goes without one

@@ -8,7 +8,8 @@ except `\\u` escapes inside unquoted names. It is bounded: 100 levels deep, and 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from clawmark.values import NamedTuple
 
 MAX_DEPTH = 100
 

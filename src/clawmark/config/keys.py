@@ -5,7 +5,7 @@ the settings in `schema`. Keys marked `later` are known, checked and listed, and
 OpenClaw is read without complaint. Where they are written in a file is `sections`' matter.
 """
 
-from typing import NamedTuple
+from clawmark.values import NamedTuple
 
 
 class Key(NamedTuple):

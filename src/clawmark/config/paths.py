@@ -10,9 +10,10 @@ goes under `clawmark/` in it. A workspace that is no agent's own has an index of
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clawmark.errors import ConfigError
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.config.check import Source

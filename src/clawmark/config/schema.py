@@ -5,57 +5,27 @@ Two published defaults disagree with each other in places; these are the ones of
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, Self, dataclass_transform
+
+from clawmark.values import NamedTuple
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
-class Group:
-    """Some settings with a default for each, immutable; `_replace` gives a changed copy.
-
-    Not a named tuple: every command makes these classes, and fifteen named tuples take a millisecond longer to make.
-    """
-
-    _fields: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        cls._fields = tuple(cls.__annotations__)
-
-    def __init__(self, **values: object) -> None:
-        self.__dict__.update(values)
-
-    def _replace(self, **changes: object) -> Self:
-        return type(self)(**{**self.__dict__, **changes})
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} cannot be changed; _replace gives a changed copy.")
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and all(getattr(self, name) == getattr(other, name) for name in self._fields)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields)})"
-
-
-class Local(Group):
+class Local(NamedTuple):
     """The embedder that runs in this process."""
 
     model_path: str = ""
 
 
-class VectorStore(Group):
+class VectorStore(NamedTuple):
     enabled: bool = True
     engine: str = "blocks"
     extension_path: str = ""
 
 
-class Fts(Group):
+class Fts(NamedTuple):
     tokenizer: str = "unicode61"
 
 
-class Store(Group):
+class Store(NamedTuple):
     """Where the index is and how it keeps vectors and words."""
 
     driver: str = "sqlite"
@@ -69,7 +39,7 @@ CHUNKER_VERSIONS = {"markdown": 1, "lines": 1}
 cut the same in both modes; when that changes, both are raised."""
 
 
-class Chunking(Group):
+class Chunking(NamedTuple):
     mode: str = "markdown"
     tokens: int = 400
     overlap: int = 80
@@ -80,7 +50,7 @@ class Chunking(Group):
         return f"{self.mode}-{CHUNKER_VERSIONS[self.mode]}:{self.tokens}/{self.overlap}"
 
 
-class SessionDeltas(Group):
+class SessionDeltas(NamedTuple):
     """How much a transcript grows before the watcher has it indexed again."""
 
     delta_bytes: int = 100_000
@@ -88,7 +58,7 @@ class SessionDeltas(Group):
     post_compaction_force: bool = True
 
 
-class SyncOptions(Group):
+class SyncOptions(NamedTuple):
     """When the index is brought up to date."""
 
     on_session_start: bool = True
@@ -99,17 +69,17 @@ class SyncOptions(Group):
     sessions: SessionDeltas = SessionDeltas()
 
 
-class Mmr(Group):
+class Mmr(NamedTuple):
     enabled: bool = False
     lambda_: float = 0.7
 
 
-class TemporalDecay(Group):
+class TemporalDecay(NamedTuple):
     enabled: bool = False
     half_life_days: int = 30
 
 
-class Hybrid(Group):
+class Hybrid(NamedTuple):
     """How the two legs of a search are weighed against each other."""
 
     enabled: bool = True
@@ -120,24 +90,24 @@ class Hybrid(Group):
     temporal_decay: TemporalDecay = TemporalDecay()
 
 
-class QueryOptions(Group):
+class QueryOptions(NamedTuple):
     max_results: int = 6
     min_score: float = 0.35
     hybrid: Hybrid = Hybrid()
 
 
-class CacheOptions(Group):
+class CacheOptions(NamedTuple):
     enabled: bool = True
     max_entries: int = 50_000
 
 
-class SessionOptions(Group):
+class SessionOptions(NamedTuple):
     """Where transcripts lie beside the agent's own."""
 
     paths: tuple[str, ...] = ()
 
 
-class MemorySearch(Group):
+class MemorySearch(NamedTuple):
     """`memorySearch.*`: what is indexed, with what, and how it is searched."""
 
     enabled: bool = True
@@ -160,7 +130,7 @@ class MemorySearch(Group):
     cache: CacheOptions = CacheOptions()
 
 
-class MemoryOptions(Group):
+class MemoryOptions(NamedTuple):
     """`memory.*`: which backend answers, whether answers carry citations, and who else may search."""
 
     backend: str = "builtin"
@@ -168,7 +138,7 @@ class MemoryOptions(Group):
     shared_sessions: tuple[str, ...] = ()
 
 
-class StartupContext(Group):
+class StartupContext(NamedTuple):
     """How much of the last days' logs a session sees without asking."""
 
     enabled: bool = True
@@ -177,7 +147,7 @@ class StartupContext(Group):
     max_total_chars: int = 12_000
 
 
-class Settings(Group):
+class Settings(NamedTuple):
     """Everything that is configured, complete: nothing below asks whether a value was given."""
 
     memory_search: MemorySearch = MemorySearch()

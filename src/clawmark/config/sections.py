@@ -6,9 +6,9 @@ them may hold is `check`'s matter. Sections of OpenClaw that are not about memor
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from clawmark.config.check import Source, Written, refuse, show
+from clawmark.values import NamedTuple
 
 _OTHERS = """
 $schema acp agent approvals audio auth bindings bridge broadcast browser canvasHost channels cli commands cron

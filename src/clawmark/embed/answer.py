@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.embed.stream import PIECE, HttpTrouble, Stream, Unanswered
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     import zlib

@@ -1,10 +1,11 @@
 """What every embedder offers, and the check every vector passes before it is stored."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from clawmark.errors import EmbeddingRejected
 from clawmark.types import Degraded, Identity, Vector
+from clawmark.values import NamedTuple
 
 
 class Traits(NamedTuple):

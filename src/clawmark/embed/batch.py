@@ -13,7 +13,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.embed import batch_gemini, batch_openai, batch_order, batch_voyage, statefile
 from clawmark.embed.batch_calls import Calls, Dialect, Job
@@ -25,6 +25,7 @@ from clawmark.errors import EmbeddingError, EmbeddingRejected, EmbeddingUnavaila
 from clawmark.text.redact import Redactor
 from clawmark.text.tokens import estimate_tokens
 from clawmark.types import Vector
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.embed.http import HttpClient

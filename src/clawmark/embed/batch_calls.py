@@ -12,12 +12,13 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from clawmark.embed.http import HttpClient, HttpTrouble, Incoming, Response
 from clawmark.embed.retry import INDEXING, Policy, ask
 from clawmark.embed.wire import Provider, join_headers
 from clawmark.errors import EmbeddingRejected, EmbeddingUnavailable
+from clawmark.values import NamedTuple
 
 UPLOAD = Policy(attempts=3, total=1800.0, each=600.0)
 ONCE = Policy(attempts=1, total=60.0, each=60.0)

@@ -11,10 +11,10 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from clawmark.embed import statefile
 from clawmark.embed.batch_calls import is_id
+from clawmark.values import NamedTuple
 
 _VERSION = 1
 _HASH = re.compile(r"[0-9a-f]{64}")

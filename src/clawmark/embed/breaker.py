@@ -11,10 +11,10 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from clawmark.embed import statefile
 from clawmark.errors import EmbeddingUnavailable
+from clawmark.values import NamedTuple
 
 OPEN_SECONDS = 60.0
 PROBE_SECONDS = 60.0

@@ -8,11 +8,11 @@ and it answers while that one cannot. Reading files and the environment is left 
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from clawmark.embed.base import Choice, Embedder
 from clawmark.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
 from clawmark.types import Degraded, Identity
+from clawmark.values import NamedTuple
 
 BUILT_IN = ("auto", "default", "static", "local", "none")
 REMOTE = ("openai", "gemini", "voyage", "mistral", "ollama", "bedrock")

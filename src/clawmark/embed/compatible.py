@@ -7,7 +7,6 @@ Where no input types are configured, models that were trained with prompts get t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from clawmark.embed import openai
 from clawmark.embed.models import look_up, prompts_for
@@ -27,6 +26,7 @@ from clawmark.embed.wire import (
     pick_model,
     public_headers,
 )
+from clawmark.values import NamedTuple
 
 
 class Service(NamedTuple):

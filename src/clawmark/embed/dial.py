@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from clawmark.config.urls import problem_with
 from clawmark.embed.addresses import AddressRefused, dialable
 from clawmark.embed.answer import read_answer
 from clawmark.embed.stream import Deadline, HttpTrouble, Stream, close, said
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     import ssl

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clawmark.embed.weights import Pack, Tensor
+from clawmark.values import NamedTuple
 
 Floats = NDArray[np.float32]
 

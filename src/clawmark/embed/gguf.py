@@ -19,7 +19,7 @@ import re
 import struct
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clawmark.embed.base import Traits, check_vectors
 from clawmark.embed.gguf_header import Header, read_header
@@ -40,6 +40,7 @@ from clawmark.embed.modelfile import (
 from clawmark.embed.script import is_mostly_latin
 from clawmark.errors import EmbeddingRejected
 from clawmark.types import Identity, Vector
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.errors import EmbeddingUnavailable

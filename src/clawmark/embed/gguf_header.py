@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import struct
 from mmap import ACCESS_READ, mmap
-from typing import NamedTuple
+
+from clawmark.values import NamedTuple
 
 VERSIONS = (2, 3)
 MOST_PAIRS, MOST_TENSORS = 1 << 14, 1 << 16

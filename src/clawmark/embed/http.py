@@ -15,12 +15,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.asker import current_asker, go_on
 from clawmark.embed.answer import MOST_BODY, Response, read_answer, read_body, read_head
 from clawmark.embed.dial import Endpoint, Resolve, dial, new_context, parse_proxy, parse_url, system_resolve
 from clawmark.embed.stream import Deadline, HttpTrouble, Stream, Unanswered
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     import ssl

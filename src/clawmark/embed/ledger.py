@@ -11,10 +11,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from clawmark.embed import statefile
 from clawmark.errors import EmbeddingUnavailable
+from clawmark.values import NamedTuple
 
 BUDGET_KEY = "memorySearch.remote.dailyTokens"
 """The setting that `daily_tokens` comes from, for the hint."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import NamedTuple
 
 from clawmark.embed.models import MODELS, UNKNOWN, prompts_for
 from clawmark.errors import EmbeddingUnavailable
+from clawmark.values import NamedTuple
 
 PROVIDER = "local"
 LONGEST_NAME = 120

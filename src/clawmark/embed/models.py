@@ -11,7 +11,7 @@ They are taken from experience with these models and not measured here; they mov
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from clawmark.values import NamedTuple
 
 
 class Known(NamedTuple):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clawmark.embed.base import Traits, check_vectors
 from clawmark.embed.modelfile import (
@@ -34,6 +34,7 @@ from clawmark.embed.modelfile import (
 from clawmark.embed.onnx_folder import MOST_DIMS, Folder, read_folder
 from clawmark.errors import EmbeddingRejected
 from clawmark.types import Identity, Vector
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.embed.onnx_tokenizer import Encode

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from clawmark.embed.modelfile import Stamp, plain, prompts_of, stamp_of
+from clawmark.values import NamedTuple
 
 LARGEST_JSON = 64 << 20
 """Vocabularies of multilingual models take 20 MB."""

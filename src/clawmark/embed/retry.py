@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from clawmark.embed.answer import Response
 from clawmark.embed.refusals import Verdict, judge, wait_asked_for, words
 from clawmark.embed.stream import HttpTrouble
 from clawmark.errors import EmbeddingError, EmbeddingOverloaded, EmbeddingRejected, EmbeddingUnavailable
+from clawmark.values import NamedTuple
 
 
 class Policy(NamedTuple):

@@ -10,8 +10,9 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
 from urllib.parse import parse_qsl, quote
+
+from clawmark.values import NamedTuple
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 

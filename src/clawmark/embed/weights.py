@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.errors import EmbeddingUnavailable, advice
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from mmap import mmap

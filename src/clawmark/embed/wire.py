@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from clawmark.embed.models import look_up
 from clawmark.errors import ConfigError, EmbeddingUnavailable
+from clawmark.values import NamedTuple
 
 JSON_TYPE = {"Content-Type": "application/json"}
 SHORTEST_SECRET = 6

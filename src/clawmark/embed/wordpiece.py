@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+from clawmark.values import NamedTuple
 
 CACHED_WORDS = 32_768
 _CHINESE = (

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.hooks.events import Event
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory

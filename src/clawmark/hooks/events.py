@@ -7,9 +7,9 @@ that leaves a field out, or sends another type, has an event without it. What to
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
 
 from clawmark.errors import ClawmarkError
+from clawmark.values import NamedTuple
 
 HOSTS = ("claude-code", "codex")
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd")

@@ -11,10 +11,11 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from clawmark.errors import ConfigError
 from clawmark.hooks.events import EVENTS
+from clawmark.values import NamedTuple
 
 NAMES = ("claude-code", "codex", "cursor", "vscode", "gemini", "opencode", "openclaw")
 SERVER = "clawmark"

@@ -11,12 +11,12 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from clawmark.errors import ConfigError, WriteConflict
 from clawmark.hooks import jsontext, tomltext
 from clawmark.hooks.hosts import Addition
 from clawmark.hooks.receipt import Entry, Piece, Receipt, back_up, save
+from clawmark.values import NamedTuple
 
 MOST_BYTES = 64 << 20
 

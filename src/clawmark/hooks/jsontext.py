@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from clawmark.config.json5 import Json5Error, parse
 from clawmark.errors import ConfigError
+from clawmark.values import NamedTuple
 
 Path: TypeAlias = tuple[str, ...]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from clawmark.config.private import make_private_folder
 from clawmark.embed import statefile
 from clawmark.errors import ConfigError
+from clawmark.values import NamedTuple
 
 
 class Piece(NamedTuple):

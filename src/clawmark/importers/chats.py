@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from clawmark.importers.notes import Note, Skip
+from clawmark.values import NamedTuple
 
 
 class _Message(NamedTuple):

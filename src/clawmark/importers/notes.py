@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from clawmark.errors import ClawmarkError, WriteConflict
 from clawmark.text.origin import IMPORTS
+from clawmark.values import NamedTuple
 
 Action: TypeAlias = Literal["new", "changed", "same", "edited", "skipped"]
 

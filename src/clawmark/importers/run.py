@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.importers.chats import chatgpt_notes, claude_notes
 from clawmark.importers.exports import conversations
 from clawmark.importers.folders import claude_code_notes, codex_notes, folder_notes
 from clawmark.importers.notes import FOLDER, Imported, Note, Skip, Target, digits_in, import_notes
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory

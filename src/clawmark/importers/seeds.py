@@ -15,11 +15,12 @@ import re
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from clawmark.errors import ClawmarkError
 from clawmark.types import Identity, Vector
+from clawmark.values import NamedTuple
 
 
 class Seed(NamedTuple):

@@ -13,7 +13,6 @@ import math
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from clawmark.index import packed
 from clawmark.index.codes import (
@@ -31,6 +30,7 @@ from clawmark.index.meta import SpaceFacts
 from clawmark.index.packed import Head
 from clawmark.index.vectors import Entry, Hidden, Residents
 from clawmark.types import Vector
+from clawmark.values import NamedTuple
 
 SPARE = 32
 """How many candidates are looked at beyond a quarter more than the results asked for."""

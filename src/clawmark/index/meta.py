@@ -4,12 +4,13 @@ Read once per snapshot, changed in memory, written back by the transaction that 
 """
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from clawmark.errors import IndexDamaged
 from clawmark.index.db import Database
 from clawmark.index.schema import FIX_HINT, SCHEMA_VERSION
 from clawmark.types import Identity, Space
+from clawmark.values import NamedTuple
 
 IDENTITY_KEY = "memory_index_meta_v1"
 

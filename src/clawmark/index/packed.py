@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from clawmark.index.db import Database
+from clawmark.values import NamedTuple
 
 PARTS = {"keys": 1, "rows": 2, "int8": 3}
 SMALLEST_BLOCK, LARGEST_BLOCK = 256, 4096

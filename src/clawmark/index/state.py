@@ -1,8 +1,9 @@
 """What a snapshot is and holds, for those who want to know all of it; a search does not."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from clawmark.types import Space
+from clawmark.values import NamedTuple
 
 MANY_LOOSE = 8
 """So many segments of the full-text index are worth merging."""

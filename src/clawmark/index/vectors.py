@@ -5,12 +5,13 @@ Counting, revisions and the float32 vectors themselves are left to the writer an
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database
 from clawmark.index.meta import SpaceFacts
 from clawmark.types import Vector
+from clawmark.values import NamedTuple
 
 
 class Entry(NamedTuple):

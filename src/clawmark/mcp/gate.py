@@ -13,7 +13,8 @@ import socket
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+
+from clawmark.values import NamedTuple
 
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 BUSY_SECONDS = 1.0

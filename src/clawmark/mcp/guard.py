@@ -11,7 +11,9 @@ import hmac
 import json
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from http import HTTPStatus
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from clawmark.values import NamedTuple
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -12,7 +12,7 @@ import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -26,6 +26,7 @@ from clawmark.mcp.guard import LARGEST_BODY, Guard, Rules
 from clawmark.mcp.lifetime import ends_on_signals
 from clawmark.mcp.token import STRONG_BYTES
 from clawmark.mcp.wire import Refusal, read_message
+from clawmark.values import NamedTuple
 
 PATH = "/mcp"
 PORT = 8377

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
@@ -17,6 +16,7 @@ from clawmark.errors import ClawmarkError
 from clawmark.reports import Status
 from clawmark.tools import Payload, render
 from clawmark.tools.base import one_line
+from clawmark.values import NamedTuple
 
 CALL_SECONDS = 30.0
 

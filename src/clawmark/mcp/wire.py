@@ -7,7 +7,7 @@ method cannot be one, is answered with an error and never guessed at. Both trans
 from __future__ import annotations
 
 import json
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from mcp_types import (
     INVALID_PARAMS,
@@ -21,6 +21,8 @@ from mcp_types import (
     JSONRPCResponse,
 )
 from pydantic import ValidationError
+
+from clawmark.values import NamedTuple
 
 LONGEST_NUMBER = 300
 """Digits. Python refuses to print what has more than 4,300, and no id or count needs a tenth of that."""

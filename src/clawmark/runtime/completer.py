@@ -8,9 +8,10 @@ finds the right one for a name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from clawmark.tools.base import Tool
+from clawmark.values import NamedTuple
 
 __all__ = ["Completer", "Completion", "Message", "Role", "Tool", "ToolCall"]
 

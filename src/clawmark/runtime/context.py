@@ -17,13 +17,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import NamedTuple
 
 from clawmark.errors import ClawmarkError, PathDenied
 from clawmark.runtime.fit import fit
 from clawmark.runtime.kinds import LONG_TERM, SessionKind, files_for, is_private
 from clawmark.text.dates import date_of
 from clawmark.text.escapes import escape
+from clawmark.values import NamedTuple
 from clawmark.workspace.guard import Folder, open_regular, open_root, reason_of, shown
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.read import decode, read_all

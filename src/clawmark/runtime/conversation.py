@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from clawmark.errors import ClawmarkError
 from clawmark.runtime.completer import Completer
@@ -39,6 +38,7 @@ from clawmark.runtime.transcript_log import TranscriptLog
 from clawmark.text.redact import Redactor
 from clawmark.text.session_keys import kind_of
 from clawmark.text.tokens import estimate_tokens
+from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 
 

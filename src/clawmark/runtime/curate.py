@@ -11,7 +11,6 @@ import difflib
 import os
 from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import NamedTuple
 
 from clawmark.embed import statefile
 from clawmark.errors import ClawmarkError, ToolInputError, WorkspaceError, WriteConflict
@@ -26,6 +25,7 @@ from clawmark.text.tokens import well_formed
 from clawmark.tools.arguments import read_arguments, text_argument
 from clawmark.tools.base import Payload, Tool, complaint
 from clawmark.tools.gate import Held, refuse
+from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 
 LONG_TERM = "MEMORY.md"

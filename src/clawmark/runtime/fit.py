@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from clawmark.text.outline import Section, outline
+from clawmark.values import NamedTuple
 
 _ENTRY = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]|#{1,6}[ \t]")
 _DATE = re.compile(r"\b[12][0-9]{3}-[01][0-9]-[0-3][0-9]\b")

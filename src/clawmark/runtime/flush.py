@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from clawmark.documents import Written
 from clawmark.errors import ClawmarkError, CompletionError, ContextTooLong, WorkspaceError
@@ -31,6 +31,7 @@ from clawmark.runtime.turns import complete_with_tools
 from clawmark.text.redact import Redactor
 from clawmark.text.transcript import Said
 from clawmark.tools.base import log_surprise
+from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 
 FULL_WINDOW = 80_000

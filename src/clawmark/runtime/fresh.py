@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from clawmark.text.origin import without_comments
+from clawmark.values import NamedTuple
 
 _BULLETS = re.compile(r"\s*(?:(?:[-*+]|[0-9]{1,3}[.)]|\[[ xX]\])\s+)*")
 _HEADING = re.compile(r"(#{1,6})\s+\S")

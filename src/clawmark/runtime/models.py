@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from clawmark.errors import ConfigError
 from clawmark.runtime.completer import Completer
+from clawmark.values import NamedTuple
 
 OWN_KEY = "CLAWMARK_MODEL_API_KEY"
 """The variable with the key for a model at an address of one's own."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
 
 from clawmark.errors import ClawmarkError
 from clawmark.runtime.context import Context, ContextFile
@@ -24,6 +23,7 @@ from clawmark.text.escapes import escape, unescape
 from clawmark.text.origin import origin_of
 from clawmark.text.scanner import flags_of
 from clawmark.text.tokens import estimate_tokens
+from clawmark.values import NamedTuple
 
 _ABOUT = "earlier work, decisions, dates, people, preferences or todos"
 _POLICIES = {

@@ -20,13 +20,14 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from clawmark.text.blocks import PREFIX, begin_line, end_line
 from clawmark.text.escapes import escape, unescape
 from clawmark.text.origin import Origin, origin_of
 from clawmark.text.scanner import flags_of
 from clawmark.types import Hit
+from clawmark.values import NamedTuple
 
 PREAMBLE = (
     "These notes were written before this conversation. Use what helps, and say where it comes from.",

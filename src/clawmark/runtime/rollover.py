@@ -7,7 +7,9 @@ message comes. What ends with it is left to `conversation`.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from clawmark.values import NamedTuple
 
 
 class Rollover(NamedTuple):

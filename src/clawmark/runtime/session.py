@@ -8,10 +8,10 @@ counters, and the transcripts are still there. What the numbers mean is left to 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from clawmark.embed import statefile
 from clawmark.errors import WorkspaceError
+from clawmark.values import NamedTuple
 
 PATIENCE = 60.0
 """Seconds. A holder writes two small files; 200 sessions that end together wait for each other."""

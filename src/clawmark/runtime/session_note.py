@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from clawmark.errors import ClawmarkError, WorkspaceError, WriteConflict
 from clawmark.runtime.completer import Completer
@@ -25,6 +25,7 @@ from clawmark.text.redact import Redactor
 from clawmark.text.session_keys import kind_of
 from clawmark.text.transcript import Said
 from clawmark.tools.base import one_line
+from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import daily_path
 

@@ -7,7 +7,6 @@ provider, a missing key) is an error for whoever asks for it; a conversation goe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from clawmark.config.keys import BY_NAME
 from clawmark.errors import ConfigError
@@ -16,6 +15,7 @@ from clawmark.runtime.flush import FlushSettings
 from clawmark.runtime.models import choose_completer, parse_model
 from clawmark.runtime.rollover import Rollover
 from clawmark.runtime.session_note import NoteSettings
+from clawmark.values import NamedTuple
 
 UNKNOWN_WINDOW = 200_000
 """Tokens, when a host brings a model of its own and says nothing about it; OpenClaw's number."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from clawmark.runtime.completer import Completer, Message, Tool, ToolCall
 from clawmark.tools.base import render
+from clawmark.values import NamedTuple
 
 
 class Turns(NamedTuple):

@@ -5,7 +5,6 @@ A leg asks the index and answers with what it found; a leg that cannot run says 
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
@@ -13,6 +12,7 @@ from clawmark.index.store import Reader
 from clawmark.search.fuse import TextMatch, VectorMatch, calibrate, term_weights
 from clawmark.text.query import any_of, near_each_other, query_terms
 from clawmark.types import Degraded, Query, Space, Term, Vector
+from clawmark.values import NamedTuple
 
 # With two embedders the instant one keeps a say: it finds what the better one misses. In trials on locomo and notes that
 # was up to a point of recall over the better one alone, within their noise, and 0.25 to 0.45 did alike; how such constants

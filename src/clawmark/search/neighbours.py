@@ -5,9 +5,9 @@ its rank and takes the other's lines; it stops growing at three chunks, so that 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from clawmark.search.fuse import Candidate
+from clawmark.values import NamedTuple
 
 MOST_CHUNKS = 3
 

@@ -9,7 +9,6 @@ snapshot of the index and the vectors come in, a `Found` goes out; nothing is wr
 
 from collections.abc import Sequence
 from operator import mul
-from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
@@ -21,6 +20,7 @@ from clawmark.search.neighbours import Passage, join_neighbours
 from clawmark.search.snippet import Nearness, cut_snippet, make_spotter
 from clawmark.text.dates import day_of
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
+from clawmark.values import NamedTuple
 
 # How much nearness in meaning counts against holding the query's words when a snippet is cut: 0.3 shows 83.6 % of the
 # evidence on locomo, 0 shows 82.3, 1 shows 82.1 (trials, within their noise).

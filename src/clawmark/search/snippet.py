@@ -6,9 +6,9 @@ ones more, plus how near it is in meaning when an instant embedder can say so; t
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from clawmark.types import Term
+from clawmark.values import NamedTuple
 
 LIMIT = 700
 LONG_PIECE = 240

@@ -4,13 +4,13 @@ Every search looks; only a search that finds something due goes on to `run`, whi
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from clawmark.config.schema import Chunking, SessionDeltas
 from clawmark.embed.base import Embedder
 from clawmark.index.store import Index
 from clawmark.sync.plan import plan_sync
 from clawmark.types import Scan, SyncPlan
+from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 
 

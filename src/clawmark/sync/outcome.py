@@ -1,9 +1,8 @@
 """What the two halves of a sync report, and how a file that is no text is remembered."""
 
-from typing import NamedTuple
-
 from clawmark.reports import FileFailure
 from clawmark.types import Degraded, Skipped
+from clawmark.values import NamedTuple
 
 NOT_TEXT = "not text"
 """Stands in place of the hash of a file that is no text: it is known, and not tried again until it changes."""

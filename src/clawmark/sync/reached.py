@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import zlib
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from clawmark.types import FileRow, FileState
+from clawmark.values import NamedTuple
 from clawmark.workspace.jsonlines import BLOCK, read_at
 
 EDGE = 4096

@@ -9,7 +9,6 @@ is left to `text.transcript`, where to go on to `reached`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from clawmark.config.schema import Chunking
 from clawmark.documents import Chunk
@@ -23,6 +22,7 @@ from clawmark.text.transcript import kind_of, parse_line
 from clawmark.text.turns import Packer
 from clawmark.text.words import index_words
 from clawmark.types import FileRow, FileState, Skipped
+from clawmark.values import NamedTuple
 from clawmark.workspace.jsonlines import BLOCK, LONGEST_LINE, Line, read_at, read_lines
 from clawmark.workspace.sessions import Opened, Sessions
 from clawmark.workspace.spoken import said_on

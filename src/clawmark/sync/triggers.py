@@ -15,12 +15,12 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import NamedTuple
 
 from clawmark.errors import ClawmarkError, IndexBusy
 from clawmark.reports import Progress, SyncReport, WatchEvent
 from clawmark.sync.plan import GRAIN_NS
 from clawmark.sync.run import SyncRequest
+from clawmark.values import NamedTuple
 
 REASONS = (
     "settle",

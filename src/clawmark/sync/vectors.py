@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder, check_vectors
 from clawmark.errors import EmbeddingError
@@ -20,6 +20,7 @@ from clawmark.reports import Progress
 from clawmark.sync.outcome import VectorReport
 from clawmark.text.origin import without_comments
 from clawmark.types import Degraded, Identity, Vector
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from clawmark.values import NamedTuple
 
 PREFIX = "| "
 """What every line inside a block begins with."""

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import NamedTuple
+
+from clawmark.values import NamedTuple
 
 PATH_LENGTH = 200
 """No heading path is longer than this: it is context for a passage, not a passage."""
 
 _MARKS = re.compile(
-    r"\n(?: {0,3}(?:(#{1,6})(?:[ \t]+([^\n]{0,400})|(?=\n|\Z))|(=+|-+)[ \t]*(?=\n|\Z))"  # headings
+    r"\n(?=[ \t#=\-`~])"  # most lines are ordinary, and done with here
+    r"(?: {0,3}(?:(#{1,6})(?:[ \t]+([^\n]{0,400})|(?=\n|\Z))|(={2,}|-{2,})[ \t]*(?=\n|\Z))"  # headings
     r"|[ \t]{0,16}(`{3,}|~{3,})([^\n]*))"  # fences
 )
 _FRONT_MATTER_END = re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
@@ -47,7 +49,7 @@ def outline(text: str) -> Outline:
     front = _front_matter(text)
     body = "\n" + text  # so that the first line is found like any other; offsets in it are one ahead
     marks = list(_MARKS.finditer(body, front))
-    fences = _fences([mark for mark in marks if mark[4]], len(text)) if "```" in text or "~~~" in text else []
+    fences = _fences([mark for mark in marks if mark[4]], len(text))
     starts = [start for start, _ in fences]
     sections: list[Section] = []
     stack: list[tuple[int, str]] = []
@@ -88,10 +90,10 @@ def _front_matter(text: str) -> int:
 
 def _heading(mark: re.Match[str], body: str) -> tuple[int, int, str] | None:
     """Offset in the text, level and title of a heading, when the mark makes one."""
-    hashes, title, underline = mark[1], mark[2], mark[3]
+    hashes, title, underline, _, _ = mark.groups()
     if hashes:
         return mark.start(), len(hashes), _title(title or "")
-    if not underline or len(underline) < 2:
+    if not underline:
         return None
     before = body.rfind("\n", 0, mark.start())
     line = body[before + 1 : mark.start()]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
+
+from clawmark.values import NamedTuple
 
 
 class Shape(NamedTuple):

@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from clawmark.text.blocks import strip_recalled
 from clawmark.text.envelopes import is_machine_made, strip_channel, strip_machine, strip_thinking
 from clawmark.text.tokens import well_formed
+from clawmark.values import NamedTuple
 
 Speaker: TypeAlias = Literal["user", "assistant"]
 

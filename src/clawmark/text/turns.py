@@ -10,12 +10,12 @@ not be read again.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import NamedTuple
 
 from clawmark.documents import Chunk
 from clawmark.text.markdown import SMALLEST, chunk_markdown
 from clawmark.text.tokens import quarter_tokens
 from clawmark.text.transcript import Said
+from clawmark.values import NamedTuple
 
 _NAMES = {"user": "User", "assistant": "Assistant"}
 

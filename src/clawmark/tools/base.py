@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from clawmark.errors import ClawmarkError
+from clawmark.values import NamedTuple
 
 Payload: TypeAlias = dict[str, object]
 

@@ -12,13 +12,13 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from clawmark.text.blocks import has_recalled
 from clawmark.text.escapes import has_hidden
 from clawmark.text.origin import COMMENT_START, without_comments
 from clawmark.text.redact import has_mask
 from clawmark.types import citation
+from clawmark.values import NamedTuple
 
 LONGEST = 2000
 """Characters of one entry."""

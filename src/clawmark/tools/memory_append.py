@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, cast
+from typing import cast
 
 from clawmark.documents import Excerpt, Written
 from clawmark.errors import ClawmarkError, ToolInputError
@@ -19,6 +19,7 @@ from clawmark.text.tokens import well_formed
 from clawmark.tools.arguments import choice_argument, read_arguments, refuse_argument, text_argument
 from clawmark.tools.base import Payload, Tool, complaint, log_surprise
 from clawmark.tools.gate import LONGEST, Held, Refusal, refuse
+from clawmark.values import NamedTuple
 from clawmark.workspace.daily import daily_path
 
 LONG_TERM = "MEMORY.md"

@@ -8,11 +8,11 @@ tools ask here once, when they are made.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 from clawmark.text.session_keys import SessionKind, is_private, kind_of
 from clawmark.tools.base import Payload
 from clawmark.tools.citations import shows_citations
+from clawmark.values import NamedTuple
 
 
 class Access(NamedTuple):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import NamedTuple
 
 from clawmark.errors import WorkspaceError, WorkspaceReadOnly
+from clawmark.values import NamedTuple
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown
 
 SEEDED = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md")

@@ -10,8 +10,8 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
+from clawmark.values import NamedTuple
 from clawmark.workspace import inotify
 from clawmark.workspace.guard import MAX_COMPONENTS, is_utf8
 from clawmark.workspace.places import is_below, is_visible_folder

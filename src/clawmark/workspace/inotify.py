@@ -10,7 +10,8 @@ import ctypes
 import errno
 import os
 import struct
-from typing import NamedTuple
+
+from clawmark.values import NamedTuple
 
 MODIFY, ATTRIB = 0x2, 0x4
 MOVED_FROM, MOVED_TO = 0x40, 0x80

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from clawmark.errors import WorkspaceError
+from clawmark.values import NamedTuple
 from clawmark.workspace.guard import reason_of
 
 LONGEST_LINE = 16 << 20

@@ -11,10 +11,10 @@ nothing here trusts that a path is still what it was when it was looked at.
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from clawmark.errors import PathDenied
 from clawmark.types import ScanFailure, Skipped
+from clawmark.values import NamedTuple
 from clawmark.workspace.guard import EXTRA_PATHS_HINT, check_text, is_utf8, reason_of, shown, split_relative
 
 ROOT_FILES = ("MEMORY.md", "memory.md")

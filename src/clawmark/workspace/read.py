@@ -7,11 +7,11 @@ Bytes that are not UTF-8 become U+FFFD, so that one bad byte does not hide a fil
 """
 
 import os
-from typing import NamedTuple
 
 from clawmark.documents import Document, Excerpt
 from clawmark.errors import NotText, PathDenied
 from clawmark.types import FileState
+from clawmark.values import NamedTuple
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -45,6 +45,7 @@ BINARY_SIGNATURES = (
 _BINARY_SAMPLE = 64 * 1024
 _BINARY_MINIMUM = 1024
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\x0b\x0c\r\x1b")) + b"\x7f"
+_SUSPICIOUS = _CONTROLS + bytes(range(128, 256))
 
 
 class Citation(NamedTuple):
@@ -103,13 +104,18 @@ def _refuse_binary(data: bytes, path: str) -> None:
         sample = data[:_BINARY_SAMPLE]
         if len(data) < _BINARY_MINIMUM or _without_mark(sample)[1] != "utf-8":
             return
-        controls = len(sample) - len(sample.translate(None, _CONTROLS))
-        undecodable = 0 if sample.isascii() else _count_undecodable(sample)
-        if (controls + undecodable) * 3 <= len(sample):
+        if _count(sample, _SUSPICIOUS) * 3 <= len(sample):
+            return  # even if nothing of it could be decoded
+        controls = _count(sample, _CONTROLS)
+        if (controls + _count_undecodable(sample)) * 3 <= len(sample):
             return
         if not controls:
             raise NotText(f"{shown(path)} is not UTF-8 text.", hint="Save it as UTF-8 to have it indexed.")
     raise NotText(f"{shown(path)} looks binary.", hint="Move it out of the memory folder.")
+
+
+def _count(sample: bytes, among: bytes) -> int:
+    return len(sample) - len(sample.translate(None, among))
 
 
 def _count_undecodable(sample: bytes) -> int:
@@ -128,7 +134,7 @@ def read_all(fd: int, path: str) -> bytes:
     blocks = []
     left = MAX_FILE_BYTES + 1
     try:
-        while left > 0 and (block := os.read(fd, min(left, 1 << 20))):
+        while left > 0 and (block := os.read(fd, min(left, 1 << 16))):
             blocks.append(block)
             left -= len(block)
     except OSError as error:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from datetime import date, timedelta
-from typing import NamedTuple
 
+from clawmark.values import NamedTuple
 from clawmark.workspace.daily import daily_path
 
 _TEXTS = os.path.join(os.path.dirname(__file__), "sample")

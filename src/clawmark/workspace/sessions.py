@@ -15,10 +15,10 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple
 
 from clawmark.errors import PathDenied, WorkspaceError
 from clawmark.types import FileState, Scan, ScanFailure, Skipped
+from clawmark.values import NamedTuple
 from clawmark.workspace.guard import (
     MAX_COMPONENTS,
     Folder,

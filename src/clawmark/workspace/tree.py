@@ -12,9 +12,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import NamedTuple
 
 from clawmark.errors import NotText, PathDenied, WorkspaceError, WriteConflict
+from clawmark.values import NamedTuple
 from clawmark.workspace.guard import Folder, folder_beneath, is_utf8, not_a_file, shown, split_relative
 from clawmark.workspace.lock import locked
 from clawmark.workspace.places import MEMORY_HINT, is_hidden, is_markdown, is_visible_folder
