@@ -1,6 +1,6 @@
 """What indexing and a cold search cost, as ratios to `python -c pass` of the same interpreter in the same run.
 
-    python bench/speed.py --work DIR [--tiers none,static,auto] [--rounds 7] [--files 1000] [--python PYTHON]
+    python bench/speed.py --work DIR [--tiers none,static,auto] [--rounds 15] [--files 1000] [--python PYTHON]
 
 Comes in: the corpus of the shared `bench/corpus.py`. Each number is user + system CPU of a whole, new process. The
 commands take turns inside every round and the least of the rounds counts, because neighbours on a shared machine can
@@ -96,7 +96,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--work", type=Path, required=True, help="folder for the corpus and the indexes; kept")
     parser.add_argument("--tiers", default="none,static,auto")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--queries", type=int, default=5)
     parser.add_argument("--python", default=sys.executable, help="interpreter of the environment to measure")

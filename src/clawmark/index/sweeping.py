@@ -184,8 +184,9 @@ def _merge_all(writer: Writer, table: str) -> int:
     meta, merging, pace = writer.meta, f"merging_{table}", f"pace_{table}"
     is_first = not meta.number(merging)
     if is_first:
-        meta.set_number(pace, FEWEST_PAGES)
-        meta.set_number(merging, max(1, meta.number(f"dead_{table}")))
+        dead = meta.number(f"dead_{table}")
+        meta.set_number(pace, FEWEST_PAGES if dead else MERGE_PAGES)
+        meta.set_number(merging, max(1, dead))
         meta.set_number(f"dead_{table}", 0)
         meta.set_number(f"loose_{table}", 0)
     living = row_count(writer, table)
@@ -211,7 +212,8 @@ def _merge(writer: Writer, table: str, pages: int) -> int:
 
 
 def _pages(writer: Writer) -> int:
-    return min(MERGE_PAGES, max(FEWEST_PAGES, page_count(writer) // 48))
+    """How many pages a step may rewrite; few in a small index that holds two generations, where the log counts too."""
+    return min(MERGE_PAGES, max(FEWEST_PAGES, page_count(writer) // 48)) if writer.holds_two else MERGE_PAGES
 
 
 def row_count(writer: Writer, table: str) -> int:

@@ -145,7 +145,8 @@ class Writer(Reader):
     def put_vectors(self, space: int, rows: Sequence[tuple[int, str, Vector | None]]) -> None:
         """Store vectors of chunks (key, hash of the text, vector); without a vector the chunk is noted as not covered.
 
-        A chunk that changed or got its vector while this one was computed is passed over; the cache keeps the vector.
+        A chunk that changed or got its vector while this one was computed is passed over; the cache keeps the vector. So is
+        a key of an index that was deleted since: in the one that took its place it means another text.
         """
         facts = self._space(space)
         cached = self._store_in_cache(facts.space.identity, rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
@@ -20,6 +20,7 @@ from clawmark.sync.outcome import TextReport, VectorReport, added_up
 from clawmark.sync.plan import changed_since, plan_sync
 from clawmark.sync.roots import believed, held_roots
 from clawmark.types import Degraded, FileState, Scan, SyncPlan
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.index.writer import Writer
@@ -72,14 +73,16 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         plan, left = _asked_for(parts, request, plan)
         text = _apply(parts, request, plan, out_of_time)
         text = text._replace(due_files=text.due_files + left)
+        if text.added + text.updated + text.deleted:
+            # Before the vectors, which may take long: what was deleted is gone, and words are quick to search meanwhile.
+            _tidy(parts.store, request, deleted=text.deleted)
     if request.seconds is None and parts.embedders:
         from clawmark.index.salvage import salvage
 
         salvage(parts.store, timeout=request.lock_timeout)
     vectors = [] if request.since_ns else _counted(built, _fill(parts, request, out_of_time))
     generation = _remember(parts, request, text, vectors, scan, started)
-    if request.seconds is None and (text.deleted or _has_much_dead(parts.store)):
-        _sweep(parts.store, request)
+    _tidy(parts.store, request)
     return SyncReport(
         text.added,
         text.updated,
@@ -117,6 +120,7 @@ def _apply(
         answering = reader.files([state.path for state in (*plan.add, *plan.check, *plan.recheck)])
         indexed = reader.built() if building else answering
         held = reader.state().chunks if building else 0
+    most = CHUNKS_AT_ONCE if request.seconds is None else CHUNKS_AT_ONCE // 2
     plan, spoken = _by_source(plan)
     text = apply_text(
         plan,
@@ -130,7 +134,7 @@ def _apply(
         out_of_time=out_of_time,
         building=building,
         lock_timeout=request.lock_timeout,
-        at_once=max(FEWEST_AT_ONCE, min(CHUNKS_AT_ONCE, held // 25)) if building else CHUNKS_AT_ONCE,
+        at_once=max(FEWEST_AT_ONCE, min(most, held // 25)) if building else most,
     )
     if not spoken or parts.workspace.sessions is None:
         return text
@@ -375,6 +379,12 @@ def _drop_other_spaces(parts: SyncParts, writer: Writer) -> None:
         for space in spaces:
             if space.identity not in kept:
                 writer.drop_space(space.id)
+
+
+def _tidy(index: Index, request: SyncRequest, deleted: int = 0) -> None:
+    """Sweep where it is worth it; a search has no time for that."""
+    if request.seconds is None and (deleted or _has_much_dead(index)):
+        _sweep(index, request)
 
 
 def _has_much_dead(index: Index) -> bool:

@@ -11,34 +11,39 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from clawmark.config.schema import Chunking
 from clawmark.documents import Chunk, Document
 from clawmark.errors import IndexBusy, NotText, WorkspaceError
 from clawmark.index.store import Index, Reader
 from clawmark.reports import FileFailure, Progress
-from clawmark.sync.outcome import NOT_TEXT, TextReport
+from clawmark.sync.outcome import NOT_TEXT, TextReport, added_up
 from clawmark.text.chunk import chunk_text
 from clawmark.text.dates import keyword_context
 from clawmark.text.origin import without_comments
 from clawmark.text.query import index_words
 from clawmark.types import FileRow, FileState, SyncPlan
+from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 
-# One commit costs as much as indexing eight chunks: 32 small files a commit index 2.5 times as fast as one.
-BATCH_FILES = 32
-BATCH_BYTES = 2_000_000
-CHUNKS_AT_ONCE, FEWEST_AT_ONCE = 250, 25
-"""How many chunks one transaction stores: some 30 ms. A rebuild of a small index takes fewer: their log takes room."""
+FILES_AT_ONCE, BYTES_AT_ONCE = 64, 2_000_000
+CHUNKS_AT_ONCE, FEWEST_AT_ONCE = 400, 25
+"""How much one transaction stores: some 40 ms. A commit costs as much as indexing eight chunks, so small files share one.
+Who has little time takes half as much, and a rebuild of a small index still less: its log takes room."""
 PAUSE = 0.05
 """How often to look whether another process has finished the large file that both want to index."""
 
 
 class _Prepared(NamedTuple):
-    row: FileRow
-    chunks: list[Chunk]
-    is_new: bool
+    """A file that was looked at, and what there is to store of it."""
+
+    state: FileState
+    row: FileRow | None
+    """Nothing when it could not be read now."""
+    chunks: list[Chunk] | None = None
+    """Nothing when the index has this text already."""
+    is_new: bool = False
+    failure: FileFailure | None = None
 
 
 def apply_text(
@@ -56,57 +61,60 @@ def apply_text(
     lock_timeout: float = 10.0,
     at_once: int = CHUNKS_AT_ONCE,
 ) -> TextReport:
-    """Index what the plan names, in batches, until done or out of time; `building` is the number of a rebuild.
+    """Index what the plan names, some files at a time, until done or out of time; `building` is the number of a rebuild.
 
     What has another row by now than it has in `answering` was indexed by another process meanwhile, and stays when that one
     has read a later state of the file: nothing that was found once is lost to somebody who is slow.
     """
+
+    def prepare(state: FileState) -> _Prepared:
+        try:
+            document = reader.read_document(state)
+        except NotText as error:
+            row = _row(Document(state, "", NOT_TEXT), now_ns(), 0)
+            return _Prepared(state, row, [], failure=FileFailure(state.path, error.message))
+        except WorkspaceError as error:
+            return _Prepared(state, None, failure=FileFailure(state.path, error.message))
+        known = indexed.get(state.path)
+        if known is not None and known.hash == document.hash and not building:
+            return _Prepared(state, _row(document, now_ns(), known.chunks))
+        chunks = chunk_text(document.text, chunker.mode, chunker.tokens, chunker.overlap)
+        return _Prepared(state, _row(document, now_ns(), len(chunks)), chunks, is_new=known is None)
+
     todo = [*plan.add, *plan.check, *plan.recheck]
-    added = updated = touched = chunks = done = unread = 0
-    failures: list[FileFailure] = []
-    for batch in _batches(todo):
-        if done and out_of_time():
+    report = TextReport(0, 0, 0, 0, 0, (), len(todo))
+    for portion in _portions(map(prepare, todo), at_once):
+        _store(portion, answering, index, building, lock_timeout, at_once)
+        report = added_up(report, _told(portion))
+        last = portion[-1].state
+        progress(Progress("text", len(todo) - report.due_files, len(todo), last.path, last.source))
+        if out_of_time():
             break
-        prepared, unchanged = [], []
-        for state in batch:
-            try:
-                document = reader.read_document(state)
-            except NotText as error:
-                failures.append(FileFailure(state.path, error.message))
-                prepared.append(_Prepared(_row(Document(state, "", NOT_TEXT), now_ns(), 0), [], is_new=False))
-                continue
-            except WorkspaceError as error:
-                failures.append(FileFailure(state.path, error.message))
-                unread += 1
-                continue
-            known = indexed.get(state.path)
-            if known is not None and known.hash == document.hash and not building:
-                unchanged.append(_row(document, now_ns(), known.chunks))
-            else:
-                prepared.append(_prepare(document, chunker, now_ns(), is_new=known is None))
-        for portion in _portions(prepared, at_once):
-            _store(portion, answering, index, building, lock_timeout, at_once)
-        if unchanged:
-            with index.writing(timeout=lock_timeout) as writer:
-                for row in unchanged:
-                    writer.touch_file(row)
-        added += sum(file.is_new for file in prepared)
-        updated += sum(not file.is_new and file.row.hash != NOT_TEXT for file in prepared)
-        chunks += sum(len(file.chunks) for file in prepared)
-        touched += len(unchanged)
-        done += len(batch)
-        progress(Progress("text", done, len(todo), batch[-1].path, batch[-1].source))
-    deleted = _delete(plan, index, lock_timeout)
-    return TextReport(added, updated, touched, deleted, chunks, tuple(failures), len(todo) - done, unread=unread)
+    return report._replace(deleted=_delete(plan, index, lock_timeout))
+
+
+def _told(portion: Sequence[_Prepared]) -> TextReport:
+    """What storing some files came to: as many are due no more."""
+    indexed = [file for file in portion if file.chunks is not None]
+    return TextReport(
+        added=sum(file.is_new for file in indexed),
+        updated=sum(not file.is_new and file.failure is None for file in indexed),
+        touched=sum(file.chunks is None and file.row is not None for file in portion),
+        deleted=0,
+        chunks=sum(len(file.chunks or ()) for file in indexed),
+        failures=tuple(file.failure for file in portion if file.failure is not None),
+        due_files=-len(portion),
+        unread=sum(file.row is None for file in portion),
+    )
 
 
 def _delete(plan: SyncPlan, index: Index, lock_timeout: float) -> int:
     """Forget what is gone; what another process has indexed anew meanwhile is not."""
     was = dict(zip(plan.delete, plan.was, strict=False))
     deleted = 0
-    for start in range(0, len(plan.delete), BATCH_FILES):
+    for start in range(0, len(plan.delete), FILES_AT_ONCE):
         with index.writing(timeout=lock_timeout) as writer:
-            some = plan.delete[start : start + BATCH_FILES]
+            some = plan.delete[start : start + FILES_AT_ONCE]
             now = writer.files(some)
             for path in some:
                 if path not in was or path not in now or now[path][3:8] == was[path]:
@@ -115,54 +123,55 @@ def _delete(plan: SyncPlan, index: Index, lock_timeout: float) -> int:
     return deleted
 
 
-def _prepare(document: Document, chunker: Chunking, seen_ns: int, *, is_new: bool) -> _Prepared:
-    chunks = chunk_text(document.text, chunker.mode, chunker.tokens, chunker.overlap)
-    return _Prepared(_row(document, seen_ns, len(chunks)), chunks, is_new)
-
-
 def _portions(files: Iterable[_Prepared], at_once: int) -> Iterator[list[_Prepared]]:
     """Files that fit into one transaction together; a file too large for one is alone."""
     portion: list[_Prepared] = []
-    size = 0
+    chunks = size = 0
     for file in files:
-        if portion and size + len(file.chunks) > at_once:
+        chunks += len(file.chunks or ())
+        size += file.state.size
+        if portion and (chunks > at_once or size > BYTES_AT_ONCE or len(portion) == FILES_AT_ONCE):
             yield portion
-            portion, size = [], 0
+            portion, chunks, size = [], len(file.chunks or ()), file.state.size
         portion.append(file)
-        size += len(file.chunks)
     if portion:
         yield portion
 
 
 def _store(
-    portion: list[_Prepared],
+    portion: Sequence[_Prepared],
     answering: dict[str, FileRow],
     index: Index,
     building: int,
     lock_timeout: float,
     at_once: int,
 ) -> None:
-    row, chunks, _ = portion[0]
-    if len(chunks) > at_once:
+    rows = [(file.row, file.chunks) for file in portion if file.row is not None]
+    if not rows:
+        return
+    row, chunks = rows[0]
+    if chunks is not None and len(chunks) > at_once:
         with index.reading() as reader:
-            if _overtaken(reader, portion, answering):
+            if _overtaken(reader, [row], answering):
                 return
         store_large(row, chunks, partial(words_of, row.path), index, building, lock_timeout, at_once)
         return
-    words = [words_of(file.row.path, file.chunks) for file in portion]
+    words = [words_of(row.path, chunks or ()) for row, chunks in rows]
     with index.writing(timeout=lock_timeout) as writer:
-        overtaken = _overtaken(writer, portion, answering)
-        for file, columns in zip(portion, words, strict=True):
-            if file.row.path not in overtaken:
-                writer.put_file(file.row, file.chunks, columns, building=building)
+        overtaken = _overtaken(writer, [row for row, _ in rows], answering)
+        for (row, chunks), columns in zip(rows, words, strict=True):
+            if chunks is None:
+                writer.touch_file(row)
+            elif row.path not in overtaken:
+                writer.put_file(row, chunks, columns, building=building)
 
 
-def _overtaken(reader: Reader, portion: Sequence[_Prepared], answering: dict[str, FileRow]) -> set[str]:
+def _overtaken(reader: Reader, rows: Sequence[FileRow], answering: dict[str, FileRow]) -> set[str]:
     """The files of which another process has indexed a later state since the plan was made."""
-    now = reader.files([file.row.path for file in portion])
+    now = reader.files([row.path for row in rows])
     return {
         row.path
-        for row, _, _ in portion
+        for row in rows
         if row.path in now
         and now[row.path] != answering.get(row.path)
         and now[row.path].hash != row.hash
@@ -224,16 +233,3 @@ def _row(document: Document, seen_ns: int, chunks: int) -> FileRow:
         seen_ns,
         chunks,
     )
-
-
-def _batches(states: Iterable[FileState]) -> Iterator[list[FileState]]:
-    batch: list[FileState] = []
-    size = 0
-    for state in states:
-        if batch and (len(batch) >= BATCH_FILES or size + state.size > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(state)
-        size += state.size
-    if batch:
-        yield batch

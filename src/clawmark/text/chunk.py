@@ -14,8 +14,14 @@ from clawmark.text.tokens import well_formed
 
 def chunk_text(text: str, mode: str, tokens: int, overlap: int) -> list[Chunk]:
     """Cut a text the way `mode` says: `markdown` by structure, `lines` as OpenClaw does; blank chunks are dropped."""
-    text = well_formed(text)
     overlap = min(overlap, tokens - 1)  # as much overlap as text would never get to the end
+    try:
+        return _chunks(text, mode, tokens, overlap)
+    except UnicodeEncodeError:  # no text with a lone surrogate can be hashed
+        return _chunks(well_formed(text), mode, tokens, overlap)
+
+
+def _chunks(text: str, mode: str, tokens: int, overlap: int) -> list[Chunk]:
     if mode == "lines":
         from clawmark.text.lines import chunk_lines
 

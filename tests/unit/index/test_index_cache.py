@@ -113,6 +113,17 @@ def test_a_vector_for_a_chunk_that_changed_meanwhile_is_only_cached(index: Index
         assert writer.cached(identity_of(8), [old[1][0].hash]) == {old[1][0].hash: vector}
 
 
+def test_a_vector_for_a_key_of_a_deleted_index_is_only_cached(index: Index) -> None:
+    was, now = file_of("a.md", "in the index that was deleted"), file_of("b.md", "in the one that took its place")
+    vector = random_vectors(1, 8, seed=1)[0]
+    with index.writing() as writer:
+        (key,) = writer.put_file(*now)
+        space = writer.space(identity_of(8)).id
+        writer.put_vectors(space, [(key, was[1][0].hash, vector)])
+        assert writer.vectors(space, vector, 5) == []
+        assert writer.due_keys(space) == [key]
+
+
 def test_a_vector_that_comes_twice_counts_once(index: Index) -> None:
     vectors = random_vectors(3, 8, seed=1)
     keys = fill(index, "a.md", vectors, 8)

@@ -116,10 +116,17 @@ def test_room_is_given_back_before_old_words_are_copied_in_a_merge(index: Index)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"), [(0.0, [4, 8, 16, 32, 64, 64]), (0.03, [4] * 6), (0.2, [4, 2, 1, 1, 1, 1])]
+    ("dead", "seconds", "expected"),
+    [
+        (1, 0.0, [4, 8, 16, 32, 64, 64]),
+        (1, 0.03, [4] * 6),
+        (1, 0.2, [4, 2, 1, 1, 1, 1]),
+        (0, 0.0, [64] * 6),
+        (0, 0.2, [64, 32, 16, 8, 4, 2]),
+    ],
 )
 def test_a_merge_keeps_its_steps_short(
-    index: Index, monkeypatch: pytest.MonkeyPatch, seconds: float, expected: list[int]
+    index: Index, monkeypatch: pytest.MonkeyPatch, dead: int, seconds: float, expected: list[int]
 ) -> None:
     clock, asked = [0.0], list[int]()
 
@@ -130,13 +137,24 @@ def test_a_merge_keeps_its_steps_short(
 
     for file in range(10):
         put(index, f"{file}.md", *long_texts(f"file{file}", 60))
+    if dead:
+        put(index, "0.md", "a passage in the place of sixty")
     monkeypatch.setattr(sweeping, "_merge", merge)
-    monkeypatch.setattr(sweeping, "_pages", lambda writer: sweeping.MERGE_PAGES)
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     for _ in expected:
         with index.writing() as writer:
             sweeping._merge_all(writer, WORDS[0])
-    assert asked == [pytest.approx(pages, abs=1) for pages in expected]
+    # The dead rows take a tenth off, and a step of one page stays one.
+    assert asked == [pytest.approx(pages, rel=0.15, abs=1) for pages in expected]
+
+
+def test_a_merge_takes_smaller_steps_where_the_log_counts(index: Index) -> None:
+    for file in range(10):
+        put(index, f"{file}.md", *long_texts(f"file{file}", 60))
+    with index.writing() as writer:
+        assert sweeping._pages(writer) == sweeping.MERGE_PAGES
+        writer.begin_rebuild()
+        assert sweeping._pages(writer) < sweeping.MERGE_PAGES
 
 
 def test_everything_deleted_leaves_next_to_nothing(index: Index) -> None:
