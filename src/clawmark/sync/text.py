@@ -27,8 +27,8 @@ from clawmark.values import NamedTuple
 from clawmark.workspace import Workspace
 
 FILES_AT_ONCE, BYTES_AT_ONCE = 64, 2_000_000
-CHUNKS_AT_ONCE, FEWEST_AT_ONCE = 400, 25
-"""How much one transaction stores: some 40 ms. A commit costs as much as indexing eight chunks, so small files share one.
+CHUNKS_AT_ONCE, FEWEST_AT_ONCE = 300, 25
+"""How much one transaction stores: some 30 ms. A commit costs as much as indexing eight chunks, so small files share one.
 Who has little time takes half as much, and a rebuild of a small index still less: its log takes room."""
 PAUSE = 0.05
 """How often to look whether another process has finished the large file that both want to index."""
