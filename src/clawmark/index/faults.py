@@ -25,6 +25,8 @@ def translate(error: Exception, path: str) -> ClawmarkError:
             return IndexBusy(f"Another process keeps the index {path} busy.", hint=_WAIT_HINT)
         case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError() | apsw.SchemaChangeError():
             return IndexDamaged(f"The index {path} is damaged ({error}).", hint=FIX_HINT)
+        case apsw.SQLError() if str(error).startswith("invalid fts5 file format"):
+            return IndexDamaged(f"The index {path} is damaged ({error}).", hint=FIX_HINT)
         case apsw.FullError():
             return IndexStoreError(
                 f"The disk is full: {path} needs more room and its file system has {_free_bytes(path):,} bytes free.",

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from clawmark.errors import ClawmarkError
@@ -16,12 +18,12 @@ from clawmark.index.db import Database, open_remains
 from clawmark.index.store import Index
 from clawmark.types import Identity, Vector
 
-AT_ONCE = 200
+AT_ONCE, MOST_BARREN = 200, 500
+"""How many rows are read together, and after how many portions without any the rest is given up."""
 NEARLY_ONE = 0.01
 
-_ROWS = (
-    "SELECT id, provider, model, provider_key, dims, hash, embedding FROM embedding_cache WHERE id > ? ORDER BY id LIMIT ?"
-)
+_COLUMNS = "id, provider, model, provider_key, dims, hash, embedding"
+_ROWS = f"SELECT {_COLUMNS} FROM embedding_cache WHERE id > ? AND id <= ? ORDER BY id"
 
 
 def salvage(index: Index, *, timeout: float = 10.0) -> int:
@@ -58,31 +60,46 @@ def _portions(path: str) -> Iterator[dict[Identity, dict[str, Vector]]]:
 
 
 def _readable(db: Database) -> Iterator[list[Any]]:
-    """The rows in portions; a portion with a broken page is tried one by one."""
-    try:
-        last = db.rows("SELECT max(id) FROM embedding_cache", patient=True)[0][0]
-    except ClawmarkError:
-        return
-    after = 0
-    while isinstance(last, int) and after < last:
+    """The rows in portions; one that is empty, or has a page that is broken or in the wrong place, is tried row by row.
+
+    It comes to an end whatever the numbers in a wrong page are.
+    """
+    barren = 0
+    for after in range(_edge(db, "min", 1) - 1, _edge(db, "max", sys.maxsize), AT_ONCE):
         try:
-            rows = db.rows(_ROWS, (after, AT_ONCE), patient=True)
+            rows = db.rows(_ROWS, (after, after + AT_ONCE), patient=True)
         except ClawmarkError:
-            yield from _one_by_one(db, after)
-            after += AT_ONCE
-            continue
-        if not rows:
-            return
+            rows = []
+        if not rows or not _are_between(after, rows, after + AT_ONCE):
+            rows = _one_by_one(db, after)
         yield rows
-        after = rows[-1][0]
+        barren = 0 if rows else barren + 1
+        if barren == MOST_BARREN:
+            return
 
 
-def _one_by_one(db: Database, after: int) -> Iterator[list[Any]]:
+def _edge(db: Database, which: str, otherwise: int) -> int:
+    try:
+        found = db.rows(f"SELECT {which}(id) FROM embedding_cache", patient=True)[0][0]
+    except ClawmarkError:
+        return otherwise
+    return found if isinstance(found, int) else 0
+
+
+def _are_between(after: int, rows: list[Any], last: int) -> bool:
+    """Whether these are the rows that were asked for: a page in the place of another brings other ones, or some twice."""
+    numbers = [after, *(row[0] for row in rows), last + 1]
+    return all(one < other for one, other in pairwise(numbers))
+
+
+def _one_by_one(db: Database, after: int) -> list[Any]:
+    found = []
     for row in range(after, after + AT_ONCE):
         try:
-            yield [found for found in db.rows(_ROWS, (row, 1), patient=True) if found[0] == row + 1]
+            found += [one for one in db.rows(_ROWS, (row, row + 1), patient=True) if one[0] == row + 1]
         except ClawmarkError:
             continue
+    return found
 
 
 def _is_sound(row: tuple[Any, ...]) -> bool:

@@ -38,6 +38,12 @@ def test_what_the_caller_can_act_on_has_its_own_type(kind: type[apsw.Error], exp
     assert type(translate(kind("details"), "/state/main.sqlite")) is expected
 
 
+def test_a_full_text_index_that_has_lost_its_version_is_damaged() -> None:
+    said = "invalid fts5 file format (found 0, expected 4 or 5) - run 'rebuild'"
+    assert type(translate(apsw.SQLError(said), "/state/main.sqlite")) is IndexDamaged
+    assert type(translate(apsw.SQLError("no such module: vec0"), "/state/main.sqlite")) is IndexStoreError
+
+
 def test_damage_points_to_the_command_that_heals() -> None:
     assert "clawmark index" in translate(apsw.CorruptError("malformed"), "/state/main.sqlite").hint
 

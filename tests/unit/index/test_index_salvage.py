@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clawmark.errors import IndexDamaged
-from clawmark.index.salvage import salvage
+from clawmark.index.salvage import AT_ONCE, MOST_BARREN, _readable, salvage
 from clawmark.index.store import Index
 from clawmark.testing.vectors import fill, identity_of, random_vectors
 
-PAGE = 16384
+PAGE, TABLE_LEAF = 16384, 13
+MODEL = identity_of(64).model.encode()
 
 
 def set_aside(index: Index) -> None:
@@ -72,3 +75,47 @@ def test_nothing_is_taken_from_what_is_no_database(index: Index, hashes: dict[st
 
 def test_an_index_that_never_broke_has_nothing_to_take(index: Index, hashes: dict[str, bytes]) -> None:
     assert salvage(index) == 0
+
+
+def put_in_place(index: Index, one: int, other: int) -> None:
+    """Write a page over another one: both are sound, and one is where it does not belong."""
+    content = Path(index.path).read_bytes()
+    page = content[other * PAGE : (other + 1) * PAGE]
+    Path(index.path).write_bytes(content[: one * PAGE] + page + content[(one + 1) * PAGE :])
+
+
+def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vectors(
+    index: Index, hashes: dict[str, bytes]
+) -> None:
+    sound = Path(index.path).read_bytes()
+    pages = [sound[start : start + PAGE] for start in range(0, len(sound), PAGE)]
+    leaves = [number for number, page in enumerate(pages) if page[0] == TABLE_LEAF and MODEL in page]
+    assert len(leaves) > 5
+    for one, other in product(leaves[3:5], range(1, len(pages))):
+        if one == other:
+            continue
+        for file in Path(index.path).parent.glob("*.sqlite*"):
+            file.unlink()
+        Path(index.path).write_bytes(sound)
+        put_in_place(index, one, other)
+        set_aside(index)
+        assert salvage(index) > 300
+        with index.reading() as reader:
+            kept = reader.cached(identity_of(64), list(hashes))
+        assert all(kept[text] == hashes[text] for text in kept)
+        index.close()
+
+
+def test_broken_pages_without_end_are_given_up() -> None:
+    asked = list[int]()
+
+    class Broken:
+        def rows(self, sql: str, bindings: tuple[int, ...] = (), *, patient: bool) -> list[tuple[int]]:
+            if not bindings:
+                return [(2**40 if "max" in sql else 1,)]
+            asked.append(bindings[0])
+            raise IndexDamaged("The page is broken.", hint="")
+
+    found: Any = _readable(Broken())  # type: ignore[arg-type]
+    assert [rows for rows in found if rows] == []
+    assert max(asked) < AT_ONCE * MOST_BARREN
