@@ -1,8 +1,8 @@
 """Named tuples that cost a start-up little: `NamedTuple`, used exactly like the one of `typing`.
 
-Python's own compiles a constructor for every class it makes, and every annotation that is a string. A cold search makes some
-fifty classes, which took 4 ms of its 46; these take half a millisecond. A constructor is compiled once for each number of
-fields, and each class gets a copy in which the parameters have the names of its fields.
+Python's own compiles a constructor for every class it makes, and every annotation that is a string: 36 classes took 4 ms of
+the 46 of a cold search, and these take less than one. A constructor is compiled once for each number of fields, and each
+class gets a copy in which the parameters have the names of its fields.
 
 To a type checker it is `typing.NamedTuple`.
 """

@@ -10,7 +10,6 @@ import math
 import os
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 from clawmark.errors import ClawmarkError
@@ -51,7 +50,7 @@ def _portions(path: str) -> Iterator[dict[Identity, dict[str, Vector]]]:
     try:
         for rows in _readable(db):
             vectors: dict[Identity, dict[str, Vector]] = {}
-            for _, provider, model, key, dims, text_hash, vector in filter(_is_sound, rows):
+            for _, provider, model, key, dims, text_hash, vector in rows:
                 vectors.setdefault(Identity(provider, model, key, dims), {})[text_hash.hex()] = vector
             if vectors:
                 yield vectors
@@ -60,17 +59,18 @@ def _portions(path: str) -> Iterator[dict[Identity, dict[str, Vector]]]:
 
 
 def _readable(db: Database) -> Iterator[list[Any]]:
-    """The rows in portions; one that is empty, or has a page that is broken or in the wrong place, is tried row by row.
+    """The rows in portions; one that is not complete is tried row by row.
 
-    It comes to an end whatever the numbers in a wrong page are.
+    Some rows may have been evicted, a page may be broken, or be in the place of another one and bring other rows, again and
+    again. It comes to an end whatever the numbers in a wrong page are.
     """
+    first, last = _edge(db, "min", 1), _edge(db, "max", sys.maxsize)
+    # A first number that is near may be wrong without harm: what lies before it is looked through as well.
+    start = first - 1 if AT_ONCE * MOST_BARREN < first <= last else 0
     barren = 0
-    for after in range(_edge(db, "min", 1) - 1, _edge(db, "max", sys.maxsize), AT_ONCE):
-        try:
-            rows = db.rows(_ROWS, (after, after + AT_ONCE), patient=True)
-        except ClawmarkError:
-            rows = []
-        if not rows or not _are_between(after, rows, after + AT_ONCE):
+    for after in range(start, last, AT_ONCE):
+        rows = _sound_rows(db, after, after + AT_ONCE)
+        if [row[0] for row in rows] != list(range(after + 1, after + AT_ONCE + 1)):
             rows = _one_by_one(db, after)
         yield rows
         barren = 0 if rows else barren + 1
@@ -86,20 +86,16 @@ def _edge(db: Database, which: str, otherwise: int) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _are_between(after: int, rows: list[Any], last: int) -> bool:
-    """Whether these are the rows that were asked for: a page in the place of another brings other ones, or some twice."""
-    numbers = [after, *(row[0] for row in rows), last + 1]
-    return all(one < other for one, other in pairwise(numbers))
-
-
 def _one_by_one(db: Database, after: int) -> list[Any]:
-    found = []
-    for row in range(after, after + AT_ONCE):
-        try:
-            found += [one for one in db.rows(_ROWS, (row, row + 1), patient=True) if one[0] == row + 1]
-        except ClawmarkError:
-            continue
-    return found
+    return [row for number in range(after, after + AT_ONCE) for row in _sound_rows(db, number, number + 1)]
+
+
+def _sound_rows(db: Database, after: int, last: int) -> list[Any]:
+    """What a question for some rows brings; nothing when a page of them is broken."""
+    try:
+        return list(filter(_is_sound, db.rows(_ROWS, (after, last), patient=True)))
+    except ClawmarkError:
+        return []
 
 
 def _is_sound(row: tuple[Any, ...]) -> bool:

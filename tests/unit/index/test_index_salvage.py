@@ -85,13 +85,14 @@ def put_in_place(index: Index, one: int, other: int) -> None:
 
 
 def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vectors(
-    index: Index, hashes: dict[str, bytes]
+    index: Index, hashes: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("clawmark.index.salvage.MOST_BARREN", 5)
     sound = Path(index.path).read_bytes()
     pages = [sound[start : start + PAGE] for start in range(0, len(sound), PAGE)]
     leaves = [number for number, page in enumerate(pages) if page[0] == TABLE_LEAF and MODEL in page]
     assert len(leaves) > 5
-    for one, other in product(leaves[3:5], range(1, len(pages))):
+    for one, other in product((leaves[0], leaves[4]), range(1, len(pages))):
         if one == other:
             continue
         for file in Path(index.path).parent.glob("*.sqlite*"):
