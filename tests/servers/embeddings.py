@@ -25,7 +25,7 @@ from behaviours import ACTS, ELSEWHERE, LISTENING, OK, TRIES, Behaviour, behavio
 from hashed import dense, numbers, packed
 from loopback import Gone, Link, Loopback, Request
 from sigv4 import problem_with_signature
-from tally import Tally
+from tally import Record, Tally
 
 Given = Behaviour | Mapping[str, Any] | str | int
 
@@ -128,9 +128,10 @@ class EmbeddingServer:
     def _handle(self, request: Request, link: Link) -> bool:
         keep = request.headers.get("connection", "").lower() != "close"
         if request.path in ("/stats", "/reset"):
-            link.answer(200, json.dumps({**self.tally.snapshot(), "dims": self.dims}).encode())
+            body = json.dumps({**self.tally.snapshot(), "dims": self.dims}).encode()
             if request.path == "/reset":
                 self.tally.reset()
+            link.answer(200, body)
             return keep
         with self._lock:
             self.requests.append(request)
@@ -153,11 +154,11 @@ class EmbeddingServer:
         record = self.tally.began(asked.api, asked.texts)
         answered = False
         try:
-            answered = self._embed(request, asked, link)
+            answered = self._embed(request, asked, link, record)
         finally:
             self.tally.ended(record, answered=answered)
 
-    def _embed(self, request: Request, asked: Asked, link: Link) -> bool:
+    def _embed(self, request: Request, asked: Asked, link: Link, record: Record) -> bool:
         """Answer a request for vectors; whether the answer was right."""
         began = time.monotonic()
         chosen = self._behaviour_for(request, len(asked.texts))
@@ -174,6 +175,8 @@ class EmbeddingServer:
             return ACTS[chosen.behave](link, body, self.second)
         if link.is_gone():
             raise Gone
+        if chosen.is_right:
+            self.tally.answering(record)
         link.answer(chosen.status, body, chosen.headers)
         return chosen.is_right
 

@@ -1,7 +1,8 @@
 """What a server counts: requests, texts, texts sent again after they had been answered, and how long it was busy.
 
 Everything may be called from any thread. `answered` is said only of a right answer that a client that was still there
-could read; a text that comes back after that has been paid for twice.
+could read; a text that comes back after that has been paid for twice. It is counted before the answer is written and
+taken back when that fails, so that whoever has read an answer finds it counted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 class Record:
     """One request for vectors; times are of `time.monotonic`."""
 
-    __slots__ = ("answered", "api", "began", "ended", "number", "texts")
+    __slots__ = ("answered", "api", "began", "ended", "number", "promised", "texts")
 
     def __init__(self, number: int, api: str, texts: tuple[str, ...], began: float) -> None:
         self.number = number
@@ -23,6 +24,8 @@ class Record:
         self.began = began
         self.ended = 0.0
         self.answered = False
+        self.promised: set[str] = set()
+        """Its texts that count as answered, though the answer may not have been written yet."""
 
 
 class Tally:
@@ -65,6 +68,12 @@ class Tally:
             self.most_in_flight = max(self.most_in_flight, self._in_flight)
         return record
 
+    def answering(self, record: Record) -> None:
+        """Its right answer is about to be written."""
+        with self._lock:
+            record.promised = set(record.texts) - self._answered
+            self._answered |= record.promised
+
     def ended(self, record: Record, *, answered: bool) -> None:
         """Its answer is written, or will never be."""
         now = time.monotonic()
@@ -72,6 +81,8 @@ class Tally:
             record.ended, record.answered = now, answered
             if answered:
                 self._answered.update(record.texts)
+            else:
+                self._answered -= record.promised
             self.busy_seconds += now - record.began
             self._in_flight -= 1
             if not self._in_flight:

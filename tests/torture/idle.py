@@ -33,8 +33,8 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     complaints: list[str] = []
     try:
         watch.wait_for("done")
-        time.sleep(SETTLE_SECONDS)  # the last look past the grain of the clock is not idleness yet
-        watch.drain()
+        while watch.wait(SETTLE_SECONDS):  # the last look past the grain of the clock is not idleness yet
+            watch.drain()
         before = watch.cpu_seconds()
         seconds = 600 if full else 5
         calls = _traced(watch.process.pid, seconds, work / "trace")
