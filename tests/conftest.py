@@ -1,9 +1,10 @@
-"""What every test stands on: hypothesis without a stopwatch, none of the caller's own settings, a clock that stands still
-until told to move, and an index of its own."""
+"""What every test stands on: hypothesis without a stopwatch, none of the caller's own settings or signals, a clock that
+stands still until told to move, and an index of its own."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,11 @@ from clawmark.index.store import Index
 # A loaded machine is no reason for a property to be false, so examples have no deadline.
 settings.register_profile("clawmark", deadline=None)
 settings.load_profile("clawmark")
+
+# Under `nohup`, or in the background of a script, these are ignored, and so they would be by every process a test starts.
+for _number, _usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+    if hasattr(signal, _number) and signal.getsignal(getattr(signal, _number)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, _number), _usual)
 
 
 @pytest.fixture(autouse=True)
