@@ -11,7 +11,8 @@ BIRTHS = 25
 
 
 def test_whoever_looks_while_the_index_is_made_finds_nothing_and_no_damage(tmp_path: Path) -> None:
-    """SQLite's first page comes without a checksum; two of three births had a reader take it for damage."""
+    """An index appears whole. SQLite's first page, made in place, had no checksum yet, and two of three readers took it for
+    damage."""
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / "MEMORY.md").write_text("We chose PostgreSQL for billing.\n", encoding="utf-8")

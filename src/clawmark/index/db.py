@@ -1,7 +1,7 @@
 """Opens the database and talks to it: the only module that makes connections, and the only one that sees them fail.
 
 A reader's connection is read-only, never creates and never migrates. A writer's connection is made under the lock of
-`locks`, creates the schema in one transaction and checkpoints only when told to. Both are set up so that a hostile
+`locks`; it makes an index that is missing, and checkpoints only when told to. Both are set up so that a hostile
 file can do little: no trusted schema, no ATTACH, no extensions, bounded lengths, a time limit on every question.
 
 Every page carries a checksum, by SQLite's own checksum VFS. A writer compares it with each page it reads. A reader does so
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import apsw
 
-from clawmark.errors import ClawmarkError, IndexDamaged
+from clawmark.errors import ClawmarkError, IndexDamaged, IndexStoreError
 from clawmark.index.schema import (
     APPLICATION_ID,
     FIX_HINT,
@@ -36,9 +36,10 @@ BUSY_MS = 10_000
 LOG_BUSY_MS = 50
 """How long a checkpoint waits for readers, once the log is long."""
 LOG_KEPT_BYTES = 64 * 1024 * 1024
-LOG_HEAD_BYTES = 32
 CHECKING_VFS, CHECKSUM_BYTES = "cksmvfs", 8
 NOWHERE: Stamp = (0, 0, 0, 0)
+MOST_TRIES = 5
+"""How often opening is begun anew because somebody deletes the index meanwhile."""
 STEPS_BETWEEN_LOOKS = 20_000
 """SQLite instructions between two looks at the clock; a fraction of a millisecond."""
 
@@ -225,8 +226,12 @@ def read_seal(path: str) -> str:
     return name if (size, mtime) == (str(facts.st_size), str(facts.st_mtime_ns)) else ""
 
 
-def open_reader(path: str, *, thorough: bool = False, again: bool = True) -> Database | None:
+def open_reader(path: str, *, thorough: bool = False) -> Database | None:
     """A read-only connection; nothing when there is no index yet. A `thorough` one checks pages in any case."""
+    return _while_it_stays(path, lambda: _open_reader(path, thorough))
+
+
+def _open_reader(path: str, thorough: bool) -> Database | None:
     if _is_absent(path):
         return None
     seal = read_seal(path)
@@ -242,12 +247,27 @@ def open_reader(path: str, *, thorough: bool = False, again: bool = True) -> Dat
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
             return _reader(apsw.Connection(f"file:{escaped}?immutable=1", flags=flags, vfs=vfs), path, seal)
     except DRIVER_ERRORS as error:
-        if _is_absent(path):
-            return None
-        if again and isinstance(error, apsw.IOError) and _size(path) == PAGE_SIZE:
-            # A writer is just making it: the first page comes without a checksum, until the log has one that counts.
-            return None if _size(path + "-wal") <= LOG_HEAD_BYTES else open_reader(path, thorough=thorough, again=False)
         raise translate(error, path) from error
+
+
+def _while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Database | None:
+    """What is opened; begun anew when the index was deleted or replaced meanwhile.
+
+    Then the log may be that of another index, and what was met says nothing about the one that is there now.
+    """
+    for is_last in (False,) * MOST_TRIES + (True,):
+        before = _main_file(path)
+        try:
+            found = open_it()
+        except ClawmarkError:
+            if not is_last and _main_file(path) != before:
+                continue
+            raise
+        # What is open keeps its inode; what could not be opened may have left it to its successor.
+        if found is None or is_last or _main_file(path)[:2] == before[:2]:
+            break
+        found.close()
+    return found
 
 
 def _is_absent(path: str) -> bool:
@@ -261,11 +281,13 @@ def _is_absent(path: str) -> bool:
     return False
 
 
-def _size(path: str) -> int:
+def _main_file(path: str) -> tuple[int, int, int]:
+    """Device and inode of the main file, and when it was last changed or renamed."""
     try:
-        return os.path.getsize(path)
+        facts = os.stat(path)
     except OSError:
-        return 0
+        return 0, 0, 0
+    return facts.st_dev, facts.st_ino, facts.st_ctime_ns
 
 
 def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | None:
@@ -286,10 +308,18 @@ def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | Non
 
 def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
     """A connection that may write; call it under the lock. A new index starts with `first_rows` in its meta table."""
-    from clawmark.index.places import make_private_file, make_private_folder
+    for _ in range(MOST_TRIES):
+        found = _while_it_stays(path, lambda: _open_writer(path))
+        if found is not None:
+            return found
+        _make(path, first_rows)
+    raise IndexStoreError(f"The index {path} is deleted as soon as it is made.", hint="End the program that deletes it.")
 
-    make_private_folder(os.path.dirname(path))
-    make_private_file(path)
+
+def _open_writer(path: str) -> Database | None:
+    """The same for an index that is there; nothing where none is, or one without a single table."""
+    if _is_absent(path):
+        return None
     seal = read_seal(path)
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=checking_vfs())
@@ -297,15 +327,12 @@ def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
             _set_up(connection)
             index_id = _identify(connection, path)
             if index_id is None:
-                # Room for the checksum at the end of every page.
-                connection.reserve_bytes("main", CHECKSUM_BYTES if checking_vfs() else 0)
-            else:
-                _check_seal(connection, path, seal, index_id)
-                if not seal:
-                    _check_pages(connection, path)
+                connection.close()
+                return None
+            _check_seal(connection, path, seal, index_id)
+            if not seal:
+                _check_pages(connection, path)
             _set_up_writing(connection, path)
-            if index_id is None:
-                _create(connection, first_rows)
             connection.authorizer = _authorize
             stamp = stamp_of(path)
         except BaseException:
@@ -314,6 +341,34 @@ def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
     except DRIVER_ERRORS as error:
         raise translate(error, path) from error
     return Database(connection, path, stamp or NOWHERE, None)
+
+
+def _make(path: str, first_rows: Sequence[tuple[str, str]]) -> None:
+    """Make an empty index where nobody looks, and move it into its place: it is there whole, or not at all."""
+    from clawmark.index.places import drop_draft, make_draft, make_private_folder, put_in_place
+
+    make_private_folder(os.path.dirname(path))
+    draft = make_draft(path)
+    try:
+        connection = apsw.Connection(draft, flags=apsw.SQLITE_OPEN_READWRITE, vfs=checking_vfs())
+        try:
+            # Room for the checksum at the end of every page.
+            connection.reserve_bytes("main", CHECKSUM_BYTES if checking_vfs() else 0)
+            connection.execute(
+                f"PRAGMA page_size={PAGE_SIZE}; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=MEMORY; "
+                "PRAGMA synchronous=NORMAL"
+            ).fetchall()
+            _create(connection, first_rows)
+            connection.execute(f"PRAGMA journal_mode={_journal_mode(path)}").fetchall()
+        finally:
+            connection.close()
+        put_in_place(draft, path)
+    except DRIVER_ERRORS as error:
+        if _is_absent(draft):
+            return  # deleted under our hands, as if it had never been made
+        raise translate(error, path) from error
+    finally:
+        drop_draft(draft)
 
 
 def open_remains(path: str) -> Database:
@@ -394,17 +449,20 @@ def _set_up(connection: apsw.Connection) -> None:
 
 
 def _set_up_writing(connection: apsw.Connection, path: str) -> None:
-    from clawmark.index.places import shared_file_system
-
-    # The log of a network file system cannot be shared between machines; a rollback journal can.
-    journal = "DELETE" if shared_file_system(path) else "WAL"
     # Fetching matters: without it the driver stops at the first statement that answers with a row.
     connection.execute(
-        f"PRAGMA page_size={PAGE_SIZE}; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode={journal}; "
+        f"PRAGMA journal_mode={_journal_mode(path)}; "
         f"PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit={LOG_KEPT_BYTES}; "
         # Text that was deleted from a file must not stay in a free page.
         "PRAGMA secure_delete=ON; PRAGMA foreign_keys=ON; PRAGMA recursive_triggers=OFF"
     ).fetchall()
+
+
+def _journal_mode(path: str) -> str:
+    """The log of a network file system cannot be shared between machines; a rollback journal can."""
+    from clawmark.index.places import shared_file_system
+
+    return "DELETE" if shared_file_system(path) else "WAL"
 
 
 def _create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) -> None:

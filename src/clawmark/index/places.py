@@ -2,17 +2,21 @@
 
 Beside `<agent>.sqlite` and SQLite's own sidecars there is a lock and a seal. The seal is one line: size and time of the main
 file after the last checkpoint, and the id of the index. It is written under the lock and believed as long as it is true.
+A new index is made under another name and moved to its own when it is whole.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
 from clawmark.errors import IndexStoreError
 from clawmark.index.schema import APPLICATION_ID
 
 SIDECARS = ("-wal", "-shm", "-journal")
-SEAL = ".seal"
+SEAL, DRAFT = ".seal", ".new-"
+DRAFT_SECONDS = 60.0
+"""A draft takes milliseconds; one that is so old belongs to nobody."""
 KEPT_ASIDE = 2
 """Damaged indexes are kept for a look, but never pile up."""
 
@@ -40,24 +44,49 @@ def make_private_folder(folder: str) -> None:
         ) from error
 
 
-def make_private_file(path: str) -> None:
-    """Create an empty file with mode 0600, whatever the umask; SQLite gives its sidecars the same mode.
+def make_draft(path: str) -> str:
+    """An empty file with mode 0600, whatever the umask, to make a new index in; SQLite gives its sidecars the same mode.
 
-    Only ever a new file: closing any descriptor of a database in use would drop SQLite's own locks. A log that an older
-    file left behind goes, since SQLite would read it as this one's.
+    Call it under the lock. Drafts of processes that were killed go, after a while: the lock can be deleted, too.
     """
     from clawmark.config.private import open_private
 
+    draft = f"{path}{DRAFT}{os.getpid()}"
+    folder, name = os.path.split(path)
     try:
-        os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
+        drop_draft(draft)
+        for entry in os.listdir(folder or "."):
+            if entry.startswith(name + DRAFT):
+                _remove_old(os.path.join(folder, entry))
+        os.close(open_private(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except OSError as error:
         raise IndexStoreError(
             f"The index {path} cannot be made: {error.strerror}.", hint="Choose another --state-dir."
         ) from error
-    for suffix in (*SIDECARS, SEAL):
-        _remove(path + suffix)
+    return draft
+
+
+def put_in_place(draft: str, path: str) -> None:
+    """Give a new index its name; call it under the lock.
+
+    A log that an older file left behind goes first, since SQLite would read it as this one's.
+    """
+    try:
+        for suffix in (*SIDECARS, SEAL):
+            _remove(path + suffix)
+        os.replace(draft, path)
+    except FileNotFoundError:
+        return  # somebody deletes what is here just now: whoever looks finds nothing, and begins anew
+    except OSError as error:
+        raise IndexStoreError(
+            f"The index {path} cannot be made: {error.strerror}.", hint="Choose another --state-dir."
+        ) from error
+
+
+def drop_draft(draft: str) -> None:
+    """Take away a draft that came to nothing."""
+    for suffix in (*SIDECARS, ""):
+        _remove(draft + suffix)
 
 
 def shared_file_system(path: str) -> str:
@@ -142,6 +171,19 @@ def _aside_numbers(path: str, kind: str) -> list[int]:
     return [int(tail) for tail in tails if tail.isdecimal()]
 
 
+def _remove_old(path: str) -> None:
+    """Delete a draft that nobody is at any more."""
+    try:
+        is_old = os.stat(path).st_mtime < time.time() - DRAFT_SECONDS
+    except FileNotFoundError:
+        return
+    if is_old:
+        _remove(path)
+
+
 def _remove(path: str) -> None:
-    if os.path.lexists(path):
+    """Delete a file if it is there."""
+    try:
         os.unlink(path)
+    except FileNotFoundError:
+        return

@@ -94,13 +94,15 @@ def test_checking_looks_only_when_somebody_else_changed_the_file(filled: Index) 
         filled.check()
 
 
-def test_the_log_of_another_index_is_refused(filled: Index, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("files", "finding"), [(1, "malformed"), (40, "belongs to another index")])
+def test_the_log_of_another_index_is_refused(filled: Index, tmp_path: Path, files: int, finding: str) -> None:
     other = Index(str(tmp_path / "other.sqlite"))
-    put(other, "other.md", "foreign")
+    for number in range(files):
+        put(other, f"other-{number}.md", *[f"foreign {number} {line} " * 40 for line in range(10)])
     assert Path(other.path + "-wal").stat().st_size > 0
     shutil.copyfile(other.path + "-wal", filled.path + "-wal")
-    Path(filled.path + "-shm").unlink()
-    with pytest.raises(IndexDamaged, match="belongs to another index"), filled.reading() as reader:
+    Path(filled.path + "-shm").unlink(missing_ok=True)
+    with pytest.raises(IndexDamaged, match=finding), filled.reading() as reader:
         reader.files()
     with pytest.raises(IndexDamaged):
         put(filled, "new.md", "text")
