@@ -1,8 +1,8 @@
-"""Opens the database and talks to it: the only module that makes connections, and the only one that sees them fail.
+"""Opens the database for reading and talks to it; the only module that sees it fail. `opening` opens it for writing.
 
 A reader's connection is read-only, never creates and never migrates. A writer's connection is made under the lock of
-`locks`; it makes an index that is missing, and checkpoints only when told to. Both are set up so that a hostile
-file can do little: no trusted schema, no ATTACH, no extensions, bounded lengths, a time limit on every question.
+`locks` and checkpoints only when told to. Both are set up so that a hostile file can do little: no trusted schema, no
+ATTACH, no extensions, bounded lengths, a time limit on every question.
 
 Every page carries a checksum, by SQLite's own checksum VFS. A writer compares it with each page it reads. A reader does so
 when the main file is not as the last writer left it (the seal tells); otherwise it saves the time.
@@ -17,11 +17,10 @@ from typing import Any
 
 import apsw
 
-from clawmark.errors import ClawmarkError, IndexDamaged, IndexStoreError
+from clawmark.errors import ClawmarkError, IndexDamaged
 from clawmark.index.schema import (
     APPLICATION_ID,
     FIX_HINT,
-    PAGE_SIZE,
     QUERY_SECONDS,
     check_objects,
     check_version,
@@ -35,7 +34,6 @@ Stamp = tuple[int, int, int, int]
 BUSY_MS = 10_000
 LOG_BUSY_MS = 50
 """How long a checkpoint waits for readers, once the log is long."""
-LOG_KEPT_BYTES = 64 * 1024 * 1024
 CHECKING_VFS, CHECKSUM_BYTES = "cksmvfs", 8
 NOWHERE: Stamp = (0, 0, 0, 0)
 MOST_TRIES = 5
@@ -228,11 +226,11 @@ def read_seal(path: str) -> str:
 
 def open_reader(path: str, *, thorough: bool = False) -> Database | None:
     """A read-only connection; nothing when there is no index yet. A `thorough` one checks pages in any case."""
-    return _while_it_stays(path, lambda: _open_reader(path, thorough))
+    return while_it_stays(path, lambda: _open_reader(path, thorough))
 
 
 def _open_reader(path: str, thorough: bool) -> Database | None:
-    if _is_absent(path):
+    if is_absent(path):
         return None
     seal = read_seal(path)
     vfs = checking_vfs() if thorough or not seal else None
@@ -250,7 +248,7 @@ def _open_reader(path: str, thorough: bool) -> Database | None:
         raise translate(error, path) from error
 
 
-def _while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Database | None:
+def while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Database | None:
     """What is opened; begun anew when the index was deleted or replaced meanwhile.
 
     Then the log may be that of another index, and what was met says nothing about the one that is there now.
@@ -270,7 +268,7 @@ def _while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Databa
     return found
 
 
-def _is_absent(path: str) -> bool:
+def is_absent(path: str) -> bool:
     """Whether there is no such file; one in a folder that cannot be entered is not absent, and opening it says why."""
     try:
         os.stat(path)
@@ -292,83 +290,18 @@ def _main_file(path: str) -> tuple[int, int, int]:
 
 def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | None:
     try:
-        _set_up(connection)
-        index_id = _identify(connection, path)
+        set_up(connection)
+        index_id = identify(connection, path)
         stamp = stamp_of(path)
         if index_id is None or stamp is None:  # empty, or deleted while we opened it
             connection.close()
             return None
-        _check_seal(connection, path, seal, index_id)
-        connection.authorizer = _authorize
+        check_seal(connection, path, seal, index_id)
+        connection.authorizer = authorize
         return Database(connection, path, stamp, QUERY_SECONDS)
     except BaseException:
         connection.close()
         raise
-
-
-def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
-    """A connection that may write; call it under the lock. A new index starts with `first_rows` in its meta table."""
-    for _ in range(MOST_TRIES):
-        found = _while_it_stays(path, lambda: _open_writer(path))
-        if found is not None:
-            return found
-        _make(path, first_rows)
-    raise IndexStoreError(f"The index {path} is deleted as soon as it is made.", hint="End the program that deletes it.")
-
-
-def _open_writer(path: str) -> Database | None:
-    """The same for an index that is there; nothing where none is, or one without a single table."""
-    if _is_absent(path):
-        return None
-    seal = read_seal(path)
-    try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=checking_vfs())
-        try:
-            _set_up(connection)
-            index_id = _identify(connection, path)
-            if index_id is None:
-                connection.close()
-                return None
-            _check_seal(connection, path, seal, index_id)
-            if not seal:
-                _check_pages(connection, path)
-            _set_up_writing(connection, path)
-            connection.authorizer = _authorize
-            stamp = stamp_of(path)
-        except BaseException:
-            connection.close()
-            raise
-    except DRIVER_ERRORS as error:
-        raise translate(error, path) from error
-    return Database(connection, path, stamp or NOWHERE, None)
-
-
-def _make(path: str, first_rows: Sequence[tuple[str, str]]) -> None:
-    """Make an empty index where nobody looks, and move it into its place: it is there whole, or not at all."""
-    from clawmark.index.places import drop_draft, make_draft, make_private_folder, put_in_place
-
-    make_private_folder(os.path.dirname(path))
-    draft = make_draft(path)
-    try:
-        connection = apsw.Connection(draft, flags=apsw.SQLITE_OPEN_READWRITE, vfs=checking_vfs())
-        try:
-            # Room for the checksum at the end of every page.
-            connection.reserve_bytes("main", CHECKSUM_BYTES if checking_vfs() else 0)
-            connection.execute(
-                f"PRAGMA page_size={PAGE_SIZE}; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=MEMORY; "
-                "PRAGMA synchronous=NORMAL"
-            ).fetchall()
-            _create(connection, first_rows)
-            connection.execute(f"PRAGMA journal_mode={_journal_mode(path)}").fetchall()
-        finally:
-            connection.close()
-        put_in_place(draft, path)
-    except DRIVER_ERRORS as error:
-        if _is_absent(draft):
-            return  # deleted under our hands, as if it had never been made
-        raise translate(error, path) from error
-    finally:
-        drop_draft(draft)
 
 
 def open_remains(path: str) -> Database:
@@ -376,8 +309,8 @@ def open_remains(path: str) -> Database:
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=checking_vfs())
         try:
-            _set_up(connection)
-            connection.authorizer = _authorize
+            set_up(connection)
+            connection.authorizer = authorize
         except BaseException:
             connection.close()
             raise
@@ -405,20 +338,13 @@ def checking_vfs() -> str | None:
     return CHECKING_VFS
 
 
-def _check_seal(connection: apsw.Connection, path: str, seal: str, index_id: str) -> None:
+def check_seal(connection: apsw.Connection, path: str, seal: str, index_id: str) -> None:
     """Refuse the log of another index, and a file whose head says that it has no checksums."""
     if seal and seal != index_id:
         # The main file is untouched, so only its log can have brought another id.
         raise IndexDamaged(f"The log {path}-wal belongs to another index.", hint=FIX_HINT)
     if not seal and checking_vfs() and connection.reserve_bytes("main") != CHECKSUM_BYTES:
         raise IndexDamaged(f"The index {path} has lost its checksums.", hint=FIX_HINT)
-
-
-def _check_pages(connection: apsw.Connection, path: str) -> None:
-    """Read every page of a main file that somebody else changed, or whose writer died over it."""
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchall()[0]
-    if found != "ok":
-        raise IndexDamaged(f"The index {path} is damaged ({finding(str(found))}).", hint=FIX_HINT)
 
 
 def finding(text: str) -> str:
@@ -429,11 +355,11 @@ def finding(text: str) -> str:
 def open_nothing(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
     """An empty index in memory: what a reader sees where no file is."""
     connection = apsw.Connection(":memory:")
-    _create(connection, first_rows)
+    create(connection, first_rows)
     return Database(connection, path, NOWHERE, QUERY_SECONDS)
 
 
-def _set_up(connection: apsw.Connection) -> None:
+def set_up(connection: apsw.Connection) -> None:
     connection.set_busy_timeout(BUSY_MS)
     for switch, value in (
         (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
@@ -448,24 +374,7 @@ def _set_up(connection: apsw.Connection) -> None:
     connection.execute(_CAUTIOUS).fetchall()
 
 
-def _set_up_writing(connection: apsw.Connection, path: str) -> None:
-    # Fetching matters: without it the driver stops at the first statement that answers with a row.
-    connection.execute(
-        f"PRAGMA journal_mode={_journal_mode(path)}; "
-        f"PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit={LOG_KEPT_BYTES}; "
-        # Text that was deleted from a file must not stay in a free page.
-        "PRAGMA secure_delete=ON; PRAGMA foreign_keys=ON; PRAGMA recursive_triggers=OFF"
-    ).fetchall()
-
-
-def _journal_mode(path: str) -> str:
-    """The log of a network file system cannot be shared between machines; a rollback journal can."""
-    from clawmark.index.places import shared_file_system
-
-    return "DELETE" if shared_file_system(path) else "WAL"
-
-
-def _create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) -> None:
+def create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         for statement in create_statements():
@@ -477,7 +386,7 @@ def _create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) 
         raise
 
 
-def _identify(connection: apsw.Connection, path: str) -> str | None:
+def identify(connection: apsw.Connection, path: str) -> str | None:
     """The id of the index; nothing for an empty database. Raises when it is not exactly an index of ours."""
     found: list[Any] = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall()
     if not found:
@@ -493,7 +402,7 @@ def _identify(connection: apsw.Connection, path: str) -> str | None:
     return str(facts.get("index_id", ""))
 
 
-def _authorize(action: int, one: str | None, two: str | None, _database: str | None, _trigger: str | None) -> int:
+def authorize(action: int, one: str | None, two: str | None, _database: str | None, _trigger: str | None) -> int:
     """What no statement of ours needs is refused, in case a damaged schema or a query brings it in."""
     if action in _NEVER:
         return apsw.SQLITE_DENY

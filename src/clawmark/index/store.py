@@ -22,7 +22,6 @@ from clawmark.index.db import (
     files_of,
     open_nothing,
     open_reader,
-    open_writer,
     read_seal,
     stamp_of,
 )
@@ -342,6 +341,8 @@ class Index:
 
     def _take_back(self) -> None:
         """Undo what a writer without a log left half done when it died: no reader can, and until then none can read."""
+        from clawmark.index.opening import open_writer
+
         with self._lock.held(CLOSE_SECONDS):
             _close_quietly(open_writer(self.path, first_rows(self._engine)))
 
@@ -369,6 +370,8 @@ class Index:
             _close_quietly(db)
             db = None
         if db is None:
+            from clawmark.index.opening import open_writer
+
             try:
                 db = self._writer = open_writer(self.path, first_rows(self._engine))
             except (IndexDamaged, IndexFromTheFuture):

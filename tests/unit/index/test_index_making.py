@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clawmark.errors import IndexStoreError
-from clawmark.index import db
+from clawmark.index import db, opening
 from clawmark.index.store import Index
 from clawmark.testing.vectors import file_of
 
@@ -37,14 +37,15 @@ def files_in(folder: Path) -> set[str]:
 
 def once_when_opened(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Have something happen after the main file was opened and before anything was read from it."""
-    plain, left = db._identify, [act]
+    plain, left = db.identify, [act]
 
     def identify(connection: Any, path: str) -> str | None:
         if left:
             left.pop()()
         return plain(connection, path)
 
-    monkeypatch.setattr(db, "_identify", identify)
+    for module in (db, opening):
+        monkeypatch.setattr(module, "identify", identify)
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def test_an_index_is_made_while_everything_beside_it_is_deleted(tmp_path: Path) 
 
 def test_an_index_that_is_always_deleted_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = Index(str(tmp_path / "index.sqlite"))
-    monkeypatch.setattr(db, "_make", lambda path, first_rows: None)
+    monkeypatch.setattr(opening, "_make", lambda path, first_rows: None)
     with pytest.raises(IndexStoreError, match="is deleted as soon as it is made"):
         put(index, "a.md")
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from clawmark.index import packed
-from clawmark.index.db import Database, open_writer
+from clawmark.index.db import Database
 from clawmark.index.meta import first_rows
+from clawmark.index.opening import open_writer
 
 WIDTHS = {"keys": 8, "rows": 8, "int8": 3}
 

@@ -48,7 +48,7 @@ def test_an_index_on_a_network_disk_uses_a_rollback_journal(tmp_path: Path, monk
     from clawmark.index.store import Index
     from clawmark.testing.vectors import file_of
 
-    monkeypatch.setattr("clawmark.index.places.shared_file_system", lambda path: "nfs4")
+    monkeypatch.setattr("clawmark.index.opening.shared_file_system", lambda path: "nfs4")
     index = Index(str(tmp_path / "index.sqlite"))
     with index.writing() as writer:
         writer.put_file(*file_of("a.md", "alpha"))

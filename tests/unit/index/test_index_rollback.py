@@ -14,7 +14,7 @@ from clawmark.testing.vectors import file_of
 @pytest.fixture
 def crashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index on a network disk as a power cut leaves it in the middle of a transaction that has reached the disk."""
-    monkeypatch.setattr("clawmark.index.places.shared_file_system", lambda _: "nfs")
+    monkeypatch.setattr("clawmark.index.opening.shared_file_system", lambda _: "nfs")
     path = tmp_path / "index.sqlite"
     index = Index(str(path))
     with index.writing() as writer:
