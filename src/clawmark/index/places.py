@@ -8,15 +8,12 @@ A new index is made under another name and moved to its own when it is whole.
 from __future__ import annotations
 
 import os
-import time
 
 from clawmark.errors import IndexStoreError
 from clawmark.index.schema import APPLICATION_ID
 
 SIDECARS = ("-wal", "-shm", "-journal")
 SEAL, DRAFT = ".seal", ".new-"
-DRAFT_SECONDS = 60.0
-"""A draft takes milliseconds; one that is so old belongs to nobody."""
 KEPT_ASIDE = 2
 """Damaged indexes are kept for a look, but never pile up."""
 
@@ -47,17 +44,13 @@ def make_private_folder(folder: str) -> None:
 def make_draft(path: str) -> str:
     """An empty file with mode 0600, whatever the umask, to make a new index in; SQLite gives its sidecars the same mode.
 
-    Call it under the lock. Drafts of processes that were killed go, after a while: the lock can be deleted, too.
+    Call it under the lock.
     """
     from clawmark.config.private import open_private
 
     draft = f"{path}{DRAFT}{os.getpid()}"
-    folder, name = os.path.split(path)
     try:
         drop_draft(draft)
-        for entry in os.listdir(folder or "."):
-            if entry.startswith(name + DRAFT):
-                _remove_old(os.path.join(folder, entry))
         os.close(open_private(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except OSError as error:
         raise IndexStoreError(
@@ -69,12 +62,17 @@ def make_draft(path: str) -> str:
 def put_in_place(draft: str, path: str) -> None:
     """Give a new index its name; call it under the lock.
 
-    A log that an older file left behind goes first, since SQLite would read it as this one's.
+    A log that an older file left behind goes first, since SQLite would read it as this one's. Other drafts go then: those
+    of processes that were killed, and of one that makes an index at the same time because somebody deleted the lock.
     """
+    folder, name = os.path.split(path)
     try:
         for suffix in (*SIDECARS, SEAL):
             _remove(path + suffix)
         os.replace(draft, path)
+        for entry in sorted(os.listdir(folder or ".")):
+            if entry.startswith(name + DRAFT):
+                _remove(os.path.join(folder, entry))
     except FileNotFoundError:
         return  # somebody deletes what is here just now: whoever looks finds nothing, and begins anew
     except OSError as error:
@@ -169,16 +167,6 @@ def _aside_numbers(path: str, kind: str) -> list[int]:
     starts = f"{name}.{kind}-"
     tails = [entry.removeprefix(starts) for entry in os.listdir(folder or ".") if entry.startswith(starts)]
     return [int(tail) for tail in tails if tail.isdecimal()]
-
-
-def _remove_old(path: str) -> None:
-    """Delete a draft that nobody is at any more."""
-    try:
-        is_old = os.stat(path).st_mtime < time.time() - DRAFT_SECONDS
-    except FileNotFoundError:
-        return
-    if is_old:
-        _remove(path)
 
 
 def _remove(path: str) -> None:
