@@ -205,8 +205,10 @@ def test_extra_paths_are_watched_even_before_they_are_there(root: Path, start: S
     single.write_text("y")
     notes.wait_for(single)
     assert str(single.parent / "other.md") not in notes.changes
-    later.mkdir(parents=True)
-    notes.wait_for("")
+    for folder in (later.parent.parent, later.parent, later):  # one by one: what comes at once may be told as one
+        notes.forget()
+        folder.mkdir()
+        notes.wait_for("")
     (later / "x.md").write_text("x")
     notes.wait_for(later / "x.md")
 
