@@ -80,9 +80,7 @@ def test_an_index_that_is_always_deleted_is_one_clear_error(tmp_path: Path, monk
         put(index, "a.md")
 
 
-def test_an_index_deleted_while_a_writer_opens_it_is_made_anew(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_deleted_while_a_writer_opens_it_is_made_anew(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     put(index, "old.md")
     index.close()
     once_when_opened(monkeypatch, Path(index.path).unlink)
