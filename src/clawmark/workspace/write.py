@@ -3,7 +3,8 @@
 In: an opened workspace, a path that `places.py` allowed, and text. Out: `Written`, or the new hash. An append takes the
 file's lock, writes once at the end, and syncs before it returns; a replace compares the hash it was based on, writes
 beside the file, syncs, and renames. A file with a second (hard-linked) name is written by copy and rename, so that the
-other name never changes. Editors do not know the lock; they are noticed by the inode they leave behind.
+other name never changes. Editors do not know the lock. One that saves by rename during an append is noticed by the inode
+of its file, and the entry is written again only if that file does not hold it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from clawmark.documents import Written
 from clawmark.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict, advice
+from clawmark.values import NamedTuple
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -35,8 +38,11 @@ MAX_ENTRY_BYTES = 1024 * 1024
 ANCHOR = 1
 """Only `MEMORY.md` and what is below `memory` is written, and `memory` itself may be a mount."""
 
-_ATTEMPTS = 5
-"""How often an append follows a file that an editor replaced under it."""
+_OPEN_ATTEMPTS = 5
+"""How often a file that appears and vanishes is opened again."""
+
+_EDITOR_PATIENCE = 10.0
+"""Seconds. How long an append follows a file that an editor keeps replacing."""
 
 
 def append(root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None) -> Written:
@@ -47,14 +53,7 @@ def append(root: Folder, path: str, text: str, *, header: str = "", lock_dir: st
     if not entry.endswith(b"\n"):
         entry += b"\n"
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
-        for _ in range(_ATTEMPTS):
-            written = _append_once(folder, name, path, entry, header.encode())
-            if written is not None:
-                return written
-    raise WorkspaceError(
-        f"{shown(path)} kept being replaced while it was written.",
-        hint="Close the program that rewrites it and try again.",
-    )
+        return _append_entry(folder, name, path, entry, header.encode())
 
 
 def replace(root: Folder, path: str, text: str, base_hash: str, *, lock_dir: str | None = None) -> str:
@@ -104,49 +103,91 @@ def _encoded(text: str, path: str, limit: int) -> bytes:
     return data
 
 
-# --- one attempt -------------------------------------------------------------------------------------------------
+# --- appending ---------------------------------------------------------------------------------------------------
 
 
-def _append_once(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Written | None:
-    """Append under the lock; None when the file was replaced meanwhile and the entry has to go to the new one."""
-    fd, created = _open_for_append(folder, name, path)
-    try:
-        info = os.fstat(fd)
-        before = b"" if created else read_all(fd, path)
-        _check_appendable(before, path, len(entry) + len(header))
-        lead = header if not before else b"" if before.endswith(b"\n") else b"\n"  # a torn tail is healed
-        if info.st_nlink > 1:
-            began = len(before)
-            if not _append_by_copy(folder, name, path, before, lead + entry, info):
-                return None
-        else:
-            began = _write_once(fd, lead + entry, len(before), path)
-            os.fsync(fd)
-            folder.sync()  # also when somebody else made the file: he may have died before he did
-            if not _is_still(folder, name, info):
-                return None
-        if began > len(before):  # someone without the lock appended in between
+class _Added(NamedTuple):
+    """Where an entry is."""
+
+    line: int
+    before: bytes
+    """The text it was added to."""
+    is_kept: bool
+    """Whether the file still had its name after it was synced."""
+
+
+def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Written:
+    """Append under the lock, and make sure that the file which then has the name holds the entry.
+
+    An editor may rename its own version over the file at any moment. If it read the file before the entry was written, the
+    entry is written again, to the new file. If it read the file afterwards, the new file already holds the entry.
+    """
+    deadline = time.monotonic() + _EDITOR_PATIENCE
+    added: _Added | None = None
+    while True:
+        fd, is_new = _open_for_append(folder, name, path)
+        try:
+            text = b"" if is_new else read_all(fd, path)
+            if added is not None and (line := _added_line(entry, added.before, text)):
+                os.fsync(fd)  # the editor may not have done so
+                folder.sync()
+                added = _Added(line, added.before, _has_name(folder, name, os.fstat(fd)))
+            else:
+                added = _add(folder, name, path, fd, text, entry, header) or added
+            if added is not None and added.is_kept:
+                return Written(path, added.line, added.line + entry.count(b"\n") - 1)
+        finally:
+            os.close(fd)
+        if time.monotonic() > deadline:
+            raise WorkspaceError(
+                f"{shown(path)} kept being replaced while it was written.",
+                hint="Close the program that rewrites it. Look whether the entry is there before you write it again.",
+            )
+
+
+def _add(folder: Folder, name: str, path: str, fd: int, before: bytes, entry: bytes, header: bytes) -> _Added | None:
+    """Write the entry at the end of an opened file and sync it; None when the file has a second name and just changed."""
+    _check_appendable(before, path, len(entry) + len(header))
+    lead = header if not before else b"" if before.endswith(b"\n") else b"\n"  # a torn tail is healed
+    info = os.fstat(fd)
+    if info.st_nlink > 1:  # the other name must not change
+        try:
+            is_kept = _put(folder, name, path, before + lead + entry, info, "")
+        except WriteConflict:
+            return None
+    else:
+        began = _write_once(fd, lead + entry, len(before), path)
+        os.fsync(fd)
+        folder.sync()  # also when another program made the file: it may have died before it did
+        is_kept = _has_name(folder, name, info)
+        if began > len(before):  # a program without the lock appended in between
             os.lseek(fd, 0, os.SEEK_SET)
             before = read_all(fd, path)[:began]
-    finally:
-        os.close(fd)
-    start = before.count(b"\n") + lead.count(b"\n") + 1
-    return Written(path, start, start + entry.count(b"\n") - 1)
+    return _Added(before.count(b"\n") + lead.count(b"\n") + 1, before, is_kept)
 
 
-def _append_by_copy(folder: Folder, name: str, path: str, before: bytes, more: bytes, info: os.stat_result) -> bool:
-    """Append to a file that has a second name, which must not change; False when the file changed meanwhile."""
-    try:
-        _put(folder, name, path, before + more, info, "")
-    except WriteConflict:
-        return False
-    return True
+def _added_line(entry: bytes, before: bytes, now: bytes) -> int:
+    """The line of the last copy of the entry in `now` if there are more copies than in `before`; otherwise 0.
+
+    Trailing spaces and line ends are not compared, because editors trim and convert them.
+    """
+    wanted = _trimmed_lines(entry)
+    places = _places(wanted, _trimmed_lines(now))
+    return places[-1] + 1 if len(places) > len(_places(wanted, _trimmed_lines(before))) else 0
+
+
+def _trimmed_lines(text: bytes) -> list[bytes]:
+    return [line.rstrip() for line in text.rstrip().split(b"\n")]
+
+
+def _places(wanted: list[bytes], lines: list[bytes]) -> list[int]:
+    return [place for place, line in enumerate(lines) if line == wanted[0] and lines[place : place + len(wanted)] == wanted]
 
 
 def _open_for_append(folder: Folder, name: str, path: str) -> tuple[int, bool]:
     """A descriptor to append to, and whether the file is new."""
     flags = os.O_RDWR | os.O_APPEND
-    for _ in range(_ATTEMPTS):
+    for _ in range(_OPEN_ATTEMPTS):
         try:
             return folder.open(name, flags | os.O_CREAT | os.O_EXCL), True
         except FileExistsError:
@@ -187,12 +228,12 @@ def _write_once(fd: int, data: bytes, size: int, path: str) -> int:
     raise WorkspaceError(f"{shown(path)} could not be written in full.", hint="Check the free space of its disk.")
 
 
-def _is_still(folder: Folder, name: str, info: os.stat_result) -> bool:
+def _has_name(folder: Folder, name: str, info: os.stat_result) -> bool:
+    """Whether a file is the one of that name; it has to be open, so that no other file can have its inode number."""
     try:
-        now = folder.lstat(name)
+        return os.path.samestat(folder.lstat(name), info)
     except FileNotFoundError:
         return False
-    return (now.st_dev, now.st_ino) == (info.st_dev, info.st_ino)
 
 
 # --- replacing ---------------------------------------------------------------------------------------------------
@@ -211,11 +252,14 @@ def _current(folder: Folder, name: str, path: str) -> tuple[bytes, os.stat_resul
         os.close(fd)
 
 
-def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result | None, base_hash: str) -> None:
-    """Write beside the file, sync, and rename over it, unless it changed in the meantime."""
+def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result | None, base_hash: str) -> bool:
+    """Write beside the file, sync, and rename over it, unless it changed in the meantime.
+
+    Returns whether the new file still had the name after the rename was synced.
+    """
     temporary = _temporary_name(name)
     fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
+    with open(fd, "wb", buffering=0) as file:  # open until the end, so that no other file gets its inode number
         try:
             if info is not None and hasattr(os, "fchmod"):
                 os.fchmod(fd, stat.S_IMODE(info.st_mode))
@@ -223,16 +267,19 @@ def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result
             while left:
                 left = left[os.write(fd, left) :]
             os.fsync(fd)
-        finally:
-            os.close(fd)
-        if not _is_unchanged(folder, name, info):
-            latest, now = _current(folder, name, path)
-            raise _conflict(path, base_hash, "" if now is None else _hash(latest))
-        folder.rename(temporary, name)
-    except BaseException:
-        _sweep(folder, name)
-        raise
-    folder.sync()
+            put = os.fstat(fd)
+            if os.name == "nt":  # an open file cannot be renamed there
+                file.close()
+            if not _is_unchanged(folder, name, info):
+                latest, now = _current(folder, name, path)
+                raise _conflict(path, base_hash, "" if now is None else _hash(latest))
+            folder.rename(temporary, name)
+        except BaseException:
+            file.close()
+            _sweep(folder, name)
+            raise
+        folder.sync()
+        return _has_name(folder, name, put)
 
 
 def _is_unchanged(folder: Folder, name: str, info: os.stat_result | None) -> bool:
