@@ -54,6 +54,8 @@ class Scan(NamedTuple):
     taken_ns: int
     roots: tuple[tuple[str, int, int], ...] = ()
     """The folders that were meant: path, device and inode; -1 and -1 for an extra path that cannot be used now."""
+    temporary: tuple[str, ...] = ()
+    """Temporary files of writers, living or dead."""
 
 
 # --- text --------------------------------------------------------------------------------------------------------

@@ -80,6 +80,8 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         from clawmark.index.salvage import salvage
 
         salvage(parts.store, timeout=request.lock_timeout)
+    if request.seconds is None:
+        parts.workspace.sweep(scan)
     vectors = [] if request.since_ns else _counted(built, _fill(parts, request, out_of_time))
     generation = _remember(parts, request, text, vectors, scan, started)
     _tidy(parts.store, request)

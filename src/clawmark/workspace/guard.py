@@ -96,6 +96,13 @@ class Folder:
             return os.lstat(os.path.join(self.path, name))
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
 
+    def holds(self, name: str, info: os.stat_result) -> bool:
+        """Whether the child of that name is this file, which has to be open: no other file can get its inode number then."""
+        try:
+            return os.path.samestat(self.lstat(name), info)
+        except FileNotFoundError:
+            return False
+
     def listing(self) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
         return os.scandir(self.path if self.fd is None else self.fd)
 

@@ -61,7 +61,7 @@ def _acquired(root: Folder, path: str, lock_dir: str | None) -> int:
 def _is_ours(fd: int, file: str) -> bool:
     """Whether we hold the lock, and of the file that is there: when it was deleted meanwhile, the new one's counts."""
     try:
-        return _try_lock(fd) and os.path.samestat(os.fstat(fd), os.stat(file, follow_symlinks=False))
+        return try_lock(fd) and os.path.samestat(os.fstat(fd), os.stat(file, follow_symlinks=False))
     except FileNotFoundError:
         return False
     except BaseException:
@@ -89,7 +89,8 @@ def _opened(file: str, *, is_folder: bool) -> int:
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(fd: int) -> bool:
+    def try_lock(fd: int) -> bool:
+        """Lock an open file until its descriptor is closed; False when another descriptor holds the lock."""
         try:
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -99,7 +100,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try_lock(fd: int) -> bool:
+    def try_lock(fd: int) -> bool:
+        """Lock an open file until its descriptor is closed; False when another descriptor holds the lock."""
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

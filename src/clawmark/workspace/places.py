@@ -70,6 +70,16 @@ def is_leftover(name: str) -> bool:
     return name.startswith((".#", "._")) or name.lower() == ".md"
 
 
+def temporary_name(number: int) -> str:
+    """A name for a temporary file of a writer: hidden and not Markdown, so that it is never taken for a note."""
+    return f".clawmark-{number}.tmp"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file may be a temporary file of a writer."""
+    return name.startswith(".clawmark-") and name.endswith(".tmp")
+
+
 def is_markdown(name: str) -> bool:
     return name[-3:] in MARKDOWN and not is_leftover(name)
 

@@ -36,6 +36,7 @@ from clawmark.workspace.places import (
     is_hidden,
     is_leftover,
     is_markdown,
+    is_temporary,
     is_visible_folder,
 )
 
@@ -48,13 +49,14 @@ _TUPLE = tuple.__new__
 class _Found:
     """What has been seen so far."""
 
-    __slots__ = ("configured", "failures", "files", "named", "roots", "skipped", "workspace_id")
+    __slots__ = ("configured", "failures", "files", "named", "roots", "skipped", "temporary", "workspace_id")
 
     def __init__(self) -> None:
         self.files: list[FileState] = []
         self.skipped: list[Skipped] = []
         self.failures: list[ScanFailure] = []
         self.roots: list[tuple[str, int, int]] = []
+        self.temporary: list[str] = []
         self.workspace_id = (-1, -1)
         self.configured: frozenset[str] = frozenset()
         """Extra paths that could not be used: somebody counts on them."""
@@ -271,6 +273,8 @@ def _skip_other(entry: os.DirEntry[str], prefix: str, own: str, found: _Found) -
         found.skip(prefix + name, f"{kind_of(entry.stat(follow_symlinks=False).st_mode)}, not a file")
     elif own and name.lower().endswith(_NEARLY_MARKDOWN) and not is_hidden(name):
         found.skip(prefix + name, "not a .md file; rename it to index it")
+    elif own and is_temporary(name):
+        found.temporary.append(prefix + name)
 
 
 def _too_large(size: int) -> str:
@@ -291,6 +295,7 @@ def _finished(found: _Found, taken_ns: int) -> Scan:
         tuple(failures[path] for path in sorted(failures)),
         taken_ns,
         tuple(found.roots),
+        tuple(found.temporary),
     )
 
 

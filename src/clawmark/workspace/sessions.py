@@ -83,7 +83,7 @@ class Sessions:
         files = sorted([*scan.files, *found.files])
         skipped = sorted({*scan.skipped, *found.skipped})
         failures, roots = (*scan.failures, *found.failures), (*scan.roots, *found.roots)
-        return Scan(tuple(files), tuple(skipped), failures, scan.taken_ns, roots)
+        return scan._replace(files=tuple(files), skipped=tuple(skipped), failures=failures, roots=roots)
 
     def scan(self) -> Scan:
         """The transcripts that are there now; a folder that cannot be listed is a failure, one that is absent is empty."""

@@ -19,6 +19,7 @@ from clawmark.workspace.guard import Folder, folder_beneath, is_utf8, not_a_file
 from clawmark.workspace.lock import locked
 from clawmark.workspace.places import MEMORY_HINT, is_hidden, is_markdown, is_visible_folder
 from clawmark.workspace.read import read_bytes
+from clawmark.workspace.temporary import sweep
 from clawmark.workspace.versions import keep_version
 from clawmark.workspace.write import ANCHOR, exists, folder_for, refuse_read_only, translated
 
@@ -170,6 +171,7 @@ def _below(folder: Folder, path: str, depth: int) -> Iterator[Entry]:
 
 def _only_notes(folder: Folder, path: str) -> list[Entry]:
     """Everything below a folder; an error when something there is no note, for that is not ours to delete."""
+    sweep(folder)
     found: list[Entry] = []
     for name, info in _listed(folder):
         here = f"{path}/{name}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from clawmark.errors import PathDenied, WorkspaceError
@@ -214,6 +214,17 @@ class Workspace:
 
         with self._counted(), self._opened(self.root) as root:
             return tree.is_folder(root, path)
+
+    def sweep(self, scan: Scan) -> None:
+        """Remove the temporary files that killed writers left in the workspace."""
+        from clawmark.workspace import temporary
+
+        with suppress(WorkspaceError, OSError), self._opened(self.root) as root:
+            temporary.sweep(root)
+            for path in scan.temporary:
+                *parents, name = path.split("/")
+                with suppress(PathDenied, WorkspaceError, OSError), guard.folder_beneath(root, parents, path, 1) as folder:
+                    temporary.sweep(folder, [name])
 
     def hard_linked(self, scan: Scan) -> list[str]:
         """The listed files that have a second name somewhere: they are indexed, and `doctor` mentions them."""

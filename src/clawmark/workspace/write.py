@@ -14,7 +14,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from clawmark.documents import Written
 from clawmark.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict, advice
@@ -30,6 +30,7 @@ from clawmark.workspace.guard import (
 )
 from clawmark.workspace.lock import locked
 from clawmark.workspace.read import WIDE_MARKS, read_all
+from clawmark.workspace.temporary import create_temporary, remove_temporary, sweep
 from clawmark.workspace.versions import keep_version
 
 MAX_ENTRY_BYTES = 1024 * 1024
@@ -131,7 +132,7 @@ def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: by
             if added is not None and (line := _added_line(entry, added.before, text)):
                 os.fsync(fd)  # the editor may not have done so
                 folder.sync()
-                added = _Added(line, added.before, _has_name(folder, name, os.fstat(fd)))
+                added = _Added(line, added.before, folder.holds(name, os.fstat(fd)))
             else:
                 added = _add(folder, name, path, fd, text, entry, header) or added
             if added is not None and added.is_kept:
@@ -159,7 +160,7 @@ def _add(folder: Folder, name: str, path: str, fd: int, before: bytes, entry: by
         began = _write_once(fd, lead + entry, len(before), path)
         os.fsync(fd)
         folder.sync()  # also when another program made the file: it may have died before it did
-        is_kept = _has_name(folder, name, info)
+        is_kept = folder.holds(name, info)
         if began > len(before):  # a program without the lock appended in between
             os.lseek(fd, 0, os.SEEK_SET)
             before = read_all(fd, path)[:began]
@@ -228,14 +229,6 @@ def _write_once(fd: int, data: bytes, size: int, path: str) -> int:
     raise WorkspaceError(f"{shown(path)} could not be written in full.", hint="Check the free space of its disk.")
 
 
-def _has_name(folder: Folder, name: str, info: os.stat_result) -> bool:
-    """Whether a file is the one of that name; it has to be open, so that no other file can have its inode number."""
-    try:
-        return os.path.samestat(folder.lstat(name), info)
-    except FileNotFoundError:
-        return False
-
-
 # --- replacing ---------------------------------------------------------------------------------------------------
 
 
@@ -257,9 +250,9 @@ def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result
 
     Returns whether the new file still had the name after the rename was synced.
     """
-    temporary = _temporary_name(name)
-    fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    with open(fd, "wb", buffering=0) as file:  # open until the end, so that no other file gets its inode number
+    fd, temporary = create_temporary(folder)
+    with open(fd, "wb", buffering=0) as file:
+        put = os.fstat(fd)
         try:
             if info is not None and hasattr(os, "fchmod"):
                 os.fchmod(fd, stat.S_IMODE(info.st_mode))
@@ -267,7 +260,6 @@ def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result
             while left:
                 left = left[os.write(fd, left) :]
             os.fsync(fd)
-            put = os.fstat(fd)
             if os.name == "nt":  # an open file cannot be renamed there
                 file.close()
             if not _is_unchanged(folder, name, info):
@@ -275,11 +267,13 @@ def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result
                 raise _conflict(path, base_hash, "" if now is None else _hash(latest))
             folder.rename(temporary, name)
         except BaseException:
-            file.close()
-            _sweep(folder, name)
+            if os.name == "nt":
+                file.close()
+            with suppress(OSError):  # the first error says more; the next sweep removes the file
+                remove_temporary(folder, temporary, put)
             raise
         folder.sync()
-        return _has_name(folder, name, put)
+        return folder.holds(name, put)
 
 
 def _is_unchanged(folder: Folder, name: str, info: os.stat_result | None) -> bool:
@@ -293,18 +287,6 @@ def _is_unchanged(folder: Folder, name: str, info: os.stat_result | None) -> boo
 
 def _version(info: os.stat_result) -> tuple[int, ...]:
     return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
-
-
-def _temporary_name(name: str) -> str:
-    """One per file, short for any name, hidden and not Markdown, so that no scan lists it."""
-    return f".clawmark-{_hash(name.encode())[:16]}.tmp"
-
-
-def _sweep(folder: Folder, name: str) -> None:
-    """Remove what a killed writer left: the lock is held, so nobody is using it."""
-    temporary = _temporary_name(name)
-    if exists(folder, temporary):
-        folder.unlink(temporary)
 
 
 def exists(folder: Folder, name: str) -> bool:
@@ -326,7 +308,7 @@ def folder_for(root: Folder, path: str) -> Iterator[tuple[Folder, str]]:
         with folder_beneath(root, parents[:depth], path, ANCHOR) as above:
             _make_folder(above, parents[depth])
     with folder_beneath(root, parents, path, ANCHOR) as folder:
-        _sweep(folder, name)
+        sweep(folder)
         yield folder, name
 
 
