@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
-from clawmark.config.private import make_private_folder
+from clawmark.config.private import make_private_folder, sync_folder
 from clawmark.errors import WorkspaceError
 from clawmark.runtime.said import last_line
 from clawmark.text.tokens import well_formed
@@ -73,6 +73,8 @@ class TranscriptLog:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+            if not size:
+                sync_folder(os.path.dirname(self.path))
         except OSError as error:
             raise WorkspaceError(
                 f"The transcript {self.path} cannot be written: {error.strerror or type(error).__name__}.",

@@ -12,7 +12,7 @@ import re
 import time
 from collections import Counter
 
-from clawmark.config.private import make_private_folder, open_private
+from clawmark.config.private import make_private_folder, open_private, sync_folder
 from clawmark.errors import WorkspaceError
 from clawmark.text.redact import has_mask
 from clawmark.workspace.guard import shown
@@ -51,6 +51,7 @@ def keep_version(lock_dir: str | None, root: str, path: str, data: bytes) -> Non
         file.write(data)
         file.flush()
         os.fsync(descriptor)
+    sync_folder(folder)
     for old in sorted(os.listdir(folder))[:-KEPT]:
         os.unlink(os.path.join(folder, old))
 

@@ -315,10 +315,8 @@ def folder_for(root: Folder, path: str) -> Iterator[tuple[Folder, str]]:
 def _make_folder(above: Folder, name: str) -> None:
     if exists(above, name):
         return
-    try:
+    with suppress(FileExistsError):  # another writer was faster, and may not have synced it yet
         above.make_folder(name)
-    except FileExistsError:  # another writer was faster
-        return
     above.sync()
 
 
