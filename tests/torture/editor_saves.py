@@ -27,19 +27,27 @@ APPENDS, FEW_APPENDS = 400, 40
 LONGEST_PAUSE = 0.02
 """Seconds between the beginning of an append and the start of its sed, or the other way round."""
 
-# Appends one entry for each line it is given, and answers with the moment of the acknowledgement, or 0 for an error.
+# Appends one entry for each line it is given, and answers with the moment of the last look at the log's name, or 0 for an
+# error. The acknowledgement rests on that look; on a busy machine an editor may well rename between the two.
 WRITER = """
-import sys, time
+import os, sys, time
 from datetime import datetime
 import clawmark.workspace.daily, clawmark.workspace.write
 from clawmark.errors import WorkspaceError
 from clawmark.memory import Memory
 place = sys.argv[1]
+looked = 0
+real_stat = os.stat
+def stat(*arguments, **named):
+    global looked
+    looked = time.monotonic_ns()
+    return real_stat(*arguments, **named)
+os.stat = stat
 memory = Memory.open(place + "/ws", state_dir=place + "/state", provider="none", clock=lambda: datetime(2026, 2, 24, 12))
 for line in sys.stdin:
     try:
         memory.append(line)
-        print(time.monotonic_ns(), flush=True)
+        print(looked, flush=True)
     except WorkspaceError:
         print(0, flush=True)
 """
@@ -50,7 +58,7 @@ class Appended(NamedTuple):
 
     text: str
     at: int
-    """The moment of the acknowledgement, by the monotonic clock that all processes share; 0 for an error."""
+    """The last look before the acknowledgement, by the monotonic clock that all processes share; 0 for an error."""
 
 
 class Edit(NamedTuple):
