@@ -48,7 +48,9 @@ def build(
         "memory" in options.sources,
         options.extra_patterns,
     )
-    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
+    # Vectors of indexed passages are kept either way; without a cache, only those.
+    cache_entries = options.cache.max_entries if options.cache.enabled else 0
+    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=cache_entries)
     choice, older = _choose(places, settings, index, embedder, provider)
     sync = SyncParts(
         workspace,
@@ -89,6 +91,7 @@ def _choose(
 
     wanted = Wanted(
         options.provider,
+        options.provider_entries,
         options.model,
         options.output_dimensionality,
         options.local.model_path,
@@ -124,7 +127,8 @@ def open_sessions(places: Places, settings: Settings) -> Sessions:
             from clawmark.backends.keys import configured_keys
             from clawmark.text.redact import Redactor
 
-            masks.append(Redactor(configured_keys(settings.memory_search.remote)))
+            options = settings.memory_search
+            masks.append(Redactor(configured_keys(options.remote, entries=options.provider_entries)))
         return masks[0].clean(text)
 
     paths, own = settings.memory_search.sessions.paths, places.conversations_dir

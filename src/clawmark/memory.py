@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from clawmark.assembly import build, open_sessions
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.schema import Loaded, Settings
+from clawmark.config.schema import NO_QMD, Loaded, Settings
 from clawmark.embed.base import Embedder
 from clawmark.errors import WorkspaceError
 from clawmark.observe import Metrics
-from clawmark.types import Found, Identity, Query, Scan, SyncPlan, Vector
+from clawmark.types import Degraded, Found, Identity, Query, Scan, SyncPlan, Vector
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -112,7 +112,10 @@ class Memory:
     ) -> Found:
         """Find what the memory holds about something; an empty answer says why."""
         query = self._query(text, max_results, min_score, explain)
-        return self._backend.search(query, freshen=freshen)
+        found = self._backend.search(query, freshen=freshen)
+        if self.settings.memory.backend != "builtin" and found.degraded is None:
+            found = found._replace(degraded=Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.'))
+        return found
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 12_000) -> Excerpt:
         """Lines of a memory file, by its path or by a citation; 120 of them unless `lines` says otherwise."""
@@ -238,14 +241,15 @@ class Memory:
         """`memory_search` and `memory_get` as tools for any agent, and with `append` also `memory_append`.
 
         The session key decides whom they answer and whether with citations; a `chat_type` the host has noted can only make
-        it less. Without a key, it is the caller's own memory.
+        it less. Without a key, it is the caller's own memory. `tools.allow` and `tools.deny` leave tools out; so does
+        `memorySearch.enabled: false`, for the first two.
         """
         from clawmark.tools import Notebook, make_tools
 
         query = self.settings.memory_search.query
         read_lines = self._backend.parts.workspace.read_lines
         notebook = Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to))
-        return make_tools(
+        tools = make_tools(
             lambda text, most, least: self.search(text, max_results=most, min_score=least),
             lambda path, start, lines: self.read(path, start=start, lines=lines),
             citations=self.settings.memory.citations,
@@ -259,6 +263,10 @@ class Memory:
 
     def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
         """The memory's part of a session's system prompt, as the files are now; `append` when it has `memory_append`."""
+        absent = set(self.settings.tools.denied)
+        if not self.settings.memory_search.enabled:
+            absent |= {"memory_search", "memory_get"}
+
         from clawmark.backends.inspect import pulse
         from clawmark.runtime.context import ContextReader, Limits
         from clawmark.runtime.prompt import Facts, build_prompt, with_pulse
@@ -273,6 +281,7 @@ class Memory:
         self._context = self._context or ContextReader(parts.workspace.root)
         facts = Facts(self.places.agent_id, session_key, self.places.workspace, self.today(), settings.user_timezone)
         context = self._context.read(access.kind, facts.today, limits)
+        return [tool for tool in tools if tool.name not in absent]
         if not access.reads:
             return build_prompt(context, tools=(), cites=access.cites, facts=facts)
         tools = [tool.name for tool in self.tools(session_key, append=append, chat_type=chat_type)]
@@ -321,7 +330,8 @@ class Memory:
         from clawmark.backends.keys import configured_keys
         from clawmark.runtime.conversation import Conversation, Voice, open_parts
 
-        keys, workspace = configured_keys(self.settings.memory_search.remote), self._backend.parts.workspace
+        options, workspace = self.settings.memory_search, self._backend.parts.workspace
+        keys = configured_keys(options.remote, entries=options.provider_entries)
         folder = self.places.conversations_dir
         parts = open_parts(self.settings.runtime, folder, workspace, keys, self._now, completer, context_window)
 

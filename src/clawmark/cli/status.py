@@ -80,7 +80,7 @@ def status_facts(
         status.sqlite_version + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
     )
     yield paint("Disk", "yellow"), _disk(status.shared_disk)
-    yield "Cache", f"{status.cache_entries:,} of {plural(status.cache_limit, 'vector')}"
+    yield "Cache", _cache(status)
     yield "Last sync", _last_sync(status.last_sync)
     yield paint("Last error", "red"), plain(status.last_error)
     yield paint("Healed", "yellow"), plain(status.healed)
@@ -111,6 +111,12 @@ def _index(status: Status) -> str:
         return short_path(status.index_path) + paint(" (not made yet: `clawmark index`)", "dim")
     parts = [short_path(status.index_path), size(status.index_bytes), f"generation {status.generation}"]
     return " · ".join([*parts, "rebuilding"] if status.rebuilding else parts)
+
+
+def _cache(status: Status) -> str:
+    if not status.cache_limit:
+        return f"off: only the {plural(status.cache_entries, 'vector')} of indexed passages"
+    return f"{status.cache_entries:,} of {plural(status.cache_limit, 'vector')}"
 
 
 def _disk(kind: str) -> str:
