@@ -20,7 +20,7 @@ from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import NO_QMD, Loaded, Settings
 from clawmark.embed.base import Embedder
-from clawmark.errors import WorkspaceError
+from clawmark.errors import ConfigError, WorkspaceError
 from clawmark.observe import Metrics
 from clawmark.types import Degraded, Found, Identity, Query, Scan, SyncPlan, Vector
 from clawmark.workspace import Workspace
@@ -111,6 +111,12 @@ class Memory:
         freshen: bool = True,
     ) -> Found:
         """Find what the memory holds about something; an empty answer says why."""
+        if not self.settings.memory_search.enabled:
+            raise ConfigError(
+                "Memory search is switched off: memorySearch.enabled is false.",
+                key="memorySearch.enabled",
+                hint="Set it to true, or remove it, to search; everything else works as it is.",
+            )
         query = self._query(text, max_results, min_score, explain)
         found = self._backend.search(query, freshen=freshen)
         if self.settings.memory.backend != "builtin" and found.degraded is None:
@@ -180,7 +186,8 @@ class Memory:
 
     def session_started(self, session_key: str = "") -> bool:
         """Bring the index up to date because a session begins, once for each key; whether that was done or begun."""
-        if not self.settings.memory_search.sync.on_session_start or session_key in self._sessions_seen:
+        options = self.settings.memory_search
+        if not (options.enabled and options.sync.on_session_start) or session_key in self._sessions_seen:
             return False
         if session_key:
             self._sessions_seen.add(session_key)
@@ -189,9 +196,9 @@ class Memory:
 
     def compacted(self) -> None:
         """Bring the index up to date because a conversation was compacted: its words are in the transcript, and here now."""
-        self._backend.freshen_for(
-            "post-compaction", deltas=not self.settings.memory_search.sync.sessions.post_compaction_force
-        )
+        options = self.settings.memory_search
+        if options.enabled:
+            self._backend.freshen_for("post-compaction", deltas=not options.sync.sessions.post_compaction_force)
 
     def sessions(self) -> tuple[Transcript, ...]:
         """The transcripts of the agent's conversations, the latest first, whether they are a source or not."""
@@ -256,6 +263,10 @@ class Memory:
             session_key=session_key,
             max_results=query.max_results,
             min_score=query.min_score,
+        absent = set(self.settings.tools.denied)
+        if not self.settings.memory_search.enabled:
+            absent |= {"memory_search", "memory_get"}
+
             chat_type=chat_type,
             shared=self.settings.memory.shared_sessions,
             notebook=notebook if append else None,
@@ -263,13 +274,10 @@ class Memory:
 
     def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
         """The memory's part of a session's system prompt, as the files are now; `append` when it has `memory_append`."""
-        absent = set(self.settings.tools.denied)
-        if not self.settings.memory_search.enabled:
-            absent |= {"memory_search", "memory_get"}
-
         from clawmark.backends.inspect import pulse
         from clawmark.runtime.context import ContextReader, Limits
         from clawmark.runtime.prompt import Facts, build_prompt, with_pulse
+        return [tool for tool in tools if tool.name not in absent]
         from clawmark.tools.policy import access_of
 
         settings, startup, parts = self.settings, self.settings.startup_context, self._backend.parts
@@ -281,11 +289,12 @@ class Memory:
         self._context = self._context or ContextReader(parts.workspace.root)
         facts = Facts(self.places.agent_id, session_key, self.places.workspace, self.today(), settings.user_timezone)
         context = self._context.read(access.kind, facts.today, limits)
-        return [tool for tool in tools if tool.name not in absent]
         if not access.reads:
             return build_prompt(context, tools=(), cites=access.cites, facts=facts)
         tools = [tool.name for tool in self.tools(session_key, append=append, chat_type=chat_type)]
-        return build_prompt(context, tools=tools, cites=access.cites, facts=with_pulse(facts, lambda: pulse(parts)))
+        if settings.memory_search.enabled:
+            facts = with_pulse(facts, lambda: pulse(parts))
+        return build_prompt(context, tools=tools, cites=access.cites, facts=facts)
 
     def recall(
         self,
@@ -316,6 +325,8 @@ class Memory:
         self,
         session_key: str = "agent:main:main",
         *,
+        if not self.settings.memory_search.enabled:
+            return ""
         completer: Completer | None = None,
         context_window: int = 0,
         append: bool = False,

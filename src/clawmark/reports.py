@@ -112,6 +112,8 @@ class Status(NamedTuple):
     """The kind of network or shared file system the index is on; empty for a local disk."""
     healed: str = ""
     """When and why the index before this one was set aside; empty when none was."""
+    search_enabled: bool = True
+    """`memorySearch.enabled`."""
 
 
 class Transcript(NamedTuple):

@@ -65,6 +65,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         metrics=_metrics(parts, due_by_source, due_vectors, state.last_sync),
         shared_disk=shared_file_system(places.index_path),
         healed=_healed(healed),
+        search_enabled=options.enabled,
     )
 
 

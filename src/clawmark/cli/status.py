@@ -137,6 +137,8 @@ def _files(status: Status) -> str:
 
 
 def _search(status: Status) -> str:
+    if not status.search_enabled:
+        return paint("switched off: memorySearch.enabled is false", "yellow")
     names = {"hybrid": "hybrid: vectors and keywords", "fts-only": "keywords only", "vector-only": "vectors only"}
     return names[status.mode]
 
