@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clawmark.backends.spending import Spending
     from clawmark.backends.watching import Watching
     from clawmark.documents import Excerpt, Written
-    from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.reports import Finding, Probe, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
     from clawmark.runtime.completer import Completer
     from clawmark.runtime.context import ContextReader
     from clawmark.runtime.conversation import Conversation, Manner
@@ -232,11 +232,21 @@ class Memory:
 
         return spending(self._backend)
 
-    def doctor(self, *, fix: bool = False) -> list[Finding]:
-        """What is wrong, why, and what to do; `fix` does what is safe to do."""
+    def doctor(self, *, fix: bool = False, probe: bool = False) -> list[Finding]:
+        """What is wrong, why, and what to do; `fix` does what is safe to do, `probe` adds the outcome of `probe()`."""
         from clawmark.backends.doctor import examine
 
-        return examine(self._backend, self.places, self.loaded, self.choice, fix=fix)
+        probes = self.probe() if probe else ()
+        return examine(self._backend, self.places, self.loaded, self.choice, fix=fix, probes=probes)
+
+    def probe(self) -> tuple[Probe, ...]:
+        """Embed one word with the configured provider and have the vector engine score two known vectors.
+
+        A service is really asked. A failure is a `Probe` with the reason and the next step, never an exception.
+        """
+        from clawmark.backends.probe import probe
+
+        return probe(self._backend.parts, self.choice, self.settings.memory_search.store.vector)
 
     def verify(self) -> VerifyReport:
         """Derive every row from its file again and compare."""
@@ -253,6 +263,10 @@ class Memory:
         """
         from clawmark.tools import Notebook, make_tools
 
+        absent = set(self.settings.tools.denied)
+        if not self.settings.memory_search.enabled:
+            absent |= {"memory_search", "memory_get"}
+
         query = self.settings.memory_search.query
         read_lines = self._backend.parts.workspace.read_lines
         notebook = Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to))
@@ -263,21 +277,17 @@ class Memory:
             session_key=session_key,
             max_results=query.max_results,
             min_score=query.min_score,
-        absent = set(self.settings.tools.denied)
-        if not self.settings.memory_search.enabled:
-            absent |= {"memory_search", "memory_get"}
-
             chat_type=chat_type,
             shared=self.settings.memory.shared_sessions,
             notebook=notebook if append else None,
         )
+        return [tool for tool in tools if tool.name not in absent]
 
     def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
         """The memory's part of a session's system prompt, as the files are now; `append` when it has `memory_append`."""
         from clawmark.backends.inspect import pulse
         from clawmark.runtime.context import ContextReader, Limits
         from clawmark.runtime.prompt import Facts, build_prompt, with_pulse
-        return [tool for tool in tools if tool.name not in absent]
         from clawmark.tools.policy import access_of
 
         settings, startup, parts = self.settings, self.settings.startup_context, self._backend.parts
@@ -315,6 +325,8 @@ class Memory:
         from clawmark.text.blocks import strip_recalled
 
         asked = strip_recalled(text).strip()
+        if not self.settings.memory_search.enabled:
+            return ""
         if not is_private(kind_of(session_key, chat_type)) or (min_score is None and not says_something(asked)):
             return ""
         found = self.search(asked, max_results=max_results, min_score=min_score, explain=min_score is None)
@@ -325,8 +337,6 @@ class Memory:
         self,
         session_key: str = "agent:main:main",
         *,
-        if not self.settings.memory_search.enabled:
-            return ""
         completer: Completer | None = None,
         context_window: int = 0,
         append: bool = False,

@@ -139,6 +139,22 @@ class Finding(NamedTuple):
     fixed: bool = False
 
 
+class Probe(NamedTuple):
+    """What one part of the memory did when it was really used."""
+
+    part: Literal["embeddings", "vectors"]
+    state: Literal["ok", "failed", "off"]
+    """`off` where the configuration asks for nothing that could be used."""
+    name: str
+    """The embedder or the vector engine."""
+    reason: str = ""
+    """Why it failed or is off."""
+    next_step: str = ""
+    model: str = ""
+    dims: int = 0
+    milliseconds: float = 0.0
+
+
 class VerifyReport(NamedTuple):
     """The outcome of re-deriving every row from its file."""
 
