@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from clawmark.config.unsupported import OPENCLAW_PROVIDERS
 from clawmark.embed.base import Choice, Embedder
 from clawmark.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
 from clawmark.types import Degraded, Identity
@@ -93,6 +92,8 @@ def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
         return _from_entry(name, entry, wanted, around)
     if name in REMOTE or name in COMPATIBLE:
         return _remote(name, wanted, around)
+    from clawmark.config.unsupported import OPENCLAW_PROVIDERS
+
     if name in OPENCLAW_PROVIDERS:
         hint = "Set memorySearch.provider to one of those in docs/how-to/use-a-provider.md, or remove it."
         raise EmbeddingUnavailable(f'The provider "{name}" is not supported.', provider=name, hint=hint)
