@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clawmark.documents import Excerpt, Written
     from clawmark.embed.base import Choice, Embedder
     from clawmark.observe import Metrics
-    from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.reports import Finding, Probe, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
     from clawmark.runtime.completer import Completer
     from clawmark.runtime.conversation import Conversation, Manner, UserTurn
     from clawmark.runtime.flush import FlushOutcome
@@ -264,9 +264,13 @@ class AsyncMemory:
         """What a full sync would send to the best embedder, and for how much."""
         return await self._run(self._opened.spending)
 
-    async def doctor(self, *, fix: bool = False) -> list[Finding]:
+    async def doctor(self, *, fix: bool = False, probe: bool = False) -> list[Finding]:
         """Look for problems, and repair what can be repaired when asked to."""
-        return await self._run(self._opened.doctor, fix=fix)
+        return await self._run(self._opened.doctor, fix=fix, probe=probe)
+
+    async def probe(self) -> tuple[Probe, ...]:
+        """Really use the embedder and the vector engine once, and report how that went."""
+        return await self._run(self._opened.probe)
 
     async def verify(self) -> VerifyReport:
         """Re-derive every row of the index from its file and compare."""

@@ -14,7 +14,6 @@ from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.embed.base import Choice, Embedder
-from clawmark.errors import ConfigError
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
 from clawmark.sync.look import SyncParts
@@ -33,12 +32,6 @@ def build(
     places: Places, settings: Settings, embedder: Embedder | None, provider: str | None, background: bool
 ) -> tuple[BuiltinBackend, Choice]:
     options = settings.memory_search
-    if not options.enabled:
-        raise ConfigError(
-            "Memory search is switched off.",
-            key="memorySearch.enabled",
-            hint="Set memorySearch.enabled to true in the configuration.",
-        )
     metrics = Metrics()
     workspace = Workspace(
         places.workspace,
@@ -48,7 +41,9 @@ def build(
         "memory" in options.sources,
         options.extra_patterns,
     )
-    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
+    # Vectors of indexed passages are kept either way; without a cache, only those.
+    cache_entries = options.cache.max_entries if options.cache.enabled else 0
+    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=cache_entries)
     choice, older = _choose(places, settings, index, embedder, provider)
     sync = SyncParts(
         workspace,
@@ -76,11 +71,13 @@ def _choose(
     def nobody(_: Identity) -> None:
         return None
 
-    if embedder is not None:
+    if embedder is not None and settings.memory_search.enabled:
         from clawmark.embed.plugins import guarded
 
         return Choice((guarded(embedder, os.environ),), "given by the caller", None), nobody
     options = settings.memory_search
+    if not options.enabled:
+        return Choice((), "memorySearch.enabled is false", None), nobody
     if not options.store.vector.enabled:
         return Choice((), "memorySearch.store.vector.enabled is false", None), nobody
     if (provider or options.provider) == "none":
@@ -94,6 +91,7 @@ def _choose(
         options.local.model_path,
         options.fallback,
         options.remote,
+        options.provider_entries,
     )
     if provider not in (None, options.provider):
         # The configured model, address and key belong to the configured provider, and go to no other.
@@ -124,7 +122,8 @@ def open_sessions(places: Places, settings: Settings) -> Sessions:
             from clawmark.backends.keys import configured_keys
             from clawmark.text.redact import Redactor
 
-            masks.append(Redactor(configured_keys(settings.memory_search.remote)))
+            options = settings.memory_search
+            masks.append(Redactor(configured_keys(options.remote, entries=options.provider_entries)))
         return masks[0].clean(text)
 
     paths, own = settings.memory_search.sessions.paths, places.conversations_dir

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from clawmark.assembly import build, open_sessions
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.schema import Loaded, Settings
+from clawmark.config.schema import NO_QMD, Loaded, Settings
 from clawmark.embed.base import Embedder
-from clawmark.errors import WorkspaceError
+from clawmark.errors import ConfigError, WorkspaceError
 from clawmark.observe import Metrics
-from clawmark.types import Found, Identity, Query, Scan, SyncPlan, Vector
+from clawmark.types import Degraded, Found, Identity, Query, Scan, SyncPlan, Vector
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clawmark.backends.spending import Spending
     from clawmark.backends.watching import Watching
     from clawmark.documents import Excerpt, Written
-    from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.reports import Finding, Probe, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
     from clawmark.runtime.completer import Completer
     from clawmark.runtime.context import ContextReader
     from clawmark.runtime.conversation import Conversation, Manner
@@ -111,8 +111,17 @@ class Memory:
         freshen: bool = True,
     ) -> Found:
         """Find what the memory holds about something; an empty answer says why."""
+        if not self.settings.memory_search.enabled:
+            raise ConfigError(
+                "Memory search is switched off: memorySearch.enabled is false.",
+                key="memorySearch.enabled",
+                hint="Set it to true, or remove it, to search; everything else works as it is.",
+            )
         query = self._query(text, max_results, min_score, explain)
-        return self._backend.search(query, freshen=freshen)
+        found = self._backend.search(query, freshen=freshen)
+        if self.settings.memory.backend != "builtin" and found.degraded is None:
+            found = found._replace(degraded=Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.'))
+        return found
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 12_000) -> Excerpt:
         """Lines of a memory file, by its path or by a citation; 120 of them unless `lines` says otherwise."""
@@ -177,7 +186,8 @@ class Memory:
 
     def session_started(self, session_key: str = "") -> bool:
         """Bring the index up to date because a session begins, once for each key; whether that was done or begun."""
-        if not self.settings.memory_search.sync.on_session_start or session_key in self._sessions_seen:
+        options = self.settings.memory_search
+        if not (options.enabled and options.sync.on_session_start) or session_key in self._sessions_seen:
             return False
         if session_key:
             self._sessions_seen.add(session_key)
@@ -186,9 +196,9 @@ class Memory:
 
     def compacted(self) -> None:
         """Bring the index up to date because a conversation was compacted: its words are in the transcript, and here now."""
-        self._backend.freshen_for(
-            "post-compaction", deltas=not self.settings.memory_search.sync.sessions.post_compaction_force
-        )
+        options = self.settings.memory_search
+        if options.enabled:
+            self._backend.freshen_for("post-compaction", deltas=not options.sync.sessions.post_compaction_force)
 
     def sessions(self) -> tuple[Transcript, ...]:
         """The transcripts of the agent's conversations, the latest first, whether they are a source or not."""
@@ -222,11 +232,21 @@ class Memory:
 
         return spending(self._backend)
 
-    def doctor(self, *, fix: bool = False) -> list[Finding]:
-        """What is wrong, why, and what to do; `fix` does what is safe to do."""
+    def doctor(self, *, fix: bool = False, probe: bool = False) -> list[Finding]:
+        """What is wrong, why, and what to do; `fix` does what is safe to do, `probe` adds the outcome of `probe()`."""
         from clawmark.backends.doctor import examine
 
-        return examine(self._backend, self.places, self.loaded, self.choice, fix=fix)
+        probes = self.probe() if probe else ()
+        return examine(self._backend, self.places, self.loaded, self.choice, fix=fix, probes=probes)
+
+    def probe(self) -> tuple[Probe, ...]:
+        """Embed one word with the configured provider and have the vector engine score two known vectors.
+
+        A service is really asked. A failure is a `Probe` with the reason and the next step, never an exception.
+        """
+        from clawmark.backends.probe import probe
+
+        return probe(self._backend.parts, self.choice, self.settings.memory_search.store.vector)
 
     def verify(self) -> VerifyReport:
         """Derive every row from its file again and compare."""
@@ -238,14 +258,19 @@ class Memory:
         """`memory_search` and `memory_get` as tools for any agent, and with `append` also `memory_append`.
 
         The session key decides whom they answer and whether with citations; a `chat_type` the host has noted can only make
-        it less. Without a key, it is the caller's own memory.
+        it less. Without a key, it is the caller's own memory. `tools.allow` and `tools.deny` leave tools out; so does
+        `memorySearch.enabled: false`, for the first two.
         """
         from clawmark.tools import Notebook, make_tools
+
+        absent = set(self.settings.tools.denied)
+        if not self.settings.memory_search.enabled:
+            absent |= {"memory_search", "memory_get"}
 
         query = self.settings.memory_search.query
         read_lines = self._backend.parts.workspace.read_lines
         notebook = Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to))
-        return make_tools(
+        tools = make_tools(
             lambda text, most, least: self.search(text, max_results=most, min_score=least),
             lambda path, start, lines: self.read(path, start=start, lines=lines),
             citations=self.settings.memory.citations,
@@ -256,6 +281,7 @@ class Memory:
             shared=self.settings.memory.shared_sessions,
             notebook=notebook if append else None,
         )
+        return [tool for tool in tools if tool.name not in absent]
 
     def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
         """The memory's part of a session's system prompt, as the files are now; `append` when it has `memory_append`."""
@@ -276,7 +302,9 @@ class Memory:
         if not access.reads:
             return build_prompt(context, tools=(), cites=access.cites, facts=facts)
         tools = [tool.name for tool in self.tools(session_key, append=append, chat_type=chat_type)]
-        return build_prompt(context, tools=tools, cites=access.cites, facts=with_pulse(facts, lambda: pulse(parts)))
+        if settings.memory_search.enabled:
+            facts = with_pulse(facts, lambda: pulse(parts))
+        return build_prompt(context, tools=tools, cites=access.cites, facts=facts)
 
     def recall(
         self,
@@ -297,6 +325,8 @@ class Memory:
         from clawmark.text.blocks import strip_recalled
 
         asked = strip_recalled(text).strip()
+        if not self.settings.memory_search.enabled:
+            return ""
         if not is_private(kind_of(session_key, chat_type)) or (min_score is None and not says_something(asked)):
             return ""
         found = self.search(asked, max_results=max_results, min_score=min_score, explain=min_score is None)
@@ -321,7 +351,8 @@ class Memory:
         from clawmark.backends.keys import configured_keys
         from clawmark.runtime.conversation import Conversation, Voice, open_parts
 
-        keys, workspace = configured_keys(self.settings.memory_search.remote), self._backend.parts.workspace
+        options, workspace = self.settings.memory_search, self._backend.parts.workspace
+        keys = configured_keys(options.remote, entries=options.provider_entries)
         folder = self.places.conversations_dir
         parts = open_parts(self.settings.runtime, folder, workspace, keys, self._now, completer, context_window)
 

@@ -112,6 +112,8 @@ class Status(NamedTuple):
     """The kind of network or shared file system the index is on; empty for a local disk."""
     healed: str = ""
     """When and why the index before this one was set aside; empty when none was."""
+    search_enabled: bool = True
+    """`memorySearch.enabled`."""
 
 
 class Transcript(NamedTuple):
@@ -135,6 +137,22 @@ class Finding(NamedTuple):
     what: str
     next_step: str
     fixed: bool = False
+
+
+class Probe(NamedTuple):
+    """What one part of the memory did when it was really used."""
+
+    part: Literal["embeddings", "vectors"]
+    state: Literal["ok", "failed", "off"]
+    """`off` where the configuration asks for nothing that could be used."""
+    name: str
+    """The embedder or the vector engine."""
+    reason: str = ""
+    """Why it failed or is off."""
+    next_step: str = ""
+    model: str = ""
+    dims: int = 0
+    milliseconds: float = 0.0
 
 
 class VerifyReport(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.heal import BROKEN, heal
@@ -13,7 +13,7 @@ from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice
 from clawmark.errors import ClawmarkError, IndexDamaged, NotText, WorkspaceError
 from clawmark.index.schema import FIX_HINT
-from clawmark.reports import Finding, Status
+from clawmark.reports import Finding, Probe, Status
 from clawmark.sync.run import SyncRequest
 
 SHOWN = 5
@@ -21,8 +21,13 @@ SUFFIXES = ("", "-wal", "-shm")
 """The index, its log and the memory shared over it."""
 
 
-def examine(backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Choice, *, fix: bool) -> list[Finding]:
-    """Every finding in the order a person would look: configuration, files, index, embedder, engine."""
+def examine(
+    backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Choice, *, fix: bool, probes: Sequence[Probe] = ()
+) -> list[Finding]:
+    """Every finding in the order a person would look: configuration, files, index, embedder, engine.
+
+    Without `probes` nothing is said to work that was not asked.
+    """
     findings = [Finding("problem", warning, "Correct the key or remove it.") for warning in loaded.warnings]
     healed = _heal(backend, places, fix=fix)
     findings.extend(healed)
@@ -31,7 +36,10 @@ def examine(backend: BuiltinBackend, places: Places, loaded: Loaded, choice: Cho
     facts = status(backend.parts, places, loaded, choice)
     findings.extend(_files(backend, facts))
     findings.extend(_due(backend, facts, fix=fix))
-    findings.extend(_engine(backend, places, facts))
+    if not facts.search_enabled:
+        findings.append(Finding("note", "Memory search is switched off.", "Set memorySearch.enabled to true to search."))
+    findings.extend([probe_finding(probe) for probe in probes] if probes else _embedder(backend, facts))
+    findings.extend(_engine(places, facts))
     findings.extend(_private(places, fix=fix))
     return findings
 
@@ -116,16 +124,36 @@ def _due(backend: BuiltinBackend, facts: Status, *, fix: bool) -> Iterator[Findi
         yield Finding("ok", "Every file is indexed.", "")
 
 
-def _engine(backend: BuiltinBackend, places: Places, facts: Status) -> Iterator[Finding]:
+def probe_finding(probe: Probe) -> Finding:
+    """What a probe found, as a finding."""
+    subject = "Embeddings" if probe.part == "embeddings" else "Vectors"
+    if probe.state == "failed":
+        return Finding("problem", f"{subject}: {probe.name} does not work: {probe.reason}", probe.next_step)
+    if probe.state == "off":
+        return Finding("note", f"{subject}: not used ({probe.reason}).", "")
+    what = f"{probe.name} made a vector of {probe.dims} numbers" if probe.dims else f"{probe.name} scored two known vectors"
+    return Finding("ok", f"{subject}: {what} in {probe.milliseconds:.0f} ms.", "")
+
+
+def _embedder(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
+    """What is configured to make vectors; whether it answers is not known without asking it."""
     if facts.degraded is not None:
         yield Finding("note", facts.degraded.reason, facts.degraded.fix)
-    else:
+    embedders = backend.parts.embedders
+    if not embedders:
         yield Finding("ok", f"Embedder: {facts.embedder} ({facts.embedder_reason}).", "")
-    for embedder in backend.parts.embedders:
+        return
+    label = embedders[-1].traits.label
+    what = f"Embedder: {label} is configured ({facts.embedder_reason}); it was not asked."
+    yield Finding("note", what, "`clawmark doctor --probe` embeds one word with it.")
+    for embedder in embedders:
         trouble = getattr(embedder, "trouble", "")
         if trouble:
             label = embedder.traits.label
             yield Finding("problem", f"{label} failed a moment ago: {trouble}", "`clawmark index` asks it again at once.")
+
+
+def _engine(places: Places, facts: Status) -> Iterator[Finding]:
     if not facts.sqlite_safe:
         yield Finding(
             "problem", f"SQLite {facts.sqlite_version} can lose commits (WAL-reset bug).", "pip install --upgrade apsw"

@@ -52,7 +52,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         sqlite_version=version,
         sqlite_safe=has_wal_fix(version),
         cache_entries=state.cache_entries,
-        cache_limit=options.cache.max_entries,
+        cache_limit=options.cache.max_entries if options.cache.enabled else 0,
         last_sync=state.last_sync,
         last_error=last_error,
         skipped=(*scan.skipped, *(Skipped(path, "is no text") for path, row in indexed.items() if row.hash == NOT_TEXT)),
@@ -65,6 +65,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         metrics=_metrics(parts, due_by_source, due_vectors, state.last_sync),
         shared_disk=shared_file_system(places.index_path),
         healed=_healed(healed),
+        search_enabled=options.enabled,
     )
 
 

@@ -27,15 +27,20 @@ OTHER_KEYS = (
 """Variables of models that make no vectors, and of providers that `auto` does not look for."""
 
 
-def configured_keys(remote: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The keys, from `memorySearch.remote` and from the variables that providers' keys are in."""
+def configured_keys(
+    remote: Mapping[str, object],
+    environ: Mapping[str, str] = os.environ,
+    entries: Mapping[str, Mapping[str, object]] | None = None,
+) -> tuple[str, ...]:
+    """The keys, from `memorySearch.remote`, from `models.providers` and from the variables that providers' keys are in."""
     names = {*(name for ladder in LADDER.values() for name in ladder), *OTHER_KEYS}
     held = [value for name, value in environ.items() if name in names or name.startswith("GEMINI_API_KEY_")]
     found = [key for value in held for key in re.split(r"[\s,;]+", value)]  # Gemini's variable may hold several
-    headers: dict[str, str] = {}
-    # A reference that leads nowhere hides nothing.
-    with contextlib.suppress(ConfigError):
-        found.append(remote_options("", 0, {"apiKey": remote.get("apiKey")}, environ).api_key)
-    with contextlib.suppress(ConfigError):
-        headers = filled_headers(remote, environ)
-    return secrets_of(found, headers)
+    secrets = list(secrets_of(found, {}))
+    for place in (remote, *(entries or {}).values()):
+        # A reference that leads nowhere hides nothing.
+        with contextlib.suppress(ConfigError):
+            secrets += secrets_of([remote_options("", 0, {"apiKey": place.get("apiKey")}, environ).api_key], {})
+        with contextlib.suppress(ConfigError):
+            secrets += secrets_of([], filled_headers(place, environ))
+    return tuple(dict.fromkeys(secrets))

@@ -52,6 +52,7 @@ def run(argv: list[str]) -> int:
     from clawmark.errors import ClawmarkError
 
     as_json = "--json" in argv[: argv.index("--")] if "--" in argv else "--json" in argv
+    output.warn(())
     try:
         code = dispatch(argv)
         output.flush()

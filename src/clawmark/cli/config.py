@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.layout import facts, short_path, table, wrap
-from clawmark.cli.output import columns, emit, note, one_line, paint, plain, say
+from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
 from clawmark.config.keys import BY_NAME, KEYS, Key
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.schema import Loaded, Settings, is_setting, value_of
+from clawmark.config.schema import Loaded, Settings, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,6 @@ To change a setting, edit the file that `clawmark config path` names."""
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=("list", "get", "path", "schema"), help="what to show")
     parser.add_argument("key", nargs="?", metavar="KEY", help="for `get`: a key, as memorySearch.query.maxResults")
-    parser.add_argument("--all", action="store_true", help="with list: also keys that nothing uses yet")
 
 
 def run(args: Namespace) -> int:
@@ -49,15 +48,13 @@ def run(args: Namespace) -> int:
     if args.action == "path":
         return _paths(places, args)
     loaded = load(places)
-    for warning in loaded.warnings:
-        note(f"clawmark: {plain(warning)}")
+    warn(loaded.warnings)
     return _get(loaded, args) if args.action == "get" else _list(loaded, args)
 
 
 def shown_value(loaded: Loaded, key: Key) -> object:
     """The value in force; a secret only as something that is set or not, and addresses without who logs in there."""
-    is_set = is_setting(key.name)
-    value = value_of(loaded.settings, key.name) if is_set else loaded.unused.get(key.name)
+    value = value_of(loaded.settings, key.name)
     value = key.default if value is None else value
     if key.secret:
         return HIDDEN if value else ""
@@ -80,7 +77,6 @@ def find_key(name: str) -> Key:
     if short in BY_NAME:
         return BY_NAME[short]
     endings = [key for key in KEYS if key.name.endswith("." + short)]
-    endings = [key for key in endings if not key.later] or endings
     if len(endings) == 1:
         return endings[0]
     if endings:
@@ -101,15 +97,13 @@ def describe(key: Key) -> str:
         "words": "text of several lines",
         "size": "a number of bytes, or a size as 2mb",
         "model": "a model, as openai:gpt-4o-mini",
-        "name": "a lower-case name",
+        "name": "a name",
         "names": "a name or a list of names",
         "paths": "a list of paths",
         "url": "an http or https address",
         "secret": "text",
         "headers": "an object of texts",
-        "duration": "a duration, as 5m",
-        "folders": "a list of {path, name, pattern}",
-        "object": "an object",
+        "texts": "a list of texts",
     }
     if key.kind in ("choice", "choices"):
         return ("list of " if key.kind == "choices" else "") + ", ".join(key.choices)
@@ -121,25 +115,19 @@ def describe(key: Key) -> str:
 
 def default_of(key: Key) -> object:
     """The built-in value of a key."""
-    value = value_of(Settings(), key.name) if is_setting(key.name) else None
+    value = value_of(Settings(), key.name)
     return key.default if value is None else value
 
 
 def _list(loaded: Loaded, args: Namespace) -> int:
-    keys = [key for key in KEYS if args.all or not key.later or key.name in loaded.origins]
     if args.json:
         rows = [
-            {
-                "key": key.name,
-                "value": _plain_value(shown_value(loaded, key)),
-                "origin": loaded.origin(key.name),
-                "used": not key.later,
-            }
-            for key in keys
+            {"key": key.name, "value": _plain_value(shown_value(loaded, key)), "origin": loaded.origin(key.name)}
+            for key in KEYS
         ]
         emit({"settings": rows, "warnings": list(loaded.warnings)})
         return 0
-    lines = [(key.name, one_line(written(shown_value(loaded, key))), _origin(loaded, key)) for key in keys]
+    lines = [(key.name, one_line(written(shown_value(loaded, key))), _origin(loaded, key)) for key in KEYS]
     say("\n".join(table(lines, most=WIDEST)))
     return 0
 
@@ -147,7 +135,6 @@ def _list(loaded: Loaded, args: Namespace) -> int:
 def _origin(loaded: Loaded, key: Key) -> str:
     kind, _, path = loaded.origin(key.name).partition(" ")
     text = f"{kind} {short_path(path)}".rstrip()
-    text += " (not used yet)" if key.later else ""
     return paint(text, "dim") if kind == "default" else text
 
 
@@ -155,7 +142,7 @@ def _get(loaded: Loaded, args: Namespace) -> int:
     key = find_key(args.key)
     value = shown_value(loaded, key)
     if args.json:
-        emit({"key": key.name, "value": _plain_value(value), "origin": loaded.origin(key.name), "used": not key.later})
+        emit({"key": key.name, "value": _plain_value(value), "origin": loaded.origin(key.name)})
     else:
         say(plain(value) if isinstance(value, str) else one_line(written(value)))
     return 0
@@ -197,7 +184,6 @@ def _schema(args: Namespace) -> int:
                 "allowed": describe(key),
                 "default": _plain_value(default_of(key)),
                 "meaning": key.sentence,
-                "used": not key.later,
             }
             for key in KEYS
         ]
@@ -205,7 +191,7 @@ def _schema(args: Namespace) -> int:
         return 0
     for key in KEYS:
         say(f"{paint(key.name, 'bold')}  {paint(f'= {written(default_of(key))}', 'dim')}")
-        lines = wrap(f"{key.sentence} ({describe(key)}){' Not used yet.' if key.later else ''}", min(columns(), 110) - 4)
+        lines = wrap(f"{key.sentence} ({describe(key)})", min(columns(), 110) - 4)
         say("\n".join(f"    {line}" for line in lines))
     return 0
 

@@ -15,6 +15,7 @@ EXAMPLES = """\
 examples:
   clawmark doctor
   clawmark doctor --fix
+  clawmark doctor --probe   # embeds one word with the provider and tries the vector engine
 
 The exit code is 1 while a problem is left."""
 
@@ -23,11 +24,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fix", action="store_true", help="set a damaged index aside, index what is due, close what others may open"
     )
+    parser.add_argument(
+        "--probe", action="store_true", help="embed one word with the configured provider, and try the vector engine"
+    )
 
 
 def run(args: Namespace) -> int:
     with open_memory(args, warn=False) as memory:
-        findings = memory.doctor(fix=args.fix)
+        findings = memory.doctor(fix=args.fix, probe=args.probe)
     left = [finding for finding in findings if finding.level == "problem" and not finding.fixed]
     if args.json:
         from clawmark.cli.values import as_json

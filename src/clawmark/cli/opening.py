@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from clawmark.cli.output import note, plain
+from clawmark.cli.output import warn as print_warnings
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -26,7 +26,5 @@ def open_memory(args: Namespace, *, provider: str | None = None, warn: bool = Tr
         provider=provider,
         background=background,
     )
-    if warn:
-        for warning in memory.loaded.warnings:
-            note(f"clawmark: {plain(warning)}")
+    print_warnings(memory.loaded.warnings if warn else ())
     return memory

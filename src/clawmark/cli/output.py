@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
 from clawmark.errors import ClawmarkError, advice
@@ -46,10 +47,24 @@ def note(text: str) -> None:
         return
 
 
+_warnings: list[str] = []
+"""Warnings about the configuration for the first JSON document of this command."""
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Print warnings about the configuration on standard error, and add them to the JSON document that follows."""
+    for warning in warnings:
+        note(f"clawmark: {plain(warning)}")
+    _warnings[:] = warnings
+
+
 def emit(document: object) -> None:
     """One JSON document on standard output."""
     import json
 
+    if _warnings and isinstance(document, dict):
+        document = {**document, "warnings": [*_warnings]}
+        _warnings.clear()
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     # Legal inside JSON, but many readers of JSON lines take them for the end of one.
     for character in "\x85\u2028\u2029":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, share, some_text
@@ -43,18 +44,22 @@ def run(args: Namespace) -> int:
             return answer_batch(memory, args)
         text = " ".join(args.query)
         found = memory.search(text, max_results=args.max_results, min_score=args.min_score, explain=args.explain)
+        warned = memory.loaded.warnings
     if args.json:
         from clawmark.cli.values import found_as_json
 
         emit(found_as_json(found))
     else:
-        show(found, text)
+        show(found, text, warned)
     return 0
 
 
-def show(found: Found, query: str) -> None:
-    """The answer for a person: hits, the reason when there are none, and how it was found."""
-    if found.degraded is not None:
+def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
+    """The answer for a person: hits, the reason when there are none, and how it was found.
+
+    A reason that is among the warnings already printed is not repeated.
+    """
+    if found.degraded is not None and found.degraded.reason not in warned:
         note(f"clawmark: {plain(found.degraded.reason)} {plain(found.degraded.fix)}".rstrip())
     for hit in found.hits:
         say("\n".join(hit_lines(hit, query)) + "\n")

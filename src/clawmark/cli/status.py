@@ -80,7 +80,7 @@ def status_facts(
         status.sqlite_version + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
     )
     yield paint("Disk", "yellow"), _disk(status.shared_disk)
-    yield "Cache", f"{status.cache_entries:,} of {plural(status.cache_limit, 'vector')}"
+    yield "Cache", _cache(status)
     yield "Last sync", _last_sync(status.last_sync)
     yield paint("Last error", "red"), plain(status.last_error)
     yield paint("Healed", "yellow"), plain(status.healed)
@@ -113,6 +113,12 @@ def _index(status: Status) -> str:
     return " · ".join([*parts, "rebuilding"] if status.rebuilding else parts)
 
 
+def _cache(status: Status) -> str:
+    if not status.cache_limit:
+        return f"off: only the {plural(status.cache_entries, 'vector')} of indexed passages"
+    return f"{status.cache_entries:,} of {plural(status.cache_limit, 'vector')}"
+
+
 def _disk(kind: str) -> str:
     """What is different on a disk that other machines share; an empty line is left out."""
     if not kind:
@@ -131,6 +137,8 @@ def _files(status: Status) -> str:
 
 
 def _search(status: Status) -> str:
+    if not status.search_enabled:
+        return paint("switched off: memorySearch.enabled is false", "yellow")
     names = {"hybrid": "hybrid: vectors and keywords", "fts-only": "keywords only", "vector-only": "vectors only"}
     return names[status.mode]
 

@@ -30,8 +30,18 @@ class Written(NamedTuple):
     value: object
 
 
-def check(key: Key, written: Written) -> object:
-    """The value as the settings hold it; raises ConfigError."""
+def check(key: Key, written: Written, warnings: list[str] | None = None) -> object:
+    """The value as the settings hold it; raises ConfigError. A count that is too large is reduced, with a warning."""
+    value = written.value
+    if (
+        key.kind == "count"
+        and isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and key.high < value < math.inf
+    ):
+        if warnings is not None:
+            warnings.append(refuse(written, f"is {show(value)}; {key.high:.0f} is used, the most there is").message)
+        return int(key.high)
     return _CHECKS[key.kind](key, written)
 
 
@@ -125,10 +135,10 @@ def _model(key: Key, written: Written) -> str:
 
 
 def _name(key: Key, written: Written) -> str:
-    """A provider: any lower-case name, because plugins and later releases bring their own."""
-    if isinstance(written.value, str) and re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", written.value):
+    """A provider: any name, because plugins and `models.providers` bring their own."""
+    if isinstance(written.value, str) and re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}", written.value):
         return written.value
-    raise refuse(written, f'must be a lower-case name such as "auto", not {show(written.value)}')
+    raise refuse(written, f'must be a name such as "auto", not {show(written.value)}')
 
 
 def _names(key: Key, written: Written) -> tuple[str, ...]:
@@ -216,26 +226,11 @@ def _headers(key: Key, written: Written) -> object:
     raise refuse(written, "must be an object of header names and one-line texts")
 
 
-def _duration(key: Key, written: Written) -> object:
+def _texts(key: Key, written: Written) -> tuple[str, ...]:
     value = written.value
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}(\.[0-9]{1,3})?\s*(ms|s|m|h|d)?\s*", value):
-        return value.strip()
-    raise refuse(written, f'must be a duration such as "5m", not {show(value)}')
-
-
-def _folders(key: Key, written: Written) -> object:
-    value = written.value
-    if isinstance(value, list) and all(isinstance(item, dict) and isinstance(item.get("path"), str) for item in value):
-        return tuple(value)
-    raise refuse(written, f'must be a list of objects such as {{"path": "notes"}}, not {show(value)}')
-
-
-def _object(key: Key, written: Written) -> object:
-    if isinstance(written.value, dict):
-        return written.value
-    raise refuse(written, f"must be an object, not {show(written.value)}")
+    if isinstance(value, list) and all(isinstance(item, str) and not _has_controls(item) for item in value):
+        return tuple(item.strip() for item in value if item.strip())
+    raise refuse(written, f"must be a list of texts, not {show(value)}")
 
 
 _CHECKS: dict[str, Callable[[Key, Written], object]] = {
@@ -254,9 +249,7 @@ _CHECKS: dict[str, Callable[[Key, Written], object]] = {
     "url": _url,
     "secret": _secret,
     "headers": _headers,
-    "duration": _duration,
-    "folders": _folders,
-    "object": _object,
+    "texts": _texts,
 }
 
 

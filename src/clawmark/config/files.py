@@ -22,12 +22,14 @@ class ConfigFile(NamedTuple):
     tree: dict[str, object]
 
 
-def read_config(path: str, *, follow_links: bool = True, limit: int = MAX_BYTES) -> ConfigFile:
+def read_config(path: str, *, follow_links: bool = True, follow_includes: bool = True, limit: int = MAX_BYTES) -> ConfigFile:
     """Read a configuration file; FileNotFoundError when there is none, ConfigError for everything else."""
-    text = _decoded(_read_bytes(path, follow_links, limit), path)
-    if not text.strip():
-        raise _unreadable(path, f"{path} is empty; it must hold one object, at least {{}}.")
+    text = _text_of(path, follow_links, limit)
     tree = _parsed(text, path)
+    if follow_includes and "$include" in text:
+        from clawmark.config.includes import resolve_includes
+
+        tree = resolve_includes(tree, path, lambda included: _parsed(_text_of(included, True, limit), included))
     if not isinstance(tree, dict):
         raise _unreadable(path, f"{path} must hold one object in braces, not {_kind(tree)}.")
     return ConfigFile(path, text, tree)
@@ -47,6 +49,13 @@ def line_of(text: str, path: tuple[str | int, ...]) -> int:
         if path[:end] in lines:
             return lines[path[:end]]
     return 0
+
+
+def _text_of(path: str, follow_links: bool, limit: int) -> str:
+    text = _decoded(_read_bytes(path, follow_links, limit), path)
+    if not text.strip():
+        raise _unreadable(path, f"{path} is empty; it must hold one object, at least {{}}.")
+    return text
 
 
 def _read_bytes(path: str, follow_links: bool, limit: int) -> bytes:

@@ -1,8 +1,8 @@
 """Every key a configuration file may set: its kind, its range and one sentence.
 
 `load` checks files against this table, `config list` and the reference are printed from it, and a test compares it with
-the settings in `schema`. Keys marked `later` are known, checked and listed, and nothing uses them yet: a file made for
-OpenClaw is read without complaint. Where they are written in a file is `sections`' matter.
+the settings in `schema`. Keys of OpenClaw that have no effect here are in `unsupported`. Where the keys are written in a
+file is decided by `sections`.
 """
 
 from clawmark.values import NamedTuple
@@ -13,31 +13,38 @@ class Key(NamedTuple):
 
     name: str
     kind: str
-    """flag, count, number, text, words, name, choice, choices, paths, url, secret, headers, duration, size, model …"""
+    """flag, count, number, text, words, texts, name, names, choice, choices, paths, url, secret, headers, size, model"""
     sentence: str
     low: float = 0
     high: float = 2**31 - 1
     choices: tuple[str, ...] = ()
     default: object = None
-    """Given only for keys that have no place in `schema` yet."""
-    later: bool = False
+    """Given only for keys that `schema` keeps as given."""
     secret: bool = False
 
 
 _S = "memorySearch."
-_Q = "memory.qmd."
 _C = "agents.defaults.compaction."
 _F = _C + "memoryFlush."
 _N = "hooks.internal.entries.session-memory."
 
 KEYS: tuple[Key, ...] = (
     # what is searched, and with which vectors
-    Key(_S + "enabled", "flag", "Whether memory is searched at all; off, the memory tools are absent."),
+    Key(
+        _S + "enabled",
+        "flag",
+        "Whether memory is searched; off, memory_search and memory_get are absent and nothing is embedded.",
+    ),
     Key(
         _S + "sources",
         "choices",
         "What is searched: `memory` is the Markdown files, `sessions` the transcripts of conversations.",
         choices=("memory", "sessions"),
+    ),
+    Key(
+        _S + "experimental.sessionMemory",
+        "flag",
+        "OpenClaw's second switch for transcripts: `false` removes `sessions` from the sources.",
     ),
     Key(
         _S + "sessions.paths",
@@ -64,19 +71,6 @@ KEYS: tuple[Key, ...] = (
     Key(_S + "store.vector.enabled", "flag", "Whether the index keeps vectors."),
     Key(_S + "store.vector.engine", "choice", "How vectors are kept and scored.", choices=("blocks", "sqlite-vec")),
     Key(
-        _S + "store.vector.extensionPath",
-        "text",
-        "A sqlite-vec library to load instead of the installed one.",
-        later=True,
-    ),
-    Key(
-        _S + "store.fts.tokenizer",
-        "choice",
-        "How the keyword index cuts words.",
-        choices=("unicode61", "trigram"),
-        later=True,
-    ),
-    Key(
         _S + "chunking.mode",
         "choice",
         "`markdown` cuts passages at headings, lists and fences; `lines` cuts as OpenClaw does, to the byte.",
@@ -90,7 +84,7 @@ KEYS: tuple[Key, ...] = (
         0,
         100_000,
     ),
-    Key(_S + "cache.enabled", "flag", "Whether vectors are kept for text that comes back.", later=True),
+    Key(_S + "cache.enabled", "flag", "Whether vectors are kept for text that comes back."),
     Key(_S + "cache.maxEntries", "count", "How many vectors are kept; the least recently used go first.", 1),
     # when the index is brought up to date
     Key(_S + "sync.onSessionStart", "flag", "Whether the index is brought up to date when a session starts."),
@@ -150,7 +144,12 @@ KEYS: tuple[Key, ...] = (
     Key(_S + "query.hybrid.temporalDecay.enabled", "flag", "Whether old daily logs count less; MEMORY.md never ages."),
     Key(_S + "query.hybrid.temporalDecay.halfLifeDays", "count", "The age at which a log counts half.", 1, 36_500),
     # answers
-    Key("memory.backend", "choice", "What answers searches.", choices=("builtin", "qmd")),
+    Key(
+        "memory.backend",
+        "choice",
+        "What answers searches; `qmd` is not supported yet, and `builtin` answers in its place.",
+        choices=("builtin", "qmd"),
+    ),
     Key("memory.citations", "choice", "Whether answers to an agent carry their source.", choices=("auto", "on", "off")),
     Key(
         "memory.sharedSessions",
@@ -158,6 +157,8 @@ KEYS: tuple[Key, ...] = (
         "Kinds of sessions, beside private ones, that may search and read the memory.",
         choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
     ),
+    Key("tools.allow", "texts", "Tools an agent may have, by name, `*` or `group:memory`; empty for all of them."),
+    Key("tools.deny", "texts", "Tools an agent does not get, written the same way; this wins over `tools.allow`."),
     # what a session sees without asking
     Key("agents.defaults.workspace", "text", "The folder with the memory files."),
     Key(
@@ -221,61 +222,15 @@ KEYS: tuple[Key, ...] = (
     Key(
         "session.reset.mode",
         "choice",
-        "What ends a session by itself: `daily` is the hour and the silence, `idle` the silence alone.",
-        choices=("daily", "idle"),
+        "What ends a session by itself: `daily` is the hour and the silence, `idle` the silence alone, `none` neither.",
+        choices=("daily", "idle", "none"),
         default="daily",
     ),
     Key(
         "session.reset.atHour", "count", "The hour, where the user lives, at which the day's session ends.", 0, 23, default=4
     ),
     Key("session.reset.idleMinutes", "count", "The minutes of silence that end one; 0 is never.", default=0),
-    # known, and not used yet
-    Key(
-        "agents.defaults.startupContext.applyOn",
-        "choices",
-        "When the logs are shown; they always are.",
-        choices=("new", "reset"),
-        default=("new", "reset"),
-        later=True,
-    ),
-    Key(
-        "agents.defaults.startupContext.maxFileBytes",
-        "count",
-        "The largest log that is shown; longer ones are cut instead.",
-        1,
-        default=16_384,
-        later=True,
-    ),
-    Key(
-        _S + "experimental.sessionMemory",
-        "flag",
-        "OpenClaw's second switch for transcripts; naming `sessions` in the sources is enough here.",
-        default=False,
-        later=True,
-    ),
-    Key(
-        _S + "rememberAcrossConversations",
-        "flag",
-        "OpenClaw's consent to recall transcripts of other conversations; `sources` and session keys decide here.",
-        default=True,
-        later=True,
-    ),
-    Key(
-        _S + "multimodal.enabled",
-        "flag",
-        "Whether images and sounds are indexed.",
-        default=False,
-        later=True,
-    ),
-    Key(
-        _S + "multimodal.modalities",
-        "choices",
-        "Which of them.",
-        choices=("image", "audio", "all"),
-        default=("all",),
-        later=True,
-    ),
-    Key(_S + "multimodal.maxFileBytes", "count", "The largest of them.", 1, 2**40, default=10_485_760, later=True),
+    # embedding services
     Key(
         _S + "outputDimensionality",
         "count",
@@ -307,39 +262,6 @@ KEYS: tuple[Key, ...] = (
     Key(_S + "remote.batch.concurrency", "count", "How many batches at once.", 1, 64, default=2),
     Key(_S + "remote.batch.pollIntervalMs", "count", "How often a batch is asked after.", 0, default=2000),
     Key(_S + "remote.batch.timeoutMinutes", "count", "How long a batch may take.", 1, default=60),
-    Key(_S + "local.modelCacheDir", "text", "Where downloaded models are kept.", default="", later=True),
-    Key(_S + "qmd.extraCollections", "folders", "More collections for QMD.", default=(), later=True),
-    Key(_Q + "command", "text", "The QMD program.", default="qmd", later=True),
-    Key(
-        _Q + "searchMode",
-        "choice",
-        "Which of its searches is used.",
-        choices=("search", "vsearch", "query"),
-        default="search",
-        later=True,
-    ),
-    Key(_Q + "searchTool", "text", "The exact name of its tool.", default="", later=True),
-    Key(_Q + "includeDefaultMemory", "flag", "Whether it indexes the workspace's memory.", default=True, later=True),
-    Key(_Q + "paths", "folders", "What else it indexes.", default=(), later=True),
-    Key(_Q + "sessions.enabled", "flag", "Whether transcripts are exported to it.", default=False, later=True),
-    Key(_Q + "sessions.exportDir", "text", "Where they are exported.", default="", later=True),
-    Key(_Q + "sessions.retentionDays", "count", "How long exports are kept.", 1, later=True),
-    Key(_Q + "update.interval", "duration", "How often it updates.", default="5m", later=True),
-    Key(_Q + "update.debounceMs", "count", "The least time between updates.", default=15_000, later=True),
-    Key(_Q + "update.onBoot", "flag", "Whether it updates at the start.", default=True, later=True),
-    Key(_Q + "update.waitForBootSync", "flag", "Whether the start waits for that.", default=False, later=True),
-    Key(_Q + "update.embedInterval", "duration", "How often it embeds.", default="60m", later=True),
-    Key(_Q + "update.commandTimeoutMs", "count", "The longest a command may take.", 1, default=30_000, later=True),
-    Key(_Q + "update.updateTimeoutMs", "count", "The longest an update may take.", 1, default=120_000, later=True),
-    Key(_Q + "update.embedTimeoutMs", "count", "The longest an embedding may take.", 1, default=120_000, later=True),
-    Key(_Q + "limits.maxResults", "count", "How many hits it gives.", 1, 10_000, default=6, later=True),
-    Key(_Q + "limits.maxSnippetChars", "count", "The longest snippet.", 1, default=700, later=True),
-    Key(_Q + "limits.maxInjectedChars", "count", "The longest answer.", 1, default=4000, later=True),
-    Key(_Q + "limits.timeoutMs", "count", "The longest a search may take.", 1, default=4000, later=True),
-    Key(_Q + "mcporter.enabled", "flag", "Whether it is reached through mcporter.", default=False, later=True),
-    Key(_Q + "mcporter.serverName", "text", "Its name there.", default="qmd", later=True),
-    Key(_Q + "mcporter.startDaemon", "flag", "Whether its daemon is started.", default=True, later=True),
-    Key(_Q + "scope", "object", "For which chats it answers.", default={}, later=True),
 )
 
 BY_NAME: dict[str, Key] = {key.name: key for key in KEYS}

@@ -35,7 +35,7 @@ def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loade
     inside = _workspace_file(places)
     if places.config is None and inside is None and not overrides:
         return Loaded(Settings(), {}, ())  # the usual case, without loading the table of keys
-    gathered = _Gathered()
+    gathered = Gathered()
     for file in (places.beneath, places.config):
         if file is not None:
             gathered.take_file(file, places.agent)
@@ -45,16 +45,22 @@ def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loade
         gathered.take_overrides(overrides)
     from clawmark.config.settle import settle
 
-    return settle(gathered.values, gathered.patterns, gathered.warnings, places)
+    return settle(gathered, places)
 
 
-class _Gathered:
+class Gathered:
     """Values by key with their origin: each source put over the ones before it."""
 
     def __init__(self) -> None:
         self.values: dict[str, tuple[object, Written]] = {}
         self.patterns: list[tuple[str, str]] = []
         """The extra paths again, each with its pattern."""
+        self.tool_lists: dict[tuple[str, str | int], tuple[str, ...]] = {}
+        """`tools.allow` and `tools.deny`, each by its key and by whether it is for all agents or for this one."""
+        self.unsupported: dict[str, Written] = {}
+        """Values of keys that have no effect, by the key."""
+        self.model_providers: dict[str, object] = {}
+        """`models.providers` of all files."""
         self.warnings: list[str] = []
 
     def take_file(self, file: ConfigFile, agent: str) -> None:
@@ -63,6 +69,9 @@ class _Gathered:
 
         source = Source(f"file {file.path}", file.path, file.text)
         self.warnings += _odd_sections(file)
+        models = file.tree.get("models")
+        providers = models.get("providers") if isinstance(models, dict) else None
+        self.model_providers |= providers if isinstance(providers, dict) else {}
         for section in sections_for(file.tree, agent, source):
             for key, written in self._leaves(section, source):
                 self._put(key, written)
@@ -98,7 +107,7 @@ class _Gathered:
 
         for key, value in overrides.items():
             if key not in BY_NAME:
-                raise ConfigError(f"{key} is no setting.{_nearest(key, BY_NAME)}", key=key)
+                raise ConfigError(f"{key} is not a setting.{_nearest(key, BY_NAME)}", key=key)
             if key in ("agents.defaults.workspace", "memorySearch.store.path"):
                 raise ConfigError(f"{key} decides where things are and cannot be overridden here.", key=key)
             plain = list(value) if isinstance(value, tuple) else value
@@ -108,7 +117,10 @@ class _Gathered:
         from clawmark.config.check import check, patterns_of
         from clawmark.config.keys import BY_NAME
 
-        value = check(BY_NAME[key], written)
+        value = check(BY_NAME[key], written, self.warnings)
+        if key.startswith("tools."):
+            assert isinstance(value, tuple)
+            self.tool_lists[key, written.path[0]] = value
         if key == "memorySearch.extraPaths":
             patterns = patterns_of(written, self.warnings)
             self.patterns = self.patterns + patterns if written.source.file else patterns
@@ -122,15 +134,18 @@ class _Gathered:
         """Every known key of a section with its value; unknown ones become warnings."""
         from clawmark.config.check import Written, refuse, show
         from clawmark.config.keys import BY_NAME, GROUPS
+        from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
 
         waiting = [(section.name, section.path, section.values)]
         while waiting:
             name, path, values = waiting.pop()
             for part, value in values.items():
-                key, written = f"{name}.{part}", Written(source, (*path, part), value)
+                key, written = f"{name}.{part}".lstrip("."), Written(source, (*path, part), value)
                 if key in BY_NAME:
                     yield key, written
-                elif key not in GROUPS:
+                elif key in UNSUPPORTED_BY_NAME:
+                    self.unsupported[key] = written
+                elif key not in GROUPS and key not in UNSUPPORTED_GROUPS:
                     self.warnings.append(_unknown(written, key, (*BY_NAME, *GROUPS)))
                 elif isinstance(value, dict):
                     waiting.append((key, written.path, value))
@@ -166,7 +181,7 @@ def _workspace_file(places: Places) -> ConfigFile | str | None:
 
         if os.path.islink(os.path.dirname(path)):
             return f"{os.path.dirname(path)} is a link; the settings behind it are not used."
-        return read_config(path, follow_links=False, limit=_WORKSPACE_LIMIT)
+        return read_config(path, follow_links=False, follow_includes=False, limit=_WORKSPACE_LIMIT)
     except ConfigError as error:
         return f"{error.message[:-1]}; it is not used."
     except (OSError, ValueError):
@@ -181,9 +196,7 @@ def _odd_sections(file: ConfigFile) -> list[str]:
     warnings = list[str]()
     for name in names[:10]:
         near = _nearest(name, OUR_SECTIONS)
-        if name == "$include":
-            warnings.append(f"{file.path}: $include is not followed; put memory settings into this file.")
-        elif near or os.path.basename(file.path) != "openclaw.json":
+        if near or os.path.basename(file.path) != "openclaw.json":
             warnings.append(f"{file.path}: there is no section {_short(name)}; it is ignored.{near}")
     return warnings
 

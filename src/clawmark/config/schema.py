@@ -18,20 +18,14 @@ class Local(NamedTuple):
 class VectorStore(NamedTuple):
     enabled: bool = True
     engine: str = "blocks"
-    extension_path: str = ""
-
-
-class Fts(NamedTuple):
-    tokenizer: str = "unicode61"
 
 
 class Store(NamedTuple):
-    """Where the index is and how it keeps vectors and words."""
+    """Where the index is and how it keeps vectors."""
 
     driver: str = "sqlite"
     path: str = ""
     vector: VectorStore = VectorStore()
-    fts: Fts = Fts()
 
 
 CHUNKER_VERSIONS = {"markdown": 1, "lines": 1}
@@ -107,6 +101,10 @@ class SessionOptions(NamedTuple):
     paths: tuple[str, ...] = ()
 
 
+class Experimental(NamedTuple):
+    session_memory: bool = True
+
+
 class MemorySearch(NamedTuple):
     """`memorySearch.*`: what is indexed, with what, and how it is searched."""
 
@@ -116,7 +114,10 @@ class MemorySearch(NamedTuple):
     extra_patterns: Mapping[str, tuple[str, ...]] = {}
     """Which files of an extra path are meant, by that path; one that is not here is meant whole."""
     sessions: SessionOptions = SessionOptions()
+    experimental: Experimental = Experimental()
     provider: str = "auto"
+    provider_entries: Mapping[str, Mapping[str, object]] = {}
+    """`models.providers` as given: addresses and keys of services, by a name that `provider` may be."""
     model: str = ""
     output_dimensionality: int = 0
     fallback: tuple[str, ...] = ()
@@ -130,12 +131,24 @@ class MemorySearch(NamedTuple):
     cache: CacheOptions = CacheOptions()
 
 
+NO_QMD = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'
+
+
 class MemoryOptions(NamedTuple):
     """`memory.*`: which backend answers, whether answers carry citations, and who else may search."""
 
     backend: str = "builtin"
     citations: str = "auto"
     shared_sessions: tuple[str, ...] = ()
+
+
+class ToolPolicy(NamedTuple):
+    """Which tools an agent may have."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    denied: frozenset[str] = frozenset()
+    """The memory tools that these lists, and those of the agent's own entry, leave out."""
 
 
 class StartupContext(NamedTuple):
@@ -152,6 +165,7 @@ class Settings(NamedTuple):
 
     memory_search: MemorySearch = MemorySearch()
     memory: MemoryOptions = MemoryOptions()
+    tools: ToolPolicy = ToolPolicy()
     workspace: str = ""
     user_timezone: str = ""
     bootstrap_max_chars: int = 20_000
@@ -167,8 +181,6 @@ class Loaded(NamedTuple):
     settings: Settings
     origins: dict[str, str]
     warnings: tuple[str, ...]
-    unused: dict[str, object] = {}  # noqa: RUF012 - a field of a tuple, never changed
-    """Values of keys that are known and have no place in the settings yet."""
 
     def origin(self, key: str) -> str:
         """`default`, `file <path>`, `workspace <path>` or `flag`."""
@@ -188,18 +200,6 @@ RUNTIME = (
 def attribute_path(key: str) -> tuple[str, ...]:
     """The attributes that lead to a key: `memorySearch.query.maxResults` → memory_search, query, max_results."""
     return tuple(_attribute(part) for part in key.removeprefix("agents.defaults.").split("."))
-
-
-def is_setting(key: str) -> bool:
-    """Whether a key has a place in the settings; keys of later releases may have none."""
-    if key.startswith((REMOTE, *RUNTIME)):
-        return True
-    value: object = Settings()
-    for name in attribute_path(key):
-        if not hasattr(value, name):
-            return False
-        value = getattr(value, name)
-    return True
 
 
 def value_of(settings: Settings, key: str) -> object:

@@ -1,29 +1,33 @@
 """Where the keys stand in a configuration file: OpenClaw's sections, old and new, and the entries of agents.
 
 A file's tree and an agent's id come in; the sections that count for this agent go out, weakest first. What the keys in
-them may hold is `check`'s matter. Sections of OpenClaw that are not about memory are not looked into.
+them may hold is left to `check`. Of the host's own sections only the keys that are about memory are looked at.
 """
 
 import re
 from collections.abc import Iterator
 
 from clawmark.config.check import Source, Written, refuse, show
+from clawmark.config.keys import BY_NAME, GROUPS
+from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
 from clawmark.values import NamedTuple
 
 _OTHERS = """
 $schema acp agent approvals audio auth bindings bridge broadcast browser canvasHost channels cli commands cron
-diagnostics discord discovery env gateway hooks identity imessage logging mcp media messages meta models nodeHost
-plugins routing secrets session signal skills slack talk telegram tools ui update web whatsapp wizard
+diagnostics discord discovery env gateway hooks identity imessage logging mcp media memoryPolicy messages meta models
+nodeHost plugins routing secrets session signal skills slack talk telegram tools ui update web whatsapp wizard
 """
 OTHER_SECTIONS = frozenset(_OTHERS.split())
 """Top-level names an OpenClaw file may have that say nothing about memory."""
 OUR_SECTIONS = ("agents", "memory", "memorySearch")
-OUR_DEFAULTS = ("workspace", "userTimezone", "bootstrapMaxChars", "bootstrapTotalMaxChars", "startupContext")
-"""What of `agents.defaults` is about memory; the rest is the host's."""
-OUR_RUNTIME = ("model", "contextTokens")
-OUR_COMPACTION = ("reserveTokensFloor", "memoryFlush")
-OUR_HOOK = "session-memory"
-OUR_RESET = ("mode", "atHour", "idleMinutes")
+SHARED_SECTIONS = ("hooks", "session", "plugins", "tools", "memoryPolicy")
+"""Top-level sections in which some keys are about memory and the rest is the host's."""
+_WHOLE_GROUPS = (
+    "agents.defaults.startupContext",
+    "agents.defaults.compaction.memoryFlush",
+    "hooks.internal.entries.session-memory",
+)
+"""Groups inside the host's sections that are about memory as a whole, so that an unknown key in them is a mistake."""
 _INPUT_TYPES = ("inputType", "queryInputType", "documentInputType")
 _AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -79,13 +83,30 @@ def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterato
     yield memory._replace(values={key: value for key, value in memory.values.items() if key != "search"})
     yield from _search_sections(tree, ("agents", "defaults", "memorySearch"), source)
     defaults = _inner(tree, ("agents", "defaults"), source)
-    ours = {key: value for key, value in defaults.items() if key in OUR_DEFAULTS}
-    yield Section("agents.defaults", ("agents", "defaults"), ours)
-    yield from _runtime_sections(tree, defaults, source)
+    yield Section("agents.defaults", ("agents", "defaults"), _about_memory("agents.defaults", defaults))
+    known = {name: tree[name] for name in SHARED_SECTIONS if name in tree}
+    yield Section("", (), _about_memory("", known))
     for entry in agent_entries(tree, source):
         if entry.id == agent:
             yield from _search_sections(tree, (*entry.path, "memorySearch"), source)
             yield from _search_sections(tree, (*entry.path, "memory", "search"), source)
+            own = {name: value for name, value in entry.values.items() if name in ("model", "sandbox")}
+            yield Section("agents.defaults", entry.path, _about_memory("agents.defaults", own))
+            yield Section("", entry.path, _about_memory("", {"tools": entry.values.get("tools")}))
+
+
+def _about_memory(name: str, values: dict[str, object]) -> dict[str, object]:
+    """The keys of a section of the host's that we know, at every level; the rest is not looked at."""
+    kept = dict[str, object]()
+    for part, value in values.items():
+        key = f"{name}.{part}" if name else part
+        if key in BY_NAME or key in UNSUPPORTED_BY_NAME or key in _WHOLE_GROUPS:
+            kept[part] = value
+        elif isinstance(value, dict) and (key in GROUPS or key in UNSUPPORTED_GROUPS):
+            kept[part] = _about_memory(key, value)
+        elif key in GROUPS and key != "tools":
+            kept[part] = value  # not an object, which `load` refuses
+    return kept
 
 
 def _search_sections(tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> Iterator[Section]:
@@ -94,20 +115,6 @@ def _search_sections(tree: dict[str, object], path: tuple[str | int, ...], sourc
     yield Section("memorySearch", path, {key: value for key, value in found.items() if key not in _INPUT_TYPES})
     for_both = {key: found["inputType"] for key in _INPUT_TYPES[1:] if "inputType" in found}
     yield Section("memorySearch.remote", path, for_both | {key: found[key] for key in _INPUT_TYPES[1:] if key in found})
-
-
-def _runtime_sections(tree: dict[str, object], defaults: dict[str, object], source: Source) -> Iterator[Section]:
-    """What a conversation needs; the many other keys beside these are the host's."""
-    ours = {key: value for key, value in defaults.items() if key in OUR_RUNTIME}
-    yield Section("agents.defaults", ("agents", "defaults"), ours)
-    path = ("agents", "defaults", "compaction")
-    compaction = {key: value for key, value in _inner(tree, path, source).items() if key in OUR_COMPACTION}
-    yield Section("agents.defaults.compaction", path, compaction)
-    hooks = _inner(tree, ("hooks", "internal"), source)
-    yield Section("hooks.internal", ("hooks", "internal"), {key: value for key, value in hooks.items() if key == "enabled"})
-    yield _section(f"hooks.internal.entries.{OUR_HOOK}", tree, ("hooks", "internal", "entries", OUR_HOOK), source)
-    reset = _inner(tree, ("session", "reset"), source)
-    yield Section("session.reset", ("session", "reset"), {key: value for key, value in reset.items() if key in OUR_RESET})
 
 
 def _section(name: str, tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> Section:

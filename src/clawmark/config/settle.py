@@ -9,50 +9,107 @@ that sum to 1. An extra path that would open the whole home folder or the disk b
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.config.check import Written, refuse, show
-from clawmark.config.schema import Chunking, Hybrid, MemorySearch, Settings, is_setting, with_value
+from clawmark.config.schema import NO_QMD, Chunking, Hybrid, MemorySearch, Settings, with_value
+from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
 
 if TYPE_CHECKING:
+    from clawmark.config.load import Gathered
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded
 
 LEAST_TOKENS = 16
 """A passage of fewer holds no sentence, and a large file would become a million of them."""
 MOST_CANDIDATES = 20
+MEMORY_TOOLS = ("memory_search", "memory_get", "memory_append")
+MEMORY_TOOL_GROUPS = ("group:memory", "group:openclaw", "group:plugins", "memory-core")
+"""Names that stand for all memory tools in OpenClaw's lists of tools."""
 Values = dict[str, tuple[object, Written]]
 
 
-def settle(values: Values, patterns: Sequence[tuple[str, str]], warnings: list[str], places: Places) -> Loaded:
+def settle(gathered: Gathered, places: Places) -> Loaded:
     """The settings these values make; raises ConfigError."""
     from clawmark.config.schema import Loaded
 
-    settings, unused, origins = Settings(), dict[str, object](), dict[str, str]()
+    values, warnings = gathered.values, gathered.warnings
+    settings, origins = Settings(), dict[str, str]()
     for key, (value, written) in values.items():
         origins[key] = written.source.origin
-        if is_setting(key):
-            settings = with_value(settings, key, value)
-        else:
-            unused[key] = value
+        settings = with_value(settings, key, value)
     search = settings.memory_search
     search = search._replace(
         chunking=_settled_chunking(search.chunking, "memorySearch.chunking.overlap" in values, warnings),
         query=search.query._replace(hybrid=_settled_hybrid(search.query.hybrid, warnings)),
         extra_paths=_settled_paths(values, places, "memorySearch.extraPaths"),
         sessions=search.sessions._replace(paths=_settled_paths(values, places, "memorySearch.sessions.paths")),
-        sources=search.sources or MemorySearch().sources,
+        sources=_settled_sources(search),
     )
-    search = search._replace(extra_patterns=_settled_patterns(search.extra_paths, patterns, places))
-    settings = _without_the_missing(settings._replace(memory_search=search), warnings)
+    search = search._replace(extra_patterns=_settled_patterns(search.extra_paths, gathered.patterns, places))
+    search = _with_providers(search, gathered.model_providers, warnings)
+    denied = denied_tools(gathered.tool_lists)
+    settings = settings._replace(memory_search=search, tools=settings.tools._replace(denied=denied))
+    warnings += unsupported_warnings(gathered.unsupported)
+    if settings.memory.backend != "builtin":
+        warnings.append(NO_QMD)
     if settings.memory_search.store.path and _is_openclaws(values["memorySearch.store.path"][1]):
         warnings.append(f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}.")
         settings = with_value(settings, "memorySearch.store.path", "")
     _warn_of_empty_references(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
-    return Loaded(settings, origins, tuple(dict.fromkeys(warnings)), unused)
+    return Loaded(settings, origins, tuple(dict.fromkeys(warnings)))
+
+
+def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
+    """One sentence for each key that is set and has no effect."""
+    from clawmark.config.json5 import show_path
+
+    warnings = list[str]()
+    for key, written in found.items():
+        entry = UNSUPPORTED_BY_NAME[key]
+        if entry.is_harmless(written.value):
+            continue
+        where = f"{written.source.file}: " if written.source.file else ""
+        is_group = isinstance(written.value, (dict, list))
+        value = "" if is_group else f" is {show(written.value)}, which"
+        warnings.append(f"{where}{show_path(written.path)}{value} has no effect: {entry.reason}.")
+    return warnings
+
+
+def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozenset[str]:
+    """The memory tools that some list leaves out; a tool must pass the lists for all agents and those of its own agent."""
+    return frozenset(
+        tool
+        for tool in MEMORY_TOOLS
+        for (key, _), entries in lists.items()
+        if entries and _is_listed(tool, entries) == (key == "tools.deny")
+    )
+
+
+def _is_listed(tool: str, entries: Sequence[str]) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(entry in MEMORY_TOOL_GROUPS or fnmatchcase(tool, entry) for entry in (one.lower() for one in entries))
+
+
+def _settled_sources(search: MemorySearch) -> tuple[str, ...]:
+    is_left_out = "" if search.experimental.session_memory else "sessions"
+    return tuple(source for source in search.sources if source != is_left_out) or MemorySearch().sources
+
+
+def _with_providers(search: MemorySearch, entries: Mapping[str, object], warnings: list[str]) -> MemorySearch:
+    """Takes in `models.providers`, in which OpenClaw describes services by name."""
+    known = {name: entry for name, entry in entries.items() if isinstance(entry, dict)}
+    warnings += [
+        f'memorySearch.fallback names "{name}", which is not supported; it is left out.'
+        for name in search.fallback
+        if name in OPENCLAW_PROVIDERS
+    ]
+    fallback = tuple(name for name in search.fallback if name not in OPENCLAW_PROVIDERS)
+    return search._replace(provider_entries=known, fallback=fallback)
 
 
 def _is_openclaws(written: Written) -> bool:
@@ -126,14 +183,6 @@ def _which(real: str, home: str) -> str:
     if real == os.path.dirname(real):
         return "the whole disk"
     return "your whole home folder" if real == home else "a folder around the workspace"
-
-
-def _without_the_missing(settings: Settings, warnings: list[str]) -> Settings:
-    """What this release does not have, replaced by what it has, in words."""
-    if settings.memory.backend != "builtin":
-        warnings.append(f'memory.backend is "{settings.memory.backend}"; this release has the built-in backend only.')
-        settings = settings._replace(memory=settings.memory._replace(backend="builtin"))
-    return settings
 
 
 def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:

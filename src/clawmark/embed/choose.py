@@ -22,6 +22,8 @@ LADDER = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GEMINI_AP
 """Where `auto` looks for keys, first found first."""
 
 
+OPENAI_MODEL = "text-embedding-3-small"
+"""What OpenClaw asks a service like OpenAI's for when no model is configured."""
 LONG_LOOK = 0.5
 """Seconds that an Ollama may take to say no. One that is not started does so at once, and is seen as soon as it is."""
 
@@ -35,6 +37,8 @@ class Wanted(NamedTuple):
     local_model_path: str = ""
     fallback: tuple[str, ...] = ()
     remote: Mapping[str, object] = {}
+    entries: Mapping[str, Mapping[str, object]] = {}
+    """OpenClaw's `models.providers`: services by name."""
 
 
 class Surroundings(NamedTuple):
@@ -83,8 +87,16 @@ def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
     """One embedder by its provider's name; EmbeddingUnavailable when something it needs is missing."""
     if name == "local":
         return _local(wanted.local_model_path)
+    entry = wanted.entries.get("google" if name == "gemini" else name)
+    if entry is not None and name not in BUILT_IN:
+        return _from_entry(name, entry, wanted, around)
     if name in REMOTE or name in COMPATIBLE:
         return _remote(name, wanted, around)
+    from clawmark.config.unsupported import OPENCLAW_PROVIDERS
+
+    if name in OPENCLAW_PROVIDERS:
+        hint = "Set memorySearch.provider to one of those in docs/how-to/use-a-provider.md, or remove it."
+        raise EmbeddingUnavailable(f'The provider "{name}" is not supported.', provider=name, hint=hint)
     from clawmark.embed import plugins
 
     if name in BUILT_IN or plugins.find(name) is None:
@@ -230,13 +242,40 @@ def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
     )
 
 
+def _from_entry(name: str, entry: Mapping[str, object], wanted: Wanted, around: Surroundings) -> Embedder:
+    """A service that `models.providers` describes. `memorySearch.remote` comes first; the entry's key is sent to the entry's
+    address only."""
+    own = {part: entry[part] for part in ("baseUrl", "apiKey") if isinstance(entry.get(part), (str, dict))}
+    headers = entry.get("headers")
+    if isinstance(headers, dict):
+        own["headers"] = {header: text for header, text in headers.items() if isinstance(text, str)}
+    remote = wanted.remote if wanted.remote.get("baseUrl") else {**own, **wanted.remote}
+    if name in REMOTE or name in COMPATIBLE:
+        return _remote(name, wanted._replace(remote=remote), around)
+    language = str(entry.get("api") or "openai-completions")
+    if language != "ollama" and not language.startswith("openai"):
+        raise EmbeddingUnavailable(
+            f'models.providers.{name} has the api "{language}", which has no embeddings.',
+            provider=name,
+            hint="Set memorySearch.provider to a service that makes embeddings.",
+        )
+    spoken = "ollama" if language == "ollama" else "openai-compatible"
+    model = wanted.model.removeprefix(f"{name}/") or ("" if spoken == "ollama" else OPENAI_MODEL)
+    try:
+        return _remote(spoken, wanted._replace(model=model, remote=remote), around)
+    except ConfigError as error:
+        raise EmbeddingUnavailable(
+            f"models.providers.{name} cannot be used: {error.message}", provider=name, hint=error.hint
+        ) from None
+
+
 def _fallbacks(wanted: Wanted, around: Surroundings) -> tuple[Embedder, ...]:
     """The configured stand-ins that can be made; one that cannot is as if it were not there, but a wrong name is told."""
     made = []
     for name in wanted.fallback:
         if name == "static":
             continue  # it is always there
-        _check_stand_in(name)
+        _check_stand_in(name, wanted)
         try:
             made.append(make(name, wanted._replace(model="", dims=0, remote=_common(wanted)), around))
         except (EmbeddingUnavailable, ConfigError):
@@ -260,9 +299,9 @@ def _check_static(wanted: Wanted) -> None:
         )
 
 
-def _check_stand_in(name: str) -> None:
+def _check_stand_in(name: str, wanted: Wanted) -> None:
     """Raise ConfigError for what is no provider: somebody counts on it to be there when the first one fails."""
-    if name in ("local", *REMOTE, *COMPATIBLE):
+    if name in ("local", *REMOTE, *COMPATIBLE, *wanted.entries):
         return
     from clawmark.embed import plugins
 

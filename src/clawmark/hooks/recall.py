@@ -32,7 +32,8 @@ def recall_for(opened: Open, prompt: str, session_key: str, items: int = ITEMS, 
     if not says_something(asked):
         return ""
     with opened("static") as memory:
-        if not is_private(kind_of(session_key or f"agent:{memory.places.agent}:main")):
+        is_enabled = memory.settings.memory_search.enabled
+        if not is_enabled or not is_private(kind_of(session_key or f"agent:{memory.places.agent}:main")):
             return ""
         if memory.plan()[0].due:
             _catch_up(opened)

@@ -177,7 +177,7 @@ def _runtime(context: Context, tools: Collection[str], facts: Facts) -> str:
 
 def _memory_state(tools: Collection[str], facts: Facts) -> str:
     if not {"memory_search", "memory_get"} & set(tools):
-        return "not available in this session"
+        return "can be added to, not searched" if "memory_append" in tools else "not available in this session"
     if facts.trouble:
         return f"cannot be searched now: {facts.trouble}"
     return f"mode {facts.mode}, provider {facts.provider or 'none'}, due files {facts.due_files}"

@@ -62,9 +62,9 @@ def note_settings(runtime: Runtime) -> NoteSettings:
 
 def rollover_settings(runtime: Runtime) -> Rollover:
     """`session.reset`."""
-    is_daily = _text(runtime, _RESET + "mode") == "daily"
+    mode = _text(runtime, _RESET + "mode")
     hour, minutes = _number(runtime, _RESET + "atHour"), _number(runtime, _RESET + "idleMinutes")
-    return Rollover(hour if is_daily else None, minutes)
+    return Rollover(hour if mode == "daily" else None, 0 if mode == "none" else minutes)
 
 
 def configured_model(runtime: Runtime, environ: Mapping[str, str], *, for_flush: bool = False) -> Completer | None:

@@ -40,14 +40,13 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_every_used_key_is_listed_with_value_and_origin(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(answer(capsys, "config", "list", "--json", *flags))["settings"]
     by_key = {row["key"]: row for row in rows}
-    assert {key.name for key in KEYS if not key.later} <= set(by_key)
+    assert {key.name for key in KEYS} == set(by_key)
     assert by_key["memorySearch.query.maxResults"]["value"] == 9
     assert by_key["memorySearch.query.maxResults"]["origin"].startswith("file ")
     assert by_key["memorySearch.query.minScore"] == {
         "key": "memorySearch.query.minScore",
         "value": 0.35,
         "origin": "default",
-        "used": True,
     }
 
 
@@ -61,8 +60,8 @@ def test_a_proxy_is_shown_without_its_password(flags: list[str], capsys: pytest.
 
 def test_secrets_are_never_shown(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
-        ["config", "list", "--all"],
-        ["config", "list", "--all", "--json"],
+        ["config", "list"],
+        ["config", "list", "--json"],
         ["config", "get", "remote.apiKey"],
         ["config", "get", "remote.headers", "--json"],
         ["config", "schema"],

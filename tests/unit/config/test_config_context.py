@@ -61,7 +61,7 @@ def test_a_pattern_we_do_not_know_is_said_and_the_path_meant_whole(tmp_path: Pat
 
 
 def test_the_newer_keys_of_openclaw_are_taken_at_their_word(tmp_path: Path) -> None:
-    search = {"inputType": "text", "queryInputType": "query", "rememberAcrossConversations": False}
+    search = {"inputType": "text", "queryInputType": "query", "rememberAcrossConversations": True}
     paths = [{"path": "/srv/a", "pattern": "**/*.md"}, {"path": "/srv/b", "pattern": "public/*.md"}, "/srv/c"]
     made = loaded(tmp_path, {"memory": {"search": {**search, "extraPaths": paths}}})
     remote = made.settings.memory_search.remote

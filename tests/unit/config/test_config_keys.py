@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from clawmark.config.check import _CHECKS
 from clawmark.config.keys import BY_NAME, GROUPS, KEYS
-from clawmark.config.schema import REMOTE, RUNTIME, Settings, attribute_path, is_setting, value_of, with_value
+from clawmark.config.schema import REMOTE, RUNTIME, Settings, attribute_path, value_of, with_value
+from clawmark.config.unsupported import UNSUPPORTED_BY_NAME
 
 
 def leaves(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -15,10 +16,9 @@ def leaves(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 def test_every_setting_has_a_key_and_every_used_key_a_setting() -> None:
     as_given = (REMOTE, *RUNTIME)
-    known = {attribute_path(key.name) for key in KEYS if is_setting(key.name) and not key.name.startswith(as_given)}
-    beside = {("memory_search", "remote"), ("memory_search", "extra_patterns"), ("runtime",)}
-    assert known | beside == set(leaves(Settings()))
-    assert all(key.later for key in KEYS if not is_setting(key.name))
+    known = {attribute_path(key.name) for key in KEYS if not key.name.startswith(as_given)}
+    search = {("memory_search", name) for name in ("remote", "extra_patterns", "provider_entries")}
+    assert known | search | {("tools", "denied"), ("runtime",)} == set(leaves(Settings()))
 
 
 def test_every_key_has_a_sentence_and_a_known_kind() -> None:
@@ -35,8 +35,15 @@ def test_no_key_is_a_group() -> None:
 
 def test_a_value_put_in_is_the_value_taken_out() -> None:
     for key in KEYS:
-        if is_setting(key.name):
-            assert value_of(with_value(Settings(), key.name, "marked"), key.name) == "marked"
+        assert value_of(with_value(Settings(), key.name, "marked"), key.name) == "marked"
+
+
+def is_unsupported(name: str) -> bool:
+    return any(name == one or name.startswith(f"{one}.") for one in UNSUPPORTED_BY_NAME)
+
+
+def test_no_key_is_both_supported_and_unsupported() -> None:
+    assert [key.name for key in KEYS if is_unsupported(key.name)] == []
 
 
 def test_every_key_of_openclaw_is_known() -> None:
@@ -57,4 +64,4 @@ def test_every_key_of_openclaw_is_known() -> None:
     qmd.limits.maxInjectedChars qmd.limits.timeoutMs qmd.mcporter.enabled qmd.mcporter.serverName
     qmd.mcporter.startDaemon qmd.scope"""
     wanted = {f"memorySearch.{name}" for name in names.split()} | {f"memory.{name}" for name in others.split()}
-    assert wanted <= set(BY_NAME)
+    assert [name for name in sorted(wanted) if name not in BY_NAME and not is_unsupported(name)] == []

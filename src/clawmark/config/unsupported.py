@@ -1,0 +1,100 @@
+"""OpenClaw's memory settings that are read but have no effect here, each with the reason that the warning gives.
+
+`load` looks keys up by the same short names as `keys`; a name stands for everything below it. The values are not checked,
+so a file that OpenClaw accepts is never refused because of them. A value that asks for what Clawmark does anyway is not
+worth a warning: `is_harmless` tells.
+"""
+
+from collections.abc import Callable
+
+from clawmark.values import NamedTuple
+
+
+def _never(value: object) -> bool:
+    return False
+
+
+def _is(*values: object) -> Callable[[object], bool]:
+    return lambda value: value in values
+
+
+def _is_disabled(value: object) -> bool:
+    return isinstance(value, dict) and value.get("enabled") is False
+
+
+def _does_not_name_memory(value: object) -> bool:
+    return "memory" not in str(value)
+
+
+class Unsupported(NamedTuple):
+    """One key, or a group of keys, without effect."""
+
+    name: str
+    reason: str
+    is_harmless: Callable[[object], bool] = _never
+    planned: bool = False
+    """Whether a later release is to support it; only such keys are in the reference."""
+
+
+_QMD = "the QMD backend is not supported yet, and the built-in one answers"
+_SLOT = "a memory plugin cannot be chosen or switched off yet, and the built-in memory (memory-core) is used"
+_PLUGINS = "other memory plugins are not supported yet, and the built-in memory is used"
+_TOOL_POLICY = "only tools.allow and tools.deny decide which memory tools there are"
+_D = "agents.defaults."
+_S = "memorySearch."
+_E = "plugins.entries."
+
+UNSUPPORTED: tuple[Unsupported, ...] = (
+    Unsupported("memory.qmd", _QMD, planned=True),
+    Unsupported(_S + "qmd", _QMD, planned=True),
+    Unsupported(_S + "multimodal", "images and audio are not indexed yet", _is({"enabled": False}), planned=True),
+    Unsupported(_S + "local.modelCacheDir", "no model is downloaded"),
+    Unsupported(_S + "store.vector.extensionPath", "the installed sqlite-vec is used"),
+    Unsupported(_S + "store.fts", "the keyword index has one tokenizer for all languages", _is({"tokenizer": "unicode61"})),
+    Unsupported(
+        _S + "rememberAcrossConversations",
+        "memorySearch.sources and the session key decide which transcripts are searched",
+        _is(True),
+    ),
+    Unsupported(
+        _D + "startupContext.applyOn",
+        "the recent logs are in the prompt of every session",
+        _is(["new", "reset"], ["reset", "new"]),
+    ),
+    Unsupported(
+        _D + "startupContext.maxFileBytes", "long logs are shortened to maxFileChars instead of being left out", _is(16_384)
+    ),
+    Unsupported(_D + "contextLimits.memoryGetMaxChars", "memory_get returns up to 12,000 characters", _is(12_000)),
+    Unsupported(_D + "contextLimits.memoryGetDefaultLines", "memory_get returns 120 lines unless asked otherwise", _is(120)),
+    Unsupported(_D + "compaction.postIndexSync", "the index is updated in the background after a compaction", _is("async")),
+    Unsupported(
+        _D + "sandbox.workspaceAccess", "there is no sandbox, so a flush and memory_append write to the workspace", _is("rw")
+    ),
+    Unsupported("plugins.slots.memory", _SLOT, _is("memory-core"), planned=True),
+    Unsupported(_E + "memory-core.config", "the built-in memory takes its settings from memorySearch", _is({})),
+    Unsupported(_E + "memory-lancedb", _PLUGINS, _is_disabled, planned=True),
+    Unsupported(_E + "active-memory", _PLUGINS, _is_disabled),
+    Unsupported(_E + "memory-wiki", _PLUGINS, _is_disabled),
+    Unsupported("tools.profile", _TOOL_POLICY, _is("coding", "full")),
+    Unsupported("tools.byProvider", _TOOL_POLICY, _does_not_name_memory),
+    Unsupported("tools.sandbox", _TOOL_POLICY, _does_not_name_memory),
+    Unsupported(
+        "tools.subagents", "memory.sharedSessions decides whether sub-agents may search the memory", _does_not_name_memory
+    ),
+    Unsupported(
+        "tools.sessions.visibility", "a private session may search all transcripts of its agent", _is("agent", "all")
+    ),
+    Unsupported("session.resetByType", "session.reset holds for every kind of chat"),
+    Unsupported("session.resetByChannel", "session.reset holds for every channel"),
+    Unsupported("memoryPolicy", "every transcript of the agent is searched when memorySearch.sources names sessions"),
+)
+
+OPENCLAW_PROVIDERS = ("github-copilot",)
+"""Embedding providers of OpenClaw that we do not have."""
+
+UNSUPPORTED_BY_NAME: dict[str, Unsupported] = {entry.name: entry for entry in UNSUPPORTED}
+
+UNSUPPORTED_GROUPS: frozenset[str] = frozenset(
+    ".".join(parts[:end]) for parts in (entry.name.split(".") for entry in UNSUPPORTED) for end in range(1, len(parts))
+)
+"""Every dotted name that holds one of them."""

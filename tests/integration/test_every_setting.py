@@ -1,0 +1,492 @@
+"""Every key that is accepted has an effect: two values of it lead to two results that can be seen.
+
+The table below is compared with the table of keys, so a key cannot be added without proof. Keys that have no effect are
+in `config/unsupported.py`; `tests/unit/config/test_config_unsupported.py` proves a warning for each, and the last tests
+here show where a person and a program see it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from commands import Place
+from embeddings import EmbeddingServer
+
+from clawmark import Memory
+from clawmark.config.keys import BY_NAME
+from clawmark.embed.settings import batch_options, remote_options
+from clawmark.errors import ClawmarkError
+from clawmark.runtime.setup import flush_settings, model_name, models_for, note_settings, rollover_settings
+from clawmark.sync.run import SyncRequest
+
+ROOT = Path(__file__).resolve().parents[2]
+QUESTION = "where does the heron nest?"
+KEY = "not-a-real-key"
+
+
+class Scene(NamedTuple):
+    """A workspace, and a configuration file with one key set."""
+
+    place: Place
+    server: EmbeddingServer
+
+    def open(self, provider: str | None = "none", *, background: bool = False) -> Memory:
+        """With keywords only, unless the configured provider (None) or another is what it is about."""
+        return Memory.open(state_dir=self.place.state, provider=provider, background=background)
+
+
+class Acts(NamedTuple):
+    """Two values of a key, what to look at, and what else has to be set for that."""
+
+    one: object
+    other: object
+    look: Callable[[Scene], object]
+    beside: dict[str, object] = {}  # noqa: RUF012 - never changed
+
+
+def put(tree: dict[str, Any], key: str, value: object) -> None:
+    """Set a key in a tree, where it stands in a file: session-memory and the like have no dots in them."""
+    *groups, last = key.split(".")
+    for group in groups:
+        tree = tree.setdefault(group, {})
+    tree[last] = value
+
+
+def found(scene: Scene) -> object:
+    with scene.open() as memory:
+        return [hit.citation for hit in memory.search(QUESTION, min_score=0).hits]
+
+
+def found_as_configured(scene: Scene) -> object:
+    with scene.open() as memory:
+        return [hit.citation for hit in memory.search("heron unicorn avalanche").hits]
+
+
+def question(scene: Scene) -> object:
+    with scene.open() as memory:
+        return memory._query(QUESTION, None, None, False)
+
+
+def chunks(scene: Scene) -> object:
+    with scene.open() as memory:
+        memory.sync()
+        with memory._backend.parts.store.reading() as reader:
+            return [(row.start_line, row.end_line, row.text) for row in reader.chunks_of("MEMORY.md")]
+
+
+def status(scene: Scene) -> object:
+    with scene.open(None) as memory:
+        memory.sync(instant_only=True)
+        state = memory.status()
+    return state.index_path, state.embedder, state.vector_engine, [space.identity for space in state.spaces]
+
+
+def opens(scene: Scene) -> object:
+    try:
+        return status(scene)
+    except ClawmarkError as error:
+        return type(error)
+
+
+def tools(scene: Scene) -> object:
+    with scene.open() as memory:
+        return [tool.name for tool in memory.tools(append=True)]
+
+
+def answer_in_a_group(scene: Scene) -> object:
+    with scene.open() as memory:
+        (search, _) = memory.tools("agent:main:telegram:group:42")
+        return search.call({"query": QUESTION, "minScore": 0}).get("error")
+
+
+def citations(scene: Scene) -> object:
+    with scene.open() as memory:
+        search = memory.tools()[0]
+        return str(search.call({"query": QUESTION, "minScore": 0}))
+
+
+def prompt(scene: Scene) -> object:
+    def clock() -> datetime:
+        return datetime(2026, 2, 24, 12, tzinfo=UTC)
+
+    with Memory.open(state_dir=scene.place.state, provider="none", clock=clock, background=False) as memory:
+        return memory.prompt().text
+
+
+def today(scene: Scene) -> object:
+    with scene.open() as memory:
+        return memory.today()
+
+
+def session_start(scene: Scene) -> object:
+    with scene.open() as memory:
+        return memory.session_started("agent:main:main")
+
+
+def found_after_a_new_note(scene: Scene) -> object:
+    with scene.open() as memory:
+        memory.sync()
+        scene.place.write("memory/2026-03-01.md", "- The heron has left for the south.\n")
+        return [hit.path for hit in memory.search("heron south", min_score=0).hits]
+
+
+def kept_vectors(scene: Scene) -> object:
+    """How many vectors are left after most passages were deleted."""
+    with scene.open("static") as memory:
+        memory.sync()
+        shutil.rmtree(scene.place.workspace / "memory")
+        memory.sync()
+        return memory.status().cache_entries
+
+
+def sent(scene: Scene) -> object:
+    """What the service gets for one passage and one question: where, with which headers, and what."""
+    scene.server.requests.clear()
+    with scene.open(None) as memory:
+        memory.sync()
+        memory.search(QUESTION)
+        return [
+            (request.target, request.headers.get("authorization"), request.headers.get("x-more"), json.loads(request.body))
+            for request in scene.server.requests
+        ]
+
+
+def embedder_key(scene: Scene) -> object:
+    with scene.open(None) as memory:
+        return [embedder.traits.label for embedder in (*memory.choice.embedders, *memory.choice.fallbacks)]
+
+
+def remote(scene: Scene) -> object:
+    with scene.open() as memory:
+        options = memory.settings.memory_search.remote
+    return remote_options("", 0, options, {}), batch_options(options)
+
+
+def spent(scene: Scene) -> object:
+    with scene.open(None) as memory:
+        memory.sync()
+        return memory.status().due_vectors
+
+
+def say(file: Path) -> None:
+    """Add a message to a transcript."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    message = {"role": "user", "content": [{"type": "text", "text": "The heron nests by pier nine now."}]}
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"type": "message", "timestamp": "2026-02-24T10:00:00.000Z", "message": message}) + "\n")
+
+
+def transcripts(scene: Scene) -> object:
+    say(scene.place.state / "agents" / "main" / "sessions" / "a.jsonl")
+    say(scene.place.folder / "talks" / "b.jsonl")
+    with scene.open() as memory:
+        return sorted({hit.path for hit in memory.search("heron pier nine", min_score=0).hits if hit.source == "sessions"})
+
+
+def due_after_small_growth(scene: Scene) -> object:
+    """Whether a watcher's sync leaves a transcript that grew by one message."""
+    with scene.open() as memory:
+        file = scene.place.state / "agents" / "main" / "sessions" / "a.jsonl"
+        say(file)
+        memory.sync()
+        say(file)
+        return memory._backend.sync(SyncRequest(deltas=True)).due_files
+
+
+def due_after_compaction(scene: Scene) -> object:
+    with scene.open(background=True) as memory:
+        file = scene.place.state / "agents" / "main" / "sessions" / "a.jsonl"
+        say(file)
+        memory.sync()
+        say(file)
+        memory.compacted()
+        keeper = memory._backend.background().keeper()
+        assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, 60)
+        return memory.status().due_files
+
+
+def conversation(scene: Scene) -> object:
+    with scene.open() as memory:
+        runtime = memory.settings.runtime
+    models = models_for(runtime, {}, None, 0)
+    names = (model_name(runtime, {}), model_name(runtime, {}, for_flush=True))
+    return flush_settings(runtime), note_settings(runtime), rollover_settings(runtime), models.window, names
+
+
+S, Q, H = "memorySearch.", "memorySearch.query.", "memorySearch.query.hybrid."
+R, B = "memorySearch.remote.", "memorySearch.remote.batch."
+D, C, F = "agents.defaults.", "agents.defaults.compaction.", "agents.defaults.compaction.memoryFlush."
+N, X = "hooks.internal.entries.session-memory.", "agents.defaults.startupContext."
+SESSIONS: dict[str, object] = {S + "sources": ["memory", "sessions"]}
+SERVICE: dict[str, object] = {S + "provider": "openai", R + "baseUrl": "{url}", R + "apiKey": KEY}
+COMPATIBLE = {**SERVICE, S + "provider": "openai-compatible", S + "model": "nomic"}
+
+ACTS: dict[str, Acts] = {
+    S + "enabled": Acts(True, False, tools),
+    S + "sources": Acts(["memory"], ["memory", "sessions"], transcripts),
+    S + "experimental.sessionMemory": Acts(True, False, transcripts, SESSIONS),
+    S + "sessions.paths": Acts([], ["{folder}/talks"], transcripts, SESSIONS),
+    S + "extraPaths": Acts([], ["{folder}/extra"], found),
+    S + "provider": Acts("none", "static", status),
+    S + "model": Acts("text-embedding-3-small", "text-embedding-ada-002", sent, SERVICE),
+    S + "fallback": Acts("none", "ollama", embedder_key, SERVICE),
+    S + "local.modelPath": Acts("", "{folder}/nosuch.gguf", opens, {S + "provider": "local"}),
+    S + "outputDimensionality": Acts(1536, 256, sent, SERVICE),
+    S + "store.driver": Acts("sqlite", "postgres", opens),
+    S + "store.path": Acts("", "{folder}/elsewhere/{agentId}.sqlite", status, {S + "provider": "none"}),
+    S + "store.vector.enabled": Acts(True, False, status, {S + "provider": "static"}),
+    S + "store.vector.engine": Acts("blocks", "sqlite-vec", status, {S + "provider": "none"}),
+    S + "chunking.mode": Acts("markdown", "lines", chunks),
+    S + "chunking.tokens": Acts(400, 20, chunks),
+    S + "chunking.overlap": Acts(0, 60, chunks, {S + "chunking.tokens": 80, S + "chunking.mode": "lines"}),
+    S + "cache.enabled": Acts(True, False, kept_vectors),
+    S + "cache.maxEntries": Acts(1, 50, kept_vectors),
+    S + "sync.onSessionStart": Acts(True, False, session_start),
+    S + "sync.onSearch": Acts(True, False, found_after_a_new_note),
+    S + "sync.sessions.deltaBytes": Acts(1, 100_000, due_after_small_growth, SESSIONS),
+    S + "sync.sessions.deltaMessages": Acts(1, 50, due_after_small_growth, SESSIONS),
+    S + "sync.sessions.postCompactionForce": Acts(True, False, due_after_compaction, SESSIONS),
+    Q + "maxResults": Acts(1, 5, found),
+    Q + "minScore": Acts(0, 1, found_as_configured),
+    H + "enabled": Acts(True, False, question),
+    H + "vectorWeight": Acts(0.1, 0.9, question),
+    H + "textWeight": Acts(0.1, 0.9, question),
+    H + "candidateMultiplier": Acts(4, 20, question, {Q + "maxResults": 50}),
+    H + "mmr.enabled": Acts(True, False, question),
+    H + "mmr.lambda": Acts(0.1, 0.9, question, {H + "mmr.enabled": True}),
+    H + "temporalDecay.enabled": Acts(True, False, question),
+    H + "temporalDecay.halfLifeDays": Acts(1, 90, question, {H + "temporalDecay.enabled": True}),
+    "memory.citations": Acts("on", "off", citations),
+    "memory.sharedSessions": Acts([], ["group"], answer_in_a_group),
+    "tools.allow": Acts([], ["memory_get"], tools),
+    "tools.deny": Acts([], ["group:memory"], tools),
+    D + "workspace": Acts("{workspace}", "{folder}/extra", found),
+    D + "userTimezone": Acts("Pacific/Kiritimati", "Pacific/Pago_Pago", today),
+    D + "bootstrapMaxChars": Acts(60, 20_000, prompt),
+    D + "bootstrapTotalMaxChars": Acts(60, 150_000, prompt),
+    X + "enabled": Acts(True, False, prompt),
+    X + "dailyMemoryDays": Acts(1, 14, prompt),
+    X + "maxFileChars": Acts(20, 4000, prompt),
+    X + "maxTotalChars": Acts(20, 12_000, prompt),
+    D + "model": Acts("ollama:one", "ollama:two", conversation),
+    D + "contextTokens": Acts(10_000, 20_000, conversation),
+    C + "reserveTokensFloor": Acts(1000, 2000, conversation),
+    F + "enabled": Acts(True, False, conversation),
+    F + "softThresholdTokens": Acts(1000, 2000, conversation),
+    F + "forceFlushTranscriptBytes": Acts("1mb", "2mb", conversation),
+    F + "model": Acts("ollama:one", "ollama:two", conversation),
+    F + "prompt": Acts("Save it.", "Write it down.", conversation),
+    F + "systemPrompt": Acts("Be brief.", "Be exact.", conversation),
+    "hooks.internal.enabled": Acts(True, False, conversation),
+    N + "enabled": Acts(True, False, conversation),
+    N + "messages": Acts(5, 15, conversation),
+    N + "llmSlug": Acts(True, False, conversation),
+    "session.reset.mode": Acts("daily", "none", conversation),
+    "session.reset.atHour": Acts(3, 4, conversation),
+    "session.reset.idleMinutes": Acts(0, 60, conversation),
+    R + "baseUrl": Acts("{url}", "{url}/other", remote),
+    R + "apiKey": Acts(KEY, "another-key", sent, {**SERVICE}),
+    R + "headers": Acts({}, {"X-More": "yes"}, sent, SERVICE),
+    R + "dailyTokens": Acts(0, 1, spent, SERVICE),
+    R + "queryInputType": Acts("", "query", sent, COMPATIBLE),
+    R + "documentInputType": Acts("", "document", sent, COMPATIBLE),
+    R + "region": Acts("eu-west-1", "us-east-1", remote),
+    B + "enabled": Acts(True, False, remote),
+    B + "wait": Acts(True, False, remote),
+    B + "concurrency": Acts(1, 2, remote),
+    B + "pollIntervalMs": Acts(1, 2, remote),
+    B + "timeoutMinutes": Acts(1, 2, remote),
+}
+
+PROVEN_ELSEWHERE = {
+    S + "sync.watch": "integration/test_watch.py::test_with_watching_switched_off_only_the_rest_of_it_runs",
+    S + "sync.watchDebounceMs": "integration/test_watch.py::test_a_manual_sync_beside_the_watcher_reports_its_own_work",
+    S + "sync.intervalMinutes": "integration/test_background.py::test_the_clock_brings_the_index_up_to_date",
+    R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
+    "memory.backend": "integration/test_every_setting.py::test_a_search_says_that_the_builtin_backend_answered",
+}
+"""Tests that need more than two values."""
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer(dims=1536) as running:
+        yield running
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place(tmp_path)
+    made.home.mkdir()
+    made.state.mkdir()
+    text = "".join(f"## Bird {n}\n\nThe heron {n} nests by pier {n}, and the swan does not.\n\n" for n in range(12))
+    made.write("MEMORY.md", f"# Birds\n\n{text}")
+    (tmp_path / "extra").mkdir()
+    (tmp_path / "extra" / "MEMORY.md").write_text("The heron also nests inland.\n", encoding="utf-8")
+    return made
+
+
+def result(place: Place, server: EmbeddingServer, key: str, value: object, acts: Acts) -> object:
+    """What the look gives with this value in the configuration file, from a fresh index."""
+    for name in ("memory", "agents"):
+        shutil.rmtree(place.state / name, ignore_errors=True)
+    (place.workspace / "memory" / "2026-03-01.md").unlink(missing_ok=True)
+    for day in ("2026-02-23", "2026-02-24"):
+        place.write(f"memory/{day}.md", f"- On {day} the heron was seen at the nest near the long pier.\n")
+    words = {"{folder}": str(place.folder), "{url}": server.url, "{workspace}": str(place.workspace)}
+    tree: dict[str, Any] = {}
+    put(tree, D + "workspace", str(place.workspace))
+    for name, given in {**acts.beside, key: value}.items():
+        put(tree, name, given)
+    text = json.dumps(tree)
+    for word, meant in words.items():
+        text = text.replace(word, meant)
+    (place.state / "clawmark.json").write_text(text, encoding="utf-8")
+    return acts.look(Scene(place, server))
+
+
+@pytest.mark.parametrize("key", ACTS)
+def test_the_setting_has_an_effect(key: str, place: Place, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in place.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("CLAWMARK_WORKSPACE")
+    monkeypatch.chdir(place.home)
+    acts = ACTS[key]
+    assert result(place, server, key, acts.one, acts) != result(place, server, key, acts.other, acts)
+
+
+def test_every_key_has_a_proof() -> None:
+    assert sorted({*ACTS, *PROVEN_ELSEWHERE}) == sorted(BY_NAME)
+    assert not ACTS.keys() & PROVEN_ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("key", PROVEN_ELSEWHERE)
+def test_a_proof_elsewhere_is_there_and_sets_the_key(key: str) -> None:
+    file, _, name = PROVEN_ELSEWHERE[key].partition("::")
+    text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+    tests = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    assert key.rpartition(".")[2] in (ast.get_source_segment(text, tests[name]) or "")
+
+
+def test_a_service_is_reached_through_the_proxy(place: Place, server: EmbeddingServer) -> None:
+    remote = {"baseUrl": "http://embeddings.test/v1", "apiKey": KEY, "proxy": server.root}
+    tree = {"memorySearch": {"provider": "openai", "remote": remote}}
+    (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
+    assert place.run("index").code == 0
+    assert {request.target for request in server.requests} == {"http://embeddings.test/v1/embeddings"}
+
+
+NOT_USED = {
+    "plugins": {"slots": {"memory": "none"}},
+    "agents": {"defaults": {"sandbox": {"workspaceAccess": "ro"}}},
+    "memorySearch": {"provider": "none", "multimodal": {"enabled": True}},
+    "memory": {"qmd": {"limits": {"timeoutMs": 0}}},
+}
+NAMED = ("plugins.slots.memory", "sandbox.workspaceAccess", "memorySearch.multimodal", "memory.qmd")
+
+
+def test_settings_without_effect_are_named_where_a_person_looks(place: Place) -> None:
+    (place.state / "clawmark.json").write_text(json.dumps(NOT_USED), encoding="utf-8")
+    looks = {words[0]: place.run(*words) for words in (["status"], ["doctor"], ["search", "heron"], ["get", "MEMORY.md"])}
+    assert [(name, ran.code) for name, ran in looks.items()] == [("status", 0), ("doctor", 1), ("search", 0), ("get", 0)]
+    for name, ran in looks.items():
+        seen, unseen = (ran.out, ran.err) if name in ("status", "doctor") else (ran.err, ran.out)
+        assert [seen.count(key) for key in NAMED] == [1] * len(NAMED), name
+        assert not any(key in unseen for key in NAMED), name
+
+
+@pytest.mark.parametrize(
+    "words", [["search", "heron"], ["get", "MEMORY.md"], ["prompt"], ["index"], ["status"]], ids=lambda w: w[0]
+)
+def test_a_program_finds_them_as_warnings_in_the_one_document(place: Place, words: list[str]) -> None:
+    (place.state / "clawmark.json").write_text(json.dumps(NOT_USED), encoding="utf-8")
+    ran = place.run(*words, "--json")
+    warnings = ran.json()["warnings"]
+    assert [sum(key in warning for warning in warnings) for key in NAMED] == [1] * len(NAMED)
+
+
+def test_a_file_without_mistakes_has_no_warnings(place: Place) -> None:
+    (place.state / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    ran = place.run("search", "heron", "--json")
+    assert "warnings" not in ran.json() and ran.err == ""
+
+
+def test_a_search_says_that_the_builtin_backend_answered(place: Place) -> None:
+    tree = {"memory": {"backend": "qmd"}, "memorySearch": {"provider": "none"}}
+    (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
+    said = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'
+    ran = place.run("search", "heron")
+    assert (ran.code, ran.err) == (0, f"clawmark: {said}\n")
+    body = place.run("search", "heron", "--json").json()
+    assert body["results"] and body["degraded"]["reason"] == said and body["warnings"] == [said]
+    with Memory.open(place.workspace, state_dir=place.state, background=False) as memory:
+        payload = memory.tools()[0].call({"query": "heron"})
+    assert payload["degraded"] == {"reason": said, "fix": 'Set memory.backend to "builtin", or remove it.'}
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"session": {"reset": {"mode": "none"}}},
+        {"memory": {"backend": "qmd", "qmd": {"limits": {"timeoutMs": 0}}}},
+        {"memorySearch": {"query": {"maxResults": 20_000}}},
+        {"memorySearch": {"chunking": {"tokens": 200_000}}},
+        {"memorySearch": {"provider": "github-copilot"}},
+        {"models": {"providers": {"Mine.2": {"api": "anthropic-messages"}}}, "memorySearch": {"provider": "Mine.2"}},
+        {"models": {"providers": {"mine": {"models": []}}}, "memorySearch": {"provider": "mine", "fallback": "mine"}},
+    ],
+    ids=str,
+)
+def test_a_configuration_that_openclaw_accepts_stops_no_command(place: Place, tree: dict[str, object]) -> None:
+    (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
+    for words in (["remember", "The heron is back."], ["search", "heron"], ["status"]):
+        ran = place.run(*words)
+        assert ran.code == 0, ran
+    assert "heron" in place.run("search", "heron").out
+    is_said = "Warnings" in ran.out or "Degraded" in ran.out
+    assert is_said == ("session" not in tree)
+
+
+def test_a_provider_of_the_users_own_is_asked_at_its_address_with_its_key(place: Place) -> None:
+    with EmbeddingServer(dims=64, key=KEY) as server:
+        mine = {"baseUrl": server.url, "apiKey": "${MY_KEY}", "api": "openai-completions", "models": []}
+        search = {"provider": "mine", "model": "mine/nomic-embed"}
+        tree = {"models": {"providers": {"mine": mine}}, "memorySearch": search}
+        (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
+        ran = place.run("index", env={"MY_KEY": KEY})
+        assert (ran.code, ran.err) == (0, ""), ran
+        assert {json.loads(request.body)["model"] for request in server.requests} == {"nomic-embed"}
+        assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+        body = place.run("search", "heron", "--json", env={"MY_KEY": KEY}).json()
+        assert (body["provider"], body["model"], "degraded" in body) == ("openai-compatible", "nomic-embed", False)
+
+
+def test_the_key_of_a_provider_entry_goes_to_no_other_address(place: Place) -> None:
+    with EmbeddingServer(dims=64) as server:
+        mine = {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": KEY}
+        search = {"provider": "mine", "model": "m", "remote": {"baseUrl": server.url}}
+        tree = {"models": {"providers": {"mine": mine}}, "memorySearch": search}
+        (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
+        place.run("index")
+        assert server.requests and not any("authorization" in request.headers for request in server.requests)
+
+
+def test_denied_tools_are_absent_and_the_prompt_does_not_mention_them(place: Place) -> None:
+    def seen(tools: object) -> tuple[list[str], bool, bool]:
+        tree = {"tools": tools, "memorySearch": {"provider": "none"}}
+        (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
+        with Memory.open(place.workspace, state_dir=place.state, background=False) as memory:
+            text = memory.prompt(append=True).text
+            names = [tool.name for tool in memory.tools(append=True)]
+        return names, "memory_search" in text, "Memory Recall" in text
+
+    assert seen({"deny": ["memory_search"]}) == (["memory_get", "memory_append"], False, True)
+    assert seen({"deny": ["group:memory"]}) == ([], False, False)
+    assert seen({"allow": ["group:fs"]}) == ([], False, False)
