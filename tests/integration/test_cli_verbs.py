@@ -163,8 +163,6 @@ def test_get_reads_windows_and_says_how_to_go_on(place: Place) -> None:
     assert "clawmark get memory/long.md --from " in whole.err
     body = place.run("get", "memory/long.md", "--json").json()
     assert body["truncated"] is True and body["nextFrom"] == body["lines"] + 1
-    absent = place.run("get", "memory/2020-01-01.md", "--json")
-    assert (absent.code, absent.json()["text"]) == (0, "")
 
 
 def test_get_shows_exactly_the_lines_of_a_citation(place: Place) -> None:
@@ -175,6 +173,27 @@ def test_get_shows_exactly_the_lines_of_a_citation(place: Place) -> None:
     assert (body["from"], body["lines"]) == (10, 3)
     assert place.run("get", "memory/long.md#L10-L12", "--lines", "1").out == "line 10\n"
     assert place.run("get", "memory/long.md#L10-L12", "--from", "3", "--lines", "1").out == "line 3\n"
+
+
+def test_get_of_a_missing_file_fails_and_an_empty_file_does_not(place: Place) -> None:
+    missing = place.run("get", "memory/2031-01-01.md")
+    assert (missing.code, missing.out) == (3, "")
+    assert "There is no file memory/2031-01-01.md." in missing.err
+    document = place.run("get", "memory/2031-01-01.md", "--json")
+    assert document.code == 3 and document.json()["error"]["type"] == "FileMissing"
+    place.write("memory/empty.md", "")
+    empty = place.run("get", "memory/empty.md")
+    assert (empty.code, empty.out) == (0, "") and "memory/empty.md is empty." in empty.err
+    document = place.run("get", "memory/empty.md", "--json")
+    assert document.code == 0 and document.json()["totalLines"] == 0
+
+
+def test_get_beyond_the_end_says_how_many_lines_the_file_has(place: Place) -> None:
+    beyond = place.run("get", "memory/2026-11-15.md", "--from", "99")
+    assert (beyond.code, beyond.out) == (0, "")
+    assert "memory/2026-11-15.md has 4 lines; there is nothing from line 99 on." in beyond.err
+    document = place.run("get", "memory/2026-11-15.md", "--from", "99", "--json").json()
+    assert (document["text"], document["lines"], document["totalLines"]) == ("", 0, 4)
 
 
 def test_get_refuses_what_is_not_memory(place: Place) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.arguments import count
+from clawmark.cli.layout import plural, short_path
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, place, plain, say
+from clawmark.errors import FileMissing
 
 EXAMPLES = """\
 examples:
@@ -24,6 +26,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     with open_memory(args) as memory:
         excerpt = memory.read(args.path, start=args.start, lines=args.lines)
+        workspace = memory.places.workspace
+    if excerpt.missing:
+        raise FileMissing(
+            f"There is no file {place(excerpt.path)}.", hint=f"Paths are relative to the workspace {short_path(workspace)}."
+        )
     if args.json:
         body: dict[str, object] = {
             "path": excerpt.path,
@@ -39,7 +46,10 @@ def run(args: Namespace) -> int:
     if excerpt.text:
         say(plain(excerpt.text))
     if not excerpt.total_lines:
-        note(f"clawmark: {place(excerpt.path)} is empty or not there.")
+        note(f"clawmark: {place(excerpt.path)} is empty.")
+    elif excerpt.start > excerpt.total_lines:
+        total = plural(excerpt.total_lines, "line")
+        note(f"clawmark: {place(excerpt.path)} has {total}; there is nothing from line {excerpt.start} on.")
     elif excerpt.truncated and excerpt.next_start is not None:
         path, following = place(excerpt.path), excerpt.next_start
         note(f"clawmark: this ends at line {following - 1} of {excerpt.total_lines}; go on with")
