@@ -56,8 +56,27 @@ def test_an_import_that_brings_nothing_new_says_so(place: Place) -> None:
     notes = place.folder / "recipes"
     notes.mkdir()
     (notes / "soup.md").write_text("# Soup\n\nNeeds salt.\n", encoding="utf-8")
-    assert "1 new imported into memory/imports/markdown/." in place.run("import", "markdown", str(notes)).out
-    assert place.run("import", "markdown", str(notes)).out == "Nothing new for memory/imports/markdown/: 1 same.\n"
+    assert "Imported into memory/imports/markdown/: 1 new.\n" in place.run("import", "markdown", str(notes)).out
+    assert place.run("import", "markdown", str(notes)).out == "Nothing new for memory/imports/markdown/: 1 unchanged.\n"
+
+
+def test_what_an_import_skips_is_not_said_to_be_imported(place: Place) -> None:
+    said = {"message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hello"]}}}
+    conversations = [
+        {"id": "good", "title": "Greeting", "create_time": 1_700_000_000, "mapping": {"a": said}, "current_node": "a"},
+        {"id": "odd", "title": "No messages at all"},
+        {"id": "quiet", "mapping": {}},
+        ["text"],
+    ]
+    export = place.folder / "conversations.json"
+    export.write_text(json.dumps(conversations), encoding="utf-8")
+    tried = place.run("import", "chatgpt", str(export), "--dry-run")
+    assert "Would be imported into memory/imports/chatgpt/: 1 new. Left out: 3.\n" in tried.out
+    done = place.run("import", "chatgpt", str(export))
+    assert "Imported into memory/imports/chatgpt/: 1 new. Left out: 3.\n" in done.out
+    assert "odd: is not a conversation of ChatGPT: it has no mapping" in done.out
+    assert "quiet: has no messages by you or the assistant" in done.out
+    assert "entry 4: is not a conversation of ChatGPT: it is not an object" in done.out
 
 
 def test_init_can_leave_the_default_alone_and_refuses_a_file(place: Place) -> None:
@@ -278,10 +297,11 @@ def test_the_demo_shows_three_answers_and_leaves_the_users_state_alone(tmp_path:
     assert ran.out.count("? ") >= 3 and ran.out.count("memory/") >= 3
     assert max(len(line) for line in ran.out.splitlines() if str(tmp_path) not in line) <= 80
     assert list(place.home.iterdir()) == []
-    (folder,) = tmp_path.glob("clawmark-demo-*")
-    assert place.run("search", "--state-dir", str(folder), "hotel booking", env=bare).code == 0
+    assert list(tmp_path.iterdir()) == [place.home], "the demo leaves nothing behind"
+    assert "clawmark demo --keep" in ran.out
     kept = place.run("demo", "--keep", str(tmp_path / "kept"), "--json", env=bare).json()
     assert len(kept["answers"]) == 3 and all(answer["results"] for answer in kept["answers"])
+    assert place.run("search", "--state-dir", kept["folder"], "hotel booking", env=bare).code == 0
     assert place.run("demo", "--keep", str(tmp_path / "kept"), env=bare).code == 2
 
 

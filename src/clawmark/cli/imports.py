@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
@@ -73,16 +74,20 @@ def _report(done: list[Imported], workspace: str, args: Namespace) -> int:
         say(f"  {paint(f'{one.action:8}', colour)} {plain(one.path)}  {paint(one_line(one.what)[:80], 'dim')}".rstrip())
     if len(done) - counts["same"] > MOST_LINES:
         say(f"  … and {len(done) - counts['same'] - MOST_LINES} more")
-    would = "would be " if args.dry_run else ""
-    parts = ", ".join(f"{counts[name]} {name}" for name in ("new", "changed", "same", "edited", "skipped") if counts[name])
-    is_new = counts["new"] + counts["changed"] > 0
-    if is_new:
-        say(f"{parts} {would}imported into memory/imports/{args.source}/.")
-    else:
-        say(f"Nothing new for memory/imports/{args.source}/{f': {parts}' if parts else ''}.")
-    if not args.dry_run and is_new:
+    say(_summary(counts, f"memory/imports/{args.source}/", dry_run=args.dry_run))
+    if not args.dry_run and counts["new"] + counts["changed"]:
         say("Run `clawmark index` to have it all searchable now; the next search does a part of it by itself.")
     return 0
+
+
+def _summary(counts: Mapping[str, int], folder: str, *, dry_run: bool) -> str:
+    """`Imported into memory/imports/chatgpt/: 3 new, 1 unchanged. Left out: 2.`"""
+    words = {"new": "new", "changed": "changed", "same": "unchanged", "edited": "edited here and left alone"}
+    parts = ", ".join(f"{counts[name]} {word}" for name, word in words.items() if counts.get(name))
+    is_new = counts.get("new") or counts.get("changed")
+    what = ("Would be imported into" if dry_run else "Imported into") if is_new else "Nothing new for"
+    left_out = f" Left out: {counts['skipped']}." if counts.get("skipped") else ""
+    return f"{what} {folder}{f': {parts}' if parts else ''}.{left_out}"
 
 
 def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
