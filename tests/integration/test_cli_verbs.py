@@ -305,7 +305,7 @@ def test_the_demo_shows_three_answers_and_leaves_the_users_state_alone(tmp_path:
     assert place.run("demo", "--keep", str(tmp_path / "kept"), env=bare).code == 2
 
 
-def test_a_vault_is_searched_where_it_is_and_the_rest_of_the_settings_stays(place: Place) -> None:
+def test_a_vault_is_searched_where_it_is_and_the_settings_stay(place: Place) -> None:
     vault = place.folder / "my vault"
     (vault / ".obsidian").mkdir(parents=True)
     note = "See [[Zebra plan|the plan]] and ![[stripes.png]].\n"
@@ -315,16 +315,16 @@ def test_a_vault_is_searched_where_it_is_and_the_rest_of_the_settings_stays(plac
     file = place.state / "clawmark.json"
     file.write_text(settings, encoding="utf-8")
     tried = place.run("import", "obsidian", str(vault), "--dry-run")
-    assert "would be added" in tried.out and file.read_text(encoding="utf-8") == settings
-    assert place.run("import", "obsidian", str(vault), "--json").json()["extraPath"] is True
-    assert file.read_text(encoding="utf-8") == settings.replace('["other"]', f'["{vault}", "other"]')
+    assert "would be added" in tried.out and place.run("sources", "--json").json()["sources"] == []
+    assert place.run("import", "obsidian", str(vault), "--json").json()["source"]["name"] == "my-vault"
     assert "searched already" in place.run("import", "obsidian", str(vault)).out
-    found = place.run("search", "zebra plan", "--json").json()["results"]
-    assert "[[Zebra plan|the plan]]" in found[0]["snippet"]
+    (found,) = place.run("search", "zebra plan", "--json").json()["results"]
+    assert found["path"] == "my-vault:note.md" and "[[Zebra plan|the plan]]" in found["snippet"]
     assert (vault / "note.md").read_text(encoding="utf-8") == note
+    assert file.read_text(encoding="utf-8") == settings
 
 
-def test_beside_an_openclaw_a_vault_goes_into_a_file_of_our_own(place: Place) -> None:
+def test_beside_an_openclaw_a_vault_leaves_its_settings_alone(place: Place) -> None:
     vault = place.folder / "vault"
     vault.mkdir()
     place.state.mkdir(mode=0o700)

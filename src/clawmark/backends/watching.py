@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -113,7 +114,11 @@ class Watching:
 
     def _targets(self) -> list[Target]:
         workspace = self._backend.parts.workspace
-        targets = memory_targets(workspace.root, workspace.extra_paths)
+        folders = [source.path for source in workspace.sources()]
+        targets = memory_targets(workspace.root, workspace.extra_paths, folders)
+        listed_in, name = os.path.split(self._backend.parts.source_file)
+        if listed_in:
+            targets.append(Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,))))
         if workspace.sessions is not None:
             targets += [Target(folder, _is_transcript, deep=True) for folder in workspace.sessions.folders()]
         return targets

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("Start", "See it work: a sample memory, indexed and asked three questions"),
     "init": ("Start", "Make a workspace with the files an agent begins with"),
+    "add": ("Start", "Search a folder of Markdown too: notes, docs, a vault"),
+    "sources": ("Start", "List the folders that were added, or remove one"),
     "remember": ("Use", "Add a note to today's log, or to MEMORY.md"),
     "search": ("Use", "Find what the memory holds about something, with citations"),
     "get": ("Use", "Print lines of a memory file, by path or by citation"),

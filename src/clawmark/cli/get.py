@@ -14,7 +14,8 @@ EXAMPLES = """\
 examples:
   clawmark get MEMORY.md
   clawmark get memory/2026-11-15.md#L12-L28
-  clawmark get memory/2026-11-15.md --from 12 --lines 40"""
+  clawmark get memory/2026-11-15.md --from 12 --lines 40
+  clawmark get notes:projects/ferry.md    # of a folder that was added"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -26,14 +27,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     with open_memory(args) as memory:
         excerpt = memory.read(args.path, start=args.start, lines=args.lines)
-        workspace = memory.places.workspace
+        path = memory.absolute_path(excerpt.path)
     if excerpt.missing:
-        raise FileMissing(
-            f"There is no file {place(excerpt.path)}.", hint=f"Paths are relative to the workspace {short_path(workspace)}."
-        )
+        raise FileMissing(f"There is no file {place(excerpt.path)}.", hint=f"It would be {short_path(path)}.")
     if args.json:
         body: dict[str, object] = {
             "path": excerpt.path,
+            "absolutePath": path,
             "text": excerpt.text,
             "from": excerpt.start,
             "lines": excerpt.lines,

@@ -2,8 +2,8 @@
 
 Claude Code keeps `CLAUDE.md` files and one memory folder for each project, Codex `AGENTS.md` and a memories folder; both are
 found below the folder that is named. A file is dated by its path, else its front matter, else its first lines, else by when
-it was last changed. Links are not followed, hidden folders and installed packages are left alone, and a file that is not text
-is skipped with a reason.
+it was last changed. Links are not followed, hidden folders and installed packages are left alone, and a file that is not
+text is skipped with a reason.
 """
 
 from __future__ import annotations
