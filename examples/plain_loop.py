@@ -2,7 +2,8 @@
 
     python examples/plain_loop.py ~/agent openai:gpt-4o-mini
 
-Type a message, an empty line or the end of the input to leave. `/new` begins another session.
+Type a message, an empty line or the end of the input to leave. `/new` begins another session. Needs the key of the model's
+provider, here `OPENAI_API_KEY`; `OPENAI_BASE_URL` names another server that speaks like OpenAI.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from clawmark import Memory
+from clawmark import ClawmarkError, Memory
 from clawmark.runtime.completer import Completer, Message
 from clawmark.runtime.models import choose_completer, parse_model
 from clawmark.runtime.turns import complete_with_tools
@@ -40,6 +41,12 @@ def main(workspace: str, model: str) -> None:
         print(talk.end(), file=sys.stderr)
 
 
+def with_address(model: str) -> str:
+    """The model at the server that `OPENAI_BASE_URL` names, unless the model has an address of its own."""
+    base_url = os.environ.get("OPENAI_BASE_URL", "").strip()
+    return f"{model}@{base_url}" if base_url and model.startswith("openai:") and "@" not in model else model
+
+
 def read() -> str:
     """What the user types; empty at the end."""
     if sys.stdin.isatty():
@@ -57,4 +64,9 @@ def shortened(completer: Completer, history: list[Message]) -> list[Message]:
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    main(*sys.argv[1:3])
+    try:
+        main(sys.argv[1], with_address(sys.argv[2]))
+    except ClawmarkError as error:
+        sys.exit(f"{error.message} {error.hint}".rstrip())
+    except KeyboardInterrupt:
+        sys.exit(130)

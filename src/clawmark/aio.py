@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     from clawmark.documents import Excerpt, Written
     from clawmark.embed.base import Choice, Embedder
     from clawmark.observe import Metrics
-    from clawmark.reports import Finding, Probe, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.reports import (
+        Finding,
+        Probe,
+        Progress,
+        SourceReport,
+        Status,
+        SyncReport,
+        Transcript,
+        VerifyReport,
+        WatchEvent,
+    )
     from clawmark.runtime.completer import Completer
     from clawmark.runtime.conversation import Conversation, Manner, UserTurn
     from clawmark.runtime.flush import FlushOutcome
@@ -243,6 +253,24 @@ class AsyncMemory:
     async def compacted(self) -> None:
         """Bring the index up to date because a conversation was compacted."""
         await self._run(self._opened.compacted)
+
+    async def add_source(
+        self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
+    ) -> SourceReport:
+        """Search a folder of Markdown too."""
+        return await self._run(self._opened.add_source, folder, name=name, patterns=patterns)
+
+    async def remove_source(self, name: str) -> str:
+        """Stop searching an added folder."""
+        return await self._run(self._opened.remove_source, name)
+
+    async def sources(self) -> tuple[SourceReport, ...]:
+        """The folders that were added, and the configured extra paths."""
+        return await self._run(self._opened.sources)
+
+    async def absolute_path(self, path: str) -> str:
+        """Where the file of a path or a citation is on disk."""
+        return await self._run(self._opened.absolute_path, path)
 
     async def sessions(self) -> tuple[Transcript, ...]:
         """The transcripts of the agent's conversations."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend, Parts
+from clawmark.backends.source_file import SourceFile
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.embed.base import Choice, Embedder
@@ -33,6 +34,7 @@ def build(
 ) -> tuple[BuiltinBackend, Choice]:
     options = settings.memory_search
     metrics = Metrics()
+    sources = SourceFile(os.path.join(places.state_dir, "sources", f"{places.agent_id}.json"))
     workspace = Workspace(
         places.workspace,
         options.extra_paths,
@@ -40,6 +42,7 @@ def build(
         open_sessions(places, settings) if "sessions" in options.sources else None,
         "memory" in options.sources,
         options.extra_patterns,
+        sources.read,
     )
     # Vectors of indexed passages are kept either way; without a cache, only those.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
@@ -57,7 +60,17 @@ def build(
     )
     scout = choice.embedders[0] if choice.embedders and choice.embedders[0].traits.instant else None
     parts = Parts(
-        workspace, index, sync, choice.embedders, choice.fallbacks, older, scout, choice.degraded, metrics, choice.instead_of
+        workspace=workspace,
+        store=index,
+        sync=sync,
+        embedders=choice.embedders,
+        fallbacks=choice.fallbacks,
+        revive=older,
+        scout=scout,
+        degraded=choice.degraded,
+        metrics=metrics,
+        instead_of=choice.instead_of,
+        source_file=sources.path,
     )
     debounce, interval = options.sync.watch_debounce_ms / 1000, options.sync.interval_minutes * 60.0
     return BuiltinBackend(parts, options.sync.on_search, background, debounce, interval), choice

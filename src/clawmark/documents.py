@@ -15,7 +15,7 @@ class Document(NamedTuple):
 
 
 class Excerpt(NamedTuple):
-    """Some lines of a memory file; an absent file is an empty excerpt with `total_lines` 0."""
+    """Some lines of a memory file; one that does not exist is an empty excerpt with `missing` set."""
 
     path: str
     text: str
@@ -26,6 +26,8 @@ class Excerpt(NamedTuple):
     """Less came back than was asked for, or than there is when no number was asked for."""
     next_start: int | None
     """The line that follows the last one given, when there is one."""
+    missing: bool = False
+    """There is no such file; a file without text has `total_lines` 0 and is not missing."""
 
 
 class Written(NamedTuple):

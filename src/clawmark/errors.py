@@ -58,6 +58,10 @@ class PathDenied(WorkspaceError):
         self.rule = rule
 
 
+class FileMissing(WorkspaceError):
+    """A memory file that was asked for does not exist."""
+
+
 class WriteConflict(WorkspaceError):
     """The file changed since it was read."""
 

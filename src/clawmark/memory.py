@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -28,10 +28,21 @@ from clawmark.workspace import Workspace
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.backends.source_file import SourceFile
     from clawmark.backends.spending import Spending
     from clawmark.backends.watching import Watching
     from clawmark.documents import Excerpt, Written
-    from clawmark.reports import Finding, Probe, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.reports import (
+        Finding,
+        Probe,
+        Progress,
+        SourceReport,
+        Status,
+        SyncReport,
+        Transcript,
+        VerifyReport,
+        WatchEvent,
+    )
     from clawmark.runtime.completer import Completer
     from clawmark.runtime.context import ContextReader
     from clawmark.runtime.conversation import Conversation, Manner
@@ -199,6 +210,41 @@ class Memory:
         options = self.settings.memory_search
         if options.enabled:
             self._backend.freshen_for("post-compaction", deltas=not options.sync.sessions.post_compaction_force)
+
+    def add_source(self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()) -> SourceReport:
+        """Search a folder of Markdown too; its files are cited as `name:path`, read and never written.
+
+        The name is made of the folder's unless it is given. `patterns` (`*`, `?`, `[]`, `**`) take a part of the folder.
+        Every process that has this memory open searches it from its next look on. `ConfigError` says why it cannot be.
+        """
+        from clawmark.backends.sources import add_source
+
+        added = add_source(self._source_file(), self.workspace, os.fspath(folder), name, patterns)
+        self.workspace.changes += 1
+        return next(one for one in self.sources() if one.name == added.name)
+
+    def remove_source(self, name: str) -> str:
+        """Stop searching an added folder, which is returned; its files are not touched."""
+        from clawmark.backends.sources import remove_source
+
+        removed = remove_source(self._source_file(), name)
+        self.workspace.changes += 1
+        return removed.path
+
+    def sources(self) -> tuple[SourceReport, ...]:
+        """The folders that were added, and the configured extra paths, with what is in them now."""
+        from clawmark.backends.sources import report_sources
+
+        return report_sources(self.workspace)
+
+    def _source_file(self) -> SourceFile:
+        from clawmark.backends.source_file import SourceFile
+
+        return SourceFile(self._backend.parts.source_file)
+
+    def absolute_path(self, path: str) -> str:
+        """Where the file of a path or a citation is on disk; `PathDenied` for what is not memory."""
+        return self.workspace.absolute(path)
 
     def sessions(self) -> tuple[Transcript, ...]:
         """The transcripts of the agent's conversations, the latest first, whether they are a source or not."""

@@ -67,6 +67,21 @@ class WatchEvent(NamedTuple):
     progress: Progress | None = None
 
 
+class SourceReport(NamedTuple):
+    """A folder that is searched beside the workspace's own memory."""
+
+    name: str
+    """What citations begin with; empty for a path of `memorySearch.extraPaths`."""
+    path: str
+    patterns: tuple[str, ...]
+    files: int
+    """Markdown files that are searched."""
+    other_files: dict[str, int]
+    """Files that are not Markdown, by their ending."""
+    problem: str = ""
+    """Why it cannot be searched now."""
+
+
 class Status(NamedTuple):
     """The answers to the operational questions, measured when asked."""
 
@@ -114,6 +129,10 @@ class Status(NamedTuple):
     """When and why the index before this one was set aside; empty when none was."""
     search_enabled: bool = True
     """`memorySearch.enabled`."""
+    sources: tuple[SourceReport, ...] = ()
+    """The folders that were added, and the configured extra paths."""
+    not_markdown: dict[str, int] = {}  # noqa: RUF012 - a field of a tuple, never changed
+    """How many files in the searched folders are not Markdown, by their ending."""
 
 
 class Transcript(NamedTuple):

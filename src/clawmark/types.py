@@ -22,7 +22,8 @@ class FileState(NamedTuple):
     """What a scan saw of one memory file, without opening it."""
 
     path: str
-    """As cited: relative to the workspace, forward slashes; `../docs/x.md` for an extra path outside it."""
+    """As cited: relative to the workspace, forward slashes; `../docs/x.md` for an extra path outside it, `notes:x.md` for a
+    file of the source `notes`."""
     source: SourceName
     size: int
     mtime_ns: int
@@ -260,6 +261,16 @@ class Found(NamedTuple):
     """Passages that wait for a vector of the best embedder."""
     fallback_from: str = ""
     """The provider in whose place another one answered, because it failed or cannot be used; `degraded` says why."""
+
+
+def is_in_workspace(path: str) -> bool:
+    """Whether a cited path is one of the workspace's own, and not of a source or of an extra path outside."""
+    return not path.startswith("../") and ":" not in path.partition("/")[0]
+
+
+def is_cited_below(path: str, folder: str) -> bool:
+    """Whether a cited path lies in a folder, cited likewise; `notes:` is the folder of the source `notes`."""
+    return path.startswith(folder if folder.endswith(":") else f"{folder}/")
 
 
 def citation(path: str, start: int, end: int) -> str:

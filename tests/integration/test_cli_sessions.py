@@ -92,3 +92,18 @@ def test_an_openclaw_installation_is_read_where_it_is(tmp_path: Path) -> None:
     found = place.run("search", "heron", "--json", "--state-dir", str(place.home / ".openclaw")).json()
     assert [hit["path"] for hit in found["results"]] == ["sessions/x.jsonl"]
     assert sorted(path.name for path in folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("first", ["queue-operation", "a-line-of-a-later-release"])
+def test_the_format_is_shown_although_the_first_line_is_not_a_message(place: Place, first: str) -> None:
+    message = {"role": "user", "content": "Where is the ferry?"}
+    lines = [
+        {"type": first, "operation": "enqueue", "timestamp": "2026-02-24T10:00:00Z", "sessionId": "s"},
+        {"type": "user", "timestamp": "2026-02-24T10:00:01Z", "sessionId": "s", "message": message},
+    ]
+    file = place.state / "agents" / "main" / "sessions" / "queued.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    for _ in ("before it is indexed", "and after"):
+        listed = place.run("sessions", "--json").json()["sessions"]
+        assert [one["kind"] for one in listed if one["path"] == "sessions/queued.jsonl"] == ["Claude Code"]
+        assert place.run("index").code == 0

@@ -56,8 +56,27 @@ def test_an_import_that_brings_nothing_new_says_so(place: Place) -> None:
     notes = place.folder / "recipes"
     notes.mkdir()
     (notes / "soup.md").write_text("# Soup\n\nNeeds salt.\n", encoding="utf-8")
-    assert "1 new imported into memory/imports/markdown/." in place.run("import", "markdown", str(notes)).out
-    assert place.run("import", "markdown", str(notes)).out == "Nothing new for memory/imports/markdown/: 1 same.\n"
+    assert "Imported into memory/imports/markdown/: 1 new.\n" in place.run("import", "markdown", str(notes)).out
+    assert place.run("import", "markdown", str(notes)).out == "Nothing new for memory/imports/markdown/: 1 unchanged.\n"
+
+
+def test_what_an_import_skips_is_not_said_to_be_imported(place: Place) -> None:
+    said = {"message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hello"]}}}
+    conversations = [
+        {"id": "good", "title": "Greeting", "create_time": 1_700_000_000, "mapping": {"a": said}, "current_node": "a"},
+        {"id": "odd", "title": "No messages at all"},
+        {"id": "quiet", "mapping": {}},
+        ["text"],
+    ]
+    export = place.folder / "conversations.json"
+    export.write_text(json.dumps(conversations), encoding="utf-8")
+    tried = place.run("import", "chatgpt", str(export), "--dry-run")
+    assert "Would be imported into memory/imports/chatgpt/: 1 new. Left out: 3.\n" in tried.out
+    done = place.run("import", "chatgpt", str(export))
+    assert "Imported into memory/imports/chatgpt/: 1 new. Left out: 3.\n" in done.out
+    assert "odd: is not a conversation of ChatGPT: it has no mapping" in done.out
+    assert "quiet: has no messages by you or the assistant" in done.out
+    assert "entry 4: is not a conversation of ChatGPT: it is not an object" in done.out
 
 
 def test_init_can_leave_the_default_alone_and_refuses_a_file(place: Place) -> None:
@@ -163,8 +182,6 @@ def test_get_reads_windows_and_says_how_to_go_on(place: Place) -> None:
     assert "clawmark get memory/long.md --from " in whole.err
     body = place.run("get", "memory/long.md", "--json").json()
     assert body["truncated"] is True and body["nextFrom"] == body["lines"] + 1
-    absent = place.run("get", "memory/2020-01-01.md", "--json")
-    assert (absent.code, absent.json()["text"]) == (0, "")
 
 
 def test_get_shows_exactly_the_lines_of_a_citation(place: Place) -> None:
@@ -175,6 +192,27 @@ def test_get_shows_exactly_the_lines_of_a_citation(place: Place) -> None:
     assert (body["from"], body["lines"]) == (10, 3)
     assert place.run("get", "memory/long.md#L10-L12", "--lines", "1").out == "line 10\n"
     assert place.run("get", "memory/long.md#L10-L12", "--from", "3", "--lines", "1").out == "line 3\n"
+
+
+def test_get_of_a_missing_file_fails_and_an_empty_file_does_not(place: Place) -> None:
+    missing = place.run("get", "memory/2031-01-01.md")
+    assert (missing.code, missing.out) == (3, "")
+    assert "There is no file memory/2031-01-01.md." in missing.err
+    document = place.run("get", "memory/2031-01-01.md", "--json")
+    assert document.code == 3 and document.json()["error"]["type"] == "FileMissing"
+    place.write("memory/empty.md", "")
+    empty = place.run("get", "memory/empty.md")
+    assert (empty.code, empty.out) == (0, "") and "memory/empty.md is empty." in empty.err
+    document = place.run("get", "memory/empty.md", "--json")
+    assert document.code == 0 and document.json()["totalLines"] == 0
+
+
+def test_get_beyond_the_end_says_how_many_lines_the_file_has(place: Place) -> None:
+    beyond = place.run("get", "memory/2026-11-15.md", "--from", "99")
+    assert (beyond.code, beyond.out) == (0, "")
+    assert "memory/2026-11-15.md has 4 lines; there is nothing from line 99 on." in beyond.err
+    document = place.run("get", "memory/2026-11-15.md", "--from", "99", "--json").json()
+    assert (document["text"], document["lines"], document["totalLines"]) == ("", 0, 4)
 
 
 def test_get_refuses_what_is_not_memory(place: Place) -> None:
@@ -259,14 +297,15 @@ def test_the_demo_shows_three_answers_and_leaves_the_users_state_alone(tmp_path:
     assert ran.out.count("? ") >= 3 and ran.out.count("memory/") >= 3
     assert max(len(line) for line in ran.out.splitlines() if str(tmp_path) not in line) <= 80
     assert list(place.home.iterdir()) == []
-    (folder,) = tmp_path.glob("clawmark-demo-*")
-    assert place.run("search", "--state-dir", str(folder), "hotel booking", env=bare).code == 0
+    assert list(tmp_path.iterdir()) == [place.home], "the demo leaves nothing behind"
+    assert "clawmark demo --keep" in ran.out
     kept = place.run("demo", "--keep", str(tmp_path / "kept"), "--json", env=bare).json()
     assert len(kept["answers"]) == 3 and all(answer["results"] for answer in kept["answers"])
+    assert place.run("search", "--state-dir", kept["folder"], "hotel booking", env=bare).code == 0
     assert place.run("demo", "--keep", str(tmp_path / "kept"), env=bare).code == 2
 
 
-def test_a_vault_is_searched_where_it_is_and_the_rest_of_the_settings_stays(place: Place) -> None:
+def test_a_vault_is_searched_where_it_is_and_the_settings_stay(place: Place) -> None:
     vault = place.folder / "my vault"
     (vault / ".obsidian").mkdir(parents=True)
     note = "See [[Zebra plan|the plan]] and ![[stripes.png]].\n"
@@ -276,16 +315,16 @@ def test_a_vault_is_searched_where_it_is_and_the_rest_of_the_settings_stays(plac
     file = place.state / "clawmark.json"
     file.write_text(settings, encoding="utf-8")
     tried = place.run("import", "obsidian", str(vault), "--dry-run")
-    assert "would be added" in tried.out and file.read_text(encoding="utf-8") == settings
-    assert place.run("import", "obsidian", str(vault), "--json").json()["extraPath"] is True
-    assert file.read_text(encoding="utf-8") == settings.replace('["other"]', f'["{vault}", "other"]')
+    assert "would be added" in tried.out and place.run("sources", "--json").json()["sources"] == []
+    assert place.run("import", "obsidian", str(vault), "--json").json()["source"]["name"] == "my-vault"
     assert "searched already" in place.run("import", "obsidian", str(vault)).out
-    found = place.run("search", "zebra plan", "--json").json()["results"]
-    assert "[[Zebra plan|the plan]]" in found[0]["snippet"]
+    (found,) = place.run("search", "zebra plan", "--json").json()["results"]
+    assert found["path"] == "my-vault:note.md" and "[[Zebra plan|the plan]]" in found["snippet"]
     assert (vault / "note.md").read_text(encoding="utf-8") == note
+    assert file.read_text(encoding="utf-8") == settings
 
 
-def test_beside_an_openclaw_a_vault_goes_into_a_file_of_our_own(place: Place) -> None:
+def test_beside_an_openclaw_a_vault_leaves_its_settings_alone(place: Place) -> None:
     vault = place.folder / "vault"
     vault.mkdir()
     place.state.mkdir(mode=0o700)

@@ -67,6 +67,32 @@ def test_a_plain_loop_searches_remembers_flushes_compacts_and_leaves_a_note(plac
     assert "Carla is the dentist." in systems[-1], "the next session's prompt has today's log"
 
 
+def loop(place: Place, model: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run the plain loop with one message."""
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / "plain_loop.py"), str(place.workspace), model],
+        input="which database did we pick?\n",
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANG_SECONDS,
+        env=place.environment(env),
+        check=False,
+    )
+
+
+def test_the_plain_loop_asks_the_server_that_openai_base_url_names(place: Place) -> None:
+    with ChatServer(answer) as server:
+        ran = loop(place, "openai:m", {"OPENAI_BASE_URL": server.openai_url, "OPENAI_API_KEY": "sk-test"})
+    assert (ran.returncode, ran.stdout) == (0, "Found: True.\n"), ran.stderr
+
+
+@pytest.mark.parametrize("model", ["openai:m@http://127.0.0.1:9/v1", "nonsense", "openai:m"])
+def test_the_plain_loop_ends_with_one_sentence_when_the_model_cannot_be_used(place: Place, model: str) -> None:
+    ran = loop(place, model, {"OPENAI_API_KEY": ""})
+    assert ran.returncode == 1 and ran.stdout == ""
+    assert "Traceback" not in ran.stderr and len(ran.stderr.strip().splitlines()) == 1
+
+
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_an_example_without_arguments_tells_how_to_run_it(place: Place, example: Path) -> None:
     command = [sys.executable, str(example)]

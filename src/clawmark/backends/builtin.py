@@ -73,6 +73,8 @@ class Parts(NamedTuple):
     metrics: Metrics
     instead_of: str = ""
     """The provider that was configured and cannot be used."""
+    source_file: str = ""
+    """Where the list of added sources is."""
 
 
 class BuiltinBackend:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from clawmark.backends.builtin import OUTDATED, Parts, answering
+from clawmark.backends.sources import not_markdown, report_sources
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
@@ -31,6 +32,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         facts, healed = reader.database_facts(), reader.healed()
         is_cut_otherwise = not reader.is_cut_by(parts.sync.chunker.name)
     version = str(facts.get("sqlite_version", ""))
+    sources = report_sources(parts.workspace)
     return Status(
         workspace=places.workspace,
         agent_id=places.agent_id,
@@ -66,6 +68,8 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         shared_disk=shared_file_system(places.index_path),
         healed=_healed(healed),
         search_enabled=options.enabled,
+        sources=sources,
+        not_markdown=not_markdown(parts.workspace, sources),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Literal
 
 from clawmark.backends.builtin import Parts
@@ -11,9 +12,12 @@ from clawmark.reports import Transcript
 from clawmark.sync.reached import Reached, decode
 from clawmark.text.transcript import Said, kind_of, parse_line
 from clawmark.types import FileRow, FileState
-from clawmark.workspace.jsonlines import read_line
-from clawmark.workspace.sessions import OWN, Sessions
+from clawmark.workspace.jsonlines import read_lines
+from clawmark.workspace.sessions import OWN, Opened, Sessions
 from clawmark.workspace.spoken import everything_said
+
+LINES_TO_TELL = 100
+"""How many lines are read to tell who wrote a transcript; the first ones may be notes of the host to itself."""
 
 _KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"}
 
@@ -58,10 +62,19 @@ def _counted(state: FileState, sessions: Sessions) -> Reached:
     """The facts of a transcript that the index does not have, or not as it is now: it is read to its end."""
     try:
         with sessions.open(state.path) as opened:
-            kind = kind_of(parse_line(read_line(opened.fd, 0, state.size).decode("utf-8", "replace")))
+            kind = _kind(opened)
             count, first, last = 0, "", ""
             for said in everything_said(opened, str):
                 count, first, last = count + 1, first or said.time, said.time or last
             return Reached(said=count, first=first, last=last, kind=kind)
     except (OSError, WorkspaceError):
         return Reached()
+
+
+def _kind(opened: Opened) -> str:
+    """Who wrote a transcript, by the first line that shows it."""
+    for line in islice(read_lines(opened.fd, 0, 1, opened.state.size), LINES_TO_TELL):
+        kind = kind_of(parse_line(line.data.decode("utf-8", "replace"))) if line.data is not None else ""
+        if kind:
+            return kind
+    return ""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from clawmark.backends.inspect import active_embedder
+from clawmark.config.private import make_private_folder
 from clawmark.index.places import shared_file_system
 from clawmark.reports import WatchEvent
 from clawmark.sync.look import look
@@ -55,7 +57,7 @@ class Watching:
                 backend.parts.workspace.scan,
                 self._changed,
                 warn=self._warned,
-                poll_because=_shared(self._targets()),
+                poll_because=_shared(self._folders()),
                 most_watches=most_watches,
             )
             self._watcher.start()
@@ -112,8 +114,18 @@ class Watching:
         self.close()
 
     def _targets(self) -> list[Target]:
+        """The folders of the memory, and the list of its sources, which decides what else is one."""
+        listed_in, name = os.path.split(self._backend.parts.source_file)
+        try:
+            make_private_folder(listed_in)  # a watch on the state folder itself would wake up at every sync
+        except OSError:
+            return self._folders()
+        return [*self._folders(), Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,)))]
+
+    def _folders(self) -> list[Target]:
         workspace = self._backend.parts.workspace
-        targets = memory_targets(workspace.root, workspace.extra_paths)
+        folders = [source.path for source in workspace.sources()]
+        targets = memory_targets(workspace.root, workspace.extra_paths, folders)
         if workspace.sessions is not None:
             targets += [Target(folder, _is_transcript, deep=True) for folder in workspace.sessions.folders()]
         return targets

@@ -10,10 +10,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clawmark.errors import ClawmarkError
 
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("Start", "See it work: a sample memory, indexed and asked three questions"),
     "init": ("Start", "Make a workspace with the files an agent begins with"),
+    "add": ("Start", "Search a folder of Markdown too: notes, docs, a vault"),
+    "sources": ("Start", "List the folders that were added, or remove one"),
     "remember": ("Use", "Add a note to today's log, or to MEMORY.md"),
     "search": ("Use", "Find what the memory holds about something, with citations"),
     "get": ("Use", "Print lines of a memory file, by path or by citation"),
@@ -71,7 +77,7 @@ def run(argv: list[str]) -> int:
 
 def dispatch(argv: list[str]) -> int:
     """Find the verb, parse its arguments and carry it out."""
-    from clawmark.cli.arguments import UsageError, leading_flags, make_parser
+    from clawmark.cli.arguments import leading_flags, make_parser
 
     before = leading_flags(argv)
     rest = argv[len(before) :]
@@ -81,7 +87,7 @@ def dispatch(argv: list[str]) -> int:
 
         return answer_without_verb(rest)
     if verb not in VERBS:
-        raise UsageError(f"There is no command {verb!r}.", hint=_nearest(verb))
+        raise unknown_verb(verb)
     module = module_of(verb)
     parser = make_parser(verb, VERBS[verb][1], module)
     code: int = module.run(parser.parse_args([*before, *rest[1:]]))
@@ -95,8 +101,10 @@ def module_of(verb: str) -> ModuleType:
     return import_module(f"clawmark.cli.{'imports' if verb == 'import' else verb}")
 
 
-def _nearest(verb: str) -> str:
-    import difflib
+def unknown_verb(verb: str) -> ClawmarkError:
+    """The error for a word that is not a verb; it names the verb that was probably meant."""
+    from clawmark.cli.arguments import UsageError, closest
 
-    near = difflib.get_close_matches(verb, VERBS, n=1)
-    return f"Did you mean `clawmark {near[0]}`?" if near else "`clawmark --help` lists the commands."
+    meant = closest(verb, VERBS)
+    hint = f"Did you mean `clawmark {meant}`?" if meant else "`clawmark --help` lists the commands."
+    return UsageError(f"There is no command {verb!r}.", hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import NoReturn
 
@@ -27,7 +27,28 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises instead of printing and leaving."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"`{self.prog} --help` shows how it is used.")
+        hint = f"`{self.prog} --help` shows how it is used."
+        if message.startswith("unrecognized arguments: "):
+            hint = self._suggestion(message.split()) or hint
+        raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=hint)
+
+    def _suggestion(self, words: list[str]) -> str:
+        """Which flag an unknown one may stand for; empty when none is close."""
+        typed = next((word[2:].partition("=")[0] for word in words if word.startswith("--")), "")
+        known = [flag[2:] for flag in self._option_string_actions if flag.startswith("--")]
+        meant = next((flag for flag in known if typed and flag.startswith(typed)), "") or closest(typed, known)
+        return f"Did you mean --{meant}?" if meant else ""
+
+
+def closest(typed: str, known: Iterable[str]) -> str:
+    """The known word that a mistyped one stands for; empty when no spelling is close.
+
+    A typing error seldom changes the first letter, and words that differ there (`uninstall`) mean something else.
+    """
+    import difflib
+
+    near = difflib.get_close_matches(typed, [word for word in known if word[:1] == typed[:1]], n=1, cutoff=0.75)
+    return near[0] if near else ""
 
 
 def leading_flags(argv: list[str]) -> list[str]:

@@ -40,7 +40,7 @@ def answer_batch(memory: Memory, args: Namespace) -> int:
                     freshen=is_first,
                 )
                 is_first = False
-                emit({"id": identity, **found_as_json(found)})
+                emit({"id": identity, **found_as_json(found, memory.absolute_path)})
             except ClawmarkError as error:
                 body = {"type": type(error).__name__, "message": error.message, "hint": error.hint}
                 emit({"id": getattr(error, "id", identity), "error": body})

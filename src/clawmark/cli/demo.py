@@ -1,7 +1,7 @@
 """`clawmark demo`: a sample memory, indexed and searched, in a folder of its own; the user's state is not touched.
 
-The folder holds both the workspace and its state, so one flag is enough to go on with it: `--state-dir FOLDER`. It is
-kept, because the last thing the demo says is what to try next; the system's temporary folder is emptied by the system.
+The folder holds both the workspace and its state, so one flag is enough to go on with it: `--state-dir FOLDER`. It is a
+temporary one that is removed at the end; `--keep DIR` puts it in a place to stay.
 """
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--keep",
         type=some_text,
         metavar="DIR",
-        help="where to put it: a folder that is new or empty (default: a temporary one)",
+        help="a new or empty folder to keep it in (default: a temporary one, removed at the end)",
     )
 
 
@@ -41,16 +41,19 @@ def run(args: Namespace) -> int:
     if any(value is not None for value in (args.workspace, args.agent, args.config, args.state_dir)):
         raise UsageError("The demo brings its own workspace and state.", hint="--keep DIR says where to put them.")
     folder = _new_folder(args.keep)
+    is_done = False
     try:
-        return _show_demo(folder, as_json=args.json)
-    except BaseException:
-        import shutil
+        _show_demo(folder, is_kept=args.keep is not None, as_json=args.json)
+        is_done = True
+    finally:
+        if args.keep is None or not is_done:
+            import shutil
 
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+            shutil.rmtree(folder, ignore_errors=True)
+    return 0
 
 
-def _show_demo(folder: str, *, as_json: bool) -> int:
+def _show_demo(folder: str, *, is_kept: bool, as_json: bool) -> None:
     from datetime import date
 
     from clawmark.memory import Memory
@@ -61,20 +64,20 @@ def _show_demo(folder: str, *, as_json: bool) -> int:
     written = write_sample(workspace, date.today())
     _write_config(folder, workspace)
     if not as_json:
-        say(f"{paint('A sample memory', 'bold')}: {plural(len(written), 'file')} in {short_path(workspace)}")
+        where = f" in {short_path(workspace)}" if is_kept else ""
+        say(f"{paint('A sample memory', 'bold')}: {plural(len(written), 'file')}{where}")
     config = os.path.join(folder, "clawmark.json")
     # The built-in embedder, whatever keys there are: a demo sends nothing anywhere.
     with Memory.open(workspace, state_dir=folder, config=config, provider="default") as memory:
         report = _index(memory, quiet=as_json)
         answers = [(question.text, memory.search(question.text, max_results=3)) for question in QUESTIONS]
     if as_json:
-        _emit(folder, report, answers)
-        return 0
+        _emit(folder if is_kept else None, report, answers)
+        return
     _say_indexed(report)
     for question, found in answers:
         _say_answer(question, found)
-    _say_next(folder, QUESTIONS[0].text)
-    return 0
+    _say_next(folder if is_kept else None, QUESTIONS[0].text)
 
 
 def _index(memory: Memory, *, quiet: bool) -> SyncReport:
@@ -115,11 +118,13 @@ def _say_answer(question: str, found: Found) -> None:
     say(f"  {paint(summary(found), 'dim')}\n")
 
 
-def _say_next(folder: str, question: str) -> None:
+def _say_next(folder: str | None, question: str) -> None:
     import shlex
 
     say(paint("Try it yourself", "bold"))
-    say(f"  demo={shlex.quote(folder)}")
+    if folder is None:
+        say("  clawmark demo --keep ~/clawmark-demo    # the same again, and it stays")
+    say(f"  demo={'~/clawmark-demo' if folder is None else shlex.quote(folder)}")
     say('  clawmark search --state-dir $demo "your own question"')
     say(f'  clawmark search --state-dir $demo --explain "{question}"')
     say('  clawmark remember --state-dir $demo "Ines moves to Lisbon in May"')
@@ -129,7 +134,7 @@ def _say_next(folder: str, question: str) -> None:
     say("  clawmark init ~/agent")
 
 
-def _emit(folder: str, report: SyncReport, answers: list[tuple[str, Found]]) -> None:
+def _emit(folder: str | None, report: SyncReport, answers: list[tuple[str, Found]]) -> None:
     from clawmark.cli.values import as_json, found_as_json
 
     rows = [{"question": question, **found_as_json(found)} for question, found in answers]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from clawmark.cli.add import INDEX_NOTE, added_lines
 from clawmark.cli.arguments import UsageError, some_text
+from clawmark.cli.layout import short_path
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, one_line, paint, plain, say
-from clawmark.config.private import make_private_folder
-from clawmark.errors import ConfigError
 
 if TYPE_CHECKING:
     from clawmark.importers.notes import Imported
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
 SOURCES = ("chatgpt", "claude", "claude-code", "codex", "obsidian", "markdown", "openclaw")
 USUAL_PLACES = {"claude-code": "~/.claude", "codex": "~/.codex", "openclaw": "~/.openclaw"}
 MOST_LINES = 40
-_EXTRA_PATHS = (
-    ("agents", "defaults", "memorySearch", "extraPaths"),
-    ("memory", "search", "extraPaths"),
-    ("memorySearch", "extraPaths"),
-)
-"""Where a file may have the list; the first is where it is put when there is none."""
 
 EXAMPLES = """\
 examples:
@@ -63,7 +58,7 @@ def run(args: Namespace) -> int:
 
 
 def _report(done: list[Imported], workspace: str, args: Namespace) -> int:
-    counts = Counter(one.action for one in done)
+    counts: Counter[str] = Counter(one.action for one in done)
     if args.json:
         entries = [{"action": one.action, "path": one.path, "what": one.what} for one in done]
         emit({"workspace": workspace, "dryRun": args.dry_run, "counts": dict(counts), "entries": entries})
@@ -73,76 +68,43 @@ def _report(done: list[Imported], workspace: str, args: Namespace) -> int:
         say(f"  {paint(f'{one.action:8}', colour)} {plain(one.path)}  {paint(one_line(one.what)[:80], 'dim')}".rstrip())
     if len(done) - counts["same"] > MOST_LINES:
         say(f"  … and {len(done) - counts['same'] - MOST_LINES} more")
-    would = "would be " if args.dry_run else ""
-    parts = ", ".join(f"{counts[name]} {name}" for name in ("new", "changed", "same", "edited", "skipped") if counts[name])
-    is_new = counts["new"] + counts["changed"] > 0
-    if is_new:
-        say(f"{parts} {would}imported into memory/imports/{args.source}/.")
-    else:
-        say(f"Nothing new for memory/imports/{args.source}/{f': {parts}' if parts else ''}.")
-    if not args.dry_run and is_new:
-        say("Run `clawmark index` to have it all searchable now; the next search does a part of it by itself.")
+    say(_summary(counts, f"memory/imports/{args.source}/", dry_run=args.dry_run))
+    if not args.dry_run and counts["new"] + counts["changed"]:
+        say(INDEX_NOTE)
     return 0
+
+
+def _summary(counts: Mapping[str, int], folder: str, *, dry_run: bool) -> str:
+    """`Imported into memory/imports/chatgpt/: 3 new, 1 unchanged. Left out: 2.`"""
+    words = {"new": "new", "changed": "changed", "same": "unchanged", "edited": "edited here and left alone"}
+    parts = ", ".join(f"{counts[name]} {word}" for name, word in words.items() if counts.get(name))
+    is_new = counts.get("new") or counts.get("changed")
+    what = ("Would be imported into" if dry_run else "Imported into") if is_new else "Nothing new for"
+    left_out = f" Left out: {counts['skipped']}." if counts.get("skipped") else ""
+    return f"{what} {folder}{f': {parts}' if parts else ''}.{left_out}"
 
 
 def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
-    """A vault stays where it is: it becomes an extra path in our own settings, read and never written."""
-    if not os.path.isdir(vault):
-        raise UsageError(f"{vault} is not a folder.", hint="Name the vault's folder, the one with .obsidian in it.")
-    search = memory.settings.memory_search
-    whole = [path for path in search.extra_paths if path not in search.extra_patterns]
-    known = {os.path.realpath(os.path.expanduser(path)) for path in whole}
-    is_known = os.path.realpath(vault) in known
-    file = _own_file(memory)
-    is_ours = os.path.basename(file) != "openclaw.json"
-    written = is_ours and not (is_known or args.dry_run)
-    if written:
-        _add_extra_path(memory, file, vault)
+    """A vault stays where it is: it becomes a source, read and never written."""
+    known = next((one for one in memory.sources() if one.name and one.path == os.path.realpath(vault)), None)
+    if args.dry_run and known is None:
+        if not os.path.isdir(vault):
+            raise UsageError(f"{vault} is not a folder.", hint="Name the vault's folder, the one with .obsidian in it.")
+        if args.json:
+            emit({"vault": vault, "source": None, "dryRun": True})
+        else:
+            say(f"{short_path(vault)} would be added as a source and searched where it is.")
+        return 0
+    source = known or memory.add_source(vault)
     if args.json:
-        emit({"vault": vault, "extraPath": is_known or written, "configFile": file, "dryRun": args.dry_run})
-    elif is_known:
-        say(f"{plain(vault)} is searched already: it is one of memorySearch.extraPaths.")
-    elif written:
-        say(f"{plain(vault)} is searched from now on ({plain(file)}); its files stay where they are and are never written.")
-    elif is_ours:
-        say(f"{plain(vault)} would be added to memorySearch.extraPaths in {plain(file)}.")
+        from clawmark.cli.values import as_json
+
+        emit({"vault": vault, "source": as_json(source), "dryRun": args.dry_run})
+    elif known is not None:
+        say(f"{short_path(vault)} is searched already, as {plain(source.name)}.")
     else:
-        say(f"To search {plain(vault)} where it is, add this to {plain(file)}:")
-        say(f"  {{ agents: {{ defaults: {{ memorySearch: {{ extraPaths: [{_quoted(vault)}] }} }} }} }}")
+        say("\n".join(added_lines(source)))
     return 0
-
-
-def _own_file(memory: Memory) -> str:
-    """The file of settings that may be written: beside an OpenClaw the one that is put over OpenClaw's."""
-    state, file = memory.places.state_dir, memory.places.config_file
-    is_beside = file == os.path.join(os.path.dirname(state), "openclaw.json")
-    return os.path.join(state, "clawmark.json") if is_beside else file
-
-
-def _add_extra_path(memory: Memory, file: str, vault: str) -> None:
-    """One more path in the user's file, every other byte as it was; a copy of it goes where `install` keeps such copies."""
-    from clawmark.hooks.install import Edit, Plan, carry_out
-    from clawmark.hooks.jsontext import get, put
-
-    before = None
-    if os.path.lexists(file):
-        with open(file, "rb") as opened:
-            before = opened.read()
-    try:
-        text = (before or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        raise ConfigError(f"{file} is not UTF-8.", file=file, hint="Save it as UTF-8 and try again.") from None
-    path = next((path for path in _EXTRA_PATHS if isinstance(get(text, path, file), list)), _EXTRA_PATHS[0])
-    after = put(text, path, vault, file, as_item=True).text.encode("utf-8", "surrogatepass")
-    make_private_folder(memory.places.state_dir)
-    folder = os.path.join(memory.places.state_dir, "install", "obsidian")
-    carry_out(Plan((Edit(file, before, after),), {}, ()), {}, folder, mode=0o600)
-
-
-def _quoted(text: str) -> str:
-    import json
-
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _openclaw(memory: Memory, path: str, args: Namespace) -> int:

@@ -42,16 +42,27 @@ def run(args: Namespace) -> int:
             return _estimate(memory, args)
         with ProgressBar(enabled=not args.json) as bar:
             report = memory.sync(force=args.force, progress=bar.update if bar.is_shown else None, instant_only=args.instant)
+        unsearched = None
+        if not report.added + report.updated:
+            from clawmark.cli.unsearched import find_unsearched
+
+            unsearched = find_unsearched(memory, args)
     if args.json:
         from clawmark.cli.values import as_json
 
-        emit(as_json(report))
+        body = as_json(report)
+        assert isinstance(body, dict)
+        emit(body | ({} if unsearched is None else {"unsearched": as_json(unsearched)}))
         return 0
     if report.healed:
         note(f"clawmark: {plain(report.healed)}")
     if report.degraded is not None:
         note(f"clawmark: {plain(report.degraded.reason)} {plain(report.degraded.fix)}".rstrip())
     say("\n".join(report_lines(report, verbose=args.verbose)))
+    if unsearched is not None:
+        from clawmark.cli.unsearched import hint
+
+        hint(unsearched)
     return 0
 
 

@@ -6,6 +6,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.output import warn as print_warnings
+from clawmark.config.paths import NO_WORKSPACE
+from clawmark.errors import ConfigError
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -18,13 +20,27 @@ def open_memory(args: Namespace, *, provider: str | None = None, warn: bool = Tr
     """
     from clawmark.memory import Memory
 
-    memory = Memory.open(
-        args.workspace,
-        agent=args.agent,
-        config=args.config,
-        state_dir=args.state_dir,
-        provider=provider,
-        background=background,
-    )
+    try:
+        memory = Memory.open(
+            args.workspace,
+            agent=args.agent,
+            config=args.config,
+            state_dir=args.state_dir,
+            provider=provider,
+            background=background,
+        )
+    except ConfigError as error:
+        if error.key == NO_WORKSPACE:
+            error.hint = _hint_for_this_folder(args) or error.hint
+        raise
     print_warnings(memory.loaded.warnings if warn else ())
     return memory
+
+
+def _hint_for_this_folder(args: Namespace) -> str:
+    """Where there is no memory at all, but the current folder holds Markdown: the command that makes it searchable."""
+    from clawmark.cli.unsearched import current_folder, look_at
+
+    folder = current_folder()
+    found = look_at(folder, args) if folder else None
+    return f"{found.sentence[:1].upper()}{found.sentence[1:]}; to search them: {found.command}" if found else ""

@@ -6,7 +6,7 @@ import sys
 from typing import TextIO
 
 from clawmark import __version__
-from clawmark.cli import VERBS, module_of
+from clawmark.cli import VERBS, module_of, unknown_verb
 from clawmark.cli.arguments import UsageError, make_parser
 from clawmark.cli.output import note, paint, say
 
@@ -45,7 +45,7 @@ def answer_without_verb(rest: list[str]) -> int:
         return 0
     if rest[0] == "help" and len(rest) > 1:
         if rest[1] not in VERBS:
-            raise UsageError(f"There is no command {rest[1]!r}.", hint="`clawmark --help` lists the commands.")
+            raise unknown_verb(rest[1])
 
         parser = make_parser(rest[1], VERBS[rest[1]][1], module_of(rest[1]))
         say(parser.format_help().rstrip())

@@ -11,6 +11,7 @@ from clawmark.cli.opening import open_memory
 from clawmark.cli.output import columns, emit, note, paint, place, plain, say
 
 if TYPE_CHECKING:
+    from clawmark.memory import Memory
     from clawmark.types import Found, Hit
 
 EXAMPLES = """\
@@ -44,14 +45,27 @@ def run(args: Namespace) -> int:
             return answer_batch(memory, args)
         text = " ".join(args.query)
         found = memory.search(text, max_results=args.max_results, min_score=args.min_score, explain=args.explain)
-        warned = memory.loaded.warnings
-    if args.json:
-        from clawmark.cli.values import found_as_json
+        if args.json:
+            emit(_as_json(found, memory, args))
+            return 0
+        show(found, text, memory.loaded.warnings)
+        if found.nothing is not None:
+            from clawmark.cli.unsearched import find_unsearched, hint
 
-        emit(found_as_json(found))
-    else:
-        show(found, text, warned)
+            hint(find_unsearched(memory, args))
     return 0
+
+
+def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:
+    from clawmark.cli.values import as_json, found_as_json
+
+    body = found_as_json(found, memory.absolute_path)
+    if found.nothing is not None:
+        from clawmark.cli.unsearched import find_unsearched
+
+        unsearched = find_unsearched(memory, args)
+        body |= {} if unsearched is None else {"unsearched": as_json(unsearched)}
+    return body
 
 
 def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:

@@ -7,13 +7,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from clawmark.cli.add import other_files
 from clawmark.cli.layout import duration, facts, middle, plural, short_path, size, wrap
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
+from clawmark.cli.unsearched import find_unsearched
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
-    from clawmark.reports import Status
+    from clawmark.reports import SourceReport, Status
     from clawmark.types import Space
 
 SHOWN = 3
@@ -44,16 +46,21 @@ def run(args: Namespace) -> int:
     with open_memory(args, warn=False) as memory:
         status = memory.status()
         places, search = memory.places, memory.settings.memory_search
+        unsearched = find_unsearched(memory, args)
     if args.json:
         from clawmark.cli.values import as_json
 
         body = as_json(status)
         assert isinstance(body, dict)
-        emit({**body, "workspaceOrigin": places.workspace_origin, "extraPaths": list(search.extra_paths)})
+        body |= {"workspaceOrigin": places.workspace_origin, "extraPaths": list(search.extra_paths)}
+        emit(body | ({} if unsearched is None else {"unsearched": as_json(unsearched)}))
         return 0
     parts = ((path, ", ".join(search.extra_patterns.get(path, ()))) for path in search.extra_paths)
     extra = tuple(f"{path} ({patterns})" if patterns else path for path, patterns in parts)
-    say("\n".join(facts(status_facts(status, places, extra, verbose=args.verbose))))
+    page = list(status_facts(status, places, extra, verbose=args.verbose))
+    if unsearched is not None:
+        page.append((paint("Not searched", "yellow"), f"{unsearched.sentence}:\n{unsearched.command}"))
+    say("\n".join(facts(page)))
     return 0
 
 
@@ -63,6 +70,7 @@ def status_facts(
     """The page as names and values."""
     yield "Workspace", f"{short_path(status.workspace)} {paint(f'({_origin(places)})', 'dim')}"
     yield "Extra paths", ", ".join(place(path) for path in extra)
+    yield "Sources", "\n".join(_source(source) for source in status.sources if source.name)
     yield "Agent", plain(status.agent_id)
     is_there = os.path.lexists(status.config_file)
     yield (
@@ -71,6 +79,7 @@ def status_facts(
     )
     yield "Index", _index(status)
     yield "Files", _files(status)
+    yield "Other", other_files(status.not_markdown) if status.not_markdown else ""
     yield "Search", _search(status)
     yield "Embedder", "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status))))
     yield "Vectors", _vectors(status)
@@ -141,6 +150,11 @@ def _search(status: Status) -> str:
         return paint("switched off: memorySearch.enabled is false", "yellow")
     names = {"hybrid": "hybrid: vectors and keywords", "fts-only": "keywords only", "vector-only": "vectors only"}
     return names[status.mode]
+
+
+def _source(source: SourceReport) -> str:
+    state = paint(place(source.problem), "yellow") if source.problem else plural(source.files, "file")
+    return f"{place(source.name)} · {short_path(source.path)} · {state}"
 
 
 def _spent(spent: dict[str, int]) -> str:

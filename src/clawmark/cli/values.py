@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from clawmark.errors import ClawmarkError
 from clawmark.types import Found, Hit
 
 
@@ -22,6 +23,13 @@ def camel(name: str) -> str:
     """`max_results` → `maxResults`, `lambda_` → `lambda`."""
     first, *others = name.rstrip("_").split("_")
     return first + "".join(part.capitalize() for part in others)
+
+
+def _where(path: str, absolute: Callable[[str], str]) -> str:
+    try:
+        return absolute(path)
+    except ClawmarkError:  # its source was removed since
+        return ""
 
 
 def hit_as_json(hit: Hit) -> dict[str, object]:
@@ -43,10 +51,14 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
     return body
 
 
-def found_as_json(found: Found) -> dict[str, object]:
-    """An answer: what was found, how, and what stands in the way of a better one."""
+def found_as_json(found: Found, absolute: Callable[[str], str] | None = None) -> dict[str, object]:
+    """An answer: what was found, how, and what stands in the way of a better one; `absolute` says where files are."""
+    results = [hit_as_json(hit) for hit in found.hits]
+    for result, hit in zip(results, found.hits, strict=True):
+        if absolute is not None and (path := _where(hit.path, absolute)):
+            result["absolutePath"] = path
     body: dict[str, object] = {
-        "results": [hit_as_json(hit) for hit in found.hits],
+        "results": results,
         "mode": found.mode,
         "provider": found.provider,
         "model": found.model,

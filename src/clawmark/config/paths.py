@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clawmark.config.sections import AgentEntry
 
 MEMORY_MARKS = ("MEMORY.md", "memory", os.path.join(".clawmark", "workspace-state.json"))
+NO_WORKSPACE = "agents.defaults.workspace"
+"""The key of the error when there is no workspace at all, not even a named one that does not exist."""
 _SETUP_HINT = "Make one with `clawmark init`, or name one with --workspace."
 
 
@@ -284,6 +286,6 @@ def _check_workspace(root: str, origin: str) -> None:
     if os.path.lexists(root):
         raise ConfigError(f"The workspace {root} is not a folder.", hint=_SETUP_HINT)
     if origin == "default":
-        raise ConfigError(f"There is no workspace yet: {root} does not exist.", hint=_SETUP_HINT)
+        raise ConfigError(f"There is no workspace yet: {root} does not exist.", key=NO_WORKSPACE, hint=_SETUP_HINT)
     said = "" if origin == "flag" else f" (named by {origin})"
     raise ConfigError(f"The workspace {root} does not exist{said}.", hint=_SETUP_HINT)

@@ -25,8 +25,8 @@ class _Message(NamedTuple):
 def chatgpt_notes(conversations: Iterable[Any]) -> Iterator[Note | Skip]:
     """The conversations of a ChatGPT export."""
     for number, found in enumerate(conversations, 1):
-        if not isinstance(found, dict):
-            yield Skip(f"entry {number}", "is no conversation")
+        if not isinstance(found, dict) or not isinstance(found.get("mapping"), dict):
+            yield _malformed("ChatGPT", found, number, ("conversation_id", "id"), "mapping")
             continue
         messages = [message for node in _branch(found) if (message := _chatgpt_message(node)) is not None]
         yield _note(found, number, ("conversation_id", "id"), "title", found.get("create_time"), messages)
@@ -35,20 +35,30 @@ def chatgpt_notes(conversations: Iterable[Any]) -> Iterator[Note | Skip]:
 def claude_notes(conversations: Iterable[Any]) -> Iterator[Note | Skip]:
     """The conversations of a Claude export."""
     for number, found in enumerate(conversations, 1):
-        if not isinstance(found, dict):
-            yield Skip(f"entry {number}", "is no conversation")
+        if not isinstance(found, dict) or not isinstance(found.get("chat_messages"), list):
+            yield _malformed("Claude", found, number, ("uuid",), "chat_messages")
             continue
-        listed = found.get("chat_messages")
-        messages = [message for one in listed if (message := _claude_message(one))] if isinstance(listed, list) else []
+        messages = [message for one in found["chat_messages"] if (message := _claude_message(one))]
         yield _note(found, number, ("uuid",), "name", found.get("created_at"), messages)
+
+
+def _malformed(service: str, found: object, number: int, ids: tuple[str, ...], missing: str) -> Skip:
+    """An entry that does not have the shape of a conversation."""
+    if not isinstance(found, dict):
+        return Skip(f"entry {number}", f"is not a conversation of {service}: it is not an object")
+    return Skip(_id(found, number, ids), f"is not a conversation of {service}: it has no {missing}")
+
+
+def _id(found: dict[str, Any], number: int, ids: tuple[str, ...]) -> str:
+    return next((value for key in ids if isinstance(value := found.get(key), str) and value), f"entry {number}")
 
 
 def _note(
     found: dict[str, Any], number: int, ids: tuple[str, ...], title: str, created: object, messages: list[_Message]
 ) -> Note | Skip:
-    note_id = next((value for key in ids if isinstance(value := found.get(key), str) and value), f"entry {number}")
+    note_id = _id(found, number, ids)
     if not messages:
-        return Skip(note_id, "nothing is said in it")
+        return Skip(note_id, "has no messages by you or the assistant")
     name = found.get(title)
     date = _moment(created)[:10] or messages[0].time[:10]
     body = "\n\n".join(_rendered(message) for message in messages)
@@ -62,9 +72,7 @@ def _rendered(message: _Message) -> str:
 
 def _branch(found: dict[str, Any]) -> list[Any]:
     """The messages from the first to the one that was current, along the parents."""
-    mapping = found.get("mapping")
-    if not isinstance(mapping, dict):
-        return []
+    mapping = found["mapping"]
     at, path, seen = found.get("current_node"), [], set()
     if at not in mapping:  # older exports do not say; the last leaf is the best guess
         at = next((key for key in reversed(mapping) if not (mapping[key] or {}).get("children")), None)

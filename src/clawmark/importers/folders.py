@@ -1,13 +1,15 @@
 """Folders of Markdown in; notes out: what coding agents remember, and any folder of notes.
 
 Claude Code keeps `CLAUDE.md` files and one memory folder for each project, Codex `AGENTS.md` and a memories folder; both are
-found below the folder that is named. A file's date is the one its name begins with, else when it was last changed. Links are
-not followed, hidden folders and installed packages are left alone, and what is no text is skipped with a reason.
+found below the folder that is named. A file is dated by its path, else its front matter, else its first lines, else by when
+it was last changed. Links are not followed, hidden folders and installed packages are left alone, and a file that is not
+text is skipped with a reason.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
@@ -17,6 +19,13 @@ from clawmark.text.dates import date_of
 from clawmark.workspace.places import is_markdown, is_visible_folder
 
 LARGEST_FILE = 4 * 1024 * 1024
+FIRST_LINES = 10
+"""How far into a text its own date is looked for."""
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
+_DAY = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?![\d-])")
+_DATED_LINE = re.compile(
+    r"[ \t>*_-]*(?:date|created(?:[-_ ]?(?:at|on))?)[*_ \t]*:[*_ \t\"']*(\d{4}-\d\d-\d\d)", re.IGNORECASE
+)
 MOST_FILES = 100_000
 
 
@@ -86,7 +95,35 @@ def _note(folder: str, name: str) -> Note | Skip:
         return Skip(name, "is empty")
     changed = datetime.fromtimestamp(info.st_mtime, UTC).date().isoformat() if info.st_mtime >= 0 else ""
     title, body = _title(text, name)
-    return Note(_place(full), title, date_of(name) or changed, body)
+    return Note(
+        id=_place(full),
+        title=title,
+        date=_date_in_path(name) or _date_in_text(text) or changed,
+        body=body,
+        folder=os.path.dirname(name),
+    )
+
+
+def _date_in_path(name: str) -> str:
+    """The day in a file's name, or else in the innermost folder that has one."""
+    for part in reversed(name.split("/")):
+        day = next(filter(date_of, _DAY.findall(part)), "")
+        if day:
+            return day
+    return ""
+
+
+def _date_in_text(text: str) -> str:
+    """The day that the front matter, the title or a line `Date: …` near the top gives; other dates are just mentioned."""
+    front = _FRONT_MATTER.match(text)
+    lines = front[0].splitlines() if front else []
+    lines += text[front.end() if front else 0 :].lstrip("\n").splitlines()[:FIRST_LINES]
+    for line in lines:
+        dated = _DATED_LINE.match(line)
+        days = [dated[1]] if dated else _DAY.findall(line) if line.startswith("# ") else []
+        if days and date_of(days[0]):
+            return days[0]
+    return ""
 
 
 def _place(path: str) -> str:
@@ -96,8 +133,10 @@ def _place(path: str) -> str:
 
 
 def _title(text: str, name: str) -> tuple[str, str]:
-    """The file's own first heading and what follows it; the name when it begins otherwise."""
-    first, _, rest = text.lstrip("\n").partition("\n")
+    """The file's own first heading and the text without it; the file's name when the text begins otherwise."""
+    front = _FRONT_MATTER.match(text)
+    head = front[0] if front else ""
+    first, _, rest = text[len(head) :].lstrip("\n").partition("\n")
     if first.startswith("# ") and rest.strip():
-        return first[2:].strip(), rest
-    return name.removesuffix(".md"), text
+        return first[2:].strip(), head + rest
+    return os.path.basename(name).removesuffix(".md"), text

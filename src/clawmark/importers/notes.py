@@ -21,6 +21,8 @@ Action: TypeAlias = Literal["new", "changed", "same", "edited", "skipped"]
 FOLDER = IMPORTS.rstrip("/")
 LONGEST_NOTE = 4 * 1024 * 1024
 """Characters. A conversation longer than this is cut at a message, and says so."""
+DEEPEST = 12
+"""Folders of a source that are kept; what lies deeper is put into the last of them."""
 _MARK = re.compile(r"<!-- clawmark: origin=import source=\S+ id=\S+ body=([0-9a-f]{16}) -->")
 
 
@@ -34,6 +36,8 @@ class Note(NamedTuple):
     """YYYY-MM-DD, or empty when the source does not say."""
     body: str
     """Markdown without a title."""
+    folder: str = ""
+    """Where the source keeps it, relative to what was imported; its file goes into the same folder here."""
 
 
 class Skip(NamedTuple):
@@ -103,11 +107,17 @@ def render(source: str, note: Note) -> str:
 
 
 def path_for(source: str, note: Note) -> str:
-    """`memory/imports/chatgpt/2025-03-04-rate-limiter-1a2b3c4d5e6f.md`."""
+    """`memory/imports/chatgpt/2025-03-04-rate-limiter-1a2b3c4d5e6f.md`, with the folders of the source in between."""
     words = re.findall(r"[^\W_]+", note.title.lower())
     slug = "-".join(words)[:48].strip("-") or "note"
     stem = f"{note.date}-{slug}" if note.date else slug
-    return f"{FOLDER}/{source}/{stem}-{digits_of(note.id)}.md"
+    return "/".join((FOLDER, source, *_folders(note.folder), f"{stem}-{digits_of(note.id)}.md"))
+
+
+def _folders(path: str) -> list[str]:
+    """The folders of a source as names that are safe and visible in a workspace."""
+    names = [re.sub(r"[^\w .-]", "-", part).strip(" .")[:48].rstrip(" .") for part in path.split("/")]
+    return [name for name in names if name][:DEEPEST]
 
 
 def _import_one(source: str, note: Note, target: Target, *, dry_run: bool, overwrite: bool) -> Imported:

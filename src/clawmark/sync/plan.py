@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clawmark.types import FileStat, FileState, Scan, SyncPlan
+from clawmark.types import FileStat, FileState, Scan, SyncPlan, is_cited_below
 
 # A file changed this shortly before it was read may change again within the same clock tick and keep size and time.
 GRAIN_NS = 2_000_000_000
@@ -55,4 +55,4 @@ def _missing(scan: Scan, indexed: Mapping[str, FileStat]) -> tuple[tuple[str, ..
 
 
 def _lies_under(path: str, folder: str) -> bool:
-    return folder in ("", ".") or path == folder or path.startswith(folder + "/")
+    return folder in ("", ".") or path == folder or is_cited_below(path, folder)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clawmark.types import Scan, ScanFailure
+from clawmark.types import Scan, ScanFailure, is_cited_below, is_in_workspace
 
 _GONE = "not there any more; if that is meant, `clawmark index --force` forgets its files"
 _EMPTY = "another folder than before, and empty; if that is meant, `clawmark index --force` forgets its files"
@@ -36,5 +36,5 @@ def held_roots(scan: Scan, before: Mapping[str, list[int]]) -> dict[str, list[in
 
 def _holds_memory(scan: Scan, root: str) -> bool:
     if not root:
-        return any(state.source == "memory" and not state.path.startswith("../") for state in scan.files)
-    return any(state.path.startswith(root + "/") for state in scan.files)
+        return any(state.source == "memory" and is_in_workspace(state.path) for state in scan.files)
+    return any(is_cited_below(state.path, root) for state in scan.files)

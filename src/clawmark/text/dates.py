@@ -33,7 +33,7 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 def date_of(path: str) -> str:
     """The day, YYYY-MM-DD, that the file name starts with, in any folder and with any slug; empty without one."""
-    name = path[path.rfind("/") + 1 :]
+    name = path[max(path.rfind("/"), path.rfind(":")) + 1 :]
     date = name[:10]
     digits = date[:4] + date[5:7] + date[8:]
     if not (digits.isascii() and digits.isdigit() and len(digits) == 8 and date[4] == date[7] == "-"):

@@ -61,6 +61,9 @@ def parse_line(line: str) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
+_CLAUDE_LINES = frozenset(("user", "assistant", "summary", "queue-operation", "file-history-snapshot"))
+
+
 def kind_of(record: dict[str, Any]) -> str:
     """Whose transcript a line belongs to: `openclaw`, `claude-code`, `codex`, or empty when it does not show."""
     word = _word(record, "type")
@@ -68,7 +71,7 @@ def kind_of(record: dict[str, Any]) -> str:
         return "codex"
     if word in ("session", "message"):
         return "openclaw"
-    return "claude-code" if word in ("user", "assistant", "summary") or "parentUuid" in record else ""
+    return "claude-code" if word in _CLAUDE_LINES or "parentUuid" in record else ""
 
 
 # --- one adapter for each kind: (speaker, text, time) or nothing --------------------------------------------------

@@ -14,9 +14,9 @@ import time
 from clawmark.errors import WorkspaceError, WorkspaceReadOnly
 from clawmark.values import NamedTuple
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown
+from clawmark.workspace.places import AGENT_FILES
 
-SEEDED = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md")
-RITUAL = "BOOTSTRAP.md"
+SEEDED, RITUAL = AGENT_FILES[:-1], AGENT_FILES[-1]
 STATE_FOLDER = ".clawmark"
 STATE_FILE = "workspace-state.json"
 

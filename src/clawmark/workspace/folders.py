@@ -29,6 +29,8 @@ class Target(NamedTuple):
     """Which names of files in it matter."""
     deep: bool
     """Whether the visible folders below it matter as well."""
+    awaited: frozenset[str] = frozenset()
+    """Names in it that decide which folders are targets: when one changes, everything is set up again."""
 
 
 class _Folder(NamedTuple):
@@ -93,7 +95,7 @@ class WatchedFolders:
         while True:
             device = _device_of(target.folder)
             if device is not None:
-                self._enter(_Folder(target.folder, device, 0, (target.is_wanted,), target.deep, True, frozenset()))
+                self._enter(_Folder(target.folder, device, 0, (target.is_wanted,), target.deep, True, target.awaited))
                 return
             above, name = os.path.split(target.folder)
             while (device := _device_of(above)) is None and above != os.path.dirname(above):

@@ -63,12 +63,6 @@ def read_lines(fd: int, start: int, number: int, size: int) -> Iterator[Line]:
         yield Line(number, begun, at, b"".join(pieces) if held <= LONGEST_LINE else None, False)
 
 
-def read_line(fd: int, start: int, size: int) -> bytes:
-    """The one line that begins at an offset; empty when it is too long or not there."""
-    line = next(read_lines(fd, start, 1, size), None)
-    return (line.data if line is not None else None) or b""
-
-
 def count_lines(fd: int, start: int, size: int) -> int:
     """How many lines end between an offset and a size."""
     count = 0

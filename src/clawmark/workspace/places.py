@@ -1,9 +1,10 @@
 """Which paths are memory, and where they lie on disk.
 
-In: the workspace's real path, the configured extra paths, and a path as a person, an agent or a citation wrote it.
-Out: `Place`s (a root to open and a relative path below it), or `PathDenied`. Memory is `MEMORY.md` and `memory.md` at
-the root, every visible `.md` file below `memory/`, and the same below each extra path. Opening is left to `guard.py`;
-nothing here trusts that a path is still what it was when it was looked at.
+In: the workspace's real path, the configured extra paths, the added sources, and a path as a person, an agent or a
+citation wrote it. Out: `Place`s (a root to open and a relative path below it), or `PathDenied`. Memory is `MEMORY.md` and
+`memory.md` at the root, every visible `.md` file below `memory/`, and the same below each extra path and each source. A
+file of a source is cited by the source's name: `notes:projects/x.md`. Opening is left to `guard.py`; nothing here trusts
+that a path is still what it was when it was looked at.
 """
 
 # pathlib costs 4 ms on the path of every cold search.
@@ -20,28 +21,62 @@ from clawmark.workspace.guard import EXTRA_PATHS_HINT, check_text, is_utf8, reas
 ROOT_FILES = ("MEMORY.md", "memory.md")
 """In the order of their right to a shared inode."""
 
+AGENT_FILES = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md")
+"""Files at the root that are the agent's instructions and not its memory."""
+
 MARKDOWN = frozenset((".md", ".MD", ".Md", ".mD"))
 
 VENDOR_FOLDERS = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages", "venv"))
 """Folders full of other people's Markdown. Hidden ones (.git, .venv, .obsidian …) are left alone by their dot."""
 
-MEMORY_HINT = "Memory is MEMORY.md, the .md files below memory/, and what memorySearch.extraPaths names."
+MEMORY_HINT = "Memory is MEMORY.md, the .md files below memory/, added sources, and what memorySearch.extraPaths names."
+
+
+class Source(NamedTuple):
+    """A folder added to a memory with `clawmark add`."""
+
+    name: str
+    path: str
+    """Its real path."""
+    patterns: tuple[str, ...] = ()
+    """Which files of it are searched, by their path in it; all Markdown files when there is no pattern."""
 
 
 class Extra(NamedTuple):
-    """One extra path that can be used: a folder, or a single file of it."""
+    """One extra path that can be used: a folder, or a single file of it; or a source, which has a name."""
 
     prefix: str
-    """How its files are cited: `notes`, `../team-docs`, a single file's path, or empty for the workspace itself."""
+    """How its files are cited: `notes`, `../team-docs`, a single file's path, empty for the workspace itself; `notes:` for
+    the source `notes`."""
     folder: str
     """The real path of the folder to open; empty when it lies in the workspace and is opened through that."""
     file: str
     """The file's name when the extra path is a single file, else empty."""
     patterns: tuple[str, ...] = ()
     """Which files of the folder are meant, by their path in it; all of them when there is no pattern."""
+    name: str = ""
+    """The name of a source; empty for a configured extra path."""
+    within: str = ""
+    """Where a source lies in the workspace, if it does."""
+
+    @property
+    def lead(self) -> str:
+        """What a citation has before the path of a file below the folder."""
+        return self.prefix if self.name or not self.prefix else f"{self.prefix}/"
+
+    @property
+    def inside(self) -> str:
+        """The path in the workspace of an extra path that lies there."""
+        return self.within if self.name else self.prefix
+
+    def in_workspace(self, path: str) -> str:
+        """A path below a folder that lies in the workspace, as a path in the workspace."""
+        return f"{self.inside}/{path}" if self.inside else path
 
     def covers(self, path: str) -> bool:
-        """Whether a path below the folder is meant."""
+        """Whether a path below the folder is meant; a source leaves what the workspace itself has to the workspace."""
+        if self.name and not self.folder and (_is_own(own := self.in_workspace(path)) or own in AGENT_FILES):
+            return False
         return not self.patterns or any(_matches(pattern.split("/"), path.split("/")) for pattern in self.patterns)
 
 
@@ -105,6 +140,39 @@ def resolve_extras(
         extras = {
             extra._replace(patterns=() if extra.file else patterns.get(given, ())): given for extra, given in extras.items()
         }
+    return tuple(extras), tuple(skipped)
+
+
+def resolve_sources(
+    workspace: str, sources: Iterable[Source]
+) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
+    """The sources that can be used now, and the others with the reason."""
+    extras: list[Extra] = []
+    skipped: list[Skipped | ScanFailure] = []
+    for source in sources:
+        prefix = f"{source.name}:"
+        try:
+            mode = os.lstat(source.path).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            skipped.append(Skipped(prefix, f"the folder {shown(source.path)} does not exist"))
+            continue
+        except OSError as error:
+            skipped.append(ScanFailure(prefix, f"{shown(source.path)} cannot be read: {reason_of(error)}"))
+            continue
+        if not stat.S_ISDIR(mode) or os.path.realpath(source.path) != source.path:
+            skipped.append(Skipped(prefix, f"{shown(source.path)} is no longer a folder, or lies behind a link"))
+            continue
+        is_inside = is_below(source.path, workspace)
+        extras.append(
+            Extra(
+                prefix=prefix,
+                folder="" if is_inside else source.path,
+                file="",
+                patterns=source.patterns,
+                name=source.name,
+                within=cited(workspace, source.path) if is_inside else "",
+            )
+        )
     return tuple(extras), tuple(skipped)
 
 
@@ -210,6 +278,9 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
     while path.startswith("./"):
         path = path[2:]
     relative = _from_absolute(workspace, aliases, extras, path) if os.path.isabs(path) else path
+    for extra in extras:
+        if extra.name and relative.startswith(extra.prefix) and relative[len(extra.prefix) :][:1] not in ("", "/"):
+            return _in_source(workspace, aliases, extras, extra, relative)
     outside = _in_outside_extra(workspace, extras, relative)
     if outside is not None:
         return outside
@@ -217,15 +288,46 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
     if any(extra.folder for extra in left_out):
         raise _not_meant(path)
     parts = split_relative(relative)
-    own = relative in ROOT_FILES or (parts[0] == "memory" and len(parts) > 1)
+    own = _is_own(relative)
     views = [parts[1:]] if own else []
     views += _below_inside_extras(extras, relative)
     if not views:
+        for extra in extras:
+            below = relative[len(extra.within) + 1 :] if extra.within else relative
+            if extra.name and not extra.folder and relative == extra.in_workspace(below):
+                return _in_source(workspace, aliases, extras, extra, extra.prefix + below)
         raise _not_meant(path) if left_out else _not_memory(path, parts)
     visible = [view for view in views if _is_visible(view)]
     if not visible:
         raise _left_alone(path, views[0])
     return Place(workspace, relative, relative, own, len(parts) - min(map(len, visible)))
+
+
+def _is_own(relative: str) -> bool:
+    """Whether a path in the workspace is one of its own memory files, by its place."""
+    return relative in ROOT_FILES or (relative.startswith("memory/") and len(relative) > len("memory/"))
+
+
+def _in_source(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], extra: Extra, path: str) -> Place:
+    """The place of `notes:projects/x.md`."""
+    rest = path[len(extra.prefix) :]
+    parts = split_relative(rest)
+    full = f"{(extra.folder or workspace).rstrip('/')}/{rest if extra.folder else extra.in_workspace(rest)}"
+    if is_below(full, workspace) and _is_own(own := full[len(workspace.rstrip("/")) + 1 :]):
+        return locate(workspace, aliases, extras, own)
+    if not extra.covers(rest) or (extra.folder and is_below(full, workspace)):
+        raise PathDenied(
+            f"{shown(path)} is not searched in the source {extra.name}.",
+            path=path,
+            rule="not-memory",
+            hint="`clawmark sources` shows which files of it are.",
+        )
+    if not _is_visible(parts):
+        raise _left_alone(path, parts)
+    if extra.folder:
+        return Place(root=extra.folder, relative=rest, path=path, writable=False, anchor=0)
+    anchor = len(extra.within.split("/")) if extra.within else 0
+    return Place(root=workspace, relative=extra.in_workspace(rest), path=path, writable=False, anchor=anchor)
 
 
 def _from_absolute(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path: str) -> str:
@@ -234,17 +336,14 @@ def _from_absolute(workspace: str, aliases: Sequence[str], extras: Sequence[Extr
             return path[len(folder.rstrip("/")) + 1 :]
     for extra in extras:
         if extra.folder and is_below(path, extra.folder) and path != extra.folder:
-            return _cited_below(workspace, extra.folder, path[len(extra.folder.rstrip("/")) + 1 :])
+            rest = path[len(extra.folder.rstrip("/")) + 1 :]
+            return f"{extra.lead if extra.name else cited(workspace, extra.folder) + '/'}{rest}"
     raise PathDenied(f"{shown(path)} is outside the workspace.", path=path, rule="outside", hint=EXTRA_PATHS_HINT)
-
-
-def _cited_below(workspace: str, folder: str, rest: str) -> str:
-    return f"{cited(workspace, folder)}/{rest}"
 
 
 def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Place | None:
     for extra in extras:
-        if not extra.folder:
+        if not extra.folder or extra.name:
             continue
         if extra.file:
             if path == extra.prefix:
@@ -266,7 +365,7 @@ def _below_inside_extras(extras: Sequence[Extra], relative: str) -> list[list[st
     """For each extra path inside the workspace that covers this path, the components below it."""
     views = []
     for extra in extras:
-        if extra.folder:
+        if extra.folder or extra.name:
             continue
         if extra.file:
             if relative == extra.prefix:

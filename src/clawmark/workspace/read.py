@@ -197,7 +197,7 @@ def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
 
 def absent(path: str, start: int) -> Excerpt:
     """What reading a file that is not there gives."""
-    return Excerpt(path, "", start, 0, 0, False, None)
+    return Excerpt(path=path, text="", start=start, lines=0, total_lines=0, truncated=False, next_start=None, missing=True)
 
 
 def excerpt(data: bytes, path: str, start: int, lines: int | None, max_lines: int, max_chars: int) -> Excerpt:

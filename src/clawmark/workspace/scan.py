@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import FileState, Scan, ScanFailure, Skipped
+from clawmark.types import FileState, Scan, ScanFailure, Skipped, is_in_workspace
 from clawmark.workspace.guard import (
     MAX_COMPONENTS,
     MAX_FILE_BYTES,
@@ -61,7 +61,8 @@ class _Found:
         self.configured: frozenset[str] = frozenset()
         """Extra paths that could not be used: somebody counts on them."""
         self.named: frozenset[str] = frozenset()
-        """Extra paths inside the workspace: walked for themselves, so not worth a word when they are met on the way."""
+        """Folders that are not entered when they are met on the way: extra paths inside the workspace are walked for
+        themselves, and a source that is the workspace itself leaves `memory` to it."""
 
     def skip(self, path: str, reason: str) -> None:
         self.skipped.append(Skipped(path if is_utf8(path) else shown(path), reason))
@@ -80,7 +81,11 @@ def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[S
     found.failures.extend(item for item in reported if isinstance(item, ScanFailure))
     found.skipped.extend(item for item in reported if isinstance(item, Skipped))
     found.configured = frozenset(item.path for item in reported)
-    found.named = frozenset(extra.prefix for extra in extras if not extra.folder and not extra.patterns)
+    found.named = frozenset(
+        f"{extra.prefix}memory" if extra.name else extra.prefix
+        for extra in extras
+        if not extra.folder and not (extra.within if extra.name else extra.patterns)
+    )
     try:
         root = open_root(workspace)
     except OSError as error:
@@ -158,16 +163,15 @@ def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Fou
 
 def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
     """An extra path inside the workspace, reached through it so that no link on the way is followed."""
-    parts = split_relative(extra.prefix) if extra.prefix else []
+    parts = split_relative(extra.inside) if extra.inside else []
     folders, names = (parts[:-1], parts[-1:]) if extra.file else (parts, [])
-    prefix = extra.prefix + "/" if extra.prefix else ""
     try:
         with folder_beneath(root, folders, extra.prefix, len(folders)) as folder:
             if names:
                 _scan_file(folder, names[0], extra.prefix, found)
             else:
                 found.enter(folder, extra.prefix)
-                _walk_extra(folder, prefix, extra, found, len(parts))
+                _walk_extra(folder, extra.lead, extra, found, len(parts))
     except FileNotFoundError:
         found.skip(extra.prefix, "extra path not found")
     except (PathDenied, WorkspaceError) as error:
@@ -188,14 +192,14 @@ def _scan_outside(extra: Extra, found: _Found) -> None:
             _scan_file(folder, extra.file, extra.prefix, found)
         else:
             found.enter(folder, extra.prefix)
-            _walk_extra(folder, extra.prefix + "/", extra, found, 0)
+            _walk_extra(folder, extra.lead, extra, found, 0)
 
 
 def _walk_extra(folder: Folder, prefix: str, extra: Extra, found: _Found, depth: int) -> None:
     """The files of an extra path, those that its patterns mean."""
     before = len(found.files)
     _walk(folder, prefix, folder.device, found, depth, "")
-    if extra.patterns:
+    if extra.patterns or extra.name:
         found.files[before:] = [state for state in found.files[before:] if extra.covers(state.path[len(prefix) :])]
 
 
@@ -302,7 +306,7 @@ def _finished(found: _Found, taken_ns: int) -> Scan:
 def _each_inode_once(files: list[FileState], found: _Found) -> list[FileState]:
     """One file per inode. MEMORY.md comes first, then the workspace's own files, then extra paths; else path order."""
     kept: dict[tuple[int, int], FileState] = {}
-    for state in sorted(files, key=lambda state: (state.path.startswith("../"), state.path)):
+    for state in sorted(files, key=lambda state: (not is_in_workspace(state.path), state.path)):
         first = kept.setdefault((state.device, state.inode), state)
         if first.path != state.path:
             found.skip(state.path, f"same file as {shown(first.path)}")

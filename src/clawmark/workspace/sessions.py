@@ -106,6 +106,11 @@ class Sessions:
         """Whether a path, as cited, is meant to be a transcript; Markdown beside transcripts is none."""
         return not is_markdown(path.rpartition("/")[2]) and any(_below(path, place) for place in self._places()[0])
 
+    def absolute(self, path: str) -> str:
+        """Where a transcript is on disk, by the path it is cited with."""
+        found = next((place, below) for place in self._places()[0] if (below := _below(path, place)))
+        return os.path.join(found[0].root, *found[0].parts, found[1])
+
     @contextmanager
     def open(self, path: str) -> Iterator[Opened]:
         """The transcript at a path as cited; FileNotFoundError when there is none, PathDenied when it is none."""

@@ -28,8 +28,8 @@ QUICK_SECONDS = 30.0
 LEAST_REST_SECONDS = 1.0
 
 
-def memory_targets(root: str, extra_paths: Sequence[str]) -> list[Target]:
-    """What a workspace consists of: two files at its root, `memory/`, and the extra paths."""
+def memory_targets(root: str, extra_paths: Sequence[str], sources: Sequence[str] = ()) -> list[Target]:
+    """What a workspace consists of: two files at its root, `memory/`, the extra paths, and the folders of its sources."""
     home = os.path.realpath(os.path.expanduser("~"))
     targets = [
         Target(root, places.ROOT_FILES.__contains__, deep=False),
@@ -43,7 +43,7 @@ def memory_targets(root: str, extra_paths: Sequence[str]) -> list[Target]:
         path = os.path.normpath(os.path.join(root, os.path.expanduser(given.strip())))
         if "\0" not in path and not os.path.lexists(path):
             targets.append(Target(path, places.is_markdown, deep=True))
-    return targets
+    return targets + [Target(folder, places.is_markdown, deep=True) for folder in sources]
 
 
 class Watcher:

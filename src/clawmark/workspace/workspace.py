@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -37,11 +37,14 @@ class Workspace:
         sessions: Sessions | None = None,
         has_memory: bool = True,
         extra_patterns: Mapping[str, tuple[str, ...]] | None = None,
+        sources: Callable[[], tuple[places.Source, ...]] = tuple,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
         self.extra_paths = tuple(extra_paths)
         self._extra_patterns = extra_patterns
+        self.sources = sources
+        """The folders that were added; asked at every look, because another process may add one."""
         self.sessions = sessions
         """The transcripts, when they are a source."""
         self._has_memory = has_memory
@@ -77,7 +80,13 @@ class Workspace:
         return self.sessions.add_to(scan if self._has_memory else scan._replace(files=(), skipped=()))
 
     def _resolved(self) -> tuple[tuple[places.Extra, ...], tuple[Skipped | ScanFailure, ...]]:
-        return places.resolve_extras(self.root, self.extra_paths, self._home, self._extra_patterns)
+        extras, skipped = places.resolve_extras(self.root, self.extra_paths, self._home, self._extra_patterns)
+        added, missing = places.resolve_sources(self.root, self.sources())
+        return (*extras, *added), (*skipped, *missing)
+
+    def extras(self) -> tuple[places.Extra, ...]:
+        """The extra paths and sources that can be used now."""
+        return self._resolved()[0]
 
     def _scan_memory(self) -> Scan:
         self._extras, reported = self._resolved()
@@ -85,7 +94,19 @@ class Workspace:
         if not reported:
             return scan
         absent = places.absent_extras(self.root, self.extra_paths, self._home, self._extras)
+        usable = {extra.prefix for extra in self._extras}
+        absent += [prefix for source in self.sources() if (prefix := f"{source.name}:") not in usable]
         return scan._replace(roots=(*scan.roots, *((prefix, -1, -1) for prefix in absent)))
+
+    def absolute(self, path: str) -> str:
+        """Where the file of a path or a citation is on disk, whether or not it exists; PathDenied for what is not memory."""
+        from clawmark.workspace import read
+
+        named = read.parse_citation(path).path.removeprefix("./")
+        if self.sessions is not None and self.sessions.owns(named):
+            return self.sessions.absolute(named)
+        place = places.locate(self.root, self._aliases, self.extras(), named)
+        return os.path.join(place.root, place.relative)
 
     def read_document(self, state: FileState) -> Document:
         """The whole of a file that a scan listed; it may have changed since, and the document has its newer state."""
@@ -231,9 +252,9 @@ class Workspace:
         linked = []
         for state in scan.files:
             try:
-                if os.lstat(os.path.join(self.root, state.path)).st_nlink > 1:
+                if os.lstat(self.absolute(state.path)).st_nlink > 1:
                     linked.append(state.path)
-            except OSError:
+            except (OSError, PathDenied):
                 continue
         return linked
 

@@ -17,9 +17,14 @@ def parse(verb: str, *words: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
-    needed = {"remember": ["x"], "get": ["x"], "import": ["markdown"], "hook": ["codex", "x"], "install": ["codex"]}.get(
-        verb, []
-    )
+    needed = {
+        "add": ["x"],
+        "remember": ["x"],
+        "get": ["x"],
+        "import": ["markdown"],
+        "hook": ["codex", "x"],
+        "install": ["codex"],
+    }.get(verb, [])
     given = parse(verb, "--workspace", "w", "--agent", "a", "--config", "c", "--state-dir", "s", "--json", *needed)
     assert [given[name] for name in ("workspace", "agent", "config", "state_dir", "json")] == ["w", "a", "c", "s", True]
 
@@ -94,6 +99,44 @@ def test_usage_errors_are_one_line_on_stderr_and_exit_2(
 def test_a_mistyped_verb_gets_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
     main(["serach"])
     assert "Did you mean `clawmark search`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["forget", "delete", "remove", "export", "uninstall", "unindex", "recall", "find", "list"])
+def test_a_word_that_means_something_else_gets_no_suggestion(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([verb], ["help", verb]):
+        assert main(words) == 2
+        err = capsys.readouterr().err
+        assert "Did you mean" not in err and "`clawmark --help` lists the commands." in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("serach", "search"), ("serch", "search"), ("stauts", "status"), ("idnex", "index"), ("rember", "remember")],
+)
+def test_a_close_spelling_gets_the_verb_that_was_meant(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([typed], ["help", typed]):
+        main(words)
+        assert f"Did you mean `clawmark {meant}`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["search", "x", "--max", "3"], "--max-results"),
+        (["search", "x", "--min_score=0.2"], "--min-score"),
+        (["search", "x", "--worksapce", "w"], "--workspace"),
+        (["index", "--dryrun"], "--dry-run"),
+    ],
+)
+def test_an_unknown_flag_gets_the_nearest_one(words: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert f"Did you mean {meant}?" in err and len(err.splitlines()) == 2
+
+
+def test_an_unknown_flag_like_no_other_gets_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "x", "--nosuch"]) == 2
+    assert "`clawmark search --help` shows how it is used." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

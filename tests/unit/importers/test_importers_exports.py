@@ -161,8 +161,8 @@ def test_claude_gives_what_both_said() -> None:
     assert note.title == "Hello there"
     assert note.date == "2026-01-05"
     assert note.body == "**User**: Hello there\n\n**Assistant** (2026-01-05 08:00): Good morning"
-    assert empty == Skip("u-2", "nothing is said in it")
-    assert wrong == Skip("entry 3", "is no conversation")
+    assert empty == Skip("u-2", "has no messages by you or the assistant")
+    assert wrong == Skip("entry 3", "is not a conversation of Claude: it is not an object")
 
 
 def test_a_tree_that_bites_its_tail_ends() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,56 @@ def test_what_a_coding_agent_remembers_is_found_below_its_folder_and_in_the_memo
     ):
         notes = [note for note in notes_of(source, str(path)) if isinstance(note, Note)]
         assert [Path(note.id).name for note in notes] == found
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "date"),
+    [
+        ("2025-01-02 Plan.md", "---\ndate: 2020-05-05\n---\n# Plan\n\nText.\n", "2025-01-02"),
+        ("Plan 2025-01-02.md", "Text.\n", "2025-01-02"),
+        ("2025-01-02/plan.md", "Text.\n", "2025-01-02"),
+        ("plan.md", "---\ntags: [a]\ndate: 2020-05-05T10:00:00Z\n---\n# Plan\n\nText.\n", "2020-05-05"),
+        ("plan.md", '---\ncreated: "2020-05-05"\nupdated: 2021-06-06\n---\nText.\n', "2020-05-05"),
+        ("plan.md", "# Meeting of 2020-05-05\n\nText.\n", "2020-05-05"),
+        ("plan.md", "# Meeting\n\nDate: 2020-05-05\n\nText.\n", "2020-05-05"),
+        ("plan.md", "# Meeting\n\nWe ship on 2020-05-05.\n", "2024-03-04"),
+        ("plan.md", "---\ndate: 2020-13-45\n---\nText.\n", "2024-03-04"),
+    ],
+)
+def test_a_note_is_dated_by_its_path_then_its_front_matter_then_its_text_then_its_file(
+    tmp_path: Path, name: str, text: str, date: str
+) -> None:
+    file = tmp_path / "notes" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, (1_709_550_000, 1_709_550_000))  # 2024-03-04
+    (note,) = notes_of("markdown", str(tmp_path / "notes"))
+    assert isinstance(note, Note) and note.date == date
+
+
+def test_the_title_of_a_note_is_the_heading_below_its_front_matter(tmp_path: Path) -> None:
+    (tmp_path / "x.md").write_text("---\ntags: [boats]\n---\n\n# The ferry\n\nLeaves at nine.\n", encoding="utf-8")
+    (note,) = notes_of("markdown", str(tmp_path / "x.md"))
+    assert isinstance(note, Note) and note.title == "The ferry"
+    assert "tags: [boats]" in note.body and "# The ferry" not in note.body
+
+
+def test_an_import_keeps_the_folders_of_the_source(tmp_path: Path) -> None:
+    for folder in ("Projects/Alpha", "Projects/Beta: 2"):
+        (tmp_path / "notes" / folder).mkdir(parents=True)
+        (tmp_path / "notes" / folder / "readme.md").write_text(f"# Readme\n\nAbout {folder}.\n", encoding="utf-8")
+    (tmp_path / "agent").mkdir()
+    with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", provider="none") as memory:
+        done = list(run_import(memory, "markdown", str(tmp_path / "notes")))
+        folders = [one.path.rpartition("/")[0].removeprefix("memory/imports/markdown/") for one in done]
+        assert folders == ["Projects/Alpha", "Projects/Beta- 2"]
+        assert [one.action for one in run_import(memory, "markdown", str(tmp_path / "notes"))] == ["same", "same"]
+        assert len(memory.workspace.scan().files) == 2
+
+
+@pytest.mark.parametrize("folder", ["../..", "/etc", ".", "a/../../b", ".hidden/x", "x" * 400, "/".join("abcdefghijkl" * 9)])
+def test_no_folder_leads_out_of_the_imports_or_out_of_sight(folder: str) -> None:
+    *above, name = path_for("markdown", NOTE._replace(folder=folder)).split("/")
+    assert above[:3] == ["memory", "imports", "markdown"] and len(above) < 20
+    assert all(part and part[0] != "." and len(part.encode()) < 255 for part in above)
+    assert digits_in(name) == digits_of("c-1")

@@ -214,4 +214,5 @@ def test_whose_transcript_a_line_belongs_to_shows_in_the_line() -> None:
     assert kind_of(parse_line('{"type":"session","version":3}')) == "openclaw"
     assert kind_of(parse_line('{"type":"summary","summary":"t","leafUuid":"u"}')) == "claude-code"
     assert kind_of(parse_line('{"type":"session_meta","payload":{}}')) == "codex"
+    assert kind_of(parse_line('{"type":"queue-operation","operation":"enqueue","sessionId":"s"}')) == "claude-code"
     assert kind_of(parse_line("{}")) == kind_of(parse_line("nothing")) == ""

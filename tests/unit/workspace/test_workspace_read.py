@@ -246,7 +246,8 @@ def test_a_citation_reads_its_lines_unless_others_are_asked_for(ws: Path) -> Non
 
 
 def test_an_absent_log_is_an_empty_excerpt(ws: Path) -> None:
-    assert Workspace(str(ws)).read_lines("memory/2031-01-01.md") == Excerpt("memory/2031-01-01.md", "", 1, 0, 0, False, None)
+    found = Workspace(str(ws)).read_lines("memory/2031-01-01.md")
+    assert found == Excerpt("memory/2031-01-01.md", "", 1, 0, 0, False, None, missing=True)
 
 
 @pytest.mark.parametrize("path", ["memory/*.md", "memory/[a-z].md", "memory/a?.md", "memory/\n../x.md", "memory/a\\b.md"])

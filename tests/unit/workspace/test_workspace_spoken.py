@@ -11,7 +11,7 @@ import pytest
 
 from clawmark.types import FileState
 from clawmark.workspace import jsonlines
-from clawmark.workspace.jsonlines import Line, count_lines, find_line, read_line, read_lines
+from clawmark.workspace.jsonlines import Line, count_lines, find_line, read_lines
 from clawmark.workspace.sessions import Opened
 from clawmark.workspace.spoken import everything_said, spoken_excerpt
 
@@ -60,7 +60,6 @@ def test_lines_are_those_of_the_file_whatever_the_block(
         assert count_lines(fd, 0, state.size) == text.count("\n")
         assert [find_line(fd, line.number, state.size) for line in lines] == [line.start for line in lines]
         assert find_line(fd, len(lines) + 1, state.size) is None
-        assert [read_line(fd, line.start, state.size) for line in lines] == [line.data for line in lines]
 
 
 def test_a_line_beyond_the_limit_is_passed_over_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +67,6 @@ def test_a_line_beyond_the_limit_is_passed_over_and_counted(tmp_path: Path, monk
     monkeypatch.setattr(jsonlines, "LONGEST_LINE", 20)
     for fd, state in open_text(tmp_path, "a\n" + "x" * 21 + "\n" + "y" * 20 + "\nb\n" + "z" * 100):
         assert [line.data for line in whole(fd, state.size)] == [b"a", None, b"y" * 20, b"b", None]
-        assert read_line(fd, 2, state.size) == b""
 
 
 def test_a_file_is_read_up_to_the_size_it_had(tmp_path: Path) -> None:
@@ -109,7 +107,7 @@ def test_characters_bound_a_page_and_a_long_message_is_cut(opened: Opened) -> No
 
 
 def test_beyond_the_end_there_is_nothing(opened: Opened) -> None:
-    assert spoken_excerpt(opened, str, 99, 5, 120, 12_000)[1:] == ("", 99, 0, 11, False, None)
+    assert spoken_excerpt(opened, str, 99, 5, 120, 12_000)[1:] == ("", 99, 0, 11, False, None, False)
 
 
 def test_what_is_read_is_masked(opened: Opened) -> None:

@@ -1,0 +1,99 @@
+"""The list of folders added to a memory, in a small JSON file of the state folder.
+
+One file per memory, `<state>/sources/<name of the index>.json`, so that a folder added to one workspace is not searched in
+another, and no configuration file has to be edited. Every look at the disk reads the file again if it has changed: what one
+process adds, the others search at once. What may be added is decided in `sources`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from clawmark.errors import ConfigError
+from clawmark.workspace.places import Source
+
+MOST_SOURCES = 1000
+_PATIENCE = 10.0
+"""Seconds to wait for another process that changes the list."""
+
+
+class SourceFile:
+    """The sources of one memory."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._sources: tuple[Source, ...] = ()
+
+    def read(self) -> tuple[Source, ...]:
+        """The sources as they are now; none when there is no file."""
+        try:
+            info = os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except OSError as error:
+            raise self._damaged(error.strerror or str(error)) from error
+        seen = (info.st_mtime_ns, info.st_size, info.st_ino)
+        if seen != self._seen:
+            self._sources, self._seen = self._parsed(), seen
+        return self._sources
+
+    def change(self, decide: Callable[[tuple[Source, ...]], tuple[Source, ...]]) -> None:
+        """Replace the sources by what `decide` makes of them, one process at a time; on disk when this returns."""
+        from clawmark.embed import statefile
+
+        try:
+            with statefile.locked(self.path, _PATIENCE) as is_held:
+                if not is_held:
+                    raise ConfigError(f"Another process is changing {self.path}.", file=self.path, hint="Try again.")
+                rows = [
+                    {"name": one.name, "path": one.path, "patterns": list(one.patterns)} for one in decide(self._parsed())
+                ]
+                statefile.save(self.path, {"version": 1, "sources": rows}, durable=True)
+                _sync_folder(os.path.dirname(self.path))
+        except OSError as error:
+            raise ConfigError(
+                f"{self.path} could not be written: {error.strerror or error}.",
+                file=self.path,
+                hint="Check the state folder and its disk.",
+            ) from error
+
+    def _parsed(self) -> tuple[Source, ...]:
+        from clawmark.embed.statefile import load
+
+        try:
+            rows = (load(self.path) or {"sources": []}).get("sources")
+            if not isinstance(rows, list) or len(rows) > MOST_SOURCES:
+                raise ValueError("it holds no list of sources")
+            return tuple(_source(row) for row in rows)
+        except (ValueError, OSError) as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, reason: str) -> ConfigError:
+        return ConfigError(
+            f"The list of sources {self.path} cannot be read: {reason}.",
+            file=self.path,
+            hint="Delete it, and add the folders again with `clawmark add`.",
+        )
+
+
+def _source(row: object) -> Source:
+    from clawmark.backends.sources import NAME
+
+    if isinstance(row, dict):
+        name, path, patterns = row.get("name"), row.get("path"), row.get("patterns", [])
+        is_sound = isinstance(name, str) and NAME.fullmatch(name) and isinstance(path, str) and os.path.isabs(path)
+        if is_sound and isinstance(patterns, list) and all(isinstance(one, str) for one in patterns):
+            return Source(str(name), str(path), tuple(patterns))
+    raise ValueError("an entry is not a source")
+
+
+def _sync_folder(folder: str) -> None:
+    """Have the new name of the file on disk too; not every system can open a folder."""
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
