@@ -96,9 +96,8 @@ class Writer(Reader):
     def stage_file(self, row: FileRow, *, building: int = 0) -> int:
         """Begin a file that is too large for one transaction, and return its key; `row.chunks` says how many will come.
 
-        `IndexBusy` when another process has begun with the same bytes and is alive.
+        Call it under `Index.staging`: what is staged of the same file already is replaced.
         """
-        staging.refuse_second(self, row)
         self.retire("path = ? AND died = ?", (row.path, STAGED))
         self._db.rows(_INSERT_FILE, (*row, self._born(building), STAGED))
         file = self._db.last_key()
