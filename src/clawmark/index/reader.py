@@ -8,7 +8,8 @@ snippets are left to `search`.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from clawmark.errors import IndexStoreError
@@ -126,12 +127,16 @@ class Reader:
 
     # --- files and chunks ----------------------------------------------------------------------------------------
 
-    def stats(self) -> dict[str, FileStat]:
-        """Of the visible files what a look at the disk is compared with, by path; every search asks for it."""
-        found = self._db.rows(
-            f"SELECT path, size, mtime_ns, inode, device, seen_ns FROM files WHERE {_VISIBLE.format('')}",
-            (self._generation, self._generation),
-        )
+    def stats(self, paths: Collection[str] | None = None) -> dict[str, FileStat]:
+        """What a look at the disk is compared with, by path: of all visible files, or of some paths."""
+        columns, visible = "path, size, mtime_ns, inode, device, seen_ns", _VISIBLE.format("")
+        bounds = (self._generation, self._generation)
+        if paths is None:
+            found = self._db.rows(f"SELECT {columns} FROM files WHERE {visible}", bounds)
+        else:
+            # One question a path, not a list of all: that would take JSON, which a cold search does without.
+            query = f"SELECT {columns} FROM files WHERE path = ? AND {visible}"
+            found = self._db.many(query, [(path, *bounds) for path in paths])
         return {row[0]: row[1:] for row in found}
 
     def files(self, paths: Sequence[str] | None = None) -> dict[str, FileRow]:
@@ -162,12 +167,13 @@ class Reader:
         )
         return {row[0]: _chunk_row(row) for row in found}
 
-    def chunks_of(self, path: str) -> list[ChunkRow]:
-        """The visible chunks of one file, in the order they were cut."""
+    def chunks_of(self, path: str, lines: tuple[int, int] | None = None) -> list[ChunkRow]:
+        """The visible chunks of one file, or those within some of its lines, in the order they were cut."""
+        first, last = lines or (0, sys.maxsize)
         found = self._db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM files f JOIN chunks c ON c.file = f.key "
-            f"WHERE f.path = ? AND {_VISIBLE.format('f.')} ORDER BY c.key",
-            (path, self._generation, self._generation),
+            f"WHERE f.path = ? AND c.start_line >= ? AND c.end_line <= ? AND {_VISIBLE.format('f.')} ORDER BY c.key",
+            (path, first, last, self._generation, self._generation),
         )
         return [_chunk_row(row) for row in found]
 

@@ -43,6 +43,8 @@ class SyncRequest(NamedTuple):
     """Asked between batches: when it says yes, the sync stops there, and what is left stays due."""
     since_ns: int = 0
     """Index only what changed since this moment, and leave all vectors: somebody is at the rest, which stays due."""
+    look: Callable[[SyncParts], tuple[Scan, SyncPlan]] = look
+    """Compares disk and index; a caller that has just looked hands in what it found."""
     deltas: bool = False
     """Leave transcripts alone that grew by less than `sync.sessions.deltaBytes` and `deltaMessages`; they stay due."""
 
@@ -69,7 +71,7 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         scan, plan, text, built = _rebuild(parts, request, out_of_time)
     else:
         built = []
-        scan, plan = look(parts)
+        scan, plan = request.look(parts)
         plan, left = _asked_for(parts, request, plan)
         text = _apply(parts, request, plan, out_of_time)
         text = text._replace(due_files=text.due_files + left)
