@@ -48,7 +48,12 @@ def build(
         "memory" in options.sources,
         options.extra_patterns,
     )
-    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=options.cache.max_entries)
+    index = Index(
+        places.index_path,
+        vector_engine=options.store.vector.engine,
+        cache_entries=options.cache.max_entries,
+        unsearched=[source for source in ("memory", "sessions") if source not in options.sources],
+    )
     choice, older = _choose(places, settings, index, embedder, provider)
     sync = SyncParts(
         workspace,

@@ -112,6 +112,10 @@ class Status(NamedTuple):
     """The kind of network or shared file system the index is on; empty for a local disk."""
     healed: str = ""
     """When and why the index before this one was set aside; empty when none was."""
+    unsearched_files: int = 0
+    """Indexed files of a source that is switched off: kept for other configurations, found by no search."""
+    running: dict[str, object] = {}  # noqa: RUF012 - never changed
+    """The sync that is under way in whichever process: `pid`, `reason`, `startedAt`, `stage`, `done`, `total`; or empty."""
 
 
 class Transcript(NamedTuple):

@@ -11,6 +11,7 @@ from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
 from clawmark.index.places import shared_file_system
+from clawmark.index.running import running_sync
 from clawmark.reports import Status
 from clawmark.sync.look import look
 from clawmark.sync.outcome import NOT_TEXT
@@ -28,6 +29,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         spaces = tuple(space for space in state.spaces)
         active = active_embedder(parts, spaces)
         due_vectors = due_vectors_of_best(reader, parts.embedders)
+        unsearched = len(reader.unsearched())
         facts, healed = reader.database_facts(), reader.healed()
         is_cut_otherwise = not reader.is_cut_by(parts.sync.chunker.name)
     version = str(facts.get("sqlite_version", ""))
@@ -65,6 +67,8 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         metrics=_metrics(parts, due_by_source, due_vectors, state.last_sync),
         shared_disk=shared_file_system(places.index_path),
         healed=_healed(healed),
+        unsearched_files=unsearched,
+        running=running_sync(places.index_path),
     )
 
 

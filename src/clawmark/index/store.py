@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -62,11 +62,14 @@ class Index:
         *,
         vector_engine: str = "blocks",
         cache_entries: int = 50_000,
+        unsearched: Sequence[str] = (),
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.path = path
         self._engine = vector_engine
         self._cache_entries = cache_entries
+        self._unsearched = tuple(unsearched)
+        """Sources that readers leave out; writers see every file."""
         self._clock = clock
         self._write_lock: WriteLock | None = None
         self._staging_lock: WriteLock | None = None
@@ -110,7 +113,7 @@ class Index:
         db = self._take_reader(thorough)
         try:
             db.rows("BEGIN")
-            reader = Reader(db, self._residents)
+            reader = Reader(db, self._residents, self._unsearched)
             try:
                 yield reader
             finally:

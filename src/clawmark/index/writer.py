@@ -60,6 +60,7 @@ class Writer(Reader):
         """
         born = self._born(building)
         self._make_way(row.path, born)
+        self._meta.add_source(row.source)
         self._db.rows(_INSERT_FILE, (*row[:8], len(chunks), row.progress, born, None))
         return self._insert_chunks(self._db.last_key(), born, chunks, words)
 
@@ -99,6 +100,7 @@ class Writer(Reader):
         Call it under `Index.staging`: what is staged of the same file already is replaced.
         """
         self.retire("path = ? AND died = ?", (row.path, STAGED))
+        self._meta.add_source(row.source)
         self._db.rows(_INSERT_FILE, (*row, self._born(building), STAGED))
         file = self._db.last_key()
         staging.note(self, file)
