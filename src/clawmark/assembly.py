@@ -44,9 +44,13 @@ def build(
         options.extra_patterns,
         sources.read,
     )
-    # Vectors of indexed passages are kept either way; without a cache, only those.
-    cache_entries = options.cache.max_entries if options.cache.enabled else 0
-    index = Index(places.index_path, vector_engine=options.store.vector.engine, cache_entries=cache_entries)
+    index = Index(
+        places.index_path,
+        vector_engine=options.store.vector.engine,
+        # Vectors of indexed passages are kept either way; without a cache, only those.
+        cache_entries=options.cache.max_entries if options.cache.enabled else 0,
+        unsearched=[source for source in ("memory", "sessions") if source not in options.sources],
+    )
     choice, older = _choose(places, settings, index, embedder, provider)
     sync = SyncParts(
         workspace,

@@ -133,6 +133,10 @@ class Status(NamedTuple):
     """The folders that were added, and the configured extra paths."""
     not_markdown: dict[str, int] = {}  # noqa: RUF012 - a field of a tuple, never changed
     """How many files in the searched folders are not Markdown, by their ending."""
+    unsearched_files: int = 0
+    """Indexed files of a source that is switched off: kept for other configurations, found by no search."""
+    running: dict[str, object] = {}  # noqa: RUF012 - never changed
+    """The sync that is under way in whichever process: `pid`, `reason`, `startedAt`, `stage`, `done`, `total`; or empty."""
 
 
 class Transcript(NamedTuple):

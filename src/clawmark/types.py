@@ -254,7 +254,8 @@ class Found(NamedTuple):
     provider: str
     model: str
     degraded: Degraded | None
-    due_files: int
+    due_files: int | None
+    """Files that differ from the index, by a look at the disk at most a second old; None when that is not known."""
     milliseconds: float
     explanation: Explanation | None = None
     due_vectors: int = 0

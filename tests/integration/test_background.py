@@ -11,7 +11,7 @@ import pytest
 from embeddings import EmbeddingServer
 
 from clawmark import Memory
-from clawmark.backends import builtin
+from clawmark.backends import freshening
 from clawmark.reports import WatchEvent
 from clawmark.sync.run import SyncRequest
 from clawmark.testing import HashingEmbedder
@@ -87,9 +87,9 @@ def test_a_search_without_time_hands_the_rest_over_and_says_what_is_due(
         memory.sync()
         for number in range(100):
             (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
-        monkeypatch.setattr(builtin, "FRESHEN_SECONDS", 0.0)
+        monkeypatch.setattr(freshening, "FRESHEN_SECONDS", 0.0)
         found = memory.search("kingfisher")
-        assert found.hits and found.due_files > 0
+        assert found.hits and found.due_files
         wait_idle(memory)
         assert memory.status().due_files == 0
         assert memory.status().last_sync["reason"] == "search"
@@ -101,8 +101,8 @@ def test_without_a_background_the_rest_stays_due(workspace: Path, monkeypatch: p
         memory.sync()
         for number in range(100):
             (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
-        monkeypatch.setattr(builtin, "FRESHEN_SECONDS", 0.0)
-        assert memory.search("kingfisher").due_files > 0
+        monkeypatch.setattr(freshening, "FRESHEN_SECONDS", 0.0)
+        assert memory.search("kingfisher").due_files
         assert threads() == set()
 
 
@@ -142,7 +142,7 @@ def test_a_service_that_is_away_is_not_asked_again_by_every_search(workspace: Pa
         sent = len(server.requests)
         runs = memory._backend.background().keeper().runs
         for _ in range(5):
-            memory._backend._rest_until = 0.0
+            memory._backend.freshener.expire()
             assert memory.search(QUESTION).hits
         assert memory._backend.background().keeper().runs == runs
         assert len(server.requests) - sent <= 5, "at most the queries themselves"
@@ -203,7 +203,7 @@ def test_new_notes_are_found_while_the_background_is_busy(workspace: Path, serve
         memory.search(QUESTION)
         assert memory._backend.background().is_busy
         (workspace / "memory" / "now.md").write_text("The osprey came while others worked.")
-        memory._backend._rest_until = 0.0
+        memory._backend.freshener.expire()
         assert "memory/now.md" in {hit.path for hit in memory.search("osprey").hits}
         assert memory._backend.background().is_busy
         server.delay = 0.0
@@ -215,7 +215,7 @@ def held(workspace: Path) -> Iterator[Memory]:
     for number in range(300):
         (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
     written_ns = time.time_ns()
-    while time.time_ns() < written_ns + 2 * builtin.TICK_NS:
+    while time.time_ns() < written_ns + 2 * freshening.TICK_NS:
         continue  # else they would count as written since the memory was opened
     begun, may_go_on = threading.Event(), threading.Event()
 
@@ -243,12 +243,12 @@ def test_what_changes_meanwhile_is_found_by_the_next_search(held: Memory, worksp
     assert written.path in {hit.path for hit in found.hits}
     assert found.due_files == 328
     (workspace / "memory" / "later-7.md").write_text("The puffin took its place.")
-    held._backend._rest_until = 0.0
+    held._backend.freshener.expire()
     assert {hit.path for hit in held.search("puffin").hits} == {"memory/later-7.md"}
 
 
 def test_few_files_are_indexed_beside_the_keeper(held: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builtin, "MANY_FILES", 1000)
+    monkeypatch.setattr(freshening, "MANY_FILES", 1000)
     found = held.search("kingfisher")
     assert found.hits
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.backends import builtin
 from clawmark.embed.weights import find_pack
 from clawmark.errors import PathDenied
 from clawmark.reports import SyncReport
@@ -80,8 +79,9 @@ def test_the_first_search_indexes_and_answers_with_a_citation(memory: Memory) ->
 def test_what_this_process_writes_is_found_by_its_next_search_however_short_ago_it_looked(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As in a large workspace, where one look is followed by a long rest.
-    monkeypatch.setattr("clawmark.backends.builtin.REST_FACTOR", 1_000_000)
+    # As in a large workspace, where a look is expensive.
+    monkeypatch.setattr("clawmark.backends.freshening.EXPENSIVE_FACTOR", 1_000_000)
+    monkeypatch.setattr("clawmark.backends.freshening.CHEAP_FACTOR", 1_000_000)
     memory.search("kingfisher")
     memory.append("The kingfisher is back.")
     assert memory.search("kingfisher").hits[0].path == "memory/2026-11-15.md"
@@ -102,23 +102,6 @@ def test_a_note_is_found_by_the_next_search(memory: Memory) -> None:
     hit = memory.search("memcached sessions").hits[0]
     assert hit.path == written.path
     assert hit.start_line <= written.start_line <= hit.end_line
-
-
-def test_what_this_process_writes_is_found_however_long_a_search_would_rest(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(builtin, "REST_FACTOR", 1e9)
-    memory.search("billing")
-    written = memory.append("Redis replaces memcached for sessions")
-    assert memory.search("memcached sessions").hits[0].path == written.path
-    memory.replace("memory/stores.md", "Valkey replaces Redis\n", "")
-    assert memory.search("Valkey").hits[0].path == "memory/stores.md"
-    memory.workspace.rename("memory/stores.md", "memory/kept/stores.md")
-    assert memory.search("Valkey").hits[0].path == "memory/kept/stores.md"
-    memory.workspace.rename("memory/kept", "memory/older")
-    assert memory.search("Valkey").hits[0].path == "memory/older/stores.md"
-    memory.workspace.delete("memory/older")
-    assert not [hit for hit in memory.search("Valkey", min_score=0).hits if "Valkey" in hit.snippet]
 
 
 def test_what_another_search_is_still_indexing_is_said_to_be_due(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

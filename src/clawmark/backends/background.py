@@ -88,6 +88,16 @@ class Background:
         self.ask(SyncRequest(reason=reason))
         return True
 
+    def look(self) -> bool:
+        """Have the disk looked at and what changed indexed; False while another sync runs or is about to."""
+        if self.is_busy:
+            return False
+        from clawmark.sync.run import SyncRequest
+
+        # What could not be finished (a service that is away) is not tried again; files are looked at all the same.
+        self.ask(SyncRequest(reason="search", instant_only=time.monotonic() < self._rest_until))
+        return True
+
     def listen(self, listener: Callable[[WatchEvent], None]) -> None:
         """Tell somebody what happens from here on."""
         self._listeners.append(listener)

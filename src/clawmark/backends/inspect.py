@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from clawmark.backends.builtin import OUTDATED, Parts, answering
+from clawmark.backends.builtin import Parts, answering, due_vectors_of_best
+from clawmark.backends.freshening import OUTDATED
 from clawmark.backends.sources import not_markdown, report_sources
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
 from clawmark.index.places import shared_file_system
-from clawmark.index.store import Reader
+from clawmark.index.running import running_sync
 from clawmark.reports import Status
 from clawmark.sync.look import look
 from clawmark.sync.outcome import NOT_TEXT
@@ -28,7 +29,8 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         due_by_source = due_files_by_source(plan, indexed, options.sources)
         spaces = tuple(space for space in state.spaces)
         active = active_embedder(parts, spaces)
-        due_vectors = due_vectors_of_best(reader, spaces, parts.embedders, state.chunks)
+        due_vectors = due_vectors_of_best(reader, parts.embedders)
+        unsearched = len(reader.unsearched())
         facts, healed = reader.database_facts(), reader.healed()
         is_cut_otherwise = not reader.is_cut_by(parts.sync.chunker.name)
     version = str(facts.get("sqlite_version", ""))
@@ -70,6 +72,8 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         search_enabled=options.enabled,
         sources=sources,
         not_markdown=not_markdown(parts.workspace, sources),
+        unsearched_files=unsearched,
+        running=running_sync(places.index_path),
     )
 
 
@@ -157,14 +161,6 @@ def active_embedder(parts: Parts, spaces: Sequence[Space]) -> Embedder | None:
     """The best embedder whose space is complete: the one that answers, an older one included."""
     ready = {space.identity for space in spaces if space.ready}
     return next((one for one in reversed(answering(parts, spaces, {})) if one.identity in ready), None)
-
-
-def due_vectors_of_best(reader: Reader, spaces: Sequence[Space], embedders: Sequence[Embedder], chunks: int) -> int:
-    """How many chunks still wait for a vector of the best embedder."""
-    if not embedders:
-        return 0
-    best = [space for space in spaces if space.identity == embedders[-1].identity]
-    return reader.count_due_vectors(best[0].id) if best else chunks
 
 
 def has_wal_fix(version: str) -> bool:

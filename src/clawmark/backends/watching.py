@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from clawmark.backends.builtin import due_vectors_of_best
 from clawmark.backends.inspect import active_embedder
 from clawmark.config.private import make_private_folder
 from clawmark.index.places import shared_file_system
@@ -79,9 +80,15 @@ class Watching:
         parts = self._backend.parts
         with parts.store.reading() as reader:
             state = reader.state()
+            due_vectors = due_vectors_of_best(reader, parts.embedders)
         active = active_embedder(parts, state.spaces)
-        due_files, due_vectors = self._backend.due
-        return Kept(state.files, state.chunks, due_files, due_vectors, active.traits.label if active else "keywords only")
+        return Kept(
+            files=state.files,
+            chunks=state.chunks,
+            due_files=self._backend.freshener.left,
+            due_vectors=due_vectors,
+            embedder=active.traits.label if active else "keywords only",
+        )
 
     def wait_quiet(self, timeout: float | None = None) -> bool:
         """Wait until nothing runs and the index says what the files say; False when that takes longer than `timeout`."""

@@ -114,6 +114,8 @@ def summary(found: Found) -> str:
     parts = [plural(len(found.hits), "hit"), how, duration(found.milliseconds / 1000)]
     due = [plural(found.due_files, "file")] if found.due_files else []
     due += [plural(found.due_vectors, "better vector")] if found.due_vectors else []
+    if found.due_files is None:
+        parts.append("not known whether files are due")
     if due:
         parts.append(f"{' and '.join(due)} due: clawmark index")
     return " · ".join(parts)

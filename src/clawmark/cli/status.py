@@ -80,6 +80,7 @@ def status_facts(
     yield "Index", _index(status)
     yield "Files", _files(status)
     yield "Other", other_files(status.not_markdown) if status.not_markdown else ""
+    yield "Not searched", _unsearched(status.unsearched_files)
     yield "Search", _search(status)
     yield "Embedder", "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status))))
     yield "Vectors", _vectors(status)
@@ -90,7 +91,8 @@ def status_facts(
     )
     yield paint("Disk", "yellow"), _disk(status.shared_disk)
     yield "Cache", _cache(status)
-    yield "Last sync", _last_sync(status.last_sync)
+    yield paint("Running", "yellow"), _running(status.running)
+    yield "Last sync", _last_sync(status.last_sync) or ("none finished yet" if status.running else "never")
     yield paint("Last error", "red"), plain(status.last_error)
     yield paint("Healed", "yellow"), plain(status.healed)
     yield (
@@ -145,6 +147,13 @@ def _files(status: Status) -> str:
     return f"{text} · " + paint(f"{due} due: `clawmark index`", "yellow")
 
 
+def _unsearched(files: int) -> str:
+    """Files of a source that is switched off; an empty line is left out."""
+    if not files:
+        return ""
+    return f"{plural(files, 'file')} of a source that memorySearch.sources leaves out: `clawmark index --force` removes them"
+
+
 def _search(status: Status) -> str:
     if not status.search_enabled:
         return paint("switched off: memorySearch.enabled is false", "yellow")
@@ -181,8 +190,6 @@ def _space(space: Space) -> str:
 
 def _last_sync(last: dict[str, object]) -> str:
     """The stored summary in words; its keys are the sync's own, so only what is there is said."""
-    if not last:
-        return "never"
     parts = list[str]()
     at = last.get("at")
     if isinstance(at, (int, float)):
@@ -197,6 +204,21 @@ def _last_sync(last: dict[str, object]) -> str:
     if isinstance(seconds, (int, float)):
         parts.append(duration(float(seconds)))
     return " · ".join(parts)
+
+
+def _running(running: dict[str, object]) -> str:
+    """The sync that is under way; an empty line is left out."""
+    if not running:
+        return ""
+    reason = str(running.get("reason", ""))
+    parts = [f"a sync {plain(BY_REASON.get(reason, reason))}"]
+    began = running.get("startedAt")
+    if isinstance(began, (int, float)):
+        parts.append(f"since {_when(began / 1000)}")
+    done, total = running.get("done"), running.get("total")
+    if isinstance(done, int) and isinstance(total, int):
+        parts.append(f"{done:,} of {plural(total, 'vector' if running.get('stage') == 'vectors' else 'file')}")
+    return " · ".join([*parts, f"process {plain(str(running.get('pid', 'unknown')))}"])
 
 
 def _when(seconds: float) -> str:

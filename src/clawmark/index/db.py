@@ -11,6 +11,7 @@ when the main file is not as the last writer left it (the seal tells); otherwise
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -36,6 +37,7 @@ LOG_BUSY_MS = 50
 """How long a checkpoint waits for readers, once the log is long."""
 CHECKING_VFS, CHECKSUM_BYTES = "cksmvfs", 8
 NOWHERE: Stamp = (0, 0, 0, 0)
+SIDECARS = ("-wal", "-shm", "-journal")
 MOST_TRIES = 5
 """How often opening is begun anew because somebody deletes the index meanwhile."""
 STEPS_BETWEEN_LOOKS = 20_000
@@ -214,11 +216,14 @@ def read_seal(path: str) -> str:
     """The id of the index as the last writer left it, when its main file has not changed since; else nothing."""
     try:
         facts = os.stat(path)
-        descriptor = os.open(path + ".seal", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path + ".seal", flags)
     except OSError:
         return ""
     try:
         size, mtime, name = (os.read(descriptor, 100).decode("ascii", "replace") + "  ").split(" ")[:3]
+    except OSError:
+        return ""
     finally:
         os.close(descriptor)
     return name if (size, mtime) == (str(facts.st_size), str(facts.st_mtime_ns)) else ""
@@ -232,6 +237,7 @@ def open_reader(path: str, *, thorough: bool = False) -> Database | None:
 def _open_reader(path: str, thorough: bool) -> Database | None:
     if is_absent(path):
         return None
+    check_files(path)
     seal = read_seal(path)
     vfs = checking_vfs() if thorough or not seal else None
     try:
@@ -279,6 +285,26 @@ def is_absent(path: str) -> bool:
     return False
 
 
+def check_files(path: str) -> None:
+    """Refuse an index where one of its files is something else: SQLite would hang on a FIFO, and cannot use a directory."""
+    thing = not_a_file(path)
+    if thing:
+        raise IndexDamaged(f"{thing}, not a file of an index.", hint=FIX_HINT)
+
+
+def not_a_file(path: str) -> str:
+    """Which of an index's files is not a regular file, and what it is instead; empty when all are, or are absent."""
+    for suffix in ("", *SIDECARS):
+        try:
+            mode = os.stat(path + suffix, follow_symlinks=not suffix).st_mode
+        except OSError:
+            continue
+        if not stat.S_ISREG(mode):
+            kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a FIFO", stat.S_IFLNK: "a symbolic link"}
+            return f"{path}{suffix} is {kinds.get(stat.S_IFMT(mode), 'a special file')}"
+    return ""
+
+
 def _main_file(path: str) -> tuple[int, int, int]:
     """Device and inode of the main file, and when it was last changed or renamed."""
     try:
@@ -306,6 +332,7 @@ def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | Non
 
 def open_remains(path: str) -> Database:
     """A connection to an index that was set aside, whatever is left of it: every page is checked, the schema is not."""
+    check_files(path)
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=checking_vfs())
         try:

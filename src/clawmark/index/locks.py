@@ -44,7 +44,7 @@ class WriteLock:
                 yield
             finally:
                 # A child forked meanwhile has the descriptor too, so closing ours alone would not release the lock.
-                _unlock(descriptor)
+                unlock(descriptor)
                 os.close(descriptor)
 
     @contextmanager
@@ -75,7 +75,7 @@ class WriteLock:
 
     def _is_ours(self, descriptor: int) -> bool:
         try:
-            return _try_lock(descriptor) and _is_same_file(descriptor, self.path)
+            return try_lock(descriptor) and _is_same_file(descriptor, self.path)
         except BaseException:
             os.close(descriptor)
             raise
@@ -97,7 +97,8 @@ class WriteLock:
         )
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file if it is free, and say whether it was."""
     try:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,7 +115,8 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _unlock(descriptor: int) -> None:
+def unlock(descriptor: int) -> None:
+    """Release a lock."""
     if fcntl is not None:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     else:

@@ -34,6 +34,7 @@ def first_rows(engine: str) -> list[tuple[str, str]]:
         ("next_key", "1"),
         ("next_space", "1"),
         ("vector_engine", engine),
+        ("sources", ""),
     ]
 
 
@@ -71,6 +72,12 @@ class Meta:
     def set_text(self, key: str, value: str) -> None:
         """Store a word or two."""
         self._values[key] = value
+
+    def add_source(self, source: str) -> None:
+        """Note that a file of a source was stored: a search that leaves the source out need not look for its files."""
+        held = self._values.get("sources")
+        if held is not None and source not in held.split():
+            self._values["sources"] = f"{held} {source}".strip()
 
     def number(self, key: str) -> int:
         """A counter; absent ones are 0."""

@@ -18,6 +18,7 @@ from clawmark.index.db import (
     NOWHERE,
     Database,
     authorize,
+    check_files,
     check_seal,
     checking_vfs,
     create,
@@ -50,6 +51,7 @@ def _open_writer(path: str) -> Database | None:
     """The same for an index that is there; nothing where none is, or one without a single table."""
     if is_absent(path):
         return None
+    check_files(path)
     seal = read_seal(path)
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=checking_vfs())

@@ -1,8 +1,8 @@
 """The files an index consists of: made with private permissions, known on network disks, sealed, set aside when damaged.
 
-Beside `<agent>.sqlite` and SQLite's own sidecars there is a lock and a seal. The seal is one line: size and time of the main
-file after the last checkpoint, and the id of the index. It is written under the lock and believed as long as it is true.
-A new index is made under another name and moved to its own when it is whole.
+Beside `<agent>.sqlite` and SQLite's own sidecars there are two locks and a seal. The seal is one line: size and time of the
+main file after the last checkpoint, and the id of the index. It is written under the lock and believed as long as it is
+true. A new index is made under another name and moved to its own when it is whole.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 
 from clawmark.errors import IndexStoreError
+from clawmark.index.db import SIDECARS, not_a_file
 from clawmark.index.schema import APPLICATION_ID
 
-SIDECARS = ("-wal", "-shm", "-journal")
 SEAL, DRAFT = ".seal", ".new-"
 KEPT_ASIDE = 2
 """Damaged indexes are kept for a look, but never pile up."""
@@ -25,6 +25,11 @@ _SHARED_WITH_HOST = ("vboxsf", "virtiofs", "vmhgfs", "fuse", "fuseblk")
 def lock_path(path: str) -> str:
     """The lock that belongs to an index."""
     return path + ".lock"
+
+
+def staging_lock_path(path: str) -> str:
+    """The lock that is held while a file is stored in several transactions."""
+    return path + ".staging.lock"
 
 
 def make_private_folder(folder: str) -> None:
@@ -68,6 +73,8 @@ def put_in_place(draft: str, path: str) -> None:
     folder, name = os.path.split(path)
     try:
         for suffix in (*SIDECARS, SEAL):
+            if os.path.isdir(path + suffix) and not os.path.islink(path + suffix):
+                os.replace(path + suffix, _free_name(path + suffix, "foreign"))
             _remove(path + suffix)
         os.replace(draft, path)
         for entry in sorted(os.listdir(folder or ".")):
@@ -118,7 +125,7 @@ def write_seal(path: str, index_id: str) -> None:
     try:
         facts = os.stat(path)
         seal = f"{facts.st_size} {facts.st_mtime_ns} {index_id} ".encode()
-        descriptor = open_private(path + SEAL, os.O_RDWR | os.O_CREAT)
+        descriptor = open_private(path + SEAL, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0))
         try:
             if os.read(descriptor, 200) != seal:
                 os.ftruncate(descriptor, 0)
@@ -133,17 +140,21 @@ def write_seal(path: str, index_id: str) -> None:
 def set_aside(path: str, kind: str) -> str:
     """Rename a damaged index and its sidecars to `<path>.<kind>-<n>` and return that name; the newest two are kept.
 
-    Call it under the lock. A database of another program is called `foreign`, and every one of them is kept.
+    Call it under the lock. A database of another program, or anything that is not a file, is called `foreign`, and every one
+    of them is kept.
     """
     try:
         kind = "foreign" if _is_foreign(path) else kind
         taken = sorted(_aside_numbers(path, kind))
-        aside = f"{path}.{kind}-{taken[-1] + 1 if taken else 1}"
-        _remove(path + SEAL)
+        aside = _free_name(path, kind)
+        if not os.path.isdir(path + SEAL):
+            _remove(path + SEAL)
         # The sidecars go first: a main file without its log is only old, a log without its main file is a trap.
         for suffix in (*SIDECARS, ""):
             if os.path.lexists(path + suffix):
-                os.replace(path + suffix, aside + suffix)
+                # Something else in the place of a sidecar must not keep the main file from being read.
+                is_file = os.path.isfile(path + suffix) or not suffix
+                os.replace(path + suffix, aside + suffix if is_file else f"{aside}.{suffix[1:]}")
         for number in taken[: len(taken) + 1 - KEPT_ASIDE] if kind != "foreign" else ():
             for suffix in (*SIDECARS, ""):
                 _remove(f"{path}.{kind}-{number}{suffix}")
@@ -156,10 +167,17 @@ def set_aside(path: str, kind: str) -> str:
 
 
 def _is_foreign(path: str) -> bool:
-    """Whether this is a sound-looking database that another program made."""
+    """Whether this is a sound-looking database that another program made, or something that is not a file."""
+    if not_a_file(path):
+        return True
     with open(path, "rb") as file:
         head = file.read(100)
     return head.startswith(b"SQLite format 3\0") and int.from_bytes(head[68:72], "big") != APPLICATION_ID
+
+
+def _free_name(path: str, kind: str) -> str:
+    """The next name under which something at `path` can be set aside."""
+    return f"{path}.{kind}-{max(_aside_numbers(path, kind), default=0) + 1}"
 
 
 def _aside_numbers(path: str, kind: str) -> list[int]:

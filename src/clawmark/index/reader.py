@@ -1,21 +1,23 @@
 """Questions to one snapshot of the index: everything a search, a plan or a status needs, and nothing that changes it.
 
 A file and its chunks are visible when their generation answers: those of a rebuild that is still running, of a file that is
-not finished yet, and those that were replaced and wait to be swept are there but never seen. Ranking, scores in 0..1 and
-snippets are left to `search`.
+not finished yet, and those that were replaced and wait to be swept are there but never seen. Nor are files of a source that
+is not searched: another configuration of the same agent may have indexed them. Ranking, scores in 0..1 and snippets are left
+to `search`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database, as_list, finding
 from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.index.schema import WORDS
-from clawmark.types import ChunkRow, FileRow, FileStat, Identity, Space, Vector
+from clawmark.types import ChunkRow, FileRow, FileStat, Identity, SourceName, Space, Vector
 
 if TYPE_CHECKING:
     from clawmark.index.state import IndexState
@@ -31,14 +33,20 @@ _ALIVE = "({0}died IS NULL OR {0}died > ?)"
 """Visible, or made by the rebuild that runs."""
 _BUILT_FILES = f"SELECT {_FILE_COLUMNS} FROM files WHERE born = ? AND died IS NULL"
 _HIDDEN_CHUNKS = "SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE f.died <= ?"
+SOURCES: tuple[SourceName, ...] = ("memory", "sessions")
 
 
 class Reader:
     """One consistent view of the index, made by `Index.reading`; its methods fail after the block has ended."""
 
-    def __init__(self, db: Database, residents: Residents) -> None:
+    def __init__(self, db: Database, residents: Residents, unsearched: Sequence[str] = ()) -> None:
+        """`unsearched` are the sources that are left out of every answer."""
         self._db = db
         self._meta = Meta(db)
+        self._unsearched = ", ".join(f"'{source}'" for source in SOURCES if source in unsearched)
+        held = self._meta.text("sources").split() if self._meta.has("sources") else SOURCES
+        self._hides_sources: bool | None = None if any(source in held for source in unsearched) else False
+        """Whether there are files of such a source; None until it is asked for."""
         self._residents = residents
         self._engine: VectorIndex | None = None
 
@@ -50,7 +58,7 @@ class Reader:
 
         meta = self._meta
         files, chunks = self._db.rows(
-            f"SELECT count(*), total(chunks) FROM files WHERE {_VISIBLE.format('')}",
+            f"SELECT count(*), total(chunks) FROM files WHERE {self._visible()}",
             (self._generation, self._generation),
         )[0]
         return IndexState(
@@ -86,7 +94,7 @@ class Reader:
     def count_chunks(self) -> int:
         """How many chunks there are to find."""
         found = self._db.rows(
-            f"SELECT total(chunks) FROM files WHERE {_VISIBLE.format('')}", (self._generation, self._generation)
+            f"SELECT total(chunks) FROM files WHERE {self._visible()}", (self._generation, self._generation)
         )
         return int(found[0][0])
 
@@ -94,7 +102,7 @@ class Reader:
         """Whether there is anything to find."""
         return bool(
             self._db.rows(
-                f"SELECT 1 FROM files WHERE chunks > 0 AND {_VISIBLE.format('')} LIMIT 1",
+                f"SELECT 1 FROM files WHERE chunks > 0 AND {self._visible()} LIMIT 1",
                 (self._generation, self._generation),
             )
         )
@@ -126,12 +134,16 @@ class Reader:
 
     # --- files and chunks ----------------------------------------------------------------------------------------
 
-    def stats(self) -> dict[str, FileStat]:
-        """Of the visible files what a look at the disk is compared with, by path; every search asks for it."""
-        found = self._db.rows(
-            f"SELECT path, size, mtime_ns, inode, device, seen_ns FROM files WHERE {_VISIBLE.format('')}",
-            (self._generation, self._generation),
-        )
+    def stats(self, paths: Collection[str] | None = None) -> dict[str, FileStat]:
+        """What a look at the disk is compared with, by path: of all visible files, or of some paths."""
+        columns, visible = "path, size, mtime_ns, inode, device, seen_ns", self._visible()
+        bounds = (self._generation, self._generation)
+        if paths is None:
+            found = self._db.rows(f"SELECT {columns} FROM files WHERE {visible}", bounds)
+        else:
+            # One question a path, not a list of all: that would take JSON, which a cold search does without.
+            query = f"SELECT {columns} FROM files WHERE path = ? AND {visible}"
+            found = self._db.many(query, [(path, *bounds) for path in paths])
         return {row[0]: row[1:] for row in found}
 
     def files(self, paths: Sequence[str] | None = None) -> dict[str, FileRow]:
@@ -142,11 +154,18 @@ class Reader:
 
             among, bindings = "path IN (SELECT value FROM json_each(?)) AND ", [json.dumps(paths)]
         found = self._db.rows(
-            f"SELECT {_FILE_COLUMNS} FROM files WHERE {among}{_VISIBLE.format('')}",
+            f"SELECT {_FILE_COLUMNS} FROM files WHERE {among}{self._visible()}",
             (*bindings, self._generation, self._generation),
         )
         make = tuple.__new__  # half the time of `_make`
         return {row[0]: make(FileRow, row) for row in found}
+
+    def unsearched(self) -> list[str]:
+        """The paths of indexed files of a source that is not searched."""
+        if not self._has_unsearched():
+            return []
+        query = f"SELECT path FROM files WHERE source IN ({self._unsearched}) AND {_VISIBLE.format('')}"
+        return [path for (path,) in self._db.rows(query, (self._generation, self._generation))]
 
     def built(self) -> dict[str, FileRow]:
         """The files a running rebuild has done; empty when none runs."""
@@ -157,17 +176,18 @@ class Reader:
         """The visible chunks among these keys."""
         found = self._db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file "
-            f"WHERE c.key IN (SELECT value FROM json_each(?)) AND {_VISIBLE.format('f.')}",
+            f"WHERE c.key IN (SELECT value FROM json_each(?)) AND {self._visible('f.')}",
             (as_list(keys), self._generation, self._generation),
         )
         return {row[0]: _chunk_row(row) for row in found}
 
-    def chunks_of(self, path: str) -> list[ChunkRow]:
-        """The visible chunks of one file, in the order they were cut."""
+    def chunks_of(self, path: str, lines: tuple[int, int] | None = None) -> list[ChunkRow]:
+        """The chunks of one file, or those within some of its lines, in the order they were cut; whatever its source."""
+        first, last = lines or (0, sys.maxsize)
         found = self._db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM files f JOIN chunks c ON c.file = f.key "
-            f"WHERE f.path = ? AND {_VISIBLE.format('f.')} ORDER BY c.key",
-            (path, self._generation, self._generation),
+            f"WHERE f.path = ? AND c.start_line >= ? AND c.end_line <= ? AND {_VISIBLE.format('f.')} ORDER BY c.key",
+            (path, first, last, self._generation, self._generation),
         )
         return [_chunk_row(row) for row in found]
 
@@ -262,7 +282,7 @@ class Reader:
     def count_due_vectors(self, space: int) -> int:
         """How many chunks the space does not hold yet."""
         facts = self._space(space)
-        if not self._meta.number("unswept"):
+        if not self._meta.number("unswept") and not self._has_unsearched():
             # Every entry belongs to a chunk that counts: the difference is the answer.
             rows = self._db.rows(f"SELECT total(chunks) FROM files WHERE {_ALIVE.format('')}", (self._generation,))[0][0]
             return int(rows) - facts.space.vectors - facts.uncovered
@@ -312,7 +332,8 @@ class Reader:
     def _due(self, facts: SpaceFacts) -> set[int]:
         """Answered from an index that covers it, without reading any text."""
         alive = self._db.rows(
-            f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE {_ALIVE.format('f.')}",
+            f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key "
+            f"WHERE {_ALIVE.format('f.')}{self._searched('f.')}",
             (self._generation,),
         )
         held = self._vector_engine().held(facts)
@@ -325,11 +346,29 @@ class Reader:
 
     def _has_masked(self) -> bool:
         """Whether there are chunks to leave out one by one; usually there are none."""
-        return bool(self._meta.number("masked") or self._meta.has("staging"))
+        return bool(self._meta.number("masked") or self._meta.has("staging") or self._has_unsearched())
+
+    def _hidden_chunks(self) -> str:
+        """The question for the chunks that are left out one by one."""
+        return _HIDDEN_CHUNKS + (f" OR f.source IN ({self._unsearched})" if self._has_unsearched() else "")
+
+    def _visible(self, table: str = "") -> str:
+        """The condition for files that are seen; it takes the generation twice."""
+        return _VISIBLE.format(table) + self._searched(table)
+
+    def _searched(self, table: str = "") -> str:
+        return f" AND {table}source NOT IN ({self._unsearched})" if self._unsearched else ""
+
+    def _has_unsearched(self) -> bool:
+        """Whether the index holds files of a source that is not searched."""
+        if self._hides_sources is None:
+            query = f"SELECT 1 FROM files WHERE source IN ({self._unsearched}) LIMIT 1"
+            self._hides_sources = bool(self._db.rows(query))
+        return self._hides_sources
 
     def _hidden_words(self) -> tuple[str, tuple[int, ...]]:
         """What keeps chunks that are not seen out of a full-text query; those of another generation are in another table."""
-        return (f" AND +rowid NOT IN ({_HIDDEN_CHUNKS})", (self._generation,)) if self._has_masked() else ("", ())
+        return (f" AND +rowid NOT IN ({self._hidden_chunks()})", (self._generation,)) if self._has_masked() else ("", ())
 
     def _hidden_keys(self) -> Hidden:
         """The same for vectors, which are all in one table."""
@@ -337,7 +376,7 @@ class Reader:
         below = self._meta.number("words_from") if self._meta.number("unswept") else 0
         masked: frozenset[int] = frozenset()
         if self._has_masked():
-            masked = frozenset(key for (key,) in self._db.rows(_HIDDEN_CHUNKS, (self._generation,)))
+            masked = frozenset(key for (key,) in self._db.rows(self._hidden_chunks(), (self._generation,)))
         if not (first or below or masked):
             return None
         return lambda key: key < below or 0 < first <= key or key in masked

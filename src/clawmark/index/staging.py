@@ -4,8 +4,9 @@
     with index.writing() as writer:  writer.add_chunks(file, chunks[:200], words[:200])     # as often as it takes
     with index.writing() as writer:  writer.finish_file(file)
 
-Until the last step the old version of the file answers. What a killed process staged is swept when it has not grown for a
-minute, or at once when another process stages the same file. All functions work inside the transaction of a `Writer`.
+Until the last step the old version of the file answers. A process holds `Index.staging` all the while. What a killed process
+staged is replaced when the same file is staged again, and swept when it has not grown for a minute. All functions work
+inside the transaction of a `Writer`.
 """
 
 from __future__ import annotations
@@ -17,19 +18,10 @@ from clawmark.index.schema import STAGED
 
 if TYPE_CHECKING:
     from clawmark.index.writer import Writer
-    from clawmark.types import FileRow
 
 STALE_NS = 60 * 1_000_000_000
 """A staged file that did not grow for so long belongs to a process that died."""
 _IN_WORK = "staging"
-
-
-def refuse_second(writer: Writer, row: FileRow) -> None:
-    """Refuse to stage what another process is staging now; what it left long ago, or of other bytes, is no obstacle."""
-    for file, text_hash in writer.db.rows("SELECT key, hash FROM files WHERE path = ? AND died = ?", (row.path, STAGED)):
-        grown = writer.meta.facts(_IN_WORK).get(str(file), 0)
-        if text_hash == row.hash and writer.now() - grown < STALE_NS:
-            raise IndexBusy(f"Another process is indexing {row.path} now.", hint="Wait for it to finish and try again.")
 
 
 def note(writer: Writer, file: int) -> None:

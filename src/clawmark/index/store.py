@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -62,13 +62,17 @@ class Index:
         *,
         vector_engine: str = "blocks",
         cache_entries: int = 50_000,
+        unsearched: Sequence[str] = (),
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.path = path
         self._engine = vector_engine
         self._cache_entries = cache_entries
+        self._unsearched = tuple(unsearched)
+        """Sources that readers leave out; writers see every file."""
         self._clock = clock
         self._write_lock: WriteLock | None = None
+        self._staging_lock: WriteLock | None = None
         self._pool = allocate_lock()
         self._idle: list[Database] = []
         self._writer: Database | None = None
@@ -109,7 +113,7 @@ class Index:
         db = self._take_reader(thorough)
         try:
             db.rows("BEGIN")
-            reader = Reader(db, self._residents)
+            reader = Reader(db, self._residents, self._unsearched)
             try:
                 yield reader
             finally:
@@ -144,6 +148,22 @@ class Index:
                     hint="End the process that reads it; nothing that was indexed is lost.",
                 )
             time.sleep(LOG_PAUSE)
+
+    @contextmanager
+    def staging(self, *, timeout: float) -> Iterator[None]:
+        """Hold the right to store a file that takes several transactions; one process at a time has it.
+
+        The system releases it when its holder dies, so what a killed process left unfinished is replaced at once.
+        `IndexBusy` when another process keeps it for longer than `timeout` seconds (0 = do not wait).
+        """
+        from clawmark.index.locks import WriteLock
+        from clawmark.index.places import make_private_folder, staging_lock_path
+
+        make_private_folder(os.path.dirname(self.path))
+        with self._pool:
+            self._staging_lock = self._staging_lock or WriteLock(staging_lock_path(self.path))
+        with self._staging_lock.held(timeout):
+            yield
 
     @contextmanager
     def _transaction(self, db: Database) -> Iterator[Writer]:

@@ -60,6 +60,7 @@ class Writer(Reader):
         """
         born = self._born(building)
         self._make_way(row.path, born)
+        self._meta.add_source(row.source)
         self._db.rows(_INSERT_FILE, (*row[:8], len(chunks), row.progress, born, None))
         return self._insert_chunks(self._db.last_key(), born, chunks, words)
 
@@ -96,10 +97,10 @@ class Writer(Reader):
     def stage_file(self, row: FileRow, *, building: int = 0) -> int:
         """Begin a file that is too large for one transaction, and return its key; `row.chunks` says how many will come.
 
-        `IndexBusy` when another process has begun with the same bytes and is alive.
+        Call it under `Index.staging`: what is staged of the same file already is replaced.
         """
-        staging.refuse_second(self, row)
         self.retire("path = ? AND died = ?", (row.path, STAGED))
+        self._meta.add_source(row.source)
         self._db.rows(_INSERT_FILE, (*row, self._born(building), STAGED))
         file = self._db.last_key()
         staging.note(self, file)

@@ -61,7 +61,7 @@ OFFERS: dict[str, Offer] = {
             "nothing": {"type": "object", "properties": {"code": _TEXT, "message": _TEXT, "bestScore": {"type": "number"}}},
             "fallback": {"type": "object", "properties": {"from": _TEXT, "reason": _TEXT}},
             "degraded": {"type": "object", "properties": {"reason": _TEXT, "fix": _TEXT}},
-            "dueFiles": _WHOLE,
+            "dueFiles": {"type": ["integer", "null"]},
             "disabled": _YES,
             "unavailable": _YES,
             "warning": _TEXT,

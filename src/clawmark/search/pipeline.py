@@ -31,7 +31,8 @@ _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", N
 class Freshness(NamedTuple):
     """What step 2 did before the pipeline began."""
 
-    due_files: int
+    due_files: int | None
+    """None when it is not known."""
     summary: str
     milliseconds: float
 

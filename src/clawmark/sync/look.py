@@ -61,4 +61,5 @@ def look_ahead(parts: SyncParts, *, force: bool) -> tuple[Scan, SyncPlan]:
         if not force and not reader.building() and reader.is_cut_by(parts.chunker.name):
             return scan, plan
         built = {path: row[3:8] for path, row in reader.built().items()}
-    return scan, plan_sync(scan, built)._replace(delete=plan.delete, kept=plan.kept)
+        delete = (*plan.delete, *reader.unsearched())
+    return scan, plan_sync(scan, built)._replace(delete=delete, kept=plan.kept)

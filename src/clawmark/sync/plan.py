@@ -50,9 +50,10 @@ def _missing(scan: Scan, indexed: Mapping[str, FileStat]) -> tuple[tuple[str, ..
     seen = {state.path for state in scan.files}
     missing = [path for path in indexed if path not in seen]
     blind = [failure.path.rstrip("/") for failure in scan.failures]
-    kept = {path for path in missing if any(_lies_under(path, folder) for folder in blind)}
+    kept = {path for path in missing if any(lies_under(path, folder) for folder in blind)}
     return tuple(path for path in missing if path not in kept), tuple(sorted(kept))
 
 
-def _lies_under(path: str, folder: str) -> bool:
+def lies_under(path: str, folder: str) -> bool:
+    """Whether a path is a folder's or below it; an empty folder is the workspace."""
     return folder in ("", ".") or path == folder or is_cited_below(path, folder)

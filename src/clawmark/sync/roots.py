@@ -8,8 +8,9 @@ comes back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from clawmark.sync.plan import lies_under
 from clawmark.types import Scan, ScanFailure, is_cited_below, is_in_workspace
 
 _GONE = "not there any more; if that is meant, `clawmark index --force` forgets its files"
@@ -27,10 +28,17 @@ def believed(scan: Scan, before: Mapping[str, list[int]]) -> Scan:
     return scan._replace(failures=(*lost, *scan.failures)) if lost else scan
 
 
-def held_roots(scan: Scan, before: Mapping[str, list[int]]) -> dict[str, list[int]]:
-    """What to remember of a look: the roots that hold memory, and those that could not be listed or were not believed."""
+def held_roots(scan: Scan, before: Mapping[str, list[int]], unsearched: Sequence[str] = ()) -> dict[str, list[int]]:
+    """What to remember of a look: the roots that hold memory, and those that could not be listed or were not believed.
+
+    So are the roots of `unsearched` files, which the look was not about.
+    """
     failed = {failure.path for failure in scan.failures}
-    kept = {path: identity for path, identity in before.items() if path in failed or "" in failed}
+    kept = {
+        path: identity
+        for path, identity in before.items()
+        if path in failed or "" in failed or any(lies_under(file, path) for file in unsearched)
+    }
     return kept | {path: [device, inode] for path, device, inode in scan.roots if _holds_memory(scan, path)}
 
 

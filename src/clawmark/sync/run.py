@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
+from clawmark.index.running import SyncRecord
 from clawmark.index.store import Index
 from clawmark.reports import Progress, SyncReport
 from clawmark.sync.look import FEW_CHUNKS, SyncParts, look
@@ -43,12 +44,28 @@ class SyncRequest(NamedTuple):
     """Asked between batches: when it says yes, the sync stops there, and what is left stays due."""
     since_ns: int = 0
     """Index only what changed since this moment, and leave all vectors: somebody is at the rest, which stays due."""
+    look: Callable[[SyncParts], tuple[Scan, SyncPlan]] = look
+    """Compares disk and index; a caller that has just looked hands in what it found."""
     deltas: bool = False
     """Leave transcripts alone that grew by less than `sync.sessions.deltaBytes` and `deltaMessages`; they stay due."""
 
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
-    """Bring the index in step with the disk."""
+    """Bring the index in step with the disk; while that runs, `status` of any process tells of it."""
+    with SyncRecord(parts.store.path, {"reason": request.reason, "startedAt": parts.now_ns() // 1_000_000}) as record:
+        if request.seconds is None:
+            record.note()
+
+        def noted(progress: Progress) -> None:
+            record.note(stage=progress.stage, done=progress.done, total=progress.total)
+            if shown is not None:
+                shown(progress)
+
+        shown = request.progress
+        return _run(parts, request._replace(progress=noted))
+
+
+def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
     started = time.monotonic()
     deadline = None if request.seconds is None else started + request.seconds
 
@@ -69,7 +86,7 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
         scan, plan, text, built = _rebuild(parts, request, out_of_time)
     else:
         built = []
-        scan, plan = look(parts)
+        scan, plan = request.look(parts)
         plan, left = _asked_for(parts, request, plan)
         text = _apply(parts, request, plan, out_of_time)
         text = text._replace(due_files=text.due_files + left)
@@ -202,13 +219,14 @@ def _rebuild(
     for number in range(REBUILD_PASSES):
         with index.reading() as reader:
             built, answering = {path: row[3:8] for path, row in reader.built().items()}, reader.stats()
-            roots = reader.roots()
+            roots, unsearched = reader.roots(), reader.unsearched()
         scan = parts.workspace.scan()
         scan = scan if request.force else believed(scan, roots)
         plan = plan_sync(scan, built)
         known = known if number else plan.unchanged
         # A rebuild that was interrupted may hold files that the answering generation never had.
-        gone = sorted({*plan.delete, *plan_sync(scan, answering).delete})
+        # Files of a source that is not searched do not go into the next generation.
+        gone = sorted({*plan.delete, *plan_sync(scan, answering).delete, *unsearched})
         report = _apply(
             parts, request, plan._replace(delete=tuple(gone), was=(), recheck=()), out_of_time, building=building
         )
@@ -332,7 +350,8 @@ def _remember(
     changed = text.added + text.updated + text.deleted + sum(report.embedded + report.reused for report in vectors)
     with parts.store.reading() as reader:
         state, known = reader.state(), reader.roots()
-    identity, roots = parts.identity(), held_roots(scan, known)
+        roots = held_roots(scan, known, reader.unsearched())
+    identity = parts.identity()
     # How the text is cut changes with a rebuild, and nobody else may say so.
     identity["chunker"] = state.identity.get("chunker", identity["chunker"])
     trouble = {"skipped": len(scan.skipped), "failed": len(text.failures), "unlisted": len(scan.failures)}

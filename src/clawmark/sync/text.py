@@ -30,8 +30,10 @@ FILES_AT_ONCE, BYTES_AT_ONCE = 64, 2_000_000
 CHUNKS_AT_ONCE, FEWEST_AT_ONCE = 300, 25
 """How much one transaction stores: some 30 ms. A commit costs as much as indexing eight chunks, so small files share one.
 Who has little time takes half as much, and a rebuild of a small index still less: its log takes room."""
-PAUSE = 0.05
-"""How often to look whether another process has finished the large file that both want to index."""
+STAGING_SECONDS = 600.0
+"""How long to wait for another process that stores a large file; one of 64 MB takes about a minute."""
+TRIES, PAUSE = 20, 0.05
+"""How often storing a large file is tried again, and the seconds between two tries."""
 
 
 class _Prepared(NamedTuple):
@@ -188,31 +190,44 @@ def store_large(
     lock_timeout: float,
     at_once: int = CHUNKS_AT_ONCE,
 ) -> None:
-    """Store a file in several transactions; when another process is at it, its work is waited for.
+    """Store a file in several transactions.
 
-    That may take as long as the work does: what stops growing is taken over after a minute. Who has no time to wait for the
-    lock does not wait for this either.
+    While another process stores a large file, this waits for it; a caller with a `lock_timeout` of 0 gets `IndexBusy`.
     """
-    while True:
-        try:
-            with index.writing(timeout=lock_timeout) as writer:
-                staged = writer.stage_file(row, building=building)
-            for start in range(0, len(chunks), at_once):
-                some = chunks[start : start + at_once]
-                columns = words(some)
-                with index.writing(timeout=lock_timeout) as writer:
-                    writer.add_chunks(staged, some, columns)
-            with index.writing(timeout=lock_timeout) as writer:
-                writer.finish_file(staged)
-            return
-        except IndexBusy:
-            with index.reading() as reader:
-                known = (reader.built() if building else reader.files([row.path])).get(row.path)
-            if known is not None and known.hash == row.hash:
+    with index.staging(timeout=STAGING_SECONDS if lock_timeout > 0 else 0.0):
+        with index.reading() as reader:
+            known = (reader.built() if building else reader.files([row.path])).get(row.path)
+        if known is not None and known.hash == row.hash:
+            return  # the other process stored these very bytes
+        for tries_left in reversed(range(TRIES)):
+            try:
+                _stage(row, chunks, words, index, building, lock_timeout, at_once)
                 return
-            if lock_timeout <= 0:
-                raise
-            time.sleep(PAUSE)
+            except IndexBusy:
+                # The write lock was not free in time, or a change by another process removed the staged rows.
+                if lock_timeout <= 0 or not tries_left:
+                    raise
+                time.sleep(PAUSE)
+
+
+def _stage(
+    row: FileRow,
+    chunks: Sequence[Chunk],
+    words: Callable[[Sequence[Chunk]], list[tuple[str, str]]],
+    index: Index,
+    building: int,
+    lock_timeout: float,
+    at_once: int,
+) -> None:
+    with index.writing(timeout=lock_timeout) as writer:
+        staged = writer.stage_file(row, building=building)
+    for start in range(0, len(chunks), at_once):
+        some = chunks[start : start + at_once]
+        columns = words(some)
+        with index.writing(timeout=lock_timeout) as writer:
+            writer.add_chunks(staged, some, columns)
+    with index.writing(timeout=lock_timeout) as writer:
+        writer.finish_file(staged)
 
 
 def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str]]:

@@ -10,13 +10,14 @@ read at once, and there is nothing to leak.
 from __future__ import annotations
 
 import os
+import stat
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import FileState, Scan, ScanFailure, Skipped
+from clawmark.types import FileStat, FileState, Scan, ScanFailure, Skipped
 from clawmark.workspace import guard, places
 from clawmark.workspace.scan import scan_workspace
 
@@ -117,6 +118,36 @@ class Workspace:
                 return read.read_document(root, place.relative, place.path, place.anchor)
             except FileNotFoundError as error:
                 raise WorkspaceError(f"{guard.shown(state.path)} is gone.", hint="Run the sync again.") from error
+
+    def is_unchanged(self, path: str, indexed: FileStat) -> bool:
+        """Whether a cited memory file is in the state it was indexed in; quick, and False where `state_of` has to tell.
+
+        Nothing is opened, so that a link on the way does no harm: the inode and the time would not be the same.
+        """
+        try:
+            info = os.lstat(f"{self.root}/{path}")
+        except (OSError, ValueError):
+            return False
+        return (info.st_size, guard.changed_ns(info), info.st_ino, info.st_dev) == indexed[:4]
+
+    def state_of(self, path: str) -> FileState | None:
+        """What a scan would see of one cited file now; None when it would not list it. Raises when that cannot be told."""
+        try:
+            if self.sessions is not None and self.sessions.owns(path):
+                with self.sessions.open(path) as opened:
+                    return opened.state
+            place = places.locate(self.root, self._aliases, self._extras, path)
+            *folders, name = guard.split_relative(place.relative)
+            with (
+                guard.open_root(place.root) as root,
+                guard.folder_beneath(root, folders, path, place.anchor) as folder,
+            ):
+                info = folder.lstat(name)
+        except (FileNotFoundError, PathDenied):
+            return None
+        if not stat.S_ISREG(info.st_mode) or info.st_size > guard.MAX_FILE_BYTES:
+            return None
+        return FileState(path, "memory", info.st_size, guard.changed_ns(info), info.st_ino, info.st_dev)
 
     def read_lines(
         self,

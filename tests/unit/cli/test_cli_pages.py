@@ -40,7 +40,9 @@ STORY = CandidateStory("MEMORY.md#L1-L2", 0.5, "static", 0.25, 7.5, "1/2 tea", 1
 EXPLANATION = Explanation((Step(1, "clean query", "'tea'", 0.1), Step(3, "keyword leg", "2 candidates", 12.5)), (STORY,), 7)
 
 
-def found(*hits: Hit, nothing: NothingFound | None = None, explanation: Explanation | None = None, due: int = 0) -> Found:
+def found(
+    *hits: Hit, nothing: NothingFound | None = None, explanation: Explanation | None = None, due: int | None = 0
+) -> Found:
     return Found(hits, nothing, "hybrid", "local", "granite-30m", None, due, 41.4, explanation)
 
 
@@ -56,6 +58,12 @@ def test_an_answer_shows_score_citation_snippet_and_how(
         "\n"
         "1 hit · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index\n"
     )
+
+
+def test_an_answer_whose_freshness_is_not_known_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    search_verb.show(found(HIT, due=None), "which database")
+    assert "not known whether files are due" in capsys.readouterr().out
+    assert found_as_json(found(HIT, due=None))["dueFiles"] is None
 
 
 def test_nothing_found_says_why_and_degraded_is_said_beside(capsys: pytest.CaptureFixture[str]) -> None:

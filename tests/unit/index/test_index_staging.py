@@ -114,10 +114,12 @@ def test_a_large_file_that_is_replaced_keeps_its_vectors_out_of_sight(index: Ind
         assert [space.vectors for space in reader.spaces()] == [0]
 
 
-def test_two_processes_do_not_stage_the_same_bytes_at_once(index: Index) -> None:
-    stage(index, "a.md", *MANY)
-    with pytest.raises(IndexBusy, match=r"indexing a\.md now"):
-        stage(index, "a.md", *MANY)
+def test_only_one_index_at_a_time_may_stage(index: Index) -> None:
+    other = Index(index.path)
+    with index.staging(timeout=0), pytest.raises(IndexBusy), other.staging(timeout=0):
+        pass
+    with other.staging(timeout=0):
+        pass
 
 
 def test_newer_bytes_take_the_place_of_what_is_staged(index: Index) -> None:
@@ -140,11 +142,12 @@ def test_what_a_dead_process_staged_is_swept_after_a_minute(index: Index, clock:
     assert found(index, "large") == len(MANY)
 
 
-def test_what_a_dead_process_staged_is_no_obstacle_after_a_minute(index: Index, clock: Clock) -> None:
-    stage(index, "a.md", *MANY)
-    clock.pass_minutes(2)
+def test_what_a_dead_process_staged_is_replaced_at_once(index: Index) -> None:
+    first = stage(index, "a.md", *MANY)
     finish(index, stage(index, "a.md", *MANY))
     assert texts(index, "a.md") == MANY
+    with pytest.raises(IndexBusy):
+        finish(index, first)
 
 
 def test_a_deleted_file_takes_what_is_staged_of_it_along(index: Index) -> None:

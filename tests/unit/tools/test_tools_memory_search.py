@@ -169,6 +169,11 @@ def test_a_degraded_answer_keeps_its_results_and_says_what_is_missing() -> None:
     assert payload["dueFiles"] == 3
 
 
+def test_due_files_are_null_when_their_number_is_not_known_and_absent_when_there_are_none() -> None:
+    assert Backend(FOUND._replace(due_files=None)).call({"query": "tea"})["dueFiles"] is None
+    assert "dueFiles" not in Backend(FOUND).call({"query": "tea"})
+
+
 def test_a_backend_that_fails_disables_the_answer_and_says_what_to_do() -> None:
     payload = Backend(IndexBusy("The index is locked.", hint="Wait for the other process.")).call({"query": "tea"})
     assert payload["results"] == []
