@@ -78,6 +78,11 @@ class RemoteEmbedder:
         return Identity(self._provider.name, self._provider.model, self._key, self._dims)
 
     @property
+    def openclaw_keys(self) -> tuple[str, ...]:
+        """Under which keys an OpenClaw with the same configuration keeps the same vectors, beside our own."""
+        return tuple(provider_key(facts) for facts in self._provider.openclaw_facts())
+
+    @property
     def traits(self) -> Traits:
         provider, limits = self._provider, self._provider.wire.limits
         return Traits(
