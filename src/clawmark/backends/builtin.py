@@ -144,6 +144,8 @@ class BuiltinBackend:
             found = found._replace(nothing=found.nothing._replace(code="still-indexing", message=self._blind.reason))
         found = found._replace(fallback_from=self._missed(found))
         degraded = self._stuck or found.degraded or self.parts.degraded or self._blind or self._outdated
+        if degraded is None and self._due_vectors:
+            degraded = refusal_of(self.parts.embedders)
         return found._replace(degraded=degraded, due_vectors=self._due_vectors)
 
     def _missed(self, found: Found) -> str:
@@ -375,6 +377,12 @@ def answering(parts: Parts, spaces: Sequence[Space], revived: dict[Identity, Emb
             revived[identity] = parts.revive(identity)
     older = [made for identity in ready if (made := revived.get(identity)) is not None]
     return (*instant, *reversed(parts.fallbacks), *older)
+
+
+def refusal_of(embedders: Sequence[Embedder]) -> Degraded | None:
+    """Why the best embedder is not asked at all: its answers do not fit the settings, which have to change first."""
+    found: Degraded | None = getattr(embedders[-1], "refusal", None) if embedders else None
+    return found
 
 
 def _blind(failures: Sequence[ScanFailure]) -> Degraded | None:

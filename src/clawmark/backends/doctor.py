@@ -122,8 +122,11 @@ def _engine(backend: BuiltinBackend, places: Places, facts: Status) -> Iterator[
     else:
         yield Finding("ok", f"Embedder: {facts.embedder} ({facts.embedder_reason}).", "")
     for embedder in backend.parts.embedders:
+        refusal = getattr(embedder, "refusal", None)
         trouble = getattr(embedder, "trouble", "")
-        if trouble:
+        if refusal is not None:
+            yield Finding("problem", refusal.reason, refusal.fix)
+        elif trouble:
             label = embedder.traits.label
             yield Finding("problem", f"{label} failed a moment ago: {trouble}", "`clawmark index` asks it again at once.")
     if not facts.sqlite_safe:

@@ -46,13 +46,18 @@ def run(args: Namespace) -> int:
         from clawmark.cli.values import as_json
 
         emit(as_json(report))
-        return 0
+        return _exit_code(report)
     if report.healed:
         note(f"clawmark: {plain(report.healed)}")
     if report.degraded is not None:
         note(f"clawmark: {plain(report.degraded.reason)} {plain(report.degraded.fix)}".rstrip())
     say("\n".join(report_lines(report, verbose=args.verbose)))
-    return 0
+    return _exit_code(report)
+
+
+def _exit_code(report: SyncReport) -> int:
+    """2 when the settings have to change before the vectors can be made."""
+    return 2 if report.degraded is not None and report.degraded.needs_change else 0
 
 
 def _estimate(memory: Memory, args: Namespace) -> int:
