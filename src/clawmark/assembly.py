@@ -123,9 +123,10 @@ def _choose(
 
 
 def _dims_of(store: Index, names: tuple[str, ...]) -> int:
-    """The size of the vectors that the index already has of an embedder."""
+    """The size of the vectors that the index already has of an embedder, in a space or imported into the cache."""
     with store.reading() as reader:
-        return next((space.identity.dims for space in reader.spaces() if space.identity[:3] == names), 0)
+        spaces = (space.identity.dims for space in reader.spaces() if space.identity[:3] == names and space.vectors)
+        return next(spaces, 0) or reader.cached_dims(*names)
 
 
 def open_sessions(places: Places, settings: Settings) -> Sessions:

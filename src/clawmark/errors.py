@@ -99,6 +99,12 @@ class EmbeddingRejected(EmbeddingError):
     """The request itself is wrong; trying again cannot help."""
 
 
+class EmbeddingMismatch(EmbeddingRejected):
+    """The vectors have another size than the configured model: the service is not asked again until the settings change."""
+
+    exit_code = 2
+
+
 class EmbeddingOverloaded(EmbeddingError):
     """The provider was still busy after the retries."""
 

@@ -323,6 +323,7 @@ class Memory:
             session_key=session_key,
             max_results=query.max_results,
             min_score=query.min_score,
+            sources=self.settings.memory_search.sources,
             chat_type=chat_type,
             shared=self.settings.memory.shared_sessions,
             notebook=notebook if append else None,

@@ -158,6 +158,8 @@ class Degraded(NamedTuple):
 
     reason: str
     fix: str
+    needs_change: bool = False
+    """Whether it stays like this until the settings change, however often it is tried."""
 
 
 # --- search ------------------------------------------------------------------------------------------------------

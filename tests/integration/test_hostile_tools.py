@@ -125,7 +125,7 @@ def test_every_hostile_path_is_refused_or_is_memory(hostile: Hostile) -> None:
 
 def test_an_absent_daily_log_is_an_empty_text_and_nothing_else(hostile: Hostile) -> None:
     payload = hostile.answer("memory_get", {"path": "memory/2031-01-01.md"})
-    assert payload == {"text": "", "path": "memory/2031-01-01.md"}
+    assert payload == {"status": "not_found", "text": "", "path": "memory/2031-01-01.md"}
 
 
 def test_every_hostile_question_has_an_answer(hostile: Hostile) -> None:

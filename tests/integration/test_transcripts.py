@@ -288,7 +288,8 @@ def test_the_tool_opens_a_citation_and_goes_on(place: Place) -> None:
         assert first["truncated"] is True and first["nextFrom"] == 121
         second = get.call({"path": "sessions/s.jsonl", "from": 121, "lines": 2})
         assert second["text"] == "User (2026-02-24 10:00Z): message 120\nAssistant (2026-02-24 10:01Z): message 121"
-        assert get.call({"path": "sessions/absent.jsonl"}) == {"text": "", "path": "sessions/absent.jsonl"}
+        absent = {"status": "not_found", "text": "", "path": "sessions/absent.jsonl"}
+        assert get.call({"path": "sessions/absent.jsonl"}) == absent
         assert "error" in get.call({"path": "sessions/../../agents/other/sessions/x.jsonl"})
 
 

@@ -132,6 +132,8 @@ class BuiltinBackend:
             found = found._replace(nothing=found.nothing._replace(code="still-indexing", message=unlisted.reason))
         found = found._replace(fallback_from=self._missed(found))
         degraded = stuck or found.degraded or self.parts.degraded or unlisted or outdated
+        if degraded is None and due_vectors:
+            degraded = refusal_of(self.parts.embedders)
         return found._replace(degraded=degraded, due_vectors=due_vectors), stats
 
     def _suspects(self, stats: dict[str, FileStat]) -> list[str]:
@@ -263,6 +265,12 @@ def due_vectors_of_best(reader: Reader, embedders: Sequence[Embedder]) -> int:
         return 0
     best = [space for space in reader.spaces() if space.identity == embedders[-1].identity]
     return reader.count_due_vectors(best[0].id) if best else reader.count_chunks()
+
+
+def refusal_of(embedders: Sequence[Embedder]) -> Degraded | None:
+    """Why the best embedder is not asked at all: its answers do not fit the settings, which have to change first."""
+    found: Degraded | None = getattr(embedders[-1], "refusal", None) if embedders else None
+    return found
 
 
 def _since(began: float) -> float:

@@ -147,8 +147,11 @@ def _embedder(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
     what = f"Embedder: {label} is configured ({facts.embedder_reason}); it was not asked."
     yield Finding("note", what, "`clawmark doctor --probe` embeds one word with it.")
     for embedder in embedders:
+        refusal = getattr(embedder, "refusal", None)
         trouble = getattr(embedder, "trouble", "")
-        if trouble:
+        if refusal is not None:
+            yield Finding("problem", refusal.reason, refusal.fix)
+        elif trouble:
             label = embedder.traits.label
             yield Finding("problem", f"{label} failed a moment ago: {trouble}", "`clawmark index` asks it again at once.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from clawmark.backends.builtin import Parts, answering, due_vectors_of_best
+from clawmark.backends.builtin import Parts, answering, due_vectors_of_best, refusal_of
 from clawmark.backends.freshening import OUTDATED
 from clawmark.backends.sources import not_markdown, report_sources
 from clawmark.config.paths import Places
@@ -62,7 +62,7 @@ def status(parts: Parts, places: Places, loaded: Loaded, choice: Choice, last_er
         skipped=(*scan.skipped, *(Skipped(path, "is no text") for path, row in indexed.items() if row.hash == NOT_TEXT)),
         scan_failures=scan.failures,
         denied_paths=parts.workspace.denied,
-        degraded=choice.degraded or (OUTDATED if is_cut_otherwise else None),
+        degraded=choice.degraded or (OUTDATED if is_cut_otherwise else None) or refusal_of(parts.embedders),
         containment=parts.workspace.containment,
         warnings=loaded.warnings,
         spent=_spent(parts),

@@ -85,7 +85,9 @@ def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
     """The chunks a memory file makes; nothing when it is not the file that was indexed."""
     document = parts.workspace.read_document(state)
     cut = parts.sync.chunker
-    return chunk_text(document.text, cut.mode, cut.tokens, cut.overlap) if document.hash == row.hash else None
+    if document.hash != row.hash:
+        return None
+    return chunk_text(document.text, cut.mode, cut.tokens, cut.overlap, state.path)
 
 
 def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clawmark.memory import Memory
 
 SOURCES = ("chatgpt", "claude", "claude-code", "codex", "obsidian", "markdown", "openclaw")
-USUAL_PLACES = {"claude-code": "~/.claude", "codex": "~/.codex", "openclaw": "~/.openclaw"}
+USUAL_PLACES = {"claude-code": "~/.claude", "codex": "~/.codex"}
 MOST_LINES = 40
 
 EXAMPLES = """\
@@ -42,9 +42,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     path = args.path or USUAL_PLACES.get(args.source, "")
-    if not path:
+    if not path and args.source != "openclaw":
         raise UsageError(f"Say what to import: clawmark import {args.source} PATH.")
-    path = os.path.abspath(os.path.expanduser(path))
+    path = os.path.abspath(os.path.expanduser(path)) if path else ""
     with open_memory(args) as memory:
         if args.source == "obsidian":
             return _obsidian(memory, path, args)
@@ -109,23 +109,29 @@ def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
 
 def _openclaw(memory: Memory, path: str, args: Namespace) -> int:
     from clawmark.importers.run import run_seeding
-    from clawmark.importers.seeds import databases_of
+    from clawmark.importers.seeds import databases_of, openclaw_folder
 
-    found = [path] if os.path.isfile(path) else databases_of(path, memory.places.agent)
+    agent = memory.places.agent
+    path = path or openclaw_folder(memory.places.state_dir, agent, os.environ)
+    found = [path] if os.path.isfile(path) else databases_of(path, agent)
     if not found:
         raise UsageError(
-            f"There is no memory database of the agent {memory.places.agent} under {path}.",
+            f"There is no memory database of the agent {agent} under {path}.",
             hint="Name OpenClaw's state folder, or the database itself.",
         )
     seeded = [run_seeding(memory, database, dry_run=args.dry_run) for database in found]
     if args.json:
         emit({"dryRun": args.dry_run, "databases": [one._asdict() for one in seeded]})
         return 0
+    mode = memory.settings.memory_search.chunking.mode
     for one in seeded:
         would = "would be kept" if args.dry_run else "kept"
         say(f"{one.kept:,} vectors {would} from {plain(one.database)} ({plain(', '.join(one.identities)) or 'none'}).")
         if one.unsound:
-            note(f"clawmark: {one.unsound:,} vectors were not sound and are left out.")
-    if memory.settings.memory_search.chunking.mode != "lines":
-        say('They are found again where chunks are cut as OpenClaw does: memorySearch.chunking.mode "lines".')
+            note(f"clawmark: {one.unsound:,} vectors were damaged and are left out.")
+        if one.reusable < one.kept:
+            say(f"{one.reusable:,} of them belong to the configured embedder: {plain(memory.choice.reason)}.")
+            say("The others are used when provider, model and address are set as they are in OpenClaw.")
+        if one.reusable and one.chunking_mode != mode:
+            say(f'They are reused where text is cut the same way: set memorySearch.chunking.mode to "{one.chunking_mode}".')
     return 0

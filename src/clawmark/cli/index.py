@@ -53,7 +53,7 @@ def run(args: Namespace) -> int:
         body = as_json(report)
         assert isinstance(body, dict)
         emit(body | ({} if unsearched is None else {"unsearched": as_json(unsearched)}))
-        return 0
+        return _exit_code(report)
     if report.healed:
         note(f"clawmark: {plain(report.healed)}")
     if report.degraded is not None:
@@ -63,7 +63,12 @@ def run(args: Namespace) -> int:
         from clawmark.cli.unsearched import hint
 
         hint(unsearched)
-    return 0
+    return _exit_code(report)
+
+
+def _exit_code(report: SyncReport) -> int:
+    """2 when the settings have to change before the vectors can be made."""
+    return 2 if report.degraded is not None and report.degraded.needs_change else 0
 
 
 def _estimate(memory: Memory, args: Namespace) -> int:

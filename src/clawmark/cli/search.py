@@ -24,6 +24,7 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("query", nargs="*", metavar="QUERY", help="what to look for; several words are one question")
+    parser.add_argument("--query", dest="query_text", metavar="TEXT", help="the same as QUERY, which it replaces")
     parser.add_argument("--max-results", type=count(1, 10_000), metavar="N", help="how many hits at most (default: 6)")
     parser.add_argument("--min-score", type=share, metavar="X", help="the least score of a hit, 0 to 1 (default: 0.35)")
     parser.add_argument("--explain", action="store_true", help="show each step, and what became of every candidate")
@@ -34,6 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
+    if args.query_text is not None:
+        args.query = [args.query_text]
     if args.batch is not None and args.query:
         raise UsageError("--batch takes its queries from a file, so no query can be given beside it.")
     if args.batch is None and not args.query:

@@ -1,4 +1,4 @@
-"""`clawmark status`: one page that answers the operational questions; nothing is changed by asking."""
+"""`clawmark status`: one page that answers the operational questions; only --index and --fix change anything."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from clawmark.cli.unsearched import find_unsearched
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
+    from clawmark.memory import Memory
     from clawmark.reports import SourceReport, Status
     from clawmark.types import Space
 
@@ -35,16 +36,20 @@ BY_REASON = {
 EXAMPLES = """\
 examples:
   clawmark status
+  clawmark status --deep             # does the embedder answer?
   clawmark status --json --workspace ~/agent"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help="list every skipped file")
+    parser.add_argument("--deep", action="store_true", help="also ask the embedder for one vector")
+    parser.add_argument("--index", action="store_true", help="bring the index in step with the files first; implies --deep")
+    parser.add_argument("--fix", action="store_true", help="repair what `clawmark doctor --fix` repairs first")
 
 
 def run(args: Namespace) -> int:
     with open_memory(args, warn=False) as memory:
-        status = memory.status()
+        status, probe = gather(memory, args)
         places, search = memory.places, memory.settings.memory_search
         unsearched = find_unsearched(memory, args)
     if args.json:
@@ -53,15 +58,43 @@ def run(args: Namespace) -> int:
         body = as_json(status)
         assert isinstance(body, dict)
         body |= {"workspaceOrigin": places.workspace_origin, "extraPaths": list(search.extra_paths)}
+        body |= {"embeddingProbe": probe} if probe is not None else {}
         emit(body | ({} if unsearched is None else {"unsearched": as_json(unsearched)}))
         return 0
     parts = ((path, ", ".join(search.extra_patterns.get(path, ()))) for path in search.extra_paths)
     extra = tuple(f"{path} ({patterns})" if patterns else path for path, patterns in parts)
     page = list(status_facts(status, places, extra, verbose=args.verbose))
+    if probe is not None:
+        ready = "ready" if probe["ok"] else paint(f"unavailable: {plain(str(probe['error']))}", "red")
+        page.append(("Embeddings", ready))
     if unsearched is not None:
         page.append((paint("Not searched", "yellow"), f"{unsearched.sentence}:\n{unsearched.command}"))
     say("\n".join(facts(page)))
     return 0
+
+
+def gather(memory: Memory, args: Namespace) -> tuple[Status, dict[str, object] | None]:
+    """The status after what was asked for is done, and how the embedder answered when it was asked."""
+    if args.fix:
+        memory.doctor(fix=True)
+    if args.index:
+        memory.sync()
+    probe = probe_embedder(memory) if args.deep or args.index else None
+    return memory.status(), probe
+
+
+def probe_embedder(memory: Memory) -> dict[str, object]:
+    """`{"ok": true}`, or false and the reason: the best embedder is asked for the vector of one word."""
+    from clawmark.errors import EmbeddingError
+
+    if memory.choice.degraded is not None or not memory.choice.embedders:
+        reason = memory.choice.degraded.reason if memory.choice.degraded is not None else memory.choice.reason
+        return {"ok": False, "error": reason}
+    try:
+        memory.choice.embedders[-1].embed_query("ping")
+    except EmbeddingError as error:
+        return {"ok": False, "error": f"{error.message} {error.hint}".rstrip()}
+    return {"ok": True}
 
 
 def status_facts(

@@ -73,8 +73,9 @@ KEYS: tuple[Key, ...] = (
     Key(
         _S + "chunking.mode",
         "choice",
-        "`markdown` cuts passages at headings, lists and fences; `lines` cuts as OpenClaw does, to the byte.",
-        choices=("markdown", "lines"),
+        "`markdown` cuts passages at headings, lists and fences; `lines` cuts as OpenClaw 2026.3 does and `lines-v5` "
+        "as OpenClaw 2026.9 does (`chunkingVersion` 5), to the byte.",
+        choices=("markdown", "lines", "lines-v5"),
     ),
     Key(_S + "chunking.tokens", "count", "The size of a passage in tokens; less than 16 is taken as 16.", 1, 100_000),
     Key(

@@ -28,9 +28,9 @@ class Store(NamedTuple):
     vector: VectorStore = VectorStore()
 
 
-CHUNKER_VERSIONS = {"markdown": 1, "lines": 1}
+CHUNKER_VERSIONS = {"markdown": 1, "lines": 1, "lines-v5": 1}
 """Raised when a chunker would cut the same text differently: an index made by another version is rebuilt. Transcripts are
-cut the same in both modes; when that changes, both are raised."""
+cut the same in every mode; when that changes, all are raised."""
 
 
 class Chunking(NamedTuple):

@@ -3,6 +3,9 @@
 In: the failures and successes of calls, from any thread and process. Out: a refusal while the provider is left alone; when
 the minute is over, exactly one caller is let through to see. The state is a small file, so the next process knows too. It
 is only a saving: a file that is damaged or cannot be written means that everybody is let through, and is never an error.
+
+A provider whose answers cannot be used with the present settings is refused for good. The file is named after these
+settings, so other settings begin with a file of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import time
 from collections.abc import Callable
 
 from clawmark.embed import statefile
-from clawmark.errors import EmbeddingUnavailable
+from clawmark.errors import EmbeddingMismatch, EmbeddingUnavailable
+from clawmark.types import Degraded
 from clawmark.values import NamedTuple
 
 OPEN_SECONDS = 60.0
@@ -24,6 +28,7 @@ LONGEST_SECONDS = 600.0
 LOCK_SECONDS = 0.2
 
 _MOST_REASON = 300
+_MOST_HINT = 600
 
 
 class _State(NamedTuple):
@@ -32,6 +37,8 @@ class _State(NamedTuple):
     until: float = 0.0
     """Nobody is let through before; 0 when the provider works."""
     reason: str = ""
+    hint: str = ""
+    """Set when the provider is refused for good, for `reason`."""
 
 
 class Breaker:
@@ -53,8 +60,10 @@ class Breaker:
         self._probe_seconds = probe_seconds
 
     def check(self, who: str) -> None:
-        """Let a call to the provider `who` through, or raise EmbeddingUnavailable."""
+        """Let a call to the provider `who` through, or raise EmbeddingUnavailable or EmbeddingMismatch."""
         state = self._load()
+        if refusal := self.refusal():
+            raise EmbeddingMismatch(refusal.reason, provider=who, hint=refusal.fix)
         if not state.until:
             return
         if self._clock() < state.until:
@@ -75,7 +84,20 @@ class Breaker:
     def reason(self) -> str:
         """Why calls are refused now; empty when they are not. Takes nobody's turn to probe."""
         state = self._load()
-        return state.reason if self._clock() < state.until else ""
+        return state.reason if state.hint or self._clock() < state.until else ""
+
+    def refusal(self) -> Degraded | None:
+        """Why the provider is refused for good, and what to change; None when it is not."""
+        state = self._load()
+        return Degraded(state.reason, state.hint, needs_change=True) if state.hint else None
+
+    def refuse(self, reason: str, hint: str) -> None:
+        """Let no call through any more, whatever time passes: with these settings no answer can be used."""
+        try:
+            with statefile.locked(self.path, LOCK_SECONDS):
+                self._save(_State(since=self._clock(), reason=reason[:_MOST_REASON], hint=hint[:_MOST_HINT]))
+        except OSError:
+            return
 
     def failed(self, reason: str, retry_after: float = 0.0) -> None:
         """Remember a failure; `reason` is the sentence that refused calls repeat, so it holds no key."""
@@ -101,9 +123,6 @@ class Breaker:
         except OSError:
             return
 
-    forget = succeeded
-    """The same, for a user who asks for another try and has not tried yet."""
-
     def _load(self) -> _State:
         """The state, or the one of a provider that works when the file says nothing sensible."""
         try:
@@ -120,7 +139,8 @@ class Breaker:
         # A clock that was set back must not leave the provider alone for years.
         if until > self._clock() + max(self._seconds, self._probe_seconds, LONGEST_SECONDS):
             return _State()
-        return _State(int(failures), since, until, reason[:_MOST_REASON])
+        hint = found.get("hint")
+        return _State(int(failures), since, until, reason[:_MOST_REASON], hint if isinstance(hint, str) else "")
 
     def _save(self, state: _State) -> None:
         statefile.save(self.path, dict(state._asdict()))

@@ -229,8 +229,12 @@ def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
 
         provider = import_module(f"clawmark.embed.{name}").provider(options, around.environ)
     key = provider_key(provider.key_facts)
+
+    def known_dims() -> int:
+        return around.dims_of(provider.name, provider.model, key)
+
     if not provider.dims:
-        provider = provider._replace(dims=around.dims_of(provider.name, provider.model, key))
+        provider = provider._replace(dims=known_dims())
     budget = wanted.remote.get("dailyTokens")
     return RemoteEmbedder(
         provider,
@@ -239,6 +243,7 @@ def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
         proxy=fill_in(str(wanted.remote.get("proxy") or ""), "memorySearch.remote.proxy", around.environ),
         batch=batch_options(wanted.remote),
         batch_dir=around.batch_dir,
+        has_worked=lambda: known_dims() == provider.dims,
     )
 
 

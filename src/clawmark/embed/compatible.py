@@ -6,7 +6,7 @@ Where no input types are configured, models that were trained with prompts get t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from clawmark.embed import openai
 from clawmark.embed.models import look_up, prompts_for
@@ -75,4 +75,13 @@ def provider(options: RemoteOptions, environ: Mapping[str, str], name: str = "op
     )
     limits = Limits(service.texts, 0, look_up(model).text_tokens, service.at_once)
     language = openai.wire(model, limits, options, prompts)
-    return make_provider(name, model, base_url, key, options, wire=language, key_facts=key_facts)
+    made = make_provider(name, model, base_url, key, options, wire=language, key_facts=key_facts)
+    if name != "openai-compatible" or prompts[1]:  # OpenClaw puts nothing before a passage, so these are other vectors
+        return made
+
+    def openclaw_facts() -> Sequence[dict[str, object]]:
+        from clawmark.embed.openclaw import compatible_facts
+
+        return compatible_facts(options, model, base_url)
+
+    return made._replace(openclaw_facts=openclaw_facts)

@@ -1,7 +1,7 @@
 """OpenAI: `POST {base}/embeddings` with a list of texts; one model for questions and passages, no prompts.
 
-The fingerprint is OpenClaw's, so that vectors it paid for are recognised; a chosen number of dimensions or an input type
-is added to it. Services that only speak like OpenAI have their own module, `compatible`.
+The fingerprint of a plain configuration is that of OpenClaw 2026.3; a chosen number of dimensions or an input type is added
+to it. Services that only speak like OpenAI have their own module, `compatible`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,14 @@ def provider(options: RemoteOptions, environ: Mapping[str, str]) -> Provider:
         documentInputType=options.document_input_type,
     )
     language = wire(model, Limits(TEXTS, TOKENS, look_up(model).text_tokens), options)
-    return make_provider(NAME, model, base_url, key, options, wire=language, key_facts=key_facts)
+    made = make_provider(NAME, model, base_url, key, options, wire=language, key_facts=key_facts)
+
+    def openclaw_facts() -> Sequence[dict[str, object]]:
+        from clawmark.embed.openclaw import openai_facts
+
+        return openai_facts(options, model, BASE_URL)
+
+    return made._replace(openclaw_facts=openclaw_facts)
 
 
 def wire(model: str, limits: Limits, options: RemoteOptions, prompts: tuple[str, str] = ("", "")) -> Wire:

@@ -18,9 +18,15 @@ from clawmark.embed import packing
 from clawmark.embed.base import Traits
 from clawmark.embed.parsing import to_unit, used_tokens
 from clawmark.embed.wire import Provider, provider_key
-from clawmark.errors import EmbeddingError, EmbeddingOverloaded, EmbeddingRejected, EmbeddingUnavailable
+from clawmark.errors import (
+    EmbeddingError,
+    EmbeddingMismatch,
+    EmbeddingOverloaded,
+    EmbeddingRejected,
+    EmbeddingUnavailable,
+)
 from clawmark.text.tokens import estimate_tokens
-from clawmark.types import Identity, Vector
+from clawmark.types import Degraded, Identity, Vector
 
 if TYPE_CHECKING:
     from clawmark.embed.batch import BatchOptions
@@ -39,6 +45,14 @@ LANE_SECONDS = 0.001
 """What it takes to send a request that is ready."""
 
 
+class _WrongSize(EmbeddingUnavailable):
+    """Every vector of an answer has the same size, and it is not the size of the model."""
+
+    def __init__(self, error: EmbeddingUnavailable, size: int) -> None:
+        super().__init__(error.message, provider=error.provider, model=error.model, hint=error.hint)
+        self.size = size
+
+
 class RemoteEmbedder:
     """Speaks to one configured service. `identity.dims` is 0 until it is known; see `learn_dims`."""
 
@@ -51,6 +65,7 @@ class RemoteEmbedder:
         proxy: str = "",
         batch: BatchOptions | None = None,
         batch_dir: str = "",
+        has_worked: Callable[[], bool] = bool,
         sleep: Callable[[float], None] | None = None,
     ) -> None:
         self._provider = provider
@@ -59,9 +74,12 @@ class RemoteEmbedder:
         self._proxy = proxy
         self._batch = batch
         self._batch_dir = batch_dir
+        self._has_worked = has_worked
+        """Whether the index holds vectors of it already."""
         self._sleep = sleep or self._rest
         self._ending = threading.Event()
         self._lock = threading.Lock()
+        self._confirming = threading.Lock()
         self._lanes = threading.BoundedSemaphore(provider.wire.limits.at_once)
         """Passages take one for each request, a question needs none."""
         self._client: HttpClient | None = None
@@ -76,6 +94,11 @@ class RemoteEmbedder:
     @property
     def identity(self) -> Identity:
         return Identity(self._provider.name, self._provider.model, self._key, self._dims)
+
+    @property
+    def openclaw_keys(self) -> tuple[str, ...]:
+        """Under which keys an OpenClaw with the same configuration keeps the same vectors, beside our own."""
+        return tuple(provider_key(facts) for facts in self._provider.openclaw_facts())
 
     @property
     def traits(self) -> Traits:
@@ -105,6 +128,9 @@ class RemoteEmbedder:
         try:
             for part in packing.pack(missing, limits, min(most, self._most or most)):
                 self._embed([missing[number] for number in part], False, INDEXING, vectors)
+        except _WrongSize as error:
+            self._keep(vectors)
+            raise self._confirmed(error) from None
         except EmbeddingError:
             self._keep(vectors)
             raise
@@ -141,7 +167,7 @@ class RemoteEmbedder:
         """
         from clawmark.embed.batch import run_batches
 
-        if self._batch is None or not self._batch_dir:
+        if self._batch is None or not self._batch_dir or self.refusal is not None:
             return frozenset(), ""
         outcome = run_batches(
             self._provider._replace(dims=self._dims),
@@ -156,15 +182,29 @@ class RemoteEmbedder:
         )
         return frozenset(outcome.waiting), outcome.reason if self._batch.enabled else ""
 
-    def forget_failures(self) -> None:
-        """Ask the service again at once: somebody who starts an index by hand wants to know how it is now."""
-        if self._breaker is not None:
-            self._breaker.succeeded()
+    def forget_failures(self, *, refusal: bool = False) -> None:
+        """Ask the service again at once: a user who starts an index wants to know how it is now.
+
+        One that is refused for good is asked only with `refusal`; one that has worked before, with a short text first.
+        """
+        breaker = self._breaker
+        if breaker is None:
+            return
+        if refusal or self.refusal is None:
+            breaker.succeeded()
+        elif self._has_worked():
+            breaker.succeeded()
+            self._probe()
 
     @property
     def trouble(self) -> str:
         """Why the service is left alone for now; empty when it is not."""
         return self._breaker.reason() if self._breaker is not None else ""
+
+    @property
+    def refusal(self) -> Degraded | None:
+        """Why the service is not asked at all with these settings, and what to change."""
+        return self._breaker.refusal() if self._breaker is not None else None
 
     @property
     def ledger(self) -> Ledger | None:
@@ -289,6 +329,41 @@ class RemoteEmbedder:
                 self._ledger.refused(tokens)
             raise
 
+    def _confirmed(self, error: _WrongSize) -> EmbeddingError:
+        """What follows from vectors of a wrong size: a refusal for good when a second answer has the same size."""
+        with self._confirming:
+            breaker = self._breaker
+            if breaker is None:
+                return error
+            if self.refusal is None:
+                breaker.succeeded()
+                self._probe()
+            return self._mismatch(error.size) if self.refusal is not None else error
+
+    def _probe(self) -> None:
+        """Ask with one short text, and refuse the service for good when the size of its vector is wrong."""
+        from clawmark.embed.retry import INDEXING
+
+        try:
+            self._ask(["size"], False, INDEXING)
+        except _WrongSize as error:
+            found = self._mismatch(error.size)
+            if self._breaker is not None:
+                self._breaker.refuse(found.message, found.hint)
+        except EmbeddingError:
+            return
+
+    def _mismatch(self, size: int) -> EmbeddingMismatch:
+        provider = self._provider
+        return EmbeddingMismatch(
+            f"{provider.name} sends vectors of {size} numbers for {provider.model}, which has {self._dims}.",
+            provider=provider.name,
+            model=provider.model,
+            hint=f"Set memorySearch.outputDimensionality to {size} if {provider.base_url} has the model you want; otherwise "
+            "correct memorySearch.model or memorySearch.remote.baseUrl. It is not asked again until then, "
+            "or until `clawmark index --force`.",
+        )
+
     def _settle(self, error: EmbeddingError | None) -> None:
         """Tell the breaker how it went; who refuses a request is there and thinks."""
         if self._breaker is None or self._ending.is_set():
@@ -329,7 +404,9 @@ class RemoteEmbedder:
         with self._lock:
             size = self._dims or len(vectors[0]) // 4
             if any(len(vector) != size * 4 for vector in vectors):
-                raise self._unusable(f"its vectors have {len(vectors[0]) // 4} numbers where {size} were due")
+                unusable = self._unusable(f"its vectors have {len(vectors[0]) // 4} numbers where {size} were due")
+                is_same_size = len({len(vector) for vector in vectors}) == 1
+                raise _WrongSize(unusable, len(vectors[0]) // 4) if is_same_size else unusable
             self._dims = size
         return vectors
 

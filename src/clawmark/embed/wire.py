@@ -80,6 +80,8 @@ class Provider(NamedTuple):
     """Header sets, one for each of several keys: the next one is tried when the quota of one is used up."""
     sign: Callable[[str, str, bytes], dict[str, str]] | None = None
     """(method, path, body) -> the headers that sign this one request."""
+    openclaw_facts: Callable[[], Sequence[dict[str, object]]] = tuple
+    """What releases of OpenClaw hash for the same vectors, where that may not be `key_facts`; for imports."""
 
 
 def make_provider(

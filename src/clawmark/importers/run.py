@@ -14,6 +14,7 @@ from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
+    from clawmark.types import Identity
 
 SOURCES = ("chatgpt", "claude", "claude-code", "codex", "markdown")
 SEEDS_AT_ONCE = 500
@@ -24,9 +25,14 @@ class Seeded(NamedTuple):
 
     database: str
     kept: int
+    """Different vectors, each counted once."""
+    reusable: int
+    """Those of them that the configured embedder would make for the same text."""
     unsound: int
     identities: tuple[str, ...]
     """The models they belong to, as `openai text-embedding-3-small`."""
+    chunking_mode: str
+    """The `memorySearch.chunking.mode` that cuts text as this OpenClaw did."""
 
 
 def notes_of(source: str, path: str) -> Iterator[Note | Skip]:
@@ -65,18 +71,44 @@ def run_import(
 
 def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seeded:
     """Bring the vectors of an OpenClaw index into our cache, so that nothing is paid for twice."""
-    from clawmark.importers.seeds import seeds
+    from clawmark.importers.seeds import open_index
 
-    kept = unsound = 0
+    kept = reusable = unsound = 0
     models: dict[str, None] = {}
-    found = seeds(database)
-    while batch := list(islice(found, SEEDS_AT_ONCE)):
-        sound = [seed for seed in batch if seed is not None]
-        unsound += len(batch) - len(sound)
-        for identity, group in groupby(sound, key=lambda seed: seed.identity):
-            vectors = {seed.hash: seed.vector for seed in group}
-            if not dry_run:
-                memory.keep_vectors(identity, vectors)
-            kept += len(vectors)
-            models.setdefault(f"{identity.provider} {identity.model}")
-    return Seeded(database, kept, unsound, tuple(models))
+    ours = _own_identities(memory)
+    with open_index(database) as index:
+        found = index.seeds()
+        while batch := list(islice(found, SEEDS_AT_ONCE)):
+            sound = [seed for seed in batch if seed is not None]
+            unsound += len(batch) - len(sound)
+            for theirs, group in groupby(sound, key=lambda seed: seed.identity):
+                vectors = {seed.hash: seed.vector for seed in group}
+                own = ours.get(theirs[:3])
+                is_reusable = own is not None and own.dims in (0, theirs.dims)
+                if not dry_run:
+                    memory.keep_vectors(own._replace(dims=theirs.dims) if own is not None else theirs, vectors)
+                kept += len(vectors)
+                reusable += len(vectors) if is_reusable else 0
+                models.setdefault(f"{theirs.provider} {theirs.model}")
+        mode = index.chunking_mode
+    return Seeded(
+        database=database,
+        kept=kept,
+        reusable=reusable,
+        unsound=unsound,
+        identities=tuple(models),
+        chunking_mode=mode,
+    )
+
+
+def _own_identities(memory: Memory) -> dict[tuple[str, str, str], Identity]:
+    """The identity of each configured embedder, by every name under which OpenClaw would keep the same vectors."""
+    from clawmark.embed.remote import RemoteEmbedder
+
+    found: dict[tuple[str, str, str], Identity] = {}
+    for embedder in (*memory.choice.embedders, *memory.choice.fallbacks):
+        identity = embedder.identity
+        keys = embedder.openclaw_keys if isinstance(embedder, RemoteEmbedder) else ()
+        for key in (identity.provider_key, *keys):
+            found[identity.provider, identity.model, key] = identity
+    return found

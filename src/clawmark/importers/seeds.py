@@ -13,7 +13,7 @@ import math
 import os
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -22,11 +22,14 @@ from clawmark.errors import ClawmarkError
 from clawmark.types import Identity, Vector
 from clawmark.values import NamedTuple
 
+CONFIG_FILE = "openclaw.json"
+
 
 class Seed(NamedTuple):
     """One vector of one text."""
 
     identity: Identity
+    """As OpenClaw names it."""
     hash: str
     """SHA-256 hex of the text."""
     vector: Vector
@@ -45,24 +48,60 @@ _LOGS = ("-wal", "-journal")
 _ATTEMPTS = 5
 
 
+def openclaw_folder(state_dir: str, agent: str, environ: Mapping[str, str]) -> str:
+    """The OpenClaw installation that belongs to our state folder, or the usual one.
+
+    Beside an OpenClaw, our state is the folder `clawmark` in its state folder.
+    """
+    around = os.path.dirname(state_dir)
+    if os.path.isfile(os.path.join(around, CONFIG_FILE)):
+        return around
+    if databases_of(state_dir, agent):
+        return state_dir
+    return os.path.expanduser(environ.get("OPENCLAW_STATE_DIR") or "~/.openclaw")
+
+
 def databases_of(state_dir: str, agent: str) -> list[str]:
     """Where an OpenClaw installation keeps the index of an agent, newest kind first; only those that are there."""
     places = [
         os.path.join(state_dir, "agents", agent, "agent", "openclaw-agent.sqlite"),
+        _configured_database(state_dir, agent),
         os.path.join(state_dir, "memory", f"{agent}.sqlite"),
     ]
-    return [path for path in places if os.path.isfile(path)]
+    return [path for path in dict.fromkeys(places) if os.path.isfile(path)]
 
 
-def seeds(path: str) -> Iterator[Seed | None]:
-    """Every sound vector of a database; None for one that is not."""
+def _configured_database(state_dir: str, agent: str) -> str:
+    """Where `memorySearch.store.path` of its configuration puts the index; empty when it does not say."""
+    file = os.path.join(state_dir, CONFIG_FILE)
+    if not os.path.isfile(file):
+        return ""
+    from clawmark.config.check import Source
+    from clawmark.config.files import read_config
+    from clawmark.config.sections import sections_for
+
+    config = read_config(file)
+    path = ""
+    for section in sections_for(config.tree, agent, Source(f"file {file}", file, config.text)):
+        store = section.values.get("store") if section.name == "memorySearch" else None
+        if isinstance(store, dict) and isinstance(store.get("path"), str):
+            path = store["path"]
+    return os.path.join(state_dir, os.path.expanduser(path.replace("{agentId}", agent))) if path else ""
+
+
+@contextmanager
+def open_index(path: str) -> Iterator[OpenClawIndex]:
+    """An index of OpenClaw, for reading; SeedsUnreadable when it is not one."""
     import apsw
 
     try:
         with _at_rest(path) as address:
             connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
             try:
-                yield from _seeds(connection, path)
+                tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+                if not tables & {*_CACHES, *_CHUNKS}:
+                    raise SeedsUnreadable(f"{path} is not a memory database of OpenClaw.", hint="Name its main.sqlite.")
+                yield OpenClawIndex(connection, tables)
             finally:
                 connection.close()
     except apsw.Error as error:
@@ -100,39 +139,63 @@ def _signs(path: str) -> list[tuple[str, int, int]]:
     return [(ending, info.st_mtime_ns, info.st_size) for ending, info in found]
 
 
-def _seeds(connection: Any, path: str) -> Iterator[Seed | None]:
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    if not tables & {*_CACHES, *_CHUNKS}:
-        raise SeedsUnreadable(f"{path} is not a memory database of OpenClaw.", hint="Name its main.sqlite.")
-    for table in _CACHES:
-        if table in tables:
-            for *owner, text_hash, value in connection.execute(
-                f"SELECT provider, model, provider_key, hash, embedding FROM {table}"
+class OpenClawIndex:
+    """The vectors of an opened database, and how its text was cut."""
+
+    def __init__(self, connection: Any, tables: set[str]) -> None:
+        self._connection = connection
+        self._tables = tables
+        self._meta = self._read_meta()
+
+    @property
+    def chunking_mode(self) -> str:
+        """Our chunking mode that makes the same chunks."""
+        version = self._meta.get("chunkingVersion")
+        return "lines-v5" if isinstance(version, int) and version >= 5 else "lines"
+
+    def seeds(self) -> Iterator[Seed | None]:
+        """Every vector once, though most stand in the cache and beside a chunk; None for each text without a sound one."""
+        taken: set[tuple[object, ...]] = set()
+        unsound: set[tuple[object, ...]] = set()
+        for *name, value in self._rows():
+            if tuple(name) in taken:
+                continue
+            seed = _seed(name[:3], name[3], value)
+            if seed is None:
+                unsound.add(tuple(name))
+                continue
+            taken.add(tuple(name))
+            yield seed
+        yield from (None for _ in unsound - taken)
+
+    def _rows(self) -> Iterator[tuple[object, ...]]:
+        """Provider, model, provider key, hash of the text, and vector."""
+        for table in self._tables.intersection(_CACHES):
+            yield from self._connection.execute(f"SELECT provider, model, provider_key, hash, embedding FROM {table}")
+        names = [self._meta.get(key) for key in ("provider", "model", "providerKey")]
+        if not all(isinstance(name, str) for name in names):
+            return
+        for table in self._tables.intersection(_CHUNKS):
+            for text_hash, value in self._connection.execute(
+                f"SELECT hash, embedding FROM {table} WHERE model = ?", (names[1],)
             ):
-                yield _seed(owner, text_hash, value)
-    identity = _active(connection, tables)
-    for table in _CHUNKS:
-        if table in tables and identity is not None:
-            rows = connection.execute(f"SELECT hash, embedding FROM {table} WHERE model = ?", (identity[1],))
-            for text_hash, value in rows:
                 if value not in ("[]", "", b"", None):
-                    yield _seed(list(identity), text_hash, value)
+                    yield (*names, text_hash, value)
 
-
-def _active(connection: Any, tables: set[str]) -> tuple[str, str, str] | None:
-    """Who made the vectors that stand beside the chunks."""
-    for table in _META:
-        if table in tables:
-            for (value,) in connection.execute(f"SELECT value FROM {table} WHERE key = 'memory_index_meta_v1'"):
+    def _read_meta(self) -> dict[str, Any]:
+        """What the index was made with."""
+        for table in self._tables.intersection(_META):
+            for (value,) in self._connection.execute(f"SELECT value FROM {table} WHERE key = 'memory_index_meta_v1'"):
                 try:
-                    facts = json.loads(value)
-                    return str(facts["provider"]), str(facts["model"]), str(facts["providerKey"])
-                except (ValueError, KeyError, TypeError):
-                    return None
-    return None
+                    found = json.loads(value)
+                except (ValueError, TypeError):
+                    continue
+                if isinstance(found, dict):
+                    return found
+        return {}
 
 
-def _seed(owner: list[Any], text_hash: object, value: object) -> Seed | None:
+def _seed(owner: Sequence[object], text_hash: object, value: object) -> Seed | None:
     vector = _unit(value)
     words = [word for word in (*owner, text_hash) if isinstance(word, str)]
     if vector is None or len(words) != 4 or not re.fullmatch("[0-9a-fA-F]{64}", words[3]):

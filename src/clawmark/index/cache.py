@@ -27,6 +27,12 @@ def find(db: Database, identity: Identity, hashes: Sequence[str]) -> dict[str, t
     return {text.hex(): (row, vector) for text, row, vector in found if len(vector) == identity.dims * 4}
 
 
+def dims_of(db: Database, provider: str, model: str, provider_key: str) -> int:
+    """The size of some vector of an embedder; 0 when there is none."""
+    found = db.rows(f"SELECT dims FROM embedding_cache WHERE {_OF_IDENTITY} LIMIT 1", (provider, model, provider_key))
+    return int(found[0][0]) if found else 0
+
+
 def touch(db: Database, rows: Iterable[int], now_ns: int) -> None:
     """Note that these vectors are in use."""
     db.rows(

@@ -288,6 +288,12 @@ class Reader:
             return int(rows) - facts.space.vectors - facts.uncovered
         return len(self._due(facts))
 
+    def cached_dims(self, provider: str, model: str, provider_key: str) -> int:
+        """The size of some cached vector of an embedder; 0 when there is none."""
+        from clawmark.index import cache
+
+        return cache.dims_of(self._db, provider, model, provider_key)
+
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
         """The cached vectors of some texts, by the SHA-256 hex of the text."""
         from clawmark.index import cache

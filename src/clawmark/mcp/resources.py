@@ -23,6 +23,7 @@ from clawmark.aio import AsyncMemory
 from clawmark.errors import ClawmarkError
 from clawmark.tools.base import one_line
 from clawmark.tools.policy import Access, unavailable
+from clawmark.workspace.places import not_memory
 
 SCHEME = "memory://"
 MARKDOWN = "text/markdown"
@@ -93,6 +94,8 @@ class Shelf:
     async def _text(self, path: str) -> str:
         is_cited = "#L" in path
         excerpt = await self._memory.read(path, lines=None if is_cited else ALL_LINES, max_chars=MOST_CHARS)
+        if not self._access.may_read(excerpt.path):
+            raise not_memory(excerpt.path)
         if not excerpt.total_lines and not await self._is_there(excerpt.path):
             raise _refused("There is no such file.")
         if not excerpt.truncated or is_cited:

@@ -280,7 +280,7 @@ def _fill(parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool
         if number and not _may_fill(parts, request, embedder):
             continue
         if request.reason == "manual" and request.seconds is None and hasattr(embedder, "forget_failures"):
-            embedder.forget_failures()
+            embedder.forget_failures(refusal=request.force)
         reports.append(_fill_one(parts, request, embedder, out_of_time))
         if is_best and reports[-1].degraded is not None:
             reports.extend(_fill_stand_ins(parts, request, out_of_time))

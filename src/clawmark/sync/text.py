@@ -80,7 +80,7 @@ def apply_text(
         known = indexed.get(state.path)
         if known is not None and known.hash == document.hash and not building:
             return _Prepared(state, _row(document, now_ns(), known.chunks))
-        chunks = chunk_text(document.text, chunker.mode, chunker.tokens, chunker.overlap)
+        chunks = chunk_text(document.text, chunker.mode, chunker.tokens, chunker.overlap, state.path)
         return _Prepared(state, _row(document, now_ns(), len(chunks)), chunks, is_new=known is None)
 
     todo = [*plan.add, *plan.check, *plan.recheck]

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder, check_vectors
-from clawmark.errors import EmbeddingError
+from clawmark.errors import EmbeddingError, EmbeddingMismatch
 from clawmark.index.store import Index
 from clawmark.reports import Progress
 from clawmark.sync.outcome import VectorReport
@@ -59,7 +59,7 @@ def fill_space(
         identity = _known_identity(embedder)
     except EmbeddingError as error:
         with index.reading() as reader:
-            return VectorReport(0, 0, reader.state().chunks, Degraded(error.message, error.hint))
+            return VectorReport(0, 0, reader.state().chunks, _degraded(error))
     with index.writing(timeout=lock_timeout) as writer:
         space = writer.space(identity)
     # Counting may take long while old rows are swept, so nobody is kept from writing meanwhile.
@@ -208,7 +208,7 @@ class _Filling:
                 check_vectors(vectors, len(batch.missing), self._identity)
             fresh = dict(zip(batch.missing, vectors, strict=True))
         except EmbeddingError as error:
-            failure = Degraded(error.message, error.hint)
+            failure = _degraded(error)
             fresh = self._paid(batch.missing)
         self._on_the_way.difference_update(batch.missing)
         rows = [
@@ -255,6 +255,10 @@ class _Filling:
 
     def _show(self, done: int, total: int) -> None:
         self._progress(Progress("vectors", done, total, f"{self._embedder.traits.label}, batch job"))
+
+
+def _degraded(error: EmbeddingError) -> Degraded:
+    return Degraded(error.message, error.hint, needs_change=isinstance(error, EmbeddingMismatch))
 
 
 def _first_done(running: Iterable[Future[list[Vector]]]) -> Future[list[Vector]]:

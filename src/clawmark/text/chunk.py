@@ -1,7 +1,7 @@
 """A document's text to chunks, and the names by which chunks are known.
 
 Takes text and the chunking settings, gives chunks ready to be stored: well-formed Unicode, never blank, in order.
-The two ways of cutting are left to `markdown` and `lines`.
+The ways of cutting are left to `markdown`, `lines` and `entries`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,28 @@ from clawmark.documents import Chunk
 from clawmark.text.tokens import well_formed
 
 
-def chunk_text(text: str, mode: str, tokens: int, overlap: int) -> list[Chunk]:
-    """Cut a text the way `mode` says: `markdown` by structure, `lines` as OpenClaw does; blank chunks are dropped."""
+def chunk_text(text: str, mode: str, tokens: int, overlap: int, path: str = "") -> list[Chunk]:
+    """Cut a text the way `mode` says; blank chunks are dropped.
+
+    `markdown` cuts by structure, `lines` as OpenClaw 2026.3 does, `lines-v5` as OpenClaw 2026.9 does. The last one cuts the
+    curated files entry by entry and therefore needs the `path`.
+    """
     overlap = min(overlap, tokens - 1)  # as much overlap as text would never get to the end
     try:
-        return _chunks(text, mode, tokens, overlap)
+        return _chunks(text, mode, tokens, overlap, path)
     except UnicodeEncodeError:  # no text with a lone surrogate can be hashed
-        return _chunks(well_formed(text), mode, tokens, overlap)
+        return _chunks(well_formed(text), mode, tokens, overlap, path)
 
 
-def _chunks(text: str, mode: str, tokens: int, overlap: int) -> list[Chunk]:
+def _chunks(text: str, mode: str, tokens: int, overlap: int, path: str) -> list[Chunk]:
     if mode == "lines":
         from clawmark.text.lines import chunk_lines
 
         return [chunk for chunk in chunk_lines(text, tokens, overlap) if chunk.text.strip()]
+    if mode == "lines-v5":
+        from clawmark.text.entries import CURATED_FILES, chunk_entries
+
+        return chunk_entries(text, tokens, overlap, per_entry=path in CURATED_FILES)
     from clawmark.text.markdown import chunk_markdown
 
     return chunk_markdown(text, tokens, overlap)

@@ -28,6 +28,7 @@ def make_tools(
     chat_type: str = "",
     shared: Collection[str] = (),
     notebook: Notebook | None = None,
+    sources: Collection[str] = ("memory",),
 ) -> list[Tool]:
     """The tools for one session, with the configured defaults for what a model leaves out.
 
@@ -36,7 +37,7 @@ def make_tools(
     """
     access = access_of(session_key, chat_type=chat_type, citations=citations, shared=shared)
     tools = [
-        search_tool(search, access, citations=citations, max_results=max_results, min_score=min_score),
+        search_tool(search, access, citations=citations, max_results=max_results, min_score=min_score, sources=sources),
         get_tool(read, access),
     ]
     if notebook is not None and access.writes:

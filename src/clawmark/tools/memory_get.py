@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from clawmark.documents import Excerpt
-from clawmark.errors import ClawmarkError, ToolInputError
-from clawmark.tools.arguments import read_arguments, refuse_argument, text_argument, whole_argument
+from clawmark.errors import ClawmarkError, PathDenied, ToolInputError
+from clawmark.tools.arguments import choice_argument, read_arguments, refuse_argument, text_argument, whole_argument
 from clawmark.tools.base import Payload, Tool, complaint, echo, log_surprise
 from clawmark.tools.policy import LOCAL, Access, unavailable
+from clawmark.workspace.places import not_memory
 from clawmark.workspace.read import parse_citation
 
 Read: TypeAlias = Callable[[str, int, int | None], Excerpt]
@@ -24,11 +25,13 @@ Read: TypeAlias = Callable[[str, int, int | None], Excerpt]
 LONGEST_PATH = 200_000
 """Characters; real limits are the file system's, this one only keeps the work small."""
 
+CORPORA = ("memory", "all", "wiki")
+
 MOST_CHARS = 12_000
 """What `read` gives at once; a single line of this length has been cut."""
 
 _DESCRIPTION = """\
-Read lines of one memory file: MEMORY.md, memory/*.md, or a file that memory_search has shown you. Use it after \
+Read lines of one memory file: MEMORY.md, USER.md, memory/*.md, or a file that memory_search has shown you. Use it after \
 memory_search, with the path and lines of a result, to see what stands around a passage, or to read a daily log as a \
 whole. Only memory files can be read.
 
@@ -49,6 +52,7 @@ _PARAMETERS: Payload = {
         },
         "from": {"type": "integer", "minimum": 1, "description": "The first line to read, counted from 1."},
         "lines": {"type": "integer", "minimum": 1, "description": "How many lines to read."},
+        "corpus": {"type": "string", "enum": list(CORPORA), "description": "Where the file is; leave it out."},
     },
     "required": ["path"],
     "additionalProperties": True,
@@ -64,17 +68,25 @@ def get_tool(read: Read, access: Access = LOCAL) -> Tool:
             arguments = read_arguments(given)
             asked = arguments.get("path")
             if not access.reads:
-                return {**_refused(asked, unavailable(access.kind)), "unavailable": True}
+                return {**_refused(asked, unavailable(access.kind), "MEMORY_UNAVAILABLE"), "unavailable": True}
             path, start, lines = _request(arguments)
-            return _answer(read(path, start, lines))
+            if choice_argument(arguments, "corpus", CORPORA, default="memory") == "wiki":
+                return {"status": "not_found", "text": "", "path": echo(asked), "warning": "There is no wiki."}
+            excerpt = read(path, start, lines)
+            if not access.may_read(excerpt.path):
+                raise not_memory(excerpt.path)
+            return _answer(excerpt)
         except ToolInputError as error:
-            return _refused(asked, complaint(error, f"Correct {error.argument} and call memory_get again."))
+            problem = complaint(error, f"Correct {error.argument} and call memory_get again.")
+            return _refused(asked, problem, "INVALID_ARGUMENT")
+        except PathDenied as error:
+            return _refused(asked, complaint(error, _ASK_SEARCH), "MEMORY_PATH_NOT_ALLOWED")
         except ClawmarkError as error:
             return _refused(asked, complaint(error, _ASK_SEARCH))
         except Exception as error:
             log_surprise("memory_get")
-            problem = f"memory_get stopped at an unexpected {type(error).__name__}."
-            return _refused(asked, {"error": problem, "action": "Run `clawmark doctor` to see what is wrong."})
+            what = f"memory_get stopped at an unexpected {type(error).__name__}."
+            return _refused(asked, {"error": what, "action": "Run `clawmark doctor` to see what is wrong."})
 
     return Tool("memory_get", _DESCRIPTION, _PARAMETERS, call)
 
@@ -95,8 +107,9 @@ def _request(arguments: Mapping[str, object]) -> tuple[str, int, int | None]:
 def _answer(excerpt: Excerpt) -> Payload:
     """The success payload: truncated when less came back than was asked for, or than there is when nothing was."""
     if excerpt.total_lines == 0:
-        return {"text": "", "path": excerpt.path}
+        return {"status": "not_found", "text": "", "path": excerpt.path}
     payload: Payload = {
+        "status": "ok",
         "text": excerpt.text,
         "path": excerpt.path,
         "from": excerpt.start,
@@ -123,5 +136,5 @@ def _notice(excerpt: Excerpt, is_overlong: bool) -> str:
     return f"[{said} {onward}".rstrip() + "]"
 
 
-def _refused(asked: object, problem: Payload) -> Payload:
-    return {"path": echo(asked), "text": "", **problem}
+def _refused(asked: object, problem: Payload, code: str = "MEMORY_READ_FAILED") -> Payload:
+    return {"status": "error", "code": code, "path": echo(asked), "text": "", **problem}

@@ -6,16 +6,24 @@ configured defaults, and writes the answer down. A call never raises: whatever g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from clawmark.errors import ClawmarkError, ToolInputError
 from clawmark.text.scanner import flags_of
-from clawmark.tools.arguments import read_arguments, refuse_argument, share_argument, text_argument, whole_argument
+from clawmark.tools.arguments import (
+    choice_argument,
+    read_arguments,
+    refuse_argument,
+    share_argument,
+    text_argument,
+    whole_argument,
+)
 from clawmark.tools.base import Payload, Tool, complaint, log_surprise
 from clawmark.tools.citations import with_source
 from clawmark.tools.policy import Access, unavailable
-from clawmark.types import Found, Hit
+from clawmark.tools.provenance import provenance_of
+from clawmark.types import Found, Hit, NothingFound
 
 Search: TypeAlias = Callable[[str, int, float], Found]
 """(query, max_results, min_score) → the answer."""
@@ -23,6 +31,10 @@ Search: TypeAlias = Callable[[str, int, float], Found]
 MOST_RESULTS = 50
 LONGEST_QUERY = 500_000
 """Characters. Far beyond any question; a pasted book is refused instead of being searched for by its first words."""
+
+CORPORA = ("memory", "sessions", "all", "wiki")
+FILTERED_RESULTS = 200
+"""How many hits are looked through for those of one source."""
 
 _DESCRIPTION = """\
 Search your long-term memory: MEMORY.md, the daily logs in memory/, and whatever else was set up to be searched. \
@@ -44,7 +56,15 @@ _FAILED = "Memory could not be searched, so this answer says nothing about what 
 _ASK_DOCTOR = "Run `clawmark doctor` to see what is wrong."
 
 
-def search_tool(search: Search, access: Access, *, citations: str, max_results: int, min_score: float) -> Tool:
+def search_tool(
+    search: Search,
+    access: Access,
+    *,
+    citations: str,
+    max_results: int,
+    min_score: float,
+    sources: Collection[str] = ("memory",),
+) -> Tool:
     """The tool for sessions with this access, with the defaults for what a model leaves out."""
 
     def call(given: object) -> Payload:
@@ -56,8 +76,11 @@ def search_tool(search: Search, access: Access, *, citations: str, max_results: 
             query = text_argument(arguments, "query", trim=True, longest=LONGEST_QUERY)
             limit = whole_argument(arguments, "maxResults", most=MOST_RESULTS) or max_results
             threshold = share_argument(arguments, "minScore")
-            found = search(query, limit, min_score if threshold is None else threshold)
-            return _answer(found, citations, access.cites)
+            corpus = choice_argument(arguments, "corpus", CORPORA, default="")
+            if corpus == "wiki" or (corpus == "sessions" and "sessions" not in sources):
+                return _not_searched(corpus)
+            found = _search(search, query, limit, min_score if threshold is None else threshold, corpus)
+            return {**_answer(found, citations, access.cites), **_corpora(corpus)}
         except ToolInputError as error:
             return {"results": [], **complaint(error, f"Correct {error.argument} and call memory_search again.")}
         except ClawmarkError as error:
@@ -68,6 +91,39 @@ def search_tool(search: Search, access: Access, *, citations: str, max_results: 
             return _unavailable({"error": problem, "action": _ASK_DOCTOR})
 
     return Tool("memory_search", _DESCRIPTION, _parameters(max_results, min_score), call)
+
+
+def _search(search: Search, query: str, limit: int, threshold: float, corpus: str) -> Found:
+    """The answer; with one source asked for, of its hits only."""
+    if corpus not in ("memory", "sessions"):
+        return search(query, limit, threshold)
+    found = search(query, max(limit, FILTERED_RESULTS), threshold)
+    hits = tuple(hit for hit in found.hits if hit.source == corpus)[:limit]
+    if hits or not found.hits:
+        return found._replace(hits=hits)
+    where = "the transcripts" if corpus == "sessions" else "the memory files"
+    nothing = NothingFound(code="no-such-words", message=f"Nothing in {where} matches the question.", best_score=None)
+    return found._replace(hits=(), nothing=nothing)
+
+
+def _not_searched(corpus: str) -> Payload:
+    """The answer for a corpus that is not there."""
+    if corpus == "wiki":
+        missing = "There is no wiki; memory_search covers memory files and transcripts."
+        return {"results": [], "warning": missing, "corpora": [{"corpus": "wiki", "outcome": "not-registered"}]}
+    return {
+        "results": [],
+        "unavailable": True,
+        "error": "Transcripts are not searched here.",
+        "action": 'Search without corpus. The owner can add "sessions" to memorySearch.sources.',
+    }
+
+
+def _corpora(corpus: str) -> Payload:
+    """What was covered, for a caller who asked for all there is."""
+    if corpus != "all":
+        return {}
+    return {"corpora": [{"corpus": "memory", "outcome": "ok"}, {"corpus": "wiki", "outcome": "not-registered"}]}
 
 
 def _answer(found: Found, citations: str, cite: bool) -> Payload:
@@ -99,8 +155,12 @@ def _result(hit: Hit, cite: bool) -> Payload:
         "startLine": hit.start_line,
         "endLine": hit.end_line,
         "score": round(hit.score, 4),
+        "vectorScore": round(hit.vector_score, 4),
+        "textScore": round(hit.text_score, 4),
         "snippet": with_source(hit.snippet, hit.citation) if cite else hit.snippet,
         "source": hit.source,
+        "corpus": hit.source,
+        "provenance": provenance_of(hit),
     }
     if cite:
         result["citation"] = hit.citation
@@ -130,6 +190,11 @@ def _parameters(max_results: int, min_score: float) -> Payload:
                 "minimum": 0,
                 "maximum": 1,
                 "description": f"Leave out passages that score lower; {min_score:g} when left out. 0 shows everything.",
+            },
+            "corpus": {
+                "type": "string",
+                "enum": list(CORPORA),
+                "description": "Where to look: memory files, transcripts of sessions, or all of it. All when left out.",
             },
         },
         "required": ["query"],

@@ -14,6 +14,8 @@ from clawmark.tools.base import Payload
 from clawmark.tools.citations import shows_citations
 from clawmark.values import NamedTuple
 
+PRIVATE_FILES = ("USER.md",)
+
 
 class Access(NamedTuple):
     """What a session may do with the memory."""
@@ -23,6 +25,10 @@ class Access(NamedTuple):
     writes: bool
     cites: bool
     """Whether answers carry their source."""
+
+    def may_read(self, path: str) -> bool:
+        """Whether the session may read this file; USER.md is for private sessions, whatever else is shared."""
+        return self.reads and (path not in PRIVATE_FILES or is_private(self.kind))
 
 
 LOCAL = Access("main", reads=True, writes=True, cites=True)

@@ -3,8 +3,8 @@
 In: the workspace's real path, the configured extra paths, the added sources, and a path as a person, an agent or a
 citation wrote it. Out: `Place`s (a root to open and a relative path below it), or `PathDenied`. Memory is `MEMORY.md` and
 `memory.md` at the root, every visible `.md` file below `memory/`, and the same below each extra path and each source. A
-file of a source is cited by the source's name: `notes:projects/x.md`. Opening is left to `guard.py`; nothing here trusts
-that a path is still what it was when it was looked at.
+file of a source is cited by the source's name: `notes:projects/x.md`. `USER.md` can be read too. Opening is left to
+`guard.py`; nothing here trusts that a path is still what it was when it was looked at.
 """
 
 # pathlib costs 4 ms on the path of every cold search.
@@ -23,6 +23,8 @@ ROOT_FILES = ("MEMORY.md", "memory.md")
 
 AGENT_FILES = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md")
 """Files at the root that are the agent's instructions and not its memory."""
+READABLE_FILES = ("USER.md",)
+"""At the root; read on request, by private sessions, and neither indexed nor written."""
 
 MARKDOWN = frozenset((".md", ".MD", ".Md", ".mD"))
 
@@ -289,14 +291,14 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
         raise _not_meant(path)
     parts = split_relative(relative)
     own = _is_own(relative)
-    views = [parts[1:]] if own else []
+    views = [parts[1:]] if own or relative in READABLE_FILES else []
     views += _below_inside_extras(extras, relative)
     if not views:
         for extra in extras:
             below = relative[len(extra.within) + 1 :] if extra.within else relative
             if extra.name and not extra.folder and relative == extra.in_workspace(below):
                 return _in_source(workspace, aliases, extras, extra, extra.prefix + below)
-        raise _not_meant(path) if left_out else _not_memory(path, parts)
+        raise _not_meant(path) if left_out else not_memory(path)
     visible = [view for view in views if _is_visible(view)]
     if not visible:
         raise _left_alone(path, views[0])
@@ -401,7 +403,9 @@ def _not_meant(path: str) -> PathDenied:
     return PathDenied(problem, path=path, rule="not-memory", hint="Look at the patterns of memorySearch.extraPaths.")
 
 
-def _not_memory(path: str, parts: list[str]) -> PathDenied:
+def not_memory(path: str) -> PathDenied:
+    """The error for a path inside the workspace that is not a memory file."""
+    parts = path.split("/")
     if parts == ["memory"]:
         return PathDenied("memory is a folder, not a file.", path=path, rule="not-a-file", hint=MEMORY_HINT)
     hint = "Write paths with forward slashes." if "\\" in path else MEMORY_HINT

@@ -297,8 +297,10 @@ class Workspace:
         with self._counted():
             place = places.locate(self.root, self._aliases, extras, path)
             if writing and not place.writable:
+                is_extra = place.path not in places.READABLE_FILES
+                belongs = "belongs to an extra path, and those are" if is_extra else "is not a memory file, and it is"
                 raise PathDenied(
-                    f"{guard.shown(path)} belongs to an extra path, and those are only read.",
+                    f"{guard.shown(path)} {belongs} only read.",
                     path=path,
                     rule="not-memory",
                     hint="Write to MEMORY.md or below memory/.",

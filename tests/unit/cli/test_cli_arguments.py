@@ -24,6 +24,7 @@ def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
         "import": ["markdown"],
         "hook": ["codex", "x"],
         "install": ["codex"],
+        "memory": ["status"],
     }.get(verb, [])
     given = parse(verb, "--workspace", "w", "--agent", "a", "--config", "c", "--state-dir", "s", "--json", *needed)
     assert [given[name] for name in ("workspace", "agent", "config", "state_dir", "json")] == ["w", "a", "c", "s", True]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.embed.breaker import Breaker
-from clawmark.errors import EmbeddingUnavailable
+from clawmark.errors import EmbeddingMismatch, EmbeddingUnavailable
 
 NOW = 1_790_000_000.0
 
@@ -149,8 +149,19 @@ def test_a_server_may_ask_for_a_longer_rest_up_to_ten_minutes(
 
 def test_a_user_who_asks_for_another_try_gets_it(breaker: Breaker) -> None:
     breaker.failed("no answer")
-    breaker.forget()
+    breaker.succeeded()
     assert not is_open(breaker)
+
+
+def test_a_refused_provider_stays_refused_until_it_succeeds(breaker: Breaker, clock: Clock) -> None:
+    breaker.refuse("It sends 3 numbers.", "Set the size to 3.")
+    clock.now += 1e9
+    with pytest.raises(EmbeddingMismatch) as refused:
+        breaker.check("openai")
+    assert (refused.value.message, refused.value.hint) == ("It sends 3 numbers.", "Set the size to 3.")
+    assert refused.value.exit_code == 2
+    breaker.succeeded()
+    breaker.check("openai")
 
 
 def test_a_clock_that_was_set_back_does_not_keep_it_open(breaker: Breaker, clock: Clock) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from clawmark.importers.seeds import Seed, SeedsUnreadable, databases_of, seeds
+from clawmark.importers.seeds import Seed, SeedsUnreadable, databases_of, open_index, openclaw_folder
 
 META = json.dumps({"model": "text-embedding-3-small", "provider": "openai", "providerKey": "k1", "sources": ["memory"]})
 
@@ -59,6 +59,11 @@ def september(path: Path, cached: dict[str, Sequence[float]]) -> None:
     db.close()
 
 
+def seeds(path: str) -> list[Seed | None]:
+    with open_index(path) as index:
+        return list(index.seeds())
+
+
 def numbers(seed: Seed | None) -> list[float]:
     assert seed is not None
     return list(memoryview(seed.vector).cast("f"))
@@ -80,12 +85,35 @@ def test_float64_blobs_come_at_unit_length(tmp_path: Path) -> None:
     assert numbers(seed) == pytest.approx([math.sqrt(0.5), math.sqrt(0.5), 0])
 
 
+def test_a_vector_that_stands_in_the_cache_and_beside_a_chunk_is_counted_once(tmp_path: Path) -> None:
+    march(tmp_path / "main.sqlite", {"a": "[3, 4]", "b": "[0]"}, {"a": "[3, 4]", "b": "[0]", "c": "[1]"})
+    found = seeds(str(tmp_path / "main.sqlite"))
+    assert [seed.hash for seed in found if seed] == [digest("a"), digest("c")]
+    assert found.count(None) == 1
+
+
+def test_a_damaged_copy_in_the_cache_does_not_hide_a_sound_one(tmp_path: Path) -> None:
+    march(tmp_path / "main.sqlite", {"a": "[0]"}, {"a": "[3, 4]"})
+    (seed,) = seeds(str(tmp_path / "main.sqlite"))
+    assert numbers(seed) == pytest.approx([0.6, 0.8])
+
+
+@pytest.mark.parametrize(("version", "mode"), [("", "lines"), (', "chunkingVersion": 5', "lines-v5")])
+def test_the_way_text_was_cut_is_read_from_the_database(tmp_path: Path, version: str, mode: str) -> None:
+    september(tmp_path / "a.sqlite", {"a": [1.0]})
+    db = apsw.Connection(str(tmp_path / "a.sqlite"))
+    db.execute("UPDATE memory_index_meta SET value = ?", (META[:-1] + version + "}",))
+    db.close()
+    with open_index(str(tmp_path / "a.sqlite")) as index:
+        assert index.chunking_mode == mode
+
+
 @pytest.mark.parametrize(
     "vector", ["[0, 0, 0]", "[1, NaN, 2]", "[1, Infinity]", '["1"]', "[true]", "{}", "[1,", "null", "[[1]]"]
 )
 def test_a_vector_that_is_not_sound_is_left_out(tmp_path: Path, vector: str) -> None:
     march(tmp_path / "main.sqlite", {"a": vector}, {})
-    assert list(seeds(str(tmp_path / "main.sqlite"))) == [None]
+    assert seeds(str(tmp_path / "main.sqlite")) == [None]
 
 
 def test_nothing_is_written_beside_the_database(tmp_path: Path) -> None:
@@ -93,7 +121,7 @@ def test_nothing_is_written_beside_the_database(tmp_path: Path) -> None:
     path.parent.mkdir()
     march(path, {"a": "[1]"}, {})
     before = (os.listdir(path.parent), path.read_bytes(), path.stat().st_mtime_ns)
-    list(seeds(str(path)))
+    seeds(str(path))
     assert (os.listdir(path.parent), path.read_bytes(), path.stat().st_mtime_ns) == before
 
 
@@ -116,7 +144,7 @@ def test_what_a_running_openclaw_has_only_in_its_log_is_read_too(tmp_path: Path)
 def test_what_is_no_database_of_openclaw_is_one_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.sqlite").write_bytes(data)
     with pytest.raises(SeedsUnreadable):
-        list(seeds(str(tmp_path / "x.sqlite")))
+        seeds(str(tmp_path / "x.sqlite"))
 
 
 def test_the_databases_of_an_agent_are_found_newest_kind_first(tmp_path: Path) -> None:
@@ -125,3 +153,28 @@ def test_the_databases_of_an_agent_are_found_newest_kind_first(tmp_path: Path) -
         (tmp_path / place).touch()
     found = [os.path.relpath(path, tmp_path) for path in databases_of(str(tmp_path), "main")]
     assert found == ["agents/main/agent/openclaw-agent.sqlite", "memory/main.sqlite"]
+
+
+def test_a_database_that_the_configuration_puts_elsewhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "main.db").touch()
+    text = json.dumps({"agents": {"defaults": {"memorySearch": {"store": {"path": "elsewhere/{agentId}.db"}}}}})
+    (tmp_path / "openclaw.json").write_text(text, encoding="utf-8")
+    assert databases_of(str(tmp_path), "main") == [str(tmp_path / "elsewhere" / "main.db")]
+
+
+def test_the_openclaw_around_our_state_folder_is_imported_from(tmp_path: Path) -> None:
+    (tmp_path / "openclaw.json").write_text("{}", encoding="utf-8")
+    assert openclaw_folder(str(tmp_path / "clawmark"), "main", {}) == str(tmp_path)
+
+
+def test_a_state_folder_with_a_database_of_openclaw_is_imported_from_without_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "state" / "memory").mkdir(parents=True)
+    (tmp_path / "state" / "memory" / "main.sqlite").touch()
+    assert openclaw_folder(str(tmp_path / "state"), "main", {}) == str(tmp_path / "state")
+
+
+def test_without_an_openclaw_nearby_the_usual_folder_is_imported_from(tmp_path: Path) -> None:
+    ours = str(tmp_path / "state")
+    assert openclaw_folder(ours, "main", {"OPENCLAW_STATE_DIR": "/srv/openclaw"}) == "/srv/openclaw"
+    assert openclaw_folder(ours, "main", {}) == os.path.expanduser("~/.openclaw")

@@ -42,7 +42,8 @@ class Reader:
 
 
 def test_a_read_has_the_published_keys() -> None:
-    assert Reader().call({"path": "MEMORY.md"}) == {"text": "one\ntwo", "path": "MEMORY.md", "from": 1, "lines": 2}
+    payload = Reader().call({"path": "MEMORY.md"})
+    assert payload == {"status": "ok", "text": "one\ntwo", "path": "MEMORY.md", "from": 1, "lines": 2}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,8 @@ def test_a_citation_works_as_a_path(given: object, asked: tuple[str, int, int | 
 
 def test_a_file_that_is_not_there_is_an_empty_text_and_no_error() -> None:
     absent = Excerpt("memory/2031-01-01.md", "", 1, 0, 0, False, None)
-    assert Reader(absent).call({"path": "memory/2031-01-01.md"}) == {"text": "", "path": "memory/2031-01-01.md"}
+    payload = Reader(absent).call({"path": "memory/2031-01-01.md"})
+    assert payload == {"status": "not_found", "text": "", "path": "memory/2031-01-01.md"}
 
 
 def test_a_cut_excerpt_says_how_to_read_on() -> None:
@@ -120,13 +122,14 @@ def test_a_line_that_is_too_long_is_cut_even_when_it_alone_was_asked_for() -> No
 def test_the_lines_that_were_asked_for_come_without_a_notice() -> None:
     some = Excerpt("MEMORY.md", "b\nc", start=2, lines=2, total_lines=9, truncated=False, next_start=4)
     payload = Reader(some).call({"path": "MEMORY.md", "from": 2, "lines": 2})
-    assert payload == {"text": "b\nc", "path": "MEMORY.md", "from": 2, "lines": 2}
+    assert payload == {"status": "ok", "text": "b\nc", "path": "MEMORY.md", "from": 2, "lines": 2}
 
 
 def test_a_start_behind_the_end_says_where_the_end_is() -> None:
     behind = Excerpt("MEMORY.md", "", start=900, lines=0, total_lines=2, truncated=False, next_start=None)
     payload = Reader(behind).call({"path": "MEMORY.md", "from": 900})
-    assert payload == {"text": "", "path": "MEMORY.md", "from": 900, "lines": 0, "note": "The file ends at line 2."}
+    ends = "The file ends at line 2."
+    assert payload == {"status": "ok", "text": "", "path": "MEMORY.md", "from": 900, "lines": 0, "note": ends}
 
 
 def test_a_denied_path_is_a_precise_error_and_memory_is_not_called_off() -> None:
@@ -134,6 +137,8 @@ def test_a_denied_path_is_a_precise_error_and_memory_is_not_called_off() -> None
         "../keys.txt is outside the workspace.", path="../keys.txt", rule="outside", hint="Add it to extraPaths."
     )
     assert Reader(denied).call({"path": "../keys.txt"}) == {
+        "status": "error",
+        "code": "MEMORY_PATH_NOT_ALLOWED",
         "path": "../keys.txt",
         "text": "",
         "error": "../keys.txt is outside the workspace.",
@@ -155,14 +160,15 @@ def test_a_refusal_is_one_line_however_the_path_looks() -> None:
 def test_a_wrong_argument_reads_nothing(given: object) -> None:
     reader = Reader()
     payload = reader.call(given)
-    assert set(payload) == {"path", "text", "error", "action"}
-    assert payload["text"] == ""
+    assert set(payload) == {"status", "code", "path", "text", "error", "action"}
+    assert (payload["status"], payload["code"], payload["text"]) == ("error", "INVALID_ARGUMENT", "")
     assert reader.asked == []
 
 
 def test_a_file_that_cannot_be_read_is_an_error_of_that_file_alone() -> None:
     payload = Reader(WorkspaceError("memory/a.md could not be read.")).call({"path": "memory/a.md"})
     assert payload["error"] == "memory/a.md could not be read."
+    assert (payload["status"], payload["code"]) == ("error", "MEMORY_READ_FAILED")
     assert "disabled" not in payload
 
 
@@ -176,7 +182,7 @@ def test_a_failure_nobody_foresaw_is_an_answer_too(caplog: pytest.LogCaptureFixt
 
 def test_the_schema_asks_for_a_path_and_allows_what_it_does_not_know() -> None:
     parameters: Any = Reader().tool().parameters
-    assert list(parameters["properties"]) == ["path", "from", "lines"]
+    assert list(parameters["properties"]) == ["path", "from", "lines", "corpus"]
     assert parameters["required"] == ["path"]
     assert parameters["additionalProperties"] is True
 
@@ -191,3 +197,10 @@ def test_a_shared_session_gets_the_same_answer_for_every_path_and_nothing_is_rea
         assert payload["error"] == "Memory is unavailable in shared sessions."
         assert "disabled" not in payload
     assert reader.asked == []
+
+
+def test_there_is_no_wiki_to_read_from() -> None:
+    reader = Reader()
+    payload = reader.call({"path": "MEMORY.md", "corpus": "wiki"})
+    assert (payload["status"], payload["text"], reader.asked) == ("not_found", "", [])
+    assert reader.call({"path": "MEMORY.md", "corpus": "all"})["status"] == "ok"
