@@ -19,7 +19,7 @@ from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCRequest, JSONRPCResp
 
 from clawmark.mcp.lifetime import ends_on_signals, follow_parent
 from clawmark.mcp.pipes import Wire
-from clawmark.mcp.wire import Refusal, read_message
+from clawmark.mcp.wire import Refusal, dump_message, read_message
 
 LONGEST_LINE = 8 << 20
 MOST_UNDER_WAY = 64
@@ -51,8 +51,8 @@ async def serve_stdio(server: Server[Any], wire: Wire) -> int:
     async def write() -> None:
         try:
             async for answer in out:
-                text = answer.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await anyio.to_thread.run_sync(_write_all, wire.output, text.encode() + b"\n", abandon_on_cancel=True)
+                line = dump_message(answer.message) + b"\n"
+                await anyio.to_thread.run_sync(_write_all, wire.output, line, abandon_on_cancel=True)
                 if isinstance(answer.message, JSONRPCResponse | JSONRPCError):
                     room.release()
         except OSError:
