@@ -19,7 +19,7 @@ from commands import CLAWMARK
 HANG_SECONDS = 60
 """Nothing takes this long; a server that does is hanging."""
 
-INITIALIZE = {
+INITIALIZE: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": "init",
     "method": "initialize",
