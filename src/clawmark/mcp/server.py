@@ -92,7 +92,10 @@ def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
             yield None
 
     return _TellingServer(
-        **SERVER_INFO,
+        SERVER_INFO["name"],
+        version=SERVER_INFO["version"],
+        title=SERVER_INFO["title"],
+        description=SERVER_INFO["description"],
         instructions=instructions,
         lifespan=lifespan,
         on_list_tools=list_tools,
