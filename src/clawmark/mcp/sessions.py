@@ -1,8 +1,8 @@
 """The sessions of the HTTP server: when there are too many, the one that has been idle the longest is closed.
 
 In: requests on their way to the SDK's session manager. Out: the same requests, and a DELETE for a session that has to make
-room. Clients often go without closing their session, and the SDK would keep it for half an hour and refuse new ones. A client
-whose session was closed is answered with 404 and opens a new one, as the protocol has it.
+room. Clients often go without closing their session, and the SDK would keep it for half an hour and refuse new ones. The
+client of a closed session is answered with 404 and opens a new one, as the protocol has it.
 """
 
 from __future__ import annotations
