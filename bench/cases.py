@@ -20,7 +20,7 @@ from pathlib import Path
 from harness import ROOT, run, shared_folder, table, write_result
 
 GROUPS = {
-    "hostile workspace, seeds 1 and 2": ("test_hostile_index", "test_workspace_hostile"),
+    "hostile workspace, seeds 1 and 2": ("test_hostile_index", "test_workspace_hostile", "test_hostile_embedding"),
     "hostile queries, paths and tool arguments": ("test_hostile_tools",),
     "hostile configurations": ("test_hostile_configs",),
     "hostile command lines": ("test_hostile_cli",),
