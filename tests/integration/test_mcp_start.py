@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from commands import Place, new_place
+from commands import CLAWMARK, Place, new_place
 from mcp_servers import INITIALIZE, INITIALIZED, StdioServer, call, stdio_server
 
 HOLD = """\
@@ -120,3 +121,11 @@ def test_an_initialize_request_that_is_not_valid_is_refused_by_the_sdk(place: Pl
     with stdio_server([], place.environment()) as server:
         assert server.ask({**INITIALIZE, "params": params})["error"]["code"] == -32602
         assert "result" in server.initialize()
+
+
+def test_input_that_cannot_be_read_ends_the_server(place: Place) -> None:
+    with place.workspace.joinpath("MEMORY.md").open("ab") as write_only:
+        ran = subprocess.run(
+            [*CLAWMARK, "mcp"], stdin=write_only, capture_output=True, env=place.environment(), timeout=60, check=False
+        )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")

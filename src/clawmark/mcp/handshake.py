@@ -102,11 +102,9 @@ async def _first_bytes(descriptor: int, ending: Ending) -> bytes:
 
     def read() -> None:
         data = b""
-        while b"\n" not in data and len(data) <= MAX_LINE:
-            chunk = os.read(descriptor, MAX_LINE)
-            data += chunk
-            if not chunk:
-                break
+        with suppress(OSError):  # input that cannot be read has ended
+            while b"\n" not in data and len(data) <= MAX_LINE and (chunk := os.read(descriptor, MAX_LINE)):
+                data += chunk
         with suppress(RuntimeError):  # the loop is closed: the server has ended
             loop.call_soon_threadsafe(deliver, data)
 
