@@ -20,13 +20,14 @@ from pathlib import Path
 from harness import ROOT, run, shared_folder, table, write_result
 
 GROUPS = {
-    "hostile workspace, seeds 1 and 2": ("test_hostile_index", "test_workspace_hostile"),
+    "hostile workspace, seeds 1 and 2": ("test_hostile_index", "test_workspace_hostile", "test_hostile_embedding"),
     "hostile queries, paths and tool arguments": ("test_hostile_tools",),
     "hostile configurations": ("test_hostile_configs",),
     "hostile command lines": ("test_hostile_cli",),
     "hostile transcripts and secrets": ("test_transcripts_hostile", "test_hostile_secrets"),
     "hostile injections in recalled text": ("test_hostile_recall", "test_hostile_runtime"),
     "hostile MCP clients, stdio and HTTP": ("test_mcp_hostile_stdio", "test_mcp_hostile_http", "test_mcp_limits"),
+    "text that is not Unicode, at every other door": ("test_hostile_surrogates",),
     "hostile paths for the SDK adapters": ("test_adapter_hostile",),
     "114 faults of a provider, search and index": ("test_provider_faults",),
     "50 kills while a provider is paid": ("test_provider_kill",),

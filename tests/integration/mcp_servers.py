@@ -19,7 +19,7 @@ from commands import CLAWMARK
 HANG_SECONDS = 60
 """Nothing takes this long; a server that does is hanging."""
 
-INITIALIZE = {
+INITIALIZE: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": "init",
     "method": "initialize",
@@ -31,6 +31,42 @@ INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 def call(name: str, arguments: Mapping[str, object], number: int | str = 1) -> dict[str, Any]:
     """A request that calls a tool."""
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+
+
+def _request(method: str, params: str, number: str = "1") -> bytes:
+    return f'{{"jsonrpc":"2.0","id":{number},"method":{method},"params":{params}}}'.encode()
+
+
+SURROGATES = {
+    "id": _request('"ping"', "{}", '"\\ud800"'),
+    "id, low half": _request('"ping"', "{}", '"a\\udfff"'),
+    "method": _request('"\\ud800"', "{}"),
+    "params key": _request('"ping"', '{"\\ud800":1}'),
+    "params value": _request('"tools/list"', '{"cursor":"\\ud800"}'),
+    "meta": _request('"tools/list"', '{"_meta":{"progressToken":"\\ud800"}}'),
+    "prompt name": _request('"prompts/get"', '{"name":"\\ud800"}'),
+    "prompt argument": _request('"prompts/get"', '{"name":"recall","arguments":{"question":"tea \\ud800"}}'),
+    "prompt argument name": _request('"prompts/get"', '{"name":"recall","arguments":{"\\udc00":"tea"}}'),
+    "tool name": _request('"tools/call"', '{"name":"\\ud800","arguments":{}}'),
+    "tool argument name": _request('"tools/call"', '{"name":"memory_search","arguments":{"\\ud800":"tea"}}'),
+    "query": _request('"tools/call"', '{"name":"memory_search","arguments":{"query":"tea \\uD83D"}}'),
+    "path": _request('"tools/call"', '{"name":"memory_get","arguments":{"path":"memory/\\udcff.md"}}'),
+    "note": _request('"tools/call"', '{"name":"memory_append","arguments":{"text":"Half an emoji: \\ud83d."}}'),
+    "resource": _request('"resources/read"', '{"uri":"memory://\\ud800"}'),
+    "subscription": _request('"resources/subscribe"', '{"uri":"memory://\\ud800"}'),
+    "initialize": _request(
+        '"initialize"',
+        '{"protocolVersion":"\\ud800","capabilities":{"\\udc00":{}},"clientInfo":{"name":"\\ud800","version":"1"}}',
+    ),
+    "log level": _request('"logging/setLevel"', '{"level":"\\ud800"}'),
+    "result": b'{"jsonrpc":"2.0","id":"\\ud800","result":{"\\ud800":"\\udfff"}}',
+    "notification": b'{"jsonrpc":"2.0","method":"notifications/\\ud800","params":{"\\ud800":"\\ud800"}}',
+    "cancelled": b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"\\ud800"}}',
+    "key": b'{"jsonrpc":"2.0","id":1,"method":"ping","\\ud800":1}',
+    "halves in the wrong order": _request('"\\udc00\\ud800"', "{}"),
+    "as bytes": b'{"jsonrpc":"2.0","id":"\xed\xa0\x80","method":"ping"}',
+}
+"""Messages with half of a surrogate pair somewhere, by where it is."""
 
 
 class StdioServer:

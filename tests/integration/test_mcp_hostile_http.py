@@ -17,7 +17,7 @@ pytest.importorskip("mcp")
 
 import hostile
 from commands import new_place
-from mcp_servers import GOOD_HEADERS, INITIALIZE, HttpServer, Reply, http_server
+from mcp_servers import GOOD_HEADERS, INITIALIZE, SURROGATES, HttpServer, Reply, http_server
 
 pytestmark = hostile.needs_maker
 
@@ -36,6 +36,7 @@ class Bench(NamedTuple):
     server: HttpServer
     http: dict[str, dict[str, Any]]
     raw: dict[str, dict[str, Any]]
+    stdio: dict[str, dict[str, Any]]
     canaries: tuple[str, ...]
 
 
@@ -50,7 +51,13 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     never = tuple(canaries[name] for name in ("outside", "other", "thinking"))
     env = place.environment({"CLAWMARK_WORKSPACE": str(made / "workspace")})
     with http_server(["--session", "main"], env) as server:
-        yield Bench(server, hostile.cases(made, "http"), hostile.cases(made, "http_raw"), never)
+        yield Bench(
+            server=server,
+            http=hostile.cases(made, "http"),
+            raw=hostile.cases(made, "http_raw"),
+            stdio=hostile.cases(made, "mcp_stdio"),
+            canaries=never,
+        )
     hostile.remove(made)
 
 
@@ -146,6 +153,40 @@ def test_strict_json_holds_on_the_route_itself(bench: Bench) -> None:
     ):
         reply = bench.server.post(body)
         assert (reply.status, json.loads(reply.body)["error"]["code"] in (-32700, -32600)) == (400, True)
+
+
+@pytest.mark.parametrize("where", SURROGATES)
+def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(bench: Bench, where: str) -> None:
+    """With a session, without one, and in a request of the newer protocol."""
+    body = SURROGATES[where]
+    session = ("Mcp-Session-Id", bench.server.post(INITIALIZE).headers["mcp-session-id"])
+    replies = [
+        bench.server.post(body, session),
+        bench.server.post(body),
+        bench.server.post(body, ("Mcp-Protocol-Version", "2026-07-28"), ("Mcp-Method", "ping")),
+    ]
+    for reply in replies:
+        assert reply.status in (200, 202, 400, 404), reply
+        assert "\\ud" not in reply.body.decode("utf-8").replace("\\\\ud", "")
+        assert b"Internal" not in reply.body
+    assert bench.server.post(PING, session).status == 200
+
+
+def test_the_stdio_corpus_does_not_stop_the_http_server(bench: Bench) -> None:
+    """Every line that is sent to the stdio server, as a body, with a session; each is answered, and so is the next."""
+    session = ("Mcp-Session-Id", bench.server.post(INITIALIZE).headers["mcp-session-id"])
+    wrong: dict[str, object] = {}
+    for name, case in bench.stdio.items():
+        if isinstance(case.get("input"), dict) or name == "m-many":
+            continue
+        for line in hostile.input_bytes(case).split(b"\n"):
+            reply = bench.server.post(line, session)
+            leaked = [canary for canary in bench.canaries if canary.encode() in reply.body]
+            if leaked or reply.status not in (200, 202, 400, 413) or b"Internal" in reply.body:
+                wrong[name] = (reply.status, leaked, reply.body[:200])
+        if bench.server.post(PING, session).status != 200:
+            wrong[f"{name}, then a ping"] = "not answered"
+    assert wrong == {}
 
 
 def test_a_body_without_a_length_is_counted_all_the_same(bench: Bench) -> None:

@@ -19,7 +19,7 @@ pytest.importorskip("mcp")
 
 import hostile
 from commands import new_place
-from mcp_servers import HANG_SECONDS, INITIALIZED, StdioServer, call, stdio_server
+from mcp_servers import HANG_SECONDS, INITIALIZED, SURROGATES, StdioServer, call, stdio_server
 
 pytestmark = hostile.needs_maker
 
@@ -118,6 +118,36 @@ def test_an_odd_id_comes_back_unchanged_or_is_refused(bench: Bench, server: Stdi
             assert answer["id"] == json.loads(lines_of(case)[0])["id"]
         else:
             assert answer["id"] is None
+
+
+def owes_an_answer(line: bytes) -> bool:
+    """Whether a line of SURROGATES is a request, or cannot be read at all."""
+    try:
+        message = json.loads(line)
+    except UnicodeDecodeError:
+        return True
+    return "method" in message and "id" in message
+
+
+@pytest.mark.parametrize("where", SURROGATES)
+def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(server: StdioServer, where: str) -> None:
+    line = SURROGATES[where]
+    server.send(line + b"\n")
+    answers = server.until_quiet(1 if owes_an_answer(line) else 0)
+    for answer in answers:
+        assert "\\ud" not in json.dumps(answer, ensure_ascii=True).replace("\\\\ud", "")
+    if where.startswith("id") or where in ("result", "as bytes"):
+        assert [answer["id"] for answer in answers if "error" in answer] == [None] * len(answers)
+    assert "result" in server.ask(call("memory_search", {"query": "tea"}, f"after {where}"))
+
+
+@pytest.mark.parametrize("where", ["id", "method", "initialize", "cancelled"])
+def test_half_a_surrogate_pair_in_the_first_message_does_not_stop_the_server(bench: Bench, where: str) -> None:
+    with stdio_server([], bench.env) as fresh:
+        fresh.send(SURROGATES[where] + b"\n")
+        assert "result" in fresh.initialize()
+        assert "result" in fresh.ask(call("memory_status", {}, "after"))
+        assert fresh.close() == 0, fresh.errors()
 
 
 @pytest.mark.parametrize("name", FRESH)

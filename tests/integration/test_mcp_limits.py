@@ -28,6 +28,7 @@ from clawmark.testing import HashingEmbedder
 
 TOKEN = b"a-token-for-the-tests-of-the-limits-of-it"
 HANG_SECONDS = 30
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
 class Running(NamedTuple):
@@ -38,9 +39,9 @@ class Running(NamedTuple):
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS)
 
-    def head(self, length: int, *more: str) -> bytes:
+    def head(self, length: int, *more: str, method: str = "POST") -> bytes:
         lines = (
-            "POST /mcp HTTP/1.1",
+            f"{method} /mcp HTTP/1.1",
             f"Host: 127.0.0.1:{self.port}",
             f"Authorization: Bearer {TOKEN.decode()}",
             "Content-Type: application/json",
@@ -52,10 +53,16 @@ class Running(NamedTuple):
 
     def good(self) -> Reply:
         """What a good client is answered on a connection of its own."""
-        body = json.dumps(INITIALIZE).encode()
+        return self.post(json.dumps(INITIALIZE).encode())
+
+    def post(self, body: bytes, *headers: str, method: str = "POST") -> Reply:
         with self.connect() as connection:
-            connection.sendall(self.head(len(body), "Connection: close") + body)
+            connection.sendall(self.head(len(body), "Connection: close", *headers, method=method) + body)
             return read_reply(connection)
+
+    def ping(self, session: str = "") -> int:
+        """The status of a ping, in a session if there is one."""
+        return self.post(PING, *((f"Mcp-Session-Id: {session}",) if session else ())).status
 
 
 @contextmanager
@@ -179,6 +186,55 @@ def test_who_is_being_answered_keeps_its_place_and_the_next_hears_that_all_are_b
         streams.pop().close()
         assert any(server.good().status == 200 for _ in range(100))
         streams.pop().close()
+
+
+def test_a_new_client_takes_the_session_that_was_idle_the_longest(tmp_path: Path) -> None:
+    with running(tmp_path, Limits(sessions=3, seconds=20)) as server:
+        first, second, third = (server.good().headers["mcp-session-id"] for _ in range(3))
+        assert server.ping(first) == 200  # so that `second` is idle the longest
+        fourth = server.good()
+        assert fourth.status == 200
+        assert [server.ping(session) for session in (first, second, third)] == [200, 404, 200]
+        assert server.ping(fourth.headers["mcp-session-id"]) == 200
+
+
+def test_hundreds_of_clients_that_leave_their_sessions_behind_do_not_keep_a_new_one_out(tmp_path: Path) -> None:
+    with running(tmp_path, Limits(seconds=20)) as server:
+        replies = [server.good() for _ in range(Limits().sessions + Limits().connections + 20)]
+        assert {reply.status for reply in replies} == {200}
+        assert server.ping(replies[-1].headers["mcp-session-id"]) == 200
+
+
+def test_a_session_with_an_open_stream_is_not_taken(tmp_path: Path) -> None:
+    with running(tmp_path, Limits(sessions=2, seconds=20)) as server, server.connect() as stream:
+        followed = server.good().headers["mcp-session-id"]
+        lines = (
+            "GET /mcp HTTP/1.1",
+            f"Host: 127.0.0.1:{server.port}",
+            f"Authorization: Bearer {TOKEN.decode()}",
+            "Accept: text/event-stream",
+            f"Mcp-Session-Id: {followed}",
+        )
+        stream.sendall("\r\n".join([*lines, "", ""]).encode())
+        assert b"200 OK" in stream.recv(65536)
+        assert [server.good().status for _ in range(5)] == [200] * 5
+        assert server.ping(followed) == 200
+
+
+def test_a_request_without_a_session_that_opens_none_takes_none(tmp_path: Path) -> None:
+    with running(tmp_path, Limits(sessions=2, seconds=20)) as server:
+        sessions = [server.good().headers["mcp-session-id"] for _ in range(2)]
+        assert server.ping() == 400
+        assert server.post(PING, "Mcp-Protocol-Version: 2026-07-28").status == 400
+        assert [server.ping(session) for session in sessions] == [200, 200]
+
+
+def test_a_session_that_its_client_deletes_makes_room(tmp_path: Path) -> None:
+    with running(tmp_path, Limits(sessions=2, seconds=20)) as server:
+        kept, deleted = (server.good().headers["mcp-session-id"] for _ in range(2))
+        assert server.post(b"", f"Mcp-Session-Id: {deleted}", method="DELETE").status == 200
+        assert server.good().status == 200
+        assert server.ping(kept) == 200
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ Nothing is sent. The text half of a sync runs first, because only what is cut in
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.embed.base import Embedder
 from clawmark.embed.ledger import LedgerSummary
+from clawmark.embed.passage import embeddable
 from clawmark.embed.remote import RemoteEmbedder
 from clawmark.sync.run import SyncRequest
 from clawmark.text.tokens import estimate_tokens
@@ -65,11 +68,17 @@ def _due(parts: Parts, embedder: Embedder) -> tuple[dict[str, int], frozenset[st
             for start in range(0, len(keys), PAGE):
                 rows = reader.due_rows(space.id, keys[start : start + PAGE])
                 cached.update(text_hash for _, text_hash, _, vector in rows if vector)
-                due.update((text_hash, estimate_tokens(text)) for _, text_hash, text, _ in rows if embedder.covers(text))
+                due.update(_tokens(embedder, ((text_hash, text) for _, text_hash, text, _ in rows)))
             return due, frozenset(cached)
         for path in reader.files():
-            chunks = reader.chunks_of(path)
-            due.update((chunk.hash, estimate_tokens(chunk.text)) for chunk in chunks if embedder.covers(chunk.text))
+            due.update(_tokens(embedder, ((chunk.hash, chunk.text) for chunk in reader.chunks_of(path))))
         if identity.dims:
             cached.update(reader.cached(identity, list(due)))
     return due, frozenset(cached)
+
+
+def _tokens(embedder: Embedder, chunks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int]]:
+    """The hash and the size of each chunk that is embedded."""
+    for text_hash, chunk in chunks:
+        if (text := embeddable(embedder, chunk)) is not None:
+            yield text_hash, estimate_tokens(text)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from clawmark.backends.builtin import Parts
 from clawmark.documents import Chunk
 from clawmark.embed.base import Embedder
+from clawmark.embed.passage import embeddable
 from clawmark.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.index.store import Reader
 from clawmark.reports import VerifyReport
@@ -106,7 +107,7 @@ def _check_vectors(reader: Reader, embedder: Embedder, indexed: dict[str, FileRo
     space = next((space for space in reader.state().spaces if space.identity == embedder.identity), None)
     if space is None:
         return 0, []
-    rows = [chunk for path in indexed for chunk in reader.chunks_of(path) if embedder.covers(chunk.text)]
+    rows = [chunk for path in indexed for chunk in reader.chunks_of(path) if embeddable(embedder, chunk.text) is not None]
     if not embedder.traits.instant and len(rows) > SLOW_SAMPLE:
         step = len(rows) / SLOW_SAMPLE
         rows = [rows[int(number * step)] for number in range(SLOW_SAMPLE)]

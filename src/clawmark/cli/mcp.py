@@ -50,19 +50,29 @@ def _run_stdio(args: Namespace) -> int:
     if is_terminal(sys.stdin):
         note("clawmark: waiting for an MCP host on standard input; docs/how-to/mcp.md says how one starts this command.")
     wire = claim_wire()  # before anything else is imported that could print
+    session_key = args.session or "main"
     with open_memory(args) as memory:
         import asyncio
 
-        from clawmark.aio import AsyncMemory
-        from clawmark.mcp.lifetime import leave_soon, live_long
-        from clawmark.mcp.server import build_server
-        from clawmark.mcp.stdio import serve_stdio
+        from clawmark.mcp.handshake import open_session
+        from clawmark.mcp.instructions import session_instructions
+        from clawmark.mcp.lifetime import ends_on_signals, follow_parent, leave_soon, live_long
 
         async def serve() -> int:
+            ending = ends_on_signals()
+            follow_parent(ending)
+            opening = await open_session(wire, session_instructions(memory, session_key), ending)
+            if opening is None:
+                return ending.code
+            # These load the SDK, which takes longer than some hosts wait for the answer to `initialize`.
+            from clawmark.aio import AsyncMemory
+            from clawmark.mcp.server import build_server
+            from clawmark.mcp.stdio import serve_stdio
+
             async with AsyncMemory(lambda: memory) as served:
-                server = build_server(served, args.session or "main")
+                server = build_server(served, session_key)
                 live_long()
-                code = await serve_stdio(server, wire)
+                code = await serve_stdio(server, wire, opening, ending)
                 leave_soon(code)
                 return code
 

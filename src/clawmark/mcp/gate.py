@@ -28,6 +28,7 @@ class Limits(NamedTuple):
     """How many and how long."""
 
     connections: int = 64
+    sessions: int = 256
     seconds: float = 30.0
     """For a request to begin, for it to arrive as a whole, and for an answer to be taken."""
 

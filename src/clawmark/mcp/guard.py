@@ -84,10 +84,16 @@ def judge(method: str, path: str, headers: Headers, rules: Rules) -> Refused | N
 _TOO_LARGE = Refused(413, f"The body is larger than {LARGEST_BODY:,} bytes.")
 
 
-class Guard:
-    """The application in front. `check` says whether a posted body is a message: None, or the body of a 400."""
+class Unreadable(NamedTuple):
+    """The body of a 400: why a posted body is not a message."""
 
-    def __init__(self, inside: Application, rules: Rules, check: Callable[[bytes], bytes | None]) -> None:
+    answer: bytes
+
+
+class Guard:
+    """The application in front. `check` takes a posted body and returns the message to pass on, or why it is not one."""
+
+    def __init__(self, inside: Application, rules: Rules, check: Callable[[bytes], bytes | Unreadable]) -> None:
         self._inside = inside
         self._rules = rules
         self._check = check
@@ -110,10 +116,11 @@ class Guard:
             return None  # the client is gone
         if len(body) > LARGEST_BODY:
             return await _refuse(_TOO_LARGE, answer)
-        if scope["method"] == "POST" and (problem := self._check(body)) is not None:
-            return await _reply(400, problem, answer)
+        checked = self._check(body) if scope["method"] == "POST" else body
+        if isinstance(checked, Unreadable):
+            return await _reply(400, checked.answer, answer)
         gate.serve()
-        await self._inside(scope, _replay(body, receive), answer)
+        await self._inside(scope, _replay(checked, receive), answer)
         return None
 
 

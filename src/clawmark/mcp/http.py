@@ -22,15 +22,15 @@ from uvicorn.server import ServerState
 
 from clawmark.errors import ClawmarkError, ConfigError
 from clawmark.mcp.gate import Crowd, Gate, Limits
-from clawmark.mcp.guard import LARGEST_BODY, Guard, Rules
+from clawmark.mcp.guard import LARGEST_BODY, Guard, Rules, Unreadable
 from clawmark.mcp.lifetime import ends_on_signals
+from clawmark.mcp.sessions import Sessions
 from clawmark.mcp.token import STRONG_BYTES
-from clawmark.mcp.wire import Refusal, read_message
+from clawmark.mcp.wire import Refusal, dump_message, read_message
 from clawmark.values import NamedTuple
 
 PATH = "/mcp"
 PORT = 8377
-MOST_SESSIONS = 256
 SESSION_SECONDS = 1800.0
 ACCEPTED_AT_ONCE = 16
 """Connections taken in one turn of the loop: fewer than there are places, so that a request that came with a connection is
@@ -85,13 +85,17 @@ async def serve_http(
 ) -> int:
     """Serve until a signal comes; `ready` is told the address once connections are taken. The exit code."""
     ending = ends_on_signals()
+    limits = limits or Limits()
+    # Every connection may open a session at the same moment, before an idle one has been closed for it.
+    most_sessions = limits.sessions + limits.connections
     manager = StreamableHTTPSessionManager(
-        server, max_request_body_size=LARGEST_BODY, session_idle_timeout=SESSION_SECONDS, max_sessions=MOST_SESSIONS
+        server, max_request_body_size=LARGEST_BODY, session_idle_timeout=SESSION_SECONDS, max_sessions=most_sessions
     )
-    crowd = Crowd(limits or Limits())
+    sessions = Sessions(manager.handle_request, limits.sessions)
+    crowd = Crowd(limits)
     with _bound(address) as listening:
         bound = address._replace(port=listening.getsockname()[1])
-        guard = Guard(manager.handle_request, rules_for(bound, token), _complaint)
+        guard = Guard(sessions, rules_for(bound, token), _check_body)
         async with manager.run():
             connections = await _listen(listening, crowd, guard)
             ready(bound)
@@ -154,10 +158,7 @@ def _bound(address: Address) -> socket.socket:
         ) from error
 
 
-def _complaint(body: bytes) -> bytes | None:
-    """The answer to a posted body that is no message."""
-    read = read_message(body)
-    if not isinstance(read, Refusal):
-        return None
-    text: str = read.message().model_dump_json(by_alias=True, exclude_unset=True)
-    return text.encode()
+def _check_body(body: bytes) -> bytes | Unreadable:
+    """Check that a posted body is a message, and return the bytes that the SDK will parse."""
+    message = read_message(body)
+    return Unreadable(dump_message(message.message())) if isinstance(message, Refusal) else dump_message(message)

@@ -30,3 +30,10 @@ def claim_wire() -> Wire:
     for descriptor in wire:
         os.set_blocking(descriptor, True)  # some hosts hand over pipes that are not
     return wire
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write everything; a pipe may take it in parts."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -31,13 +31,13 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-import clawmark
 from clawmark.aio import AsyncMemory
 from clawmark.mcp.changes import Followers, kept_fresh
-from clawmark.mcp.prompts import RECALL, instructions_for, recall_prompt
+from clawmark.mcp.handshake import SERVER_INFO
+from clawmark.mcp.instructions import session_access, session_instructions
+from clawmark.mcp.prompts import RECALL, recall_prompt
 from clawmark.mcp.resources import TEMPLATE, Shelf
 from clawmark.mcp.tools import Toolbox
-from clawmark.tools.policy import access_of
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Page: TypeAlias = PaginatedRequestParams | None
@@ -48,10 +48,9 @@ MOST_STREAMS = 32
 
 def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
     """The server over one memory."""
-    options = memory.settings.memory
-    access = access_of(session_key, citations=options.citations, shared=options.shared_sessions)
+    access = session_access(memory, session_key)
     toolbox, shelf, followers = Toolbox(memory, session_key), Shelf(memory, access), Followers(access.reads)
-    instructions = instructions_for([tool.name for tool in toolbox.tools], access)
+    instructions = session_instructions(memory, session_key)
 
     async def list_tools(_: Context, page: Page) -> ListToolsResult:
         _only_page(page)
@@ -93,10 +92,10 @@ def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
             yield None
 
     return _TellingServer(
-        "clawmark",
-        version=clawmark.__version__,
-        title="Clawmark memory",
-        description="Long-term memory in Markdown files, searched by meaning and by words.",
+        SERVER_INFO["name"],
+        version=SERVER_INFO["version"],
+        title=SERVER_INFO["title"],
+        description=SERVER_INFO["description"],
         instructions=instructions,
         lifespan=lifespan,
         on_list_tools=list_tools,

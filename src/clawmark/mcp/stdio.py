@@ -15,11 +15,12 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
-from clawmark.mcp.lifetime import ends_on_signals, follow_parent
-from clawmark.mcp.pipes import Wire
-from clawmark.mcp.wire import Refusal, read_message
+from clawmark.mcp.handshake import Opening
+from clawmark.mcp.lifetime import Ending
+from clawmark.mcp.pipes import Wire, write_all
+from clawmark.mcp.wire import Refusal, dump_message, read_message
 
 LONGEST_LINE = 8 << 20
 MOST_UNDER_WAY = 64
@@ -29,10 +30,8 @@ LAST_SECONDS = 1.0
 _READ_BYTES = 1 << 16
 
 
-async def serve_stdio(server: Server[Any], wire: Wire) -> int:
+async def serve_stdio(server: Server[Any], wire: Wire, opening: Opening, ending: Ending) -> int:
     """Serve until the input ends, a signal comes or the parent is gone; the exit code."""
-    ending = ends_on_signals()
-    follow_parent(ending)
     into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, out = anyio.create_memory_object_stream[SessionMessage](MOST_UNWRITTEN)
     room, reading = anyio.Semaphore(MOST_UNDER_WAY), anyio.CancelScope()
@@ -41,18 +40,23 @@ async def serve_stdio(server: Server[Any], wire: Wire) -> int:
     async def read() -> None:
         async with into:
             with reading:
-                async for line in _lines(wire.input):
+                async for line in _lines(wire.input, opening.data):
                     await _take(line, into, outgoing, room)
                 # The input has ended: what was asked before is still answered, if that takes no time.
                 with anyio.move_on_after(LAST_SECONDS):
                     for _ in range(MOST_UNDER_WAY):
                         await room.acquire()
 
+    def is_answered(message: JSONRPCMessage) -> bool:
+        """Whether this is the SDK's own answer to the request that was answered before the SDK was loaded."""
+        return bool(opening.request_id) and getattr(message, "id", None) == opening.request_id
+
     async def write() -> None:
         try:
             async for answer in out:
-                text = answer.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await anyio.to_thread.run_sync(_write_all, wire.output, text.encode() + b"\n", abandon_on_cancel=True)
+                if not is_answered(answer.message):
+                    line = dump_message(answer.message) + b"\n"
+                    await anyio.to_thread.run_sync(write_all, wire.output, line, abandon_on_cancel=True)
                 if isinstance(answer.message, JSONRPCResponse | JSONRPCError):
                     room.release()
         except OSError:
@@ -94,10 +98,13 @@ async def _take(
         await into.send(SessionMessage(message))
 
 
-async def _lines(descriptor: int) -> AsyncIterator[bytes | None]:
-    """The lines of the input without their ends; None for one that is too long, which is not kept while it lasts."""
+async def _lines(descriptor: int, chunk: bytes) -> AsyncIterator[bytes | None]:
+    """The lines of the input without their ends, beginning with `chunk`, which was read before.
+
+    None stands for a line that is too long; it is not kept while it lasts.
+    """
     kept, is_too_long = bytearray(), False
-    while chunk := await anyio.to_thread.run_sync(os.read, descriptor, _READ_BYTES, abandon_on_cancel=True):
+    while chunk:
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             is_too_long = is_too_long or len(kept) + len(end) > LONGEST_LINE
@@ -108,11 +115,6 @@ async def _lines(descriptor: int) -> AsyncIterator[bytes | None]:
             kept = bytearray()
         else:
             kept += rest
+        chunk = await anyio.to_thread.run_sync(os.read, descriptor, _READ_BYTES, abandon_on_cancel=True)
     if kept:
         yield bytes(kept)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -13,6 +13,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from clawmark.aio import AsyncMemory
 from clawmark.errors import ClawmarkError
+from clawmark.mcp.instructions import STATUS_TOOL
 from clawmark.reports import Status
 from clawmark.tools import Payload, render
 from clawmark.tools.base import one_line
@@ -97,7 +98,7 @@ OFFERS: dict[str, Offer] = {
         True,
         {"written": _YES, "path": _TEXT, "startLine": _WHOLE, "endLine": _WHOLE, "citation": _TEXT, "flags": _FLAGS},
     ),
-    "memory_status": Offer(
+    STATUS_TOOL: Offer(
         "State of the memory",
         False,
         {
@@ -126,7 +127,7 @@ class Toolbox:
         self.tools: list[Tool] = []
         for tool in memory.tools(session_key, append=True):
             self._add(tool.name, tool.description, tool.parameters, tool.call)
-        self._add("memory_status", _STATUS_DESCRIPTION, {"type": "object", "properties": {}}, _status_call(memory))
+        self._add(STATUS_TOOL, _STATUS_DESCRIPTION, {"type": "object", "properties": {}}, _status_call(memory))
 
     async def call(self, name: str, arguments: Mapping[str, object] | None) -> CallToolResult:
         """Call a tool; whatever goes wrong, a wrong name too, is an answer the model can read."""

@@ -1,7 +1,8 @@
-"""The bytes of one JSON-RPC message in; the SDK's message out, or the reason it is refused.
+"""The bytes of one JSON-RPC message in; the SDK's message out, or the reason it is refused. And back.
 
 Stricter than the SDK: what is not JSON by the letter, holds a key twice or an impossible number, or is a request whose id or
-method cannot be one, is answered with an error and never guessed at. Both transports read through here.
+method cannot be one, is answered with an error and never guessed at. Both transports read through here; parsing the JSON is
+left to `strict_json`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ from mcp_types import (
     JSONRPCResponse,
 )
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
+from clawmark.mcp.strict_json import AmbiguousJson, NotJson, parse_json, replace_lone_surrogates
 from clawmark.values import NamedTuple
-
-LONGEST_NUMBER = 300
-"""Digits. Python refuses to print what has more than 4,300, and no id or count needs a tenth of that."""
 
 
 class Refusal(NamedTuple):
@@ -46,14 +46,21 @@ Read: TypeAlias = "JSONRPCMessage | Refusal"
 def read_message(data: bytes) -> Read:
     """One message, or why it is none."""
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number, parse_int=_whole)
-    except _Odd as odd:
-        return Refusal(INVALID_REQUEST, str(odd))
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        return Refusal(PARSE_ERROR, "This is not JSON in UTF-8.")
-    except RecursionError:
-        return Refusal(PARSE_ERROR, "This is nested too deeply.")
-    return _as_message(value)
+        return _as_message(parse_json(data))
+    except AmbiguousJson as error:
+        return Refusal(INVALID_REQUEST, str(error))
+    except NotJson as error:
+        return Refusal(PARSE_ERROR, str(error))
+
+
+def dump_message(message: JSONRPCMessage) -> bytes:
+    """The bytes of a message. Text that UTF-8 cannot carry, such as an undecodable file name, is made valid."""
+    try:
+        text: str = message.model_dump_json(by_alias=True, exclude_unset=True)
+    except PydanticSerializationError:
+        value = message.model_dump(by_alias=True, exclude_unset=True)
+        text = replace_lone_surrogates(json.dumps(value, ensure_ascii=False))
+    return text.encode("utf-8")
 
 
 def _as_message(value: object) -> Read:
@@ -76,24 +83,3 @@ def _as_message(value: object) -> Read:
         return kind.model_validate(value, by_name=False)
     except ValidationError:
         return Refusal(INVALID_REQUEST, "This is not a JSON-RPC 2.0 message.", known)
-
-
-class _Odd(Exception):
-    """Something JSON parsers accept and we do not."""
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise _Odd("A key is given twice.")
-    return value
-
-
-def _no_number(name: str) -> object:
-    raise _Odd(f"{name} is not a JSON number.")
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > LONGEST_NUMBER:
-        raise _Odd("A number has too many digits.")
-    return int(digits)

@@ -12,6 +12,8 @@ from clawmark.values import NamedTuple
 
 LIMIT = 700
 LONG_PIECE = 240
+MAX_PIECES = 128
+"""Above this, short pieces are joined: a passage of one-letter lines has thousands, and each is compared with the query."""
 # A class with a character beyond Latin-1 takes 0.3 ms to compile, so text that has none gets the shorter pattern.
 _SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])"
 _ASCII_SENTENCE_END = r"(?<=[.!?])[\"')\]]*\s+"
@@ -66,7 +68,7 @@ def cut_snippet(
     """The best run of pieces of a passage that begins at `start_line`; always a part of it to the letter."""
     if len(text) <= limit:
         return _between(text, start_line, 0, len(text))
-    pieces = _pieces(text)
+    pieces = _joined(_pieces(text), len(text))
     parts = [text[start:end] for start, end in pieces]
     found = [spotter.found(part) for part in parts]
     near = nearness(parts) if nearness else [0.0] * len(parts)
@@ -120,6 +122,21 @@ def _pieces(text: str) -> list[tuple[int, int]]:
             start = stop
         start = end + 1
     return pieces
+
+
+def _joined(pieces: list[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+    """The pieces of a text of this length; if there are too many, short neighbours are joined."""
+    if len(pieces) <= MAX_PIECES:
+        return pieces
+    size = min(LONG_PIECE, 2 * length // MAX_PIECES)
+    joined = [pieces[0]]
+    for start, end in pieces[1:]:
+        first = joined[-1][0]
+        if end - first <= size:
+            joined[-1] = (first, end)
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _between(text: str, start_line: int, start: int, end: int) -> Snippet:

@@ -14,11 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder, check_vectors
+from clawmark.embed.passage import embeddable
 from clawmark.errors import EmbeddingError, EmbeddingMismatch
 from clawmark.index.store import Index
 from clawmark.reports import Progress
 from clawmark.sync.outcome import VectorReport
-from clawmark.text.origin import without_comments
 from clawmark.types import Degraded, Identity, Vector
 from clawmark.values import NamedTuple
 
@@ -177,11 +177,10 @@ class _Filling:
         return min(self._most, max(SMALLEST_CALL, left // (2 * self._at_once)))
 
     def _missing(self, rows: list[Row]) -> dict[str, str]:
-        covers = self._embedder.covers
         return {
             text_hash: embedded
             for _, text_hash, text, vector in rows
-            if vector is None and covers(embedded := without_comments(text))
+            if vector is None and (embedded := embeddable(self._embedder, text)) is not None
         }
 
     def _embed_here(self, missing: dict[str, str]) -> list[Vector]:

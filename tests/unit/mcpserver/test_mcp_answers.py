@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from clawmark.mcp.changes import Followers
-from clawmark.mcp.prompts import instructions_for
+from clawmark.mcp.instructions import instructions_for
 from clawmark.mcp.resources import path_of, uri_of
 from clawmark.mcp.tools import OFFERS, encodable
 from clawmark.tools.policy import access_of

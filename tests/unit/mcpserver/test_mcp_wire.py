@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from clawmark.mcp.wire import Refusal, read_message
+from clawmark.mcp.wire import Refusal, dump_message, read_message
 
+text = st.text() | st.text(st.sampled_from("a\ud800\udbff\udc00\udfff"), max_size=4)
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.floats() | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=8,
 )
 messages = st.fixed_dictionaries(
@@ -30,14 +31,33 @@ def test_no_bytes_raise(data: bytes) -> None:
 
 
 @given(messages)
-def test_no_object_raises_and_every_refusal_can_be_written(value: dict[str, object]) -> None:
+def test_no_object_raises_and_all_that_is_read_can_be_written(value: dict[str, object]) -> None:
     read = read_message(json.dumps({"jsonrpc": "2.0", **value}).encode())
     if isinstance(read, Refusal):
         written = json.loads(read.message().model_dump_json(by_alias=True, exclude_unset=True))
         assert written["error"]["code"] in (-32700, -32600, -32602)
         assert "id" in written
-    elif isinstance(read, JSONRPCRequest):
-        assert read.id == value["id"]
+    else:
+        read.model_dump_json(by_alias=True, exclude_unset=True)
+        if isinstance(read, JSONRPCRequest):
+            assert read.id == value["id"]
+
+
+def test_half_a_surrogate_pair_is_replaced_and_the_rest_of_the_text_is_kept() -> None:
+    read = read_message(b'{"jsonrpc":"2.0","id":1,"method":"a\\ud83db","params":{"\\udc00":["\\ud83d\\ude00\\ud83d"]}}')
+    assert isinstance(read, JSONRPCRequest)
+    assert (read.method, read.params) == ("a\ufffdb", {"\ufffd": ["\U0001f600\ufffd"]})
+
+
+def test_an_id_with_half_a_surrogate_pair_is_refused_because_it_cannot_come_back_unchanged() -> None:
+    read = read_message(b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}')
+    assert isinstance(read, Refusal)
+    assert (read.code, read.id) == (-32600, None)
+
+
+def test_a_message_that_utf8_cannot_carry_is_written_with_the_text_made_valid() -> None:
+    answer = JSONRPCResponse(jsonrpc="2.0", id=1, result={"path": "memory/\udcff.md"})
+    assert json.loads(dump_message(answer)) == {"jsonrpc": "2.0", "id": 1, "result": {"path": "memory/\ufffd.md"}}
 
 
 def test_the_keys_decide_what_a_message_is() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.search.snippet import LIMIT, cut_snippet, make_spotter
+from clawmark.search.snippet import LIMIT, MAX_PIECES, Spotter, cut_snippet, make_spotter
 from clawmark.types import Term
 
 
@@ -48,6 +51,35 @@ def test_nearness_in_meaning_decides_where_no_word_matches() -> None:
     text = f"{FILLER}\n- invoices moved to Postgres\n{FILLER}"
     near = cut_snippet(text, 1, spotter("database"), lambda parts: [float("Postgres" in part) for part in parts])
     assert "Postgres" in near.text
+
+
+class CountingSpotter(Spotter):
+    """Counts the pieces it is asked about."""
+
+    def __init__(self, spotter: Spotter) -> None:
+        super().__init__(spotter.needles)
+        self.asked = 0
+
+    def found(self, text: str) -> set[str]:
+        self.asked += 1
+        return super().found(text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "most"), [(1_000, MAX_PIECES + 1), (2_500, MAX_PIECES + 1), (100_000, 100_000 * 4 // 120)]
+)
+def test_the_work_on_a_passage_of_many_short_lines_is_bounded(lines: int, most: int) -> None:
+    counting, compared = CountingSpotter(spotter("a")), list[int]()
+
+    def nearness(parts: Sequence[str]) -> list[float]:
+        compared.append(len(parts))
+        return [0.0] * len(parts)
+
+    text = "b\n" * lines + "a\n" + "b\n" * lines
+    snippet = cut_snippet(text, 1, counting, nearness)
+    assert snippet.start_line <= lines + 1 <= snippet.end_line
+    assert compared == [counting.asked]
+    assert counting.asked <= most
 
 
 @given(st.text(alphabet=st.sampled_from("ab .\n你。"), max_size=4000), st.integers(1, 50))

@@ -135,3 +135,18 @@ def test_a_chunk_that_goes_while_others_are_embedded_is_passed_over(index: Index
 
     report = fill(index, Service(at_once=1, most=4, answer=answer))
     assert (report.due, vectors(index)) == (0, 10)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_what_has_no_words_is_not_embedded_not_due_and_found_by_keywords(index: Index, at_once: int) -> None:
+    numbered = "\n".join(f"- item {number}" for number in range(300))
+    put(index, "a.md", "Ann drinks tea.", numbered, "zq" * 800)
+    service = Service(at_once=at_once, most=10)
+    report = fill(index, service)
+    assert service.calls == [["Ann drinks tea."]]
+    assert (report.embedded, report.due, report.degraded) == (1, 0, None)
+    with index.reading() as reader:
+        assert [space.ready for space in reader.spaces()] == [True]
+        assert len(reader.keywords('"item"', 10)) == 1
+    assert fill(index, service).due == 0
+    assert len(service.calls) == 1
