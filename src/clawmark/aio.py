@@ -194,12 +194,25 @@ class AsyncMemory:
         *,
         max_results: int | None = None,
         min_score: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        path: str | None = None,
+        source: str | None = None,
         explain: bool = False,
         freshen: bool = True,
     ) -> Found:
         """Find the passages that answer a question; a search that is cancelled stops before its next step."""
         return await self._run_while_awaited(
-            self._opened.search, text, max_results=max_results, min_score=min_score, explain=explain, freshen=freshen
+            self._opened.search,
+            text,
+            max_results=max_results,
+            min_score=min_score,
+            since=since,
+            until=until,
+            path=path,
+            source=source,
+            explain=explain,
+            freshen=freshen,
         )
 
     async def read(

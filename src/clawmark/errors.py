@@ -136,6 +136,16 @@ class IndexFromTheFuture(IndexStoreError):
     exit_code = 5
 
 
+class FilterError(ClawmarkError):
+    """A filter of a search (`since`, `until`, `path`, `source`) cannot be understood; `argument` names it."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, argument: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument
+
+
 class ToolInputError(ClawmarkError):
     """A tool was called with arguments that cannot be understood."""
 

@@ -22,7 +22,8 @@ from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Embedder
 from clawmark.errors import WorkspaceError
 from clawmark.observe import Metrics
-from clawmark.types import Found, Identity, Query, Scan, SyncPlan, Vector
+from clawmark.search.when import may_name_time
+from clawmark.types import NO_FILTERS, Found, Identity, Query, Scan, SyncPlan, Vector
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -107,11 +108,24 @@ class Memory:
         *,
         max_results: int | None = None,
         min_score: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        path: str | None = None,
+        source: str | None = None,
         explain: bool = False,
         freshen: bool = True,
     ) -> Found:
-        """Find what the memory holds about something; an empty answer says why."""
-        query = self._query(text, max_results, min_score, explain)
+        """Find what the memory holds about something; an empty answer says why.
+
+        `since` and `until` are days (`2026-02-24`, or `7d` and `2w` before today), both inclusive; passages without a date
+        pass neither. `path` is a pattern such as `memory/projects/**`, `source` is `memory` or `sessions`.
+        """
+        filters = NO_FILTERS
+        if since or until or path or source:
+            from clawmark.text.filters import make_filters
+
+            filters = make_filters(since=since, until=until, path=path, source=source, today=self.today)
+        query = self._query(text, max_results, min_score, explain)._replace(filters=filters)
         return self._backend.search(query, freshen=freshen)
 
     def read(self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 12_000) -> Excerpt:
@@ -246,7 +260,7 @@ class Memory:
         read_lines = self._backend.parts.workspace.read_lines
         notebook = Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to))
         return make_tools(
-            lambda text, most, least: self.search(text, max_results=most, min_score=least),
+            lambda text, most, least, filters: self.search(text, max_results=most, min_score=least, **filters._asdict()),
             lambda path, start, lines: self.read(path, start=start, lines=lines),
             citations=self.settings.memory.citations,
             session_key=session_key,
@@ -383,7 +397,7 @@ class Memory:
             max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
             hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
             decay.half_life_days if decay.enabled else None,
-            self.today() if decay.enabled else "",
+            self.today() if decay.enabled or may_name_time(text) else "",
             explain,
         )
 

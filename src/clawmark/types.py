@@ -116,6 +116,9 @@ class ChunkRow(NamedTuple):
     hash: str
     heading: str
     text: str
+    first_day: str = ""
+    last_day: str = ""
+    """The first and the last day the passage is about, YYYY-MM-DD; both empty when it has no date."""
 
 
 class Space(NamedTuple):
@@ -160,6 +163,25 @@ class Degraded(NamedTuple):
 # --- search ------------------------------------------------------------------------------------------------------
 
 
+class Filters(NamedTuple):
+    """Which passages a search may return; an empty field filters nothing."""
+
+    since: str = ""
+    until: str = ""
+    """Days, YYYY-MM-DD, inclusive. A passage without a date passes neither."""
+    path: str = ""
+    """A pattern for paths, as `text.globs` reads it."""
+    source: str = ""
+
+    @property
+    def summary(self) -> str:
+        """`since 2026-01-01, path memory/**`; empty without filters."""
+        return ", ".join(f"{name} {value}" for name, value in zip(self._fields, self, strict=True) if value)
+
+
+NO_FILTERS = Filters()
+
+
 class Query(NamedTuple):
     """A complete question: nothing below the tools asks whether something was given."""
 
@@ -174,8 +196,9 @@ class Query(NamedTuple):
     mmr_lambda: float | None = None
     half_life_days: float | None = None
     today: str = ""
-    """The day to measure ages from, YYYY-MM-DD; needed with a half-life."""
+    """The day to measure ages from and to read "last week" by, YYYY-MM-DD; needed with a half-life."""
     explain: bool = False
+    filters: Filters = NO_FILTERS
 
 
 class Hit(NamedTuple):
@@ -194,7 +217,7 @@ class Hit(NamedTuple):
     vector_score: float
     text_score: float
     date: str
-    """YYYY-MM-DD when the path carries one, or the messages of a transcript do; else empty."""
+    """The last day the passage is about, YYYY-MM-DD: from the file's name, a heading or a transcript; else empty."""
 
     @property
     def citation(self) -> str:
@@ -204,7 +227,7 @@ class Hit(NamedTuple):
 class NothingFound(NamedTuple):
     """Why there are no hits."""
 
-    code: Literal["empty-query", "empty-index", "still-indexing", "below-threshold", "no-such-words"]
+    code: Literal["empty-query", "empty-index", "still-indexing", "below-threshold", "no-such-words", "filtered-out"]
     message: str
     best_score: float | None
 
@@ -231,6 +254,8 @@ class CandidateStory(NamedTuple):
     decay: float
     score: float
     outcome: str
+    when: float = 0.0
+    """How well its days agree with a time named in the question, 0 to 1."""
 
 
 class Explanation(NamedTuple):

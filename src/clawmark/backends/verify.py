@@ -16,7 +16,7 @@ from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.index.store import Reader
 from clawmark.reports import VerifyReport
-from clawmark.text.chunk import chunk_text
+from clawmark.sync.text import dated_chunks
 from clawmark.text.origin import without_comments
 from clawmark.text.query import query_terms
 from clawmark.types import ChunkRow, FileRow, FileState
@@ -69,9 +69,9 @@ def _check_file(
     if expected is None:
         yield f"{row.path} has changed since it was indexed."
         return
-    have = [(chunk.start_line, chunk.end_line, chunk.hash, chunk.text) for chunk in found]
-    want = [(chunk.start_line, chunk.end_line, chunk.hash, chunk.text) for chunk in expected]
-    if sorted(have) != sorted(want):
+    have = sorted(map(_compared, found))
+    want = sorted(map(_compared, expected))
+    if have != want:
         yield f"{row.path}: {len(have)} chunks are indexed, {len(want)} were derived, and they are not the same."
         return
     for chunk in found:
@@ -81,11 +81,15 @@ def _check_file(
             yield f"{row.path}#L{chunk.start_line}-L{chunk.end_line} is missing words in the full-text index."
 
 
+def _compared(chunk: Chunk | ChunkRow) -> tuple[object, ...]:
+    """What of an indexed chunk must be the same as in the one that was derived."""
+    return chunk.start_line, chunk.end_line, chunk.hash, chunk.text, chunk.first_day, chunk.last_day
+
+
 def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
     """The chunks a memory file makes; nothing when it is not the file that was indexed."""
     document = parts.workspace.read_document(state)
-    cut = parts.sync.chunker
-    return chunk_text(document.text, cut.mode, cut.tokens, cut.overlap) if document.hash == row.hash else None
+    return dated_chunks(row.path, document.text, parts.sync.chunker) if document.hash == row.hash else None
 
 
 def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:

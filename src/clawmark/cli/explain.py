@@ -22,20 +22,22 @@ def explanation_lines(explanation: Explanation) -> list[str]:
     shown = explanation.candidates[:SHOWN]
     if not shown:
         return [*lines, "  none"]
-    head = ("  score", "vector", "text", "bm25", "decay", "outcome", "citation", "terms met")
-    lines += table([head, *(_row(story) for story in shown)], right=(0, 1, 2, 3, 4))
+    has_times = any(story.when for story in shown)
+    head = ("  score", "vector", "text", "bm25", "decay", *(["when"] * has_times), "outcome", "citation", "terms met")
+    lines += table([head, *(_row(story, has_times) for story in shown)], right=tuple(range(5 + has_times)))
     if len(explanation.candidates) > len(shown):
         lines.append(f"  … and {len(explanation.candidates) - len(shown)} more; --json has them all")
     return lines
 
 
-def _row(story: CandidateStory) -> tuple[str, ...]:
+def _row(story: CandidateStory, has_times: bool) -> tuple[str, ...]:
     return (
         f"  {story.score:.3f}",
         f"{story.vector:.3f}",
         f"{story.text:.3f}",
         f"{story.bm25:.2f}",
         f"{story.decay:.2f}",
+        *([f"{story.when:.2f}"] * has_times),
         one_line(story.outcome),
         place(story.citation),
         one_line(story.terms),

@@ -15,17 +15,21 @@ from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database, as_list, finding
 from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.index.schema import WORDS
-from clawmark.types import ChunkRow, FileRow, FileStat, Identity, Space, Vector
+from clawmark.types import ChunkRow, FileRow, FileStat, Filters, Identity, Space, Vector
 
 if TYPE_CHECKING:
+    from clawmark.index.filtering import Selection
     from clawmark.index.state import IndexState
     from clawmark.index.vectors import Hidden, Residents, VectorIndex
 
 CONTEXT_WEIGHT = 1.0
 """What a match in a chunk's heading path or date is worth beside a match in its text."""
 
+FEW_SELECTED = 2000
+"""Up to this many chunks that pass the filters are compared one by one, which is faster than looking for them by rank."""
+
 _FILE_COLUMNS = "path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks, progress"
-_CHUNK_COLUMNS = "c.key, f.path, f.source, c.start_line, c.end_line, c.hash, c.heading, c.text"
+_CHUNK_COLUMNS = "c.key, f.path, f.source, c.start_line, c.end_line, c.hash, c.heading, c.text, c.first_day, c.last_day"
 _VISIBLE = "{0}born <= ? AND ({0}died IS NULL OR {0}died > ?)"
 _ALIVE = "({0}died IS NULL OR {0}died > ?)"
 """Visible, or made by the rebuild that runs."""
@@ -36,11 +40,13 @@ _HIDDEN_CHUNKS = "SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.ke
 class Reader:
     """One consistent view of the index, made by `Index.reading`; its methods fail after the block has ended."""
 
-    def __init__(self, db: Database, residents: Residents) -> None:
+    def __init__(self, db: Database, residents: Residents, meta: Meta | None = None) -> None:
         self._db = db
-        self._meta = Meta(db)
+        self._meta = meta or Meta(db)
         self._residents = residents
         self._engine: VectorIndex | None = None
+        self._selection: Selection | None = None
+        self._selected: frozenset[int] | None = None
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
@@ -171,12 +177,43 @@ class Reader:
         )
         return [_chunk_row(row) for row in found]
 
+    # --- filters -------------------------------------------------------------------------------------------------
+
+    def within(self, filters: Filters) -> Reader:
+        """The same snapshot, in which `keywords` and `vectors` find only chunks that pass the filters."""
+        from clawmark.index.filtering import select
+
+        narrowed = Reader(self._db, self._residents, self._meta)
+        narrowed._selection = select(self._db, self._generation, filters)
+        return narrowed
+
+    def selected(self) -> frozenset[int]:
+        """The keys of the chunks that pass the filters of `within`."""
+        if self._selected is None and self._selection is not None:
+            self._selected = frozenset(key for (key,) in self._db.rows(*self._selection))
+        return self._selected or frozenset()
+
+    def count_undated(self) -> int:
+        """How many of the chunks that pass the filters of `within` have no date."""
+        undated = self._db.rows("SELECT key FROM chunks WHERE last_day = ''")
+        return len(self.selected().intersection(key for (key,) in undated))
+
+    def sources(self) -> list[str]:
+        """The names of the sources that have visible files."""
+        found = self._db.rows(
+            f"SELECT DISTINCT source FROM files WHERE {_VISIBLE.format('')} ORDER BY source",
+            (self._generation, self._generation),
+        )
+        return [source for (source,) in found]
+
     # --- words ---------------------------------------------------------------------------------------------------
 
     def keywords(self, expression: str, limit: int) -> list[tuple[int, float]]:
         """Chunks that match an FTS5 expression with their BM25 score (0 and up), best first."""
         words = self.words
         hidden, bindings = self._hidden_words()
+        if self._selection is not None:
+            hidden, bindings = f" AND +rowid IN ({self._selection.sql})", self._selection.bindings
         return self._db.rows(
             f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}) AS score FROM {words} "
             f"WHERE {words} MATCH ? {hidden} ORDER BY score DESC, rowid LIMIT ?",
@@ -226,7 +263,13 @@ class Reader:
             )
         if limit <= 0 or not facts.space.vectors:
             return []
-        return self._vector_engine().nearest(facts, query, limit, self._hidden_keys())
+        if self._selection is None:
+            return self._vector_engine().nearest(facts, query, limit, self._hidden_keys())
+        selected = self.selected()
+        if len(selected) > FEW_SELECTED:
+            return self._vector_engine().nearest(facts, query, limit, lambda key: key not in selected)
+        cosines = self.similarities(space, query, sorted(selected))
+        return sorted(cosines.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def similarities(self, space: int, query: Vector, keys: Sequence[int]) -> dict[int, float]:
         """The cosines of given chunks; those without a vector are left out."""
@@ -327,7 +370,7 @@ class Reader:
         """Whether there are chunks to leave out one by one; usually there are none."""
         return bool(self._meta.number("masked") or self._meta.has("staging"))
 
-    def _hidden_words(self) -> tuple[str, tuple[int, ...]]:
+    def _hidden_words(self) -> tuple[str, tuple[Any, ...]]:
         """What keeps chunks that are not seen out of a full-text query; those of another generation are in another table."""
         return (f" AND +rowid NOT IN ({_HIDDEN_CHUNKS})", (self._generation,)) if self._has_masked() else ("", ())
 
@@ -356,5 +399,4 @@ class _Ended:
 
 
 def _chunk_row(row: Sequence[Any]) -> ChunkRow:
-    key, path, source, start, end, text_hash, heading, text = row
-    return ChunkRow(key, path, source, start, end, text_hash.hex(), heading, text)
+    return ChunkRow._make((*row[:5], row[5].hex(), *row[6:]))

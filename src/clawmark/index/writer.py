@@ -26,7 +26,10 @@ _INSERT_FILE = (
     "INSERT INTO files (path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks, progress, born, died) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_INSERT_CHUNK = "INSERT INTO chunks (key, file, start_line, end_line, hash, heading, text) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INSERT_CHUNK = (
+    "INSERT INTO chunks (key, file, start_line, end_line, text, hash, heading, first_day, last_day) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _INSERT_WORDS = "INSERT INTO {} (rowid, text, context) VALUES (?, ?, ?)"
 
 DELETED_AT_ONCE = 500
@@ -354,7 +357,7 @@ class Writer(Reader):
         self._db.many(
             _INSERT_CHUNK,
             [
-                (key, file, chunk.start_line, chunk.end_line, bytes.fromhex(chunk.hash), chunk.heading, chunk.text)
+                (key, file, chunk.start_line, chunk.end_line, chunk.text, bytes.fromhex(chunk.hash), *chunk[4:])
                 for key, chunk in zip(keys, chunks, strict=True)
             ],
         )

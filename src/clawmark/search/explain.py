@@ -52,6 +52,7 @@ def stories(
             candidate.decay,
             candidate.score,
             f"hit {hits[candidate.row.key]}" if candidate.row.key in hits else dropped.get(candidate.row.key, ""),
+            candidate.when,
         )
         for candidate in candidates
     )

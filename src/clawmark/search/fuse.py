@@ -45,6 +45,8 @@ class Candidate(NamedTuple):
     score: float
     is_exact: bool
     """Meets every term of the query: never lost to the threshold."""
+    when: float = 0.0
+    """How well its days agree with a time named in the question; see `when`."""
 
 
 def calibrate(cosine: float, floor: float, ceiling: float) -> float:

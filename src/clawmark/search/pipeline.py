@@ -18,7 +18,6 @@ from clawmark.search.fuse import Candidate, fuse
 from clawmark.search.legs import Asked, KeywordLeg, VectorLeg, keyword_leg, vector_leg
 from clawmark.search.neighbours import Passage, join_neighbours
 from clawmark.search.snippet import Nearness, cut_snippet, make_spotter
-from clawmark.text.dates import day_of
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
 from clawmark.values import NamedTuple
 
@@ -40,12 +39,16 @@ def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None
     """Answer a cleaned query from one snapshot; `scout` is an embedder quick enough to pick sentences with."""
     trace = Trace()
     cleaned = query.text
-    trace.step(1, "clean query", repr(cleaned[:80]))
+    filters = query.filters.summary
+    trace.step(1, "clean query", f"{cleaned[:80]!r}, filters: {filters}" if filters else repr(cleaned[:80]))
     trace.record(2, "freshen index", freshness.summary, freshness.milliseconds)
     if not cleaned:
         return _empty(query, _NO_WORDS, freshness, trace)
     if not reader.has_chunks():
         return _empty(query, _no_chunks(freshness), freshness, trace)
+    whole = reader
+    if filters:
+        reader = whole.within(query.filters)
     words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else KeywordLeg([], [], {})
     trace.step(3, "keyword leg", f"candidates: {len(words.matches)} for {', '.join(t.text for t in words.terms[:12])}")
     meaning = vector_leg(query, reader, asked, list(words.matches))
@@ -54,11 +57,13 @@ def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None
     rows = reader.chunks([*words.matches, *(key for key in meaning.matches if key not in words.matches)])
     candidates = fuse(query, rows, words.matches, meaning.matches, words.weights, has_vector_leg=meaning.ran)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
+    candidates, named = _with_time_bonus(query, candidates)
     if query.half_life_days is not None:
         from clawmark.search.decay import apply_decay
 
         candidates = apply_decay(candidates, query.half_life_days, query.today)
-    trace.step(6, "temporal decay", f"half-life {query.half_life_days:g} days" if query.half_life_days else "off")
+    decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
+    trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
     if query.mmr_lambda is not None:
         from clawmark.search.mmr import diversify
 
@@ -69,6 +74,10 @@ def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None
     hits = _hits(query, words, passages, scout)
     trace.step(9, "snippets", f"{len(hits)} cut")
     nothing = None if hits else _why_nothing(query, candidates, freshness)
+    if nothing is not None and filters and not candidates:
+        from clawmark.search.filtered import why_filtered
+
+        nothing = why_filtered(query, words.terms, whole, reader) or nothing
     explanation = None
     if query.explain:
         told = stories(candidates, passages, dropped, words.terms)
@@ -107,7 +116,7 @@ def _hits(query: Query, words: KeywordLeg, passages: Sequence[Passage], scout: E
                 row.source,
                 round(best.vector, 4),
                 round(best.text, 4),
-                day_of(row.path, row.source, row.heading),
+                row.last_day,
             )
         )
     return tuple(hits)
@@ -128,6 +137,20 @@ def _nearness(scout: Embedder | None, text: str) -> Nearness | None:
         return [MEANING * sum(map(mul, target, memoryview(vector).cast("f"))) for vector in vectors]
 
     return nearness
+
+
+def _with_time_bonus(query: Query, candidates: list[Candidate]) -> tuple[list[Candidate], str]:
+    """The candidates with the bonus for a time the question names, and that time in words; empty when it names none."""
+    from clawmark.search.when import may_name_time, prefer_times
+
+    if not query.today or not may_name_time(query.text):
+        return candidates, ""
+    from clawmark.text.when import time_expressions
+
+    ranges = time_expressions(query.text, query.today)
+    if not ranges:
+        return candidates, ""
+    return prefer_times(candidates, ranges), ", ".join(f"{first} to {last}" for first, last in ranges)
 
 
 def _mode(words: KeywordLeg, meaning: VectorLeg) -> Mode:

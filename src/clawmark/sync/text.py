@@ -19,6 +19,7 @@ from clawmark.index.store import Index, Reader
 from clawmark.reports import FileFailure, Progress
 from clawmark.sync.outcome import NOT_TEXT, TextReport, added_up
 from clawmark.text.chunk import chunk_text
+from clawmark.text.chunk_days import with_days
 from clawmark.text.dates import keyword_context
 from clawmark.text.origin import without_comments
 from clawmark.text.query import index_words
@@ -78,7 +79,7 @@ def apply_text(
         known = indexed.get(state.path)
         if known is not None and known.hash == document.hash and not building:
             return _Prepared(state, _row(document, now_ns(), known.chunks))
-        chunks = chunk_text(document.text, chunker.mode, chunker.tokens, chunker.overlap)
+        chunks = dated_chunks(state.path, document.text, chunker)
         return _Prepared(state, _row(document, now_ns(), len(chunks)), chunks, is_new=known is None)
 
     todo = [*plan.add, *plan.check, *plan.recheck]
@@ -91,6 +92,11 @@ def apply_text(
         if out_of_time():
             break
     return report._replace(deleted=_delete(plan, index, lock_timeout))
+
+
+def dated_chunks(path: str, text: str, chunker: Chunking) -> list[Chunk]:
+    """Every chunk a memory file makes, with its days: what its rows must be."""
+    return with_days(chunk_text(text, chunker.mode, chunker.tokens, chunker.overlap), path, text)
 
 
 def _told(portion: Sequence[_Prepared]) -> TextReport:

@@ -9,18 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from clawmark.errors import ClawmarkError, ToolInputError
+from clawmark.errors import ClawmarkError, FilterError, ToolInputError
 from clawmark.text.scanner import flags_of
-from clawmark.tools.arguments import read_arguments, refuse_argument, share_argument, text_argument, whole_argument
+from clawmark.tools.arguments import (
+    optional_text,
+    read_arguments,
+    refuse_argument,
+    share_argument,
+    text_argument,
+    whole_argument,
+)
 from clawmark.tools.base import Payload, Tool, complaint, log_surprise
 from clawmark.tools.citations import with_source
 from clawmark.tools.policy import Access, unavailable
-from clawmark.types import Found, Hit
+from clawmark.types import Filters, Found, Hit
 
-Search: TypeAlias = Callable[[str, int, float], Found]
-"""(query, max_results, min_score) → the answer."""
+Search: TypeAlias = Callable[[str, int, float, Filters], Found]
+"""(query, max_results, min_score, filters as the model wrote them) → the answer."""
 
 MOST_RESULTS = 50
+LONGEST_FILTER = 500
+FILTERS = {
+    "since": "Only passages of this day or later: YYYY-MM-DD, or back from today as 7d or 2w. Undated notes are left out.",
+    "until": "Only passages of this day or earlier, written like since.",
+    "path": "Only files whose path matches this pattern, such as memory/projects/** or 2026-02-*.md.",
+    "source": "Only this source: memory (the notes) or sessions (transcripts of conversations).",
+}
+"""The fields of `Filters`, each with its description for the model."""
 LONGEST_QUERY = 500_000
 """Characters. Far beyond any question; a pasted book is refused instead of being searched for by its first words."""
 
@@ -29,8 +44,9 @@ Search your long-term memory: MEMORY.md, the daily logs in memory/, and whatever
 Do this before you answer anything about earlier work, decisions, dates, people, preferences, plans or todos. \
 Do not answer such questions from the conversation alone, and do not guess.
 
-Ask in plain words; names, dates and identifiers help. You get the best passages first, each with its path, its lines \
-and a score from 0 to 1. Use memory_get with that path and those lines to read more around a passage.
+Ask in plain words; names, dates and identifiers help. Filter by since, until, path or source only when the user limits \
+the question that way; a time such as "last week" can stay in the query. You get the best passages first, each with its \
+path, its lines and a score from 0 to 1. Use memory_get with that path and those lines to read more around a passage.
 
 When there are no results, `nothing` says why: tell the user that you looked. When the answer holds `disabled: true`, \
 memory could not be searched at all: tell the user so, with the `error` and the `action`. When it holds `degraded`, \
@@ -55,9 +71,10 @@ def search_tool(search: Search, access: Access, *, citations: str, max_results: 
             query = text_argument(arguments, "query", trim=True, longest=LONGEST_QUERY)
             limit = whole_argument(arguments, "maxResults", most=MOST_RESULTS) or max_results
             threshold = share_argument(arguments, "minScore")
-            found = search(query, limit, min_score if threshold is None else threshold)
+            filters = Filters._make(optional_text(arguments, name, longest=LONGEST_FILTER) for name in FILTERS)
+            found = search(query, limit, min_score if threshold is None else threshold, filters)
             return _answer(found, citations, access.cites)
-        except ToolInputError as error:
+        except (ToolInputError, FilterError) as error:
             return {"results": [], **complaint(error, f"Correct {error.argument} and call memory_search again.")}
         except ClawmarkError as error:
             return _unavailable(complaint(error, _ASK_DOCTOR))
@@ -130,6 +147,7 @@ def _parameters(max_results: int, min_score: float) -> Payload:
                 "maximum": 1,
                 "description": f"Leave out passages that score lower; {min_score:g} when left out. 0 shows everything.",
             },
+            **{name: {"type": "string", "description": text} for name, text in FILTERS.items()},
         },
         "required": ["query"],
         "additionalProperties": True,
