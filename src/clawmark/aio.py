@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -24,6 +24,7 @@ from clawmark.values import NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.backends.evaluate import Question
     from clawmark.backends.spending import Spending
     from clawmark.backends.watching import Watching
     from clawmark.config.paths import Places
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from clawmark.documents import Excerpt, Written
     from clawmark.embed.base import Choice, Embedder
     from clawmark.observe import Metrics
-    from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.reports import Evaluation, Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
     from clawmark.runtime.completer import Completer
     from clawmark.runtime.conversation import Conversation, Manner, UserTurn
     from clawmark.runtime.flush import FlushOutcome
@@ -280,6 +281,19 @@ class AsyncMemory:
     async def doctor(self, *, fix: bool = False) -> list[Finding]:
         """Look for problems, and repair what can be repaired when asked to."""
         return await self._run(self._opened.doctor, fix=fix)
+
+    async def evaluate(
+        self,
+        questions: Iterable[Mapping[str, object] | Question],
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Evaluation:
+        """How well the memory answers questions whose answers are known."""
+        return await self._run(self._opened.evaluate, questions, progress=progress)
+
+    async def make_questions(self, count: int = 50, *, completer: Completer | None = None) -> list[dict[str, str]]:
+        """Questions for `evaluate`, written by the model from passages all over the notes."""
+        return await self._run(lambda: list(self._opened.make_questions(count, completer=completer)))
 
     async def verify(self) -> VerifyReport:
         """Re-derive every row of the index from its file and compare."""

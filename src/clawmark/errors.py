@@ -146,6 +146,12 @@ class FilterError(ClawmarkError):
         self.argument = argument
 
 
+class QuestionError(ClawmarkError):
+    """A question of an evaluation cannot be used."""
+
+    exit_code = 2
+
+
 class ToolInputError(ClawmarkError):
     """A tool was called with arguments that cannot be understood."""
 

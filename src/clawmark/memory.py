@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -29,10 +29,11 @@ from clawmark.workspace import Workspace
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.backends.evaluate import Question
     from clawmark.backends.spending import Spending
     from clawmark.backends.watching import Watching
     from clawmark.documents import Excerpt, Written
-    from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
+    from clawmark.reports import Evaluation, Finding, Progress, Status, SyncReport, Transcript, VerifyReport, WatchEvent
     from clawmark.runtime.completer import Completer
     from clawmark.runtime.context import ContextReader
     from clawmark.runtime.conversation import Conversation, Manner
@@ -247,6 +248,40 @@ class Memory:
         from clawmark.backends.verify import verify
 
         return verify(self._backend.parts)
+
+    def evaluate(
+        self,
+        questions: Iterable[Mapping[str, object] | Question],
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Evaluation:
+        """How well the memory answers questions whose answers are known, with the configured threshold.
+
+        A question is `{"question": …, "path": "memory/x.md#L3-L5"}`, or has the expected `text` in place of a path.
+        """
+        from clawmark.backends.evaluate import DEPTH, Question, as_question, evaluate
+
+        asked = [
+            one if isinstance(one, Question) else as_question(one, f"Question {number}")
+            for number, one in enumerate(questions, 1)
+        ]
+        most = max(DEPTH, self.settings.memory_search.query.max_results)
+        return evaluate(asked, lambda text: self.search(text, max_results=most), self.read, progress or (lambda *_: None))
+
+    def make_questions(self, count: int = 50, *, completer: Completer | None = None) -> Iterator[dict[str, str]]:
+        """Questions for `evaluate`, written by the model from passages all over the notes, each with its lines.
+
+        Without a `completer` the configured model writes them; `ConfigError` when there is none.
+        """
+        from clawmark.backends.keys import configured_keys
+        from clawmark.runtime.question_maker import make_questions
+        from clawmark.runtime.setup import needed_model
+        from clawmark.text.redact import Redactor
+
+        completer = completer or needed_model(self.settings.runtime, os.environ, "write the questions")
+        redactor = Redactor(configured_keys(self.settings.memory_search.remote))
+        self.sync(instant_only=True)
+        return make_questions(completer, self._backend.parts.store, redactor, count)
 
     def tools(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> list[Tool]:
         """`memory_search` and `memory_get` as tools for any agent, and with `append` also `memory_append`.

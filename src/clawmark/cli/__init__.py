@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("Care", "Show what is indexed, what is due, what embeds and why"),
     "doctor": ("Care", "Explain what is wrong and what to do; --fix does what is safe"),
     "verify": ("Care", "Derive every row of the index from its file and compare"),
+    "eval": ("Care", "Measure how well questions with known answers are found"),
     "config": ("Care", "Show settings and where they come from"),
 }
 """Every verb: its group in the overview and its one line."""
