@@ -17,9 +17,14 @@ def parse(verb: str, *words: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
-    needed = {"remember": ["x"], "get": ["x"], "import": ["markdown"], "hook": ["codex", "x"], "install": ["codex"]}.get(
-        verb, []
-    )
+    needed = {
+        "remember": ["x"],
+        "get": ["x"],
+        "eval": ["x"],
+        "import": ["markdown"],
+        "hook": ["codex", "x"],
+        "install": ["codex"],
+    }.get(verb, [])
     given = parse(verb, "--workspace", "w", "--agent", "a", "--config", "c", "--state-dir", "s", "--json", *needed)
     assert [given[name] for name in ("workspace", "agent", "config", "state_dir", "json")] == ["w", "a", "c", "s", True]
 

@@ -106,6 +106,7 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
                     "decay": 1.0,
                     "score": 0.425,
                     "outcome": "below threshold",
+                    "when": 0.0,
                 }
             ],
             "passages": 7,
