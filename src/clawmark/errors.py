@@ -103,6 +103,10 @@ class EmbeddingOverloaded(EmbeddingError):
         self.retry_after = retry_after
 
 
+class RerankError(ClawmarkError):
+    """A reranker failed or was late: hits keep the order of the search."""
+
+
 class CompletionError(ClawmarkError):
     """A language model could not be asked, or did not answer."""
 

@@ -279,7 +279,8 @@ class Memory:
         from clawmark.text.redact import Redactor
 
         completer = completer or needed_model(self.settings.runtime, os.environ, "write the questions")
-        redactor = Redactor(configured_keys(self.settings.memory_search.remote))
+        options = self.settings.memory_search
+        redactor = Redactor(configured_keys(options.remote, rerank_key=options.query.rerank.api_key))
         self.sync(instant_only=True)
         return make_questions(completer, self._backend.parts.store, redactor, count)
 
@@ -370,7 +371,8 @@ class Memory:
         from clawmark.backends.keys import configured_keys
         from clawmark.runtime.conversation import Conversation, Voice, open_parts
 
-        keys, workspace = configured_keys(self.settings.memory_search.remote), self._backend.parts.workspace
+        options, workspace = self.settings.memory_search, self._backend.parts.workspace
+        keys = configured_keys(options.remote, rerank_key=options.query.rerank.api_key)
         folder = self.places.conversations_dir
         parts = open_parts(self.settings.runtime, folder, workspace, keys, self._now, completer, context_window)
 

@@ -256,6 +256,8 @@ class CandidateStory(NamedTuple):
     outcome: str
     when: float = 0.0
     """How well its days agree with a time named in the question, 0 to 1."""
+    rerank: float | None = None
+    """The reranker's score, 0 to 1; nothing when it was not reranked."""
 
 
 class Explanation(NamedTuple):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from clawmark.backends.background import Background
     from clawmark.documents import Excerpt
     from clawmark.reports import SyncReport
+    from clawmark.search.rerank import RerankStep
     from clawmark.sync.run import SyncRequest
 
 # A search may spend this long on bringing the index up to date; the very first one may take longer to answer at all.
@@ -73,6 +74,8 @@ class Parts(NamedTuple):
     metrics: Metrics
     instead_of: str = ""
     """The provider that was configured and cannot be used."""
+    rerank: "RerankStep | None" = None
+    """Who puts the best candidates in order; nothing when that is off."""
 
 
 class BuiltinBackend:
@@ -138,7 +141,14 @@ class BuiltinBackend:
         asked = self._ask(query.text)
         go_on()
         with self.parts.store.reading() as reader:
-            found = search(query, reader=reader, asked=asked, scout=self.parts.scout, freshness=freshness)
+            found = search(
+                query,
+                reader=reader,
+                asked=asked,
+                scout=self.parts.scout,
+                freshness=freshness,
+                rerank_with=self.parts.rerank,
+            )
         self.parts.metrics.count("searches")
         if self._blind is not None and found.nothing is not None and found.nothing.code in ("empty-index", "no-such-words"):
             found = found._replace(nothing=found.nothing._replace(code="still-indexing", message=self._blind.reason))
@@ -228,9 +238,10 @@ class BuiltinBackend:
     def close(self) -> None:
         if self._background is not None:
             self._background.close(self._abort_embedders)
-        for embedder in (*self.parts.embedders, *self.parts.fallbacks):
-            if hasattr(embedder, "close"):
-                embedder.close()
+        rerankers = (self.parts.rerank.reranker,) if self.parts.rerank is not None else ()
+        for part in (*self.parts.embedders, *self.parts.fallbacks, *rerankers):
+            if hasattr(part, "close"):
+                part.close()
         self.parts.store.close()
         self.parts.workspace.close()
 

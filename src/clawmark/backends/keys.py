@@ -23,19 +23,25 @@ OTHER_KEYS = (
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
     "AWS_BEARER_TOKEN_BEDROCK",
+    "COHERE_API_KEY",
+    "CO_API_KEY",
+    "JINA_API_KEY",
 )
 """Variables of models that make no vectors, and of providers that `auto` does not look for."""
 
 
-def configured_keys(remote: Mapping[str, object], environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The keys, from `memorySearch.remote` and from the variables that providers' keys are in."""
+def configured_keys(
+    remote: Mapping[str, object], environ: Mapping[str, str] = os.environ, *, rerank_key: object = ""
+) -> tuple[str, ...]:
+    """The keys, from `memorySearch.remote`, of the reranker, and from the variables that providers' keys are in."""
     names = {*(name for ladder in LADDER.values() for name in ladder), *OTHER_KEYS}
     held = [value for name, value in environ.items() if name in names or name.startswith("GEMINI_API_KEY_")]
     found = [key for value in held for key in re.split(r"[\s,;]+", value)]  # Gemini's variable may hold several
     headers: dict[str, str] = {}
     # A reference that leads nowhere hides nothing.
-    with contextlib.suppress(ConfigError):
-        found.append(remote_options("", 0, {"apiKey": remote.get("apiKey")}, environ).api_key)
+    for key in (remote.get("apiKey"), rerank_key):
+        with contextlib.suppress(ConfigError):
+            found.append(remote_options("", 0, {"apiKey": key}, environ).api_key)
     with contextlib.suppress(ConfigError):
         headers = filled_headers(remote, environ)
     return secrets_of(found, headers)

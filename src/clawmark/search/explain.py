@@ -53,6 +53,7 @@ def stories(
             candidate.score,
             f"hit {hits[candidate.row.key]}" if candidate.row.key in hits else dropped.get(candidate.row.key, ""),
             candidate.when,
+            candidate.rerank,
         )
         for candidate in candidates
     )

@@ -47,6 +47,8 @@ class Candidate(NamedTuple):
     """Meets every term of the query: never lost to the threshold."""
     when: float = 0.0
     """How well its days agree with a time named in the question; see `when`."""
+    rerank: float | None = None
+    """What the reranker made of it; nothing when it was not asked."""
 
 
 def calibrate(cosine: float, floor: float, ceiling: float) -> float:

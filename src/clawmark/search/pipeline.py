@@ -9,6 +9,7 @@ snapshot of the index and the vectors come in, a `Found` goes out; nothing is wr
 
 from collections.abc import Sequence
 from operator import mul
+from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
@@ -20,6 +21,9 @@ from clawmark.search.neighbours import Passage, join_neighbours
 from clawmark.search.snippet import Nearness, cut_snippet, make_spotter
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
 from clawmark.values import NamedTuple
+
+if TYPE_CHECKING:
+    from clawmark.search.rerank import RerankStep
 
 # How much nearness in meaning counts against holding the query's words when a snippet is cut: 0.3 shows 83.6 % of the
 # evidence on locomo, 0 shows 82.3, 1 shows 82.1 (trials, within their noise).
@@ -35,7 +39,15 @@ class Freshness(NamedTuple):
     milliseconds: float
 
 
-def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None, freshness: Freshness) -> Found:
+def search(
+    query: Query,
+    *,
+    reader: Reader,
+    asked: Asked,
+    scout: Embedder | None,
+    freshness: Freshness,
+    rerank_with: "RerankStep | None" = None,
+) -> Found:
     """Answer a cleaned query from one snapshot; `scout` is an embedder quick enough to pick sentences with."""
     trace = Trace()
     cleaned = query.text
@@ -64,6 +76,13 @@ def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None
         candidates = apply_decay(candidates, query.half_life_days, query.today)
     decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
     trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
+    reranked = None
+    if rerank_with is not None:
+        from clawmark.search.rerank import rerank
+
+        reranked = rerank(query.text, candidates, rerank_with)
+        candidates = reranked.candidates
+        trace.step(6, "rerank", reranked.summary)
     if query.mmr_lambda is not None:
         from clawmark.search.mmr import diversify
 
@@ -88,7 +107,7 @@ def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None
         _mode(words, meaning),
         meaning.provider,
         meaning.model,
-        meaning.degraded,
+        meaning.degraded or (reranked.degraded if reranked else None),
         freshness.due_files,
         freshness.milliseconds + trace.milliseconds(),
         explanation,

@@ -107,6 +107,7 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
                     "score": 0.425,
                     "outcome": "below threshold",
                     "when": 0.0,
+                    "rerank": None,
                 }
             ],
             "passages": 7,
