@@ -425,17 +425,18 @@ class Memory:
         most = options.max_results if max_results is None else max(1, max_results)
         decay = hybrid.temporal_decay
         return Query(
-            text,
-            most,
-            options.min_score if min_score is None else min_score,
-            hybrid.vector_weight,
-            hybrid.text_weight,
-            hybrid.enabled,
-            max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
-            hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
-            decay.half_life_days if decay.enabled else None,
-            self.today() if decay.enabled or may_name_time(text) else "",
-            explain,
+            text=text,
+            max_results=most,
+            min_score=options.min_score if min_score is None else min_score,
+            vector_weight=hybrid.vector_weight,
+            text_weight=hybrid.text_weight,
+            hybrid=hybrid.enabled,
+            fusion=hybrid.fusion,
+            candidates=max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
+            mmr_lambda=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
+            half_life_days=decay.half_life_days if decay.enabled else None,
+            today=self.today() if decay.enabled or may_name_time(text) else "",
+            explain=explain,
         )
 
 

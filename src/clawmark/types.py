@@ -191,6 +191,8 @@ class Query(NamedTuple):
     vector_weight: float = 0.7
     text_weight: float = 0.3
     hybrid: bool = True
+    fusion: str = "calibrated"
+    """`calibrated`, or `weighted` for the published sum of the two scores."""
     candidates: int = 100
     """Per leg: max(100, max_results * candidateMultiplier)."""
     mmr_lambda: float | None = None
@@ -209,15 +211,17 @@ class Hit(NamedTuple):
     end_line: int
     score: float
     snippet: str
-    """At most 700 characters around what the query asked for, cut at words."""
+    """What of the passage answers the query, to the letter; between parts that are not neighbours stands a line with "…"."""
     snippet_start: int
     snippet_end: int
-    """The lines the snippet comes from, within start_line..end_line."""
+    """The first and the last line the snippet comes from, within start_line..end_line."""
     source: SourceName
     vector_score: float
     text_score: float
     date: str
     """The last day the passage is about, YYYY-MM-DD: from the file's name, a heading or a transcript; else empty."""
+    snippet_ranges: tuple[tuple[int, int], ...] = ()
+    """The lines of each part of the snippet, in order."""
 
     @property
     def citation(self) -> str:
@@ -248,6 +252,10 @@ class CandidateStory(NamedTuple):
     vector: float
     vector_space: str
     text: float
+    name: float
+    line: float
+    user: float
+    stated: float
     bm25: float
     terms: str
     """The query terms it met, as `3/5 billing, database, choose`."""

@@ -17,6 +17,7 @@ from clawmark.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.index.store import Reader
 from clawmark.reports import VerifyReport
 from clawmark.sync.text import dated_chunks
+from clawmark.text.conversation import without_note_header
 from clawmark.text.origin import without_comments
 from clawmark.text.query import query_terms
 from clawmark.types import ChunkRow, FileRow, FileState
@@ -75,9 +76,9 @@ def _check_file(
         yield f"{row.path}: {len(have)} chunks are indexed, {len(want)} were derived, and they are not the same."
         return
     for chunk in found:
-        terms = query_terms(without_comments(chunk.text))[:WORDS_PER_CHUNK]
-        met = reader.matched_terms([term.match for term in terms], [chunk.key]).get(chunk.key, 0)
-        if met != (1 << len(terms)) - 1:
+        terms = query_terms(without_note_header(without_comments(chunk.text)))[:WORDS_PER_CHUNK]
+        met = reader.term_scores([term.match for term in terms], [chunk.key]).get(chunk.key, {})
+        if len(met) != len(terms):
             yield f"{row.path}#L{chunk.start_line}-L{chunk.end_line} is missing words in the full-text index."
 
 

@@ -25,8 +25,21 @@ def explanation_lines(explanation: Explanation) -> list[str]:
     if not shown:
         return [*lines, "  none"]
     more = [name for name in ("when", "rerank") if any(getattr(story, name) for story in shown)]
-    head = ("  score", "vector", "text", "bm25", "decay", *more, "outcome", "citation", "terms met")
-    lines += table([head, *(_row(story, more) for story in shown)], right=tuple(range(5 + len(more))))
+    head = (
+        "  score",
+        "text",
+        "name",
+        "vector",
+        "line",
+        "user",
+        "stated",
+        "decay",
+        *more,
+        "outcome",
+        "citation",
+        "terms met",
+    )
+    lines += table([head, *(_row(story, more) for story in shown)], right=tuple(range(8 + len(more))))
     if len(explanation.candidates) > len(shown):
         lines.append(f"  … and {len(explanation.candidates) - len(shown)} more; --json has them all")
     return lines
@@ -35,9 +48,12 @@ def explanation_lines(explanation: Explanation) -> list[str]:
 def _row(story: CandidateStory, more: Sequence[str]) -> tuple[str, ...]:
     return (
         f"  {story.score:.3f}",
-        f"{story.vector:.3f}",
-        f"{story.text:.3f}",
-        f"{story.bm25:.2f}",
+        f"{story.text:.2f}",
+        f"{story.name:.2f}",
+        f"{story.vector:.2f}",
+        f"{story.line:.2f}",
+        f"{story.user:.2f}",
+        f"{story.stated:.2f}",
         f"{story.decay:.2f}",
         *("–" if getattr(story, name) is None else f"{getattr(story, name):.2f}" for name in more),
         one_line(story.outcome),

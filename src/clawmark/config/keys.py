@@ -128,16 +128,22 @@ KEYS: tuple[Key, ...] = (
     Key(
         _S + "query.hybrid.vectorWeight",
         "number",
-        "The share of the vector score; the two are scaled to sum 1.",
+        "What meaning counts; the two weights are scaled to sum 1.",
         0,
         1,
     ),
     Key(
         _S + "query.hybrid.textWeight",
         "number",
-        "The share of the keyword score; the two are scaled to sum 1.",
+        "What words count; the two weights are scaled to sum 1.",
         0,
         1,
+    ),
+    Key(
+        _S + "query.hybrid.fusion",
+        "choice",
+        "How the legs are merged: calibrated evidence that adds up, or the weighted sum that OpenClaw publishes.",
+        choices=("calibrated", "weighted"),
     ),
     Key(
         _S + "query.hybrid.candidateMultiplier",

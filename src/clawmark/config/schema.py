@@ -85,6 +85,7 @@ class Hybrid(NamedTuple):
     enabled: bool = True
     vector_weight: float = 0.7
     text_weight: float = 0.3
+    fusion: str = "calibrated"
     candidate_multiplier: int = 4
     mmr: Mmr = Mmr()
     temporal_decay: TemporalDecay = TemporalDecay()

@@ -225,6 +225,7 @@ class Reader:
         if not expression or not keys:
             return {}
         words = self.words
+        # The plus keeps SQLite from starting FTS5 again for every key, which is ten times slower than one pass.
         found = self._db.rows(
             f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}) FROM {words} WHERE {words} MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
@@ -232,24 +233,23 @@ class Reader:
         )
         return dict(found)
 
-    def matched_terms(self, terms: Sequence[str], keys: Sequence[int]) -> dict[int, int]:
-        """Which of some FTS5 phrases each chunk contains: bit n for term n; chunks that contain none are left out."""
-        met: dict[int, int] = {}
-        if not keys:
-            return met
+    def count_rows_of_words(self) -> int:
+        """How many passages the full-text index counts when it judges how rare a word is."""
+        return int(self._db.rows(f"SELECT count(*) FROM {self.words}_docsize")[0][0])
+
+    def count_matches(self, terms: Sequence[str]) -> list[int]:
+        """How many passages match each of some FTS5 phrases."""
         words = self.words
-        among = as_list(keys)
-        bounds = (min(keys), max(keys))
+        count = f"SELECT count(*) FROM {words} WHERE {words} MATCH ?"
+        return [self._db.rows(count, (term,))[0][0] for term in terms]
+
+    def term_scores(self, terms: Sequence[str], keys: Sequence[int]) -> dict[int, dict[int, float]]:
+        """The BM25 score that each of some FTS5 phrases gives to given chunks: by chunk and number of the phrase."""
+        scores: dict[int, dict[int, float]] = {}
         for number, term in enumerate(terms):
-            # The plus keeps SQLite from starting FTS5 anew for every key, which is ten times slower than one pass.
-            found = self._db.rows(
-                f"SELECT rowid FROM {words} WHERE {words} MATCH ? AND rowid BETWEEN ? AND ? "
-                "AND +rowid IN (SELECT value FROM json_each(?))",
-                (term, *bounds, among),
-            )
-            for (key,) in found:
-                met[key] = met.get(key, 0) | 1 << number
-        return met
+            for key, score in self.keywords_among(term, keys).items():
+                scores.setdefault(key, {})[number] = score
+        return scores
 
     # --- vectors -------------------------------------------------------------------------------------------------
 
@@ -283,6 +283,23 @@ class Reader:
             (*identity[:3], as_list(keys), len(query) // 4),
         )
         return dict(zip([key for key, _ in found], exact_scores(query, [vector for _, vector in found]), strict=True))
+
+    def noise(self, space: int) -> dict[str, Any]:
+        """What was measured about chance in a space: `centre` (hex), `spread`, `passages`; empty when nothing was yet."""
+        return self._meta.facts(f"noise_{space}")
+
+    def sample_vectors(self, space: int, most: int) -> list[Vector]:
+        """The vectors of up to `most` chunks of a space, spread evenly over it."""
+        identity = self._space(space).space.identity
+        keys = sorted(self._vector_engine().held(self._space(space)))
+        step = max(1, len(keys) // most)
+        found = self._db.rows(
+            "SELECT e.embedding FROM chunks c JOIN embedding_cache e "
+            "ON e.provider = ? AND e.model = ? AND e.provider_key = ? AND e.hash = c.hash AND length(e.embedding) = 4 * ? "
+            "WHERE c.key IN (SELECT value FROM json_each(?))",
+            (*identity, as_list(keys[::step][:most])),
+        )
+        return [vector for (vector,) in found]
 
     def due_keys(self, space: int) -> list[int]:
         """The chunks that the space does not hold yet, in key order.

@@ -174,11 +174,16 @@ class Writer(Reader):
         facts = self._space(space)
         self._meta.set_space(space, facts._replace(space=facts.space._replace(ready=True)))
 
+    def set_noise(self, space: int, facts: dict[str, Any]) -> None:
+        """Store what was measured about chance in a space."""
+        self._meta.set_facts(f"noise_{space}", facts)
+
     def drop_space(self, space: int) -> None:
         """Forget a space, for `sweep` to delete; its vectors stay in the cache as long as there is room."""
         self._space(space)
         self._meta.set_facts("retired", self._meta.facts("retired") | {str(space): self._meta.engine})
         self._meta.set_space(space, None)
+        self.set_noise(space, {})
 
     def put_cached(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors for texts (by hash) whose chunks get them later."""

@@ -8,26 +8,32 @@ snapshot of the index and the vectors come in, a `Found` goes out; nothing is wr
 """
 
 from collections.abc import Sequence
-from operator import mul
 from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
 from clawmark.index.store import Reader
 from clawmark.search.explain import Trace, stories
-from clawmark.search.fuse import Candidate, fuse
-from clawmark.search.legs import Asked, KeywordLeg, VectorLeg, keyword_leg, vector_leg
+from clawmark.search.legs import (
+    NO_WORDS,
+    Asked,
+    KeywordLeg,
+    VectorLeg,
+    keyword_leg,
+    noise_of,
+    text_leg_matches,
+    vector_leg,
+)
 from clawmark.search.neighbours import Passage, join_neighbours
-from clawmark.search.snippet import Nearness, cut_snippet, make_spotter
+from clawmark.search.scoring import Candidate, merge, noise_of_query, raise_exact, rarity, vector_evidence
+from clawmark.search.snippet import LIMIT, Shown, Snippet, Spotter, make_spotter, pick_evidence
+from clawmark.search.statements import Nearness, weigh_statements
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
 from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.search.rerank import RerankStep
 
-# How much nearness in meaning counts against holding the query's words when a snippet is cut: 0.3 shows 83.6 % of the
-# evidence on locomo, 0 shows 82.3, 1 shows 82.1 (trials, within their noise).
-MEANING = 0.3
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
@@ -61,13 +67,21 @@ def search(
     whole = reader
     if filters:
         reader = whole.within(query.filters)
-    words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else KeywordLeg([], [], {})
-    trace.step(3, "keyword leg", f"candidates: {len(words.matches)} for {', '.join(t.text for t in words.terms[:12])}")
-    meaning = vector_leg(query, reader, asked, list(words.matches))
+    words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else NO_WORDS
+    trace.step(3, "keyword leg", f"candidates: {len(words.keys)} for {', '.join(t.text for t in words.terms[:12])}")
+    meaning = vector_leg(query, reader, asked, words.keys)
     near = f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
     trace.step(4, "vector leg", near, before=asked.milliseconds)
-    rows = reader.chunks([*words.matches, *(key for key in meaning.matches if key not in words.matches)])
-    candidates = fuse(query, rows, words.matches, meaning.matches, words.weights, has_vector_leg=meaning.ran)
+    rows = reader.chunks(list(dict.fromkeys([*words.keys, *meaning.matches])))
+    texts = text_leg_matches(words, reader, list(rows))
+    spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
+    if query.fusion == "weighted":
+        from clawmark.search.weighted import merge_weighted
+
+        candidates = merge_weighted(query, rows, texts, meaning.matches, len(words.terms))
+    else:
+        candidates = merge(query, rows, texts, meaning.matches, words.known)
+        candidates = weigh_statements(query, candidates, spotter, nearness)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
     candidates, named = _with_time_bonus(query, candidates)
     if query.half_life_days is not None:
@@ -88,9 +102,11 @@ def search(
 
         candidates = diversify(candidates, query.mmr_lambda, lambda c: c.score, lambda c: c.row.text)
     trace.step(7, "diversify", f"MMR with lambda {query.mmr_lambda:g}" if query.mmr_lambda is not None else "off")
+    if query.fusion != "weighted":
+        candidates = raise_exact(candidates, words.rare)
     passages, dropped = join_neighbours(candidates, query.max_results, query.min_score)
     trace.step(8, "neighbours, threshold, cut", f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}")
-    hits = _hits(query, words, passages, scout)
+    hits = _hits(query, passages, spotter, nearness)
     trace.step(9, "snippets", f"{len(hits)} cut")
     nothing = None if hits else _why_nothing(query, candidates, freshness)
     if nothing is not None and filters and not candidates:
@@ -114,46 +130,59 @@ def search(
     )
 
 
-def _hits(query: Query, words: KeywordLeg, passages: Sequence[Passage], scout: Embedder | None) -> tuple[Hit, ...]:
-    spotter = make_spotter(words.terms, words.weights)
-    nearness = _nearness(scout, query.text)
-    hits = []
-    for passage in passages:
-        best, row = passage.best, passage.best.row
-        snippet = cut_snippet(passage.text, passage.start_line, spotter, nearness)
-        if row.source == "sessions":  # a message has one line in its file, and any number in the text
-            snippet = snippet._replace(start_line=passage.start_line, end_line=passage.end_line)
-        hits.append(
-            Hit(
-                row.path,
-                passage.start_line,
-                passage.end_line,
-                round(best.score, 4),
-                snippet.text,
-                snippet.start_line,
-                snippet.end_line,
-                row.source,
-                round(best.vector, 4),
-                round(best.text, 4),
-                row.last_day,
-            )
-        )
-    return tuple(hits)
+def _hits(query: Query, passages: Sequence[Passage], spotter: Spotter, nearness: Nearness | None) -> tuple[Hit, ...]:
+    shown = [Shown(passage.text, passage.start_line, passage.best.score) for passage in passages]
+    snippets = pick_evidence(shown, spotter, nearness, LIMIT * query.max_results)
+    return tuple(_hit(passage, snippet) for passage, snippet in zip(passages, snippets, strict=True))
 
 
-def _nearness(scout: Embedder | None, text: str) -> Nearness | None:
-    """How near sentences are to the query, by an embedder that costs microseconds a sentence."""
+def _hit(passage: Passage, snippet: Snippet) -> Hit:
+    best, row = passage.best, passage.best.row
+    ranges = snippet.ranges
+    if row.source == "sessions":  # a message has one line in its file, and any number in the text
+        ranges = ((passage.start_line, passage.end_line),)
+    return Hit(
+        path=row.path,
+        start_line=passage.start_line,
+        end_line=passage.end_line,
+        score=round(best.score, 4),
+        snippet=snippet.text,
+        snippet_start=ranges[0][0],
+        snippet_end=ranges[-1][1],
+        source=row.source,
+        vector_score=round(min(1.0, best.vector), 4),
+        text_score=round(best.text, 4),
+        date=row.last_day,
+        snippet_ranges=ranges,
+    )
+
+
+def _spotter(words: KeywordLeg) -> Spotter:
+    rarities = [rarity(count, words.known.total) for count in words.known.counts] or [1.0] * len(words.terms)
+    whole = sum(rarities) or 1.0
+    return make_spotter(words.terms, [worth / whole for worth in rarities])
+
+
+def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | None:
+    """How near lines are to the query, by an embedder that costs microseconds a line; each text is judged once."""
     if scout is None or not scout.covers(text):
         return None
     try:
-        target = memoryview(scout.embed_query(text)).cast("f").tolist()
+        query = scout.embed_query(text)
     except EmbeddingError:
         return None
+    space = next((space for space in reader.spaces() if space.identity == scout.identity), None)
+    noise = noise_of(reader, space) if space is not None else None
+    scale = noise_of_query(noise, query, scout.traits.floor, scout.traits.ceiling)
+    known: dict[str, float] = {}
+    from clawmark.index.codes import exact_scores
 
     def nearness(parts: Sequence[str]) -> list[float]:
-        filled = [part if part.strip() else "-" for part in parts]
-        vectors = scout.embed_texts(filled)
-        return [MEANING * sum(map(mul, target, memoryview(vector).cast("f"))) for vector in vectors]
+        new = [part for part in dict.fromkeys(parts) if part not in known]
+        vectors = scout.embed_texts([part if part.strip() else "-" for part in new])
+        for part, cosine in zip(new, exact_scores(query, vectors), strict=True):
+            known[part] = vector_evidence(cosine, *scale)
+        return [known[part] for part in parts]
 
     return nearness
 
@@ -181,9 +210,9 @@ def _mode(words: KeywordLeg, meaning: VectorLeg) -> Mode:
 def _weights_in_words(query: Query, words: KeywordLeg, meaning: VectorLeg) -> str:
     if not meaning.ran:
         return "text only"
-    if not words.matches:
-        return "vector only: no chunk has any of the words"
-    return f"{query.vector_weight:.2g} * vector + {query.text_weight:.2g} * text"
+    if query.fusion == "weighted":
+        return f"{query.vector_weight:.2g} * vector + {query.text_weight:.2g} * text"
+    return "evidence of words, names, meaning and statements, added up" if words.keys else "no passage has any of the words"
 
 
 def _no_chunks(freshness: Freshness) -> NothingFound:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from clawmark.embed.rerank import Reranker
 from clawmark.errors import RerankError
-from clawmark.search.fuse import Candidate
+from clawmark.search.scoring import Candidate
 from clawmark.text.origin import without_comments
 from clawmark.types import Degraded
 from clawmark.values import NamedTuple

@@ -6,7 +6,7 @@ that are raised by at most a tenth of what they lack. No score is lowered.
 
 from collections.abc import Sequence
 
-from clawmark.search.fuse import Candidate
+from clawmark.search.scoring import Candidate
 
 BONUS = 0.1
 LONGEST_SLACK = 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clawmark.search.decay import apply_decay, multiplier
-from clawmark.search.fuse import Candidate
+from clawmark.search.scoring import Candidate
 from clawmark.search.mmr import diversify, similarity, word_set
 from clawmark.types import ChunkRow
 

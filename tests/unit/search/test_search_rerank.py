@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark.errors import RerankError
-from clawmark.search.fuse import Candidate
+from clawmark.search.scoring import Candidate
 from clawmark.search.rerank import RerankStep, rerank
 from clawmark.testing import OverlapReranker
 from clawmark.types import ChunkRow

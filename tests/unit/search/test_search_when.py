@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.search.fuse import Candidate
+from clawmark.search.scoring import Candidate
 from clawmark.search.when import BONUS, may_name_time, prefer_times, time_preference
 from clawmark.text.when import time_expressions
 from clawmark.types import ChunkRow
