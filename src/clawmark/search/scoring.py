@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from clawmark.types import ChunkRow, Query, Vector
 from clawmark.values import NamedTuple
 
-BIAS = -4.0
+BIAS = -3.5
 TEXT, NAME = 8.0, 2.3
 INSTANT_MEANING, MODEL_MEANING = 1.4, 2.9
 """What a cosine counts: of the instant tier, which knows words and no order, and of a model."""
