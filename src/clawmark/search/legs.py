@@ -16,9 +16,9 @@ from clawmark.search.scoring import (
     Terms,
     TextMatch,
     VectorMatch,
+    evidence_scale,
     noise_of_query,
     text_matches,
-    vector_evidence,
 )
 from clawmark.text.query import any_of, are_names, near_each_other, query_terms
 from clawmark.types import Degraded, Query, Space, Term, Vector
@@ -38,6 +38,8 @@ class KeywordLeg(NamedTuple):
     keys: list[int]
     rare: int
     """A bit for each name, identifier or code that hardly any passage has."""
+    rare_keys: list[int]
+    """The passages that have one of those."""
 
 
 class Asked(NamedTuple):
@@ -61,7 +63,7 @@ class VectorLeg(NamedTuple):
     degraded: Degraded | None
 
 
-NO_WORDS = KeywordLeg([], Terms(0, [], []), [], 0)
+NO_WORDS = KeywordLeg(terms=[], known=Terms(0, [], []), keys=[], rare=0, rare_keys=[])
 
 
 def keyword_leg(query: Query, reader: Reader) -> KeywordLeg:
@@ -75,12 +77,13 @@ def keyword_leg(query: Query, reader: Reader) -> KeywordLeg:
     known = Terms(
         reader.count_rows_of_words(), reader.count_matches([term.match for term in terms]), are_names(query.text, terms)
     )
-    rare = 0
+    rare, rare_keys = 0, list[int]()
     for number, (term, count, is_name) in enumerate(zip(terms, known.counts, known.names, strict=True)):
         if is_name and 0 < count <= RARE:
             rare |= 1 << number
-            keys += [key for key, _ in reader.keywords(term.match, RARE) if key not in keys]
-    return KeywordLeg(terms, known, keys, rare)
+            rare_keys += [key for key, _ in reader.keywords(term.match, RARE)]
+    keys += [key for key in rare_keys if key not in keys]
+    return KeywordLeg(terms=terms, known=known, keys=keys, rare=rare, rare_keys=rare_keys)
 
 
 def text_leg_matches(words: KeywordLeg, reader: Reader, keys: Sequence[int]) -> dict[int, TextMatch]:
@@ -161,8 +164,7 @@ def _scale(query: Query, reader: Reader, asked: tuple[Embedder, Space, Vector]) 
         from clawmark.search.weighted import calibrate
 
         return lambda cosine: calibrate(cosine, floor, ceiling)
-    mean, spread, passages = noise_of_query(noise_of(reader, space), vector, floor, ceiling)
-    return lambda cosine: vector_evidence(cosine, mean, spread, passages)
+    return evidence_scale(*noise_of_query(noise_of(reader, space), vector, floor, ceiling))
 
 
 def noise_of(reader: Reader, space: Space) -> Noise | None:

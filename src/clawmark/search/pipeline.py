@@ -25,7 +25,7 @@ from clawmark.search.legs import (
     vector_leg,
 )
 from clawmark.search.neighbours import Passage, join_neighbours
-from clawmark.search.scoring import Candidate, merge, noise_of_query, raise_exact, rarity, vector_evidence
+from clawmark.search.scoring import Candidate, merge, best_keys, evidence_scale, noise_of_query, raise_exact, rarity
 from clawmark.search.snippet import LIMIT, Shown, Snippet, Spotter, make_spotter, pick_evidence
 from clawmark.search.statements import Nearness, weigh_statements
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
@@ -34,6 +34,8 @@ from clawmark.values import NamedTuple
 if TYPE_CHECKING:
     from clawmark.search.rerank import RerankStep
 
+READ = 60
+"""So many of the best passages are read, or four for each result that is asked for."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
@@ -72,15 +74,17 @@ def search(
     meaning = vector_leg(query, reader, asked, words.keys)
     near = f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
     trace.step(4, "vector leg", near, before=asked.milliseconds)
-    rows = reader.chunks(list(dict.fromkeys([*words.keys, *meaning.matches])))
-    texts = text_leg_matches(words, reader, list(rows))
+    keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
+    texts = text_leg_matches(words, reader, keys)
     spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
     if query.fusion == "weighted":
         from clawmark.search.weighted import merge_weighted
 
-        candidates = merge_weighted(query, rows, texts, meaning.matches, len(words.terms))
+        candidates = merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
     else:
-        candidates = merge(query, rows, texts, meaning.matches, words.known)
+        most = len(keys) if query.explain else max(READ, 4 * query.max_results)
+        scores = best_keys(query, texts, meaning.matches, most, words.rare_keys)
+        candidates = merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
         candidates = weigh_statements(query, candidates, spotter, nearness)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
     candidates, named = _with_time_bonus(query, candidates)
@@ -173,15 +177,15 @@ def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | N
         return None
     space = next((space for space in reader.spaces() if space.identity == scout.identity), None)
     noise = noise_of(reader, space) if space is not None else None
-    scale = noise_of_query(noise, query, scout.traits.floor, scout.traits.ceiling)
+    evidence = evidence_scale(*noise_of_query(noise, query, scout.traits.floor, scout.traits.ceiling))
     known: dict[str, float] = {}
-    from clawmark.index.codes import exact_scores
+    embed = getattr(scout, "embed_lines", scout.embed_texts)
+    from clawmark.index.codes import cosines
 
     def nearness(parts: Sequence[str]) -> list[float]:
         new = [part for part in dict.fromkeys(parts) if part not in known]
-        vectors = scout.embed_texts([part if part.strip() else "-" for part in new])
-        for part, cosine in zip(new, exact_scores(query, vectors), strict=True):
-            known[part] = vector_evidence(cosine, *scale)
+        for part, cosine in zip(new, cosines(query, embed(new)), strict=True):
+            known[part] = evidence(cosine)
         return [known[part] for part in parts]
 
     return nearness

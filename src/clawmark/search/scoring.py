@@ -16,7 +16,7 @@ The weights were fitted by `bench/fit_ranking.py`; `docs/explanation/scoring.md`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from clawmark.types import ChunkRow, Query, Vector
 from clawmark.values import NamedTuple
@@ -64,6 +64,9 @@ class VectorMatch(NamedTuple):
     space: str
     meaning: float = MODEL_MEANING
     """What the score counts: `INSTANT_MEANING` or `MODEL_MEANING`."""
+
+
+NO_TEXT, NO_VECTOR = TextMatch(0.0, 0.0, 0.0, 0), VectorMatch(0.0, "", 0.0)
 
 
 class Noise(NamedTuple):
@@ -133,10 +136,15 @@ def text_matches(
     return matches
 
 
-def vector_evidence(cosine: float, mean: float, spread: float, passages: int) -> float:
+def evidence_scale(mean: float, spread: float, passages: int) -> Callable[[float], float]:
     """How far a cosine stands above chance: 0 for the mean, 1 for about the best of random passages."""
-    height = math.sqrt(2.0 * math.log(max(passages, SMALLEST_CROWD)))
-    return min(MOST_VECTOR, max(0.0, (cosine - mean) / (spread * height)))
+    height = spread * math.sqrt(2.0 * math.log(max(passages, SMALLEST_CROWD)))
+
+    def evidence(cosine: float) -> float:
+        above = (cosine - mean) / height
+        return 0.0 if above < 0.0 else above if above < MOST_VECTOR else MOST_VECTOR
+
+    return evidence
 
 
 def noise_of_query(noise: Noise | None, query: Vector, floor: float, ceiling: float) -> tuple[float, float, int]:
@@ -156,41 +164,62 @@ def noise_of_query(noise: Noise | None, query: Vector, floor: float, ceiling: fl
 
 
 def confidence(candidate: Candidate, query: Query) -> float:
-    """The sum of the evidence as a probability."""
-    by_words = query.text_weight / DEFAULT_TEXT_WEIGHT * (TEXT * candidate.text + NAME * candidate.name)
+    """The sum of the evidence of a candidate as a probability."""
     by_meaning = candidate.meaning * candidate.vector + LINE * candidate.line + USER * candidate.user
-    total = BIAS + by_words + query.vector_weight / DEFAULT_VECTOR_WEIGHT * by_meaning
-    return 1.0 / (1.0 + math.exp(-total))
+    return _probability(query, TEXT * candidate.text + NAME * candidate.name, by_meaning)
+
+
+def best_keys(
+    query: Query,
+    texts: Mapping[int, TextMatch],
+    vectors: Mapping[int, VectorMatch],
+    most: int,
+    always: Sequence[int] = (),
+) -> dict[int, float]:
+    """The best passages of both legs, and some that are always among them, with their confidence; only these are read."""
+    scores = {}
+    for key in texts.keys() | vectors.keys():
+        text, vector = texts.get(key), vectors.get(key)
+        by_words = TEXT * text.text + NAME * text.name if text else 0.0
+        scores[key] = _probability(query, by_words, vector.meaning * vector.score if vector else 0.0)
+    best = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:most])
+    return best | {key: scores[key] for key in always if key in scores}
 
 
 def merge(
-    query: Query,
+    scores: Mapping[int, float],
     rows: Mapping[int, ChunkRow],
     texts: Mapping[int, TextMatch],
     vectors: Mapping[int, VectorMatch],
-    terms: Terms,
+    terms: int,
 ) -> list[Candidate]:
-    """The candidates of both legs with their confidence, best first."""
-    every_term = (1 << len(terms.counts)) - 1
+    """The passages that were read, as candidates, best first; `terms` is how many the query has."""
+    every_term = (1 << terms) - 1
     candidates = []
     for key, row in rows.items():
-        text, vector = texts.get(key), vectors.get(key)
-        if text is None and vector is None:
-            continue
-        candidate = Candidate(
-            row=row,
-            text=text.text if text else 0.0,
-            name=text.name if text else 0.0,
-            vector=vector.score if vector else 0.0,
-            space=vector.space if vector else "",
-            bm25=text.bm25 if text else 0.0,
-            mask=text.mask if text else 0,
-            meaning=vector.meaning if vector else 0.0,
-            score=0.0,
-            is_exact=bool(every_term) and text is not None and text.mask == every_term,
+        text, vector = texts.get(key, NO_TEXT), vectors.get(key, NO_VECTOR)
+        candidates.append(
+            Candidate(
+                row=row,
+                text=text.text,
+                name=text.name,
+                vector=vector.score,
+                space=vector.space,
+                bm25=text.bm25,
+                mask=text.mask,
+                meaning=vector.meaning,
+                score=scores[key],
+                is_exact=terms > 0 and text.mask == every_term,
+            )
         )
-        candidates.append(candidate._replace(score=confidence(candidate, query)))
     return ranked(candidates)
+
+
+def _probability(query: Query, by_words: float, by_meaning: float) -> float:
+    total = (
+        BIAS + query.text_weight / DEFAULT_TEXT_WEIGHT * by_words + query.vector_weight / DEFAULT_VECTOR_WEIGHT * by_meaning
+    )
+    return 1.0 / (1.0 + math.exp(-total))
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -19,9 +19,9 @@ Nearness = Callable[[Sequence[str]], Sequence[float]]
 
 DEEP = 32
 """So many candidates are read, not counting those that turn out to be questions."""
-LINES_DEEP = 16
-"""Of so many candidates every line is judged; of the others what the user states."""
-MOST_LINES = 12
+LINES_DEEP = 2
+"""Of so many candidates for each result every line is judged; of the others what the user states."""
+MOST_LINES = 8
 SHORTEST_LINE = 12
 MOST_READ = 100
 
@@ -38,7 +38,7 @@ def weigh_statements(
         said = stated(candidate.row.text)
         candidate = _only_stated(candidate, said, spotter)
         if nearness is not None and said.text:
-            line = _best(nearness, _lines(said.text, spotter)) if read < LINES_DEEP else 0.0
+            line = _best(nearness, _lines(said.text, spotter)) if read < LINES_DEEP * query.max_results else 0.0
             candidate = candidate._replace(line=line, user=_best(nearness, said.by_user))
         read += said.share > 0.5
         weighed.append(candidate._replace(score=confidence(candidate, query)))
