@@ -126,13 +126,18 @@ def text_matches(
         for count in terms.counts
     )
     matches = {}
+    names = [min(1.0, worth / top) if is_name else 0.0 for worth, is_name in zip(rarities, terms.names, strict=True)]
     for key, met in scores.items():
-        bm25 = sum(met.values())
-        share = sum([rarities[number] for number in met]) / whole
-        against_bound = min(1.0, (2.0 * bm25 + together.get(key, 0.0)) / (2.0 * bound))
-        name = max([rarities[number] for number in met if terms.names[number]], default=0.0) / top
-        mask = sum([1 << number for number in met])
-        matches[key] = TextMatch(math.sqrt(max(0.0, against_bound) * share), min(1.0, name), bm25, mask)
+        bm25, share, name, mask = 0.0, 0.0, 0.0, 0
+        for number, score in met.items():
+            bm25 += score
+            share += rarities[number]
+            mask |= 1 << number
+            if names[number] > name:
+                name = names[number]
+        against_bound = (2.0 * bm25 + together.get(key, 0.0)) / (2.0 * bound)
+        text = math.sqrt(max(0.0, min(1.0, against_bound)) * share / whole)
+        matches[key] = TextMatch(text, name, bm25, mask)
     return matches
 
 

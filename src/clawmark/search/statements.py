@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from clawmark.search.scoring import Candidate, confidence, ranked
 from clawmark.search.snippet import Spotter, pieces_of
-from clawmark.text.conversation import Stated, is_question, stated
+from clawmark.text.conversation import Stated, stated
 from clawmark.types import Query
 
 Nearness = Callable[[Sequence[str]], Sequence[float]]
@@ -21,7 +21,7 @@ DEEP = 32
 """So many candidates are read, not counting those that turn out to be questions."""
 LINES_DEEP = 2
 """Of so many candidates for each result every line is judged; of the others what the user states."""
-MOST_LINES = 8
+MOST_LINES = 6
 SHORTEST_LINE = 12
 MOST_READ = 100
 
@@ -62,7 +62,7 @@ def _only_stated(candidate: Candidate, said: Stated, spotter: Spotter) -> Candid
 
 def _lines(text: str, spotter: Spotter) -> list[str]:
     """The lines of a passage that state something; of very many those with the query's words, and the first ones."""
-    lines = [line for line in pieces_of(text) if len(line) > SHORTEST_LINE and not is_question(line)]
+    lines = [line for line in pieces_of(text) if len(line) > SHORTEST_LINE and not line.rstrip().endswith("?")]
     if len(lines) > MOST_LINES:
         lines = sorted(lines, key=spotter.weight, reverse=True)[:MOST_LINES]
     return lines

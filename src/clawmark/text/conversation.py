@@ -14,7 +14,7 @@ import re
 
 from clawmark.values import NamedTuple
 
-USERS = frozenset(("user", "human", "me"))
+USERS = frozenset(("user", "human"))
 """The labels of the person whose memory this is."""
 LONGEST_EMPTY_REPLY = 240
 """Characters; a longer reply has something to say."""
@@ -101,7 +101,9 @@ class Stated(NamedTuple):
 
 
 def is_conversation(text: str) -> bool:
-    """Whether at least two lines begin with a speaker's label."""
+    """Whether at least two lines begin with a speaker's label; a text without a question or a user is not looked at."""
+    if not any(mark in text for mark in _QUESTION_ENDS) and not any(name in text.lower() for name in USERS):
+        return False
     first = _LABEL.search(text)
     return first is not None and _LABEL.search(text, first.end()) is not None
 
