@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -24,6 +24,7 @@ from clawmark.values import NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.backends.evaluate import Question
     from clawmark.backends.spending import Spending
     from clawmark.backends.watching import Watching
     from clawmark.config.paths import Places
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from clawmark.embed.base import Choice, Embedder
     from clawmark.observe import Metrics
     from clawmark.reports import (
+        Evaluation,
         Finding,
         Probe,
         Progress,
@@ -204,12 +206,25 @@ class AsyncMemory:
         *,
         max_results: int | None = None,
         min_score: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        path: str | None = None,
+        source: str | None = None,
         explain: bool = False,
         freshen: bool = True,
     ) -> Found:
         """Find the passages that answer a question; a search that is cancelled stops before its next step."""
         return await self._run_while_awaited(
-            self._opened.search, text, max_results=max_results, min_score=min_score, explain=explain, freshen=freshen
+            self._opened.search,
+            text,
+            max_results=max_results,
+            min_score=min_score,
+            since=since,
+            until=until,
+            path=path,
+            source=source,
+            explain=explain,
+            freshen=freshen,
         )
 
     async def read(
@@ -299,6 +314,19 @@ class AsyncMemory:
     async def probe(self) -> tuple[Probe, ...]:
         """Really use the embedder and the vector engine once, and report how that went."""
         return await self._run(self._opened.probe)
+
+    async def evaluate(
+        self,
+        questions: Iterable[Mapping[str, object] | Question],
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Evaluation:
+        """How well the memory answers questions whose answers are known."""
+        return await self._run(self._opened.evaluate, questions, progress=progress)
+
+    async def make_questions(self, count: int = 50, *, completer: Completer | None = None) -> list[dict[str, str]]:
+        """Questions for `evaluate`, written by the model from passages all over the notes."""
+        return await self._run(lambda: list(self._opened.make_questions(count, completer=completer)))
 
     async def verify(self) -> VerifyReport:
         """Re-derive every row of the index from its file and compare."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.backends.source_file import SourceFile
 from clawmark.config.paths import Places
-from clawmark.config.schema import Settings
+from clawmark.config.schema import MemorySearch, Settings
 from clawmark.embed.base import Choice, Embedder
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
@@ -22,6 +22,7 @@ from clawmark.types import Identity
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clawmark.search.rerank import RerankStep
     from clawmark.text.redact import Redactor
     from clawmark.workspace.sessions import Sessions
 
@@ -75,9 +76,25 @@ def build(
         metrics=metrics,
         instead_of=choice.instead_of,
         source_file=sources.path,
+        rerank=_rerank_step(places, options) if options.query.rerank.provider != "none" else None,
     )
     debounce, interval = options.sync.watch_debounce_ms / 1000, options.sync.interval_minutes * 60.0
     return BuiltinBackend(parts, options.sync.on_search, background, debounce, interval), choice
+
+
+def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
+    """The configured reranker; one that cannot be made says so with every answer."""
+    from clawmark.embed.rerank import Unusable, make_reranker
+    from clawmark.errors import RerankError
+    from clawmark.search.rerank import RerankStep
+
+    options = search.query.rerank
+    try:
+        proxy = str(search.remote.get("proxy") or "")
+        reranker = make_reranker(options, os.environ, places.state_dir, proxy=proxy)
+    except RerankError as error:
+        reranker = Unusable(options.provider, error)
+    return RerankStep(reranker, options.top_k, options.timeout_ms / 1000)
 
 
 def _choose(
@@ -141,7 +158,13 @@ def open_sessions(places: Places, settings: Settings) -> Sessions:
             from clawmark.text.redact import Redactor
 
             options = settings.memory_search
-            masks.append(Redactor(configured_keys(options.remote, entries=options.provider_entries)))
+            masks.append(
+                Redactor(
+                    configured_keys(
+                        options.remote, entries=options.provider_entries, rerank_key=options.query.rerank.api_key
+                    )
+                )
+            )
         return masks[0].clean(text)
 
     paths, own = settings.memory_search.sessions.paths, places.conversations_dir

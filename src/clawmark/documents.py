@@ -52,3 +52,6 @@ class Chunk(NamedTuple):
     """SHA-256 hex of the text in UTF-8."""
     heading: str = ""
     """The headings above the passage, outermost first, joined by ` > `; searched with the passage, never shown in it."""
+    first_day: str = ""
+    last_day: str = ""
+    """The first and the last day the passage is about, YYYY-MM-DD; both empty when it has no date."""

@@ -113,6 +113,10 @@ class EmbeddingOverloaded(EmbeddingError):
         self.retry_after = retry_after
 
 
+class RerankError(ClawmarkError):
+    """A reranker failed or was late: hits keep the order of the search."""
+
+
 class CompletionError(ClawmarkError):
     """A language model could not be asked, or did not answer."""
 
@@ -144,6 +148,22 @@ class IndexFromTheFuture(IndexStoreError):
     """The database was written by a newer Clawmark."""
 
     exit_code = 5
+
+
+class FilterError(ClawmarkError):
+    """A filter of a search (`since`, `until`, `path`, `source`) cannot be understood; `argument` names it."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, argument: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument
+
+
+class QuestionError(ClawmarkError):
+    """A question of an evaluation cannot be used."""
+
+    exit_code = 2
 
 
 class ToolInputError(ClawmarkError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -22,17 +22,20 @@ from clawmark.config.schema import NO_QMD, Loaded, Settings
 from clawmark.embed.base import Embedder
 from clawmark.errors import ConfigError, WorkspaceError
 from clawmark.observe import Metrics
-from clawmark.types import Degraded, Found, Identity, Query, Scan, SyncPlan, Vector
+from clawmark.search.when import may_name_time
+from clawmark.types import NO_FILTERS, Degraded, Found, Identity, Query, Scan, SyncPlan, Vector
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.backends.evaluate import Question
     from clawmark.backends.source_file import SourceFile
     from clawmark.backends.spending import Spending
     from clawmark.backends.watching import Watching
     from clawmark.documents import Excerpt, Written
     from clawmark.reports import (
+        Evaluation,
         Finding,
         Probe,
         Progress,
@@ -118,17 +121,30 @@ class Memory:
         *,
         max_results: int | None = None,
         min_score: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        path: str | None = None,
+        source: str | None = None,
         explain: bool = False,
         freshen: bool = True,
     ) -> Found:
-        """Find what the memory holds about something; an empty answer says why."""
+        """Find what the memory holds about something; an empty answer says why.
+
+        `since` and `until` are days (`2026-02-24`, or `7d` and `2w` before today), both inclusive; passages without a date
+        pass neither. `path` is a pattern such as `memory/projects/**`, `source` is `memory` or `sessions`.
+        """
         if not self.settings.memory_search.enabled:
             raise ConfigError(
                 "Memory search is switched off: memorySearch.enabled is false.",
                 key="memorySearch.enabled",
                 hint="Set it to true, or remove it, to search; everything else works as it is.",
             )
-        query = self._query(text, max_results, min_score, explain)
+        filters = NO_FILTERS
+        if since or until or path or source:
+            from clawmark.text.filters import make_filters
+
+            filters = make_filters(since=since, until=until, path=path, source=source, today=self.today)
+        query = self._query(text, max_results, min_score, explain)._replace(filters=filters)
         found = self._backend.search(query, freshen=freshen)
         if self.settings.memory.backend != "builtin" and found.degraded is None:
             found = found._replace(degraded=Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.'))
@@ -300,6 +316,41 @@ class Memory:
 
         return verify(self._backend.parts)
 
+    def evaluate(
+        self,
+        questions: Iterable[Mapping[str, object] | Question],
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Evaluation:
+        """How well the memory answers questions whose answers are known, with the configured threshold.
+
+        A question is `{"question": …, "path": "memory/x.md#L3-L5"}`, or has the expected `text` in place of a path.
+        """
+        from clawmark.backends.evaluate import DEPTH, Question, as_question, evaluate
+
+        asked = [
+            one if isinstance(one, Question) else as_question(one, f"Question {number}")
+            for number, one in enumerate(questions, 1)
+        ]
+        most = max(DEPTH, self.settings.memory_search.query.max_results)
+        return evaluate(asked, lambda text: self.search(text, max_results=most), self.read, progress or (lambda *_: None))
+
+    def make_questions(self, count: int = 50, *, completer: Completer | None = None) -> Iterator[dict[str, str]]:
+        """Questions for `evaluate`, written by the model from passages all over the notes, each with its lines.
+
+        Without a `completer` the configured model writes them; `ConfigError` when there is none.
+        """
+        from clawmark.backends.keys import configured_keys
+        from clawmark.runtime.question_maker import make_questions
+        from clawmark.runtime.setup import needed_model
+        from clawmark.text.redact import Redactor
+
+        completer = completer or needed_model(self.settings.runtime, os.environ, "write the questions")
+        options = self.settings.memory_search
+        redactor = Redactor(configured_keys(options.remote, rerank_key=options.query.rerank.api_key))
+        self.sync(instant_only=True)
+        return make_questions(completer, self._backend.parts.store, redactor, count)
+
     def tools(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> list[Tool]:
         """`memory_search` and `memory_get` as tools for any agent, and with `append` also `memory_append`.
 
@@ -317,7 +368,7 @@ class Memory:
         read_lines = self._backend.parts.workspace.read_lines
         notebook = Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to))
         tools = make_tools(
-            lambda text, most, least: self.search(text, max_results=most, min_score=least),
+            lambda text, most, least, filters: self.search(text, max_results=most, min_score=least, **filters._asdict()),
             lambda path, start, lines: self.read(path, start=start, lines=lines),
             citations=self.settings.memory.citations,
             session_key=session_key,
@@ -399,7 +450,7 @@ class Memory:
         from clawmark.runtime.conversation import Conversation, Voice, open_parts
 
         options, workspace = self.settings.memory_search, self._backend.parts.workspace
-        keys = configured_keys(options.remote, entries=options.provider_entries)
+        keys = configured_keys(options.remote, entries=options.provider_entries, rerank_key=options.query.rerank.api_key)
         folder = self.places.conversations_dir
         parts = open_parts(self.settings.runtime, folder, workspace, keys, self._now, completer, context_window)
 
@@ -452,17 +503,18 @@ class Memory:
         most = options.max_results if max_results is None else max(1, max_results)
         decay = hybrid.temporal_decay
         return Query(
-            text,
-            most,
-            options.min_score if min_score is None else min_score,
-            hybrid.vector_weight,
-            hybrid.text_weight,
-            hybrid.enabled,
-            max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
-            hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
-            decay.half_life_days if decay.enabled else None,
-            self.today() if decay.enabled else "",
-            explain,
+            text=text,
+            max_results=most,
+            min_score=options.min_score if min_score is None else min_score,
+            vector_weight=hybrid.vector_weight,
+            text_weight=hybrid.text_weight,
+            hybrid=hybrid.enabled,
+            fusion=hybrid.fusion,
+            candidates=max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
+            mmr_lambda=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
+            half_life_days=decay.half_life_days if decay.enabled else None,
+            today=self.today() if decay.enabled or may_name_time(text) else "",
+            explain=explain,
         )
 
 

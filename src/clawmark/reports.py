@@ -185,3 +185,37 @@ class VerifyReport(NamedTuple):
     chunks: int
     vectors: int
     problems: tuple[str, ...]
+
+
+class Judged(NamedTuple):
+    """How one question of an evaluation was answered."""
+
+    question: str
+    expected: tuple[str, ...]
+    """What should have been found: paths, citations or texts."""
+    rank: int
+    """The rank of the first hit with something expected; 0 when there is none."""
+    recall_1: float
+    recall_3: float
+    recall_6: float
+    """The share of what was expected among the first 1, 3 and 6 hits."""
+    seen: float
+    """The share of it whose text is shown in the snippets of the first 6 hits."""
+    found: tuple[str, ...]
+    """The citations of the first 6 hits."""
+
+
+class Evaluation(NamedTuple):
+    """How well the memory answers a set of questions; the figures are means over the questions, 0 to 1."""
+
+    recall_1: float
+    recall_3: float
+    recall_6: float
+    mrr: float
+    """The mean of 1 / rank; 0 for a question without a right hit."""
+    seen: float
+    questions: tuple[Judged, ...]
+    missing: tuple[str, ...] = ()
+    """Expected paths that are not in the memory: those questions cannot be answered."""
+    degraded: str = ""
+    """Why the answers were less than they could be; empty when they were not."""

@@ -119,6 +119,9 @@ class ChunkRow(NamedTuple):
     hash: str
     heading: str
     text: str
+    first_day: str = ""
+    last_day: str = ""
+    """The first and the last day the passage is about, YYYY-MM-DD; both empty when it has no date."""
 
 
 class Space(NamedTuple):
@@ -165,6 +168,25 @@ class Degraded(NamedTuple):
 # --- search ------------------------------------------------------------------------------------------------------
 
 
+class Filters(NamedTuple):
+    """Which passages a search may return; an empty field filters nothing."""
+
+    since: str = ""
+    until: str = ""
+    """Days, YYYY-MM-DD, inclusive. A passage without a date passes neither."""
+    path: str = ""
+    """A pattern for paths, as `text.globs` reads it."""
+    source: str = ""
+
+    @property
+    def summary(self) -> str:
+        """`since 2026-01-01, path memory/**`; empty without filters."""
+        return ", ".join(f"{name} {value}" for name, value in zip(self._fields, self, strict=True) if value)
+
+
+NO_FILTERS = Filters()
+
+
 class Query(NamedTuple):
     """A complete question: nothing below the tools asks whether something was given."""
 
@@ -174,13 +196,16 @@ class Query(NamedTuple):
     vector_weight: float = 0.7
     text_weight: float = 0.3
     hybrid: bool = True
+    fusion: str = "calibrated"
+    """`calibrated`, or `weighted` for the published sum of the two scores."""
     candidates: int = 100
     """Per leg: max(100, max_results * candidateMultiplier)."""
     mmr_lambda: float | None = None
     half_life_days: float | None = None
     today: str = ""
-    """The day to measure ages from, YYYY-MM-DD; needed with a half-life."""
+    """The day to measure ages from and to read "last week" by, YYYY-MM-DD; needed with a half-life."""
     explain: bool = False
+    filters: Filters = NO_FILTERS
 
 
 class Hit(NamedTuple):
@@ -191,15 +216,17 @@ class Hit(NamedTuple):
     end_line: int
     score: float
     snippet: str
-    """At most 700 characters around what the query asked for, cut at words."""
+    """What of the passage answers the query, to the letter; between parts that are not neighbours stands a line with "…"."""
     snippet_start: int
     snippet_end: int
-    """The lines the snippet comes from, within start_line..end_line."""
+    """The first and the last line the snippet comes from, within start_line..end_line."""
     source: SourceName
     vector_score: float
     text_score: float
     date: str
-    """YYYY-MM-DD when the path carries one, or the messages of a transcript do; else empty."""
+    """The last day the passage is about, YYYY-MM-DD: from the file's name, a heading or a transcript; else empty."""
+    snippet_ranges: tuple[tuple[int, int], ...] = ()
+    """The lines of each part of the snippet, in order."""
 
     @property
     def citation(self) -> str:
@@ -209,7 +236,7 @@ class Hit(NamedTuple):
 class NothingFound(NamedTuple):
     """Why there are no hits."""
 
-    code: Literal["empty-query", "empty-index", "still-indexing", "below-threshold", "no-such-words"]
+    code: Literal["empty-query", "empty-index", "still-indexing", "below-threshold", "no-such-words", "filtered-out"]
     message: str
     best_score: float | None
 
@@ -230,12 +257,20 @@ class CandidateStory(NamedTuple):
     vector: float
     vector_space: str
     text: float
+    name: float
+    line: float
+    user: float
+    stated: float
     bm25: float
     terms: str
     """The query terms it met, as `3/5 billing, database, choose`."""
     decay: float
     score: float
     outcome: str
+    when: float = 0.0
+    """How well its days agree with a time named in the question, 0 to 1."""
+    rerank: float | None = None
+    """The reranker's score, 0 to 1; nothing when it was not reranked."""
 
 
 class Explanation(NamedTuple):

@@ -16,7 +16,7 @@ from clawmark.config.keys import KEYS
 from clawmark.documents import Excerpt
 from clawmark.memory import Memory
 from clawmark.tools import make_tools
-from clawmark.types import Found
+from clawmark.types import Filters, Found
 
 REFERENCE = ROOT / "docs" / "reference"
 
@@ -60,7 +60,7 @@ def test_every_verb_of_memory_is_documented_and_no_other() -> None:
 
 
 def test_every_tool_and_parameter_is_documented() -> None:
-    def search(query: str, limit: int, threshold: float) -> Found:
+    def search(query: str, limit: int, threshold: float, filters: Filters) -> Found:
         raise AssertionError(query)
 
     def read(path: str, start: int, lines: int | None) -> Excerpt:

@@ -12,7 +12,7 @@ from clawmark.documents import Excerpt
 from clawmark.text.session_keys import is_private, kind_of
 from clawmark.tools import make_tools, render
 from clawmark.tools.policy import access_of
-from clawmark.types import Found
+from clawmark.types import Filters, Found
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=20)
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
@@ -20,7 +20,7 @@ NAMES = st.sampled_from(["query", "maxResults", "max_results", "minScore", "path
 ARGUMENTS = st.dictionaries(NAMES, VALUES, max_size=6)
 
 
-def search(query: str, limit: int, threshold: float) -> Found:
+def search(query: str, limit: int, threshold: float, filters: Filters) -> Found:
     assert query.strip() == query != ""
     assert 1 <= limit <= 50
     assert 0 <= threshold <= 1

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clawmark.backends.background import Background
     from clawmark.documents import Excerpt
     from clawmark.reports import SyncReport
+    from clawmark.search.rerank import RerankStep
     from clawmark.sync.run import SyncRequest
 
 # How often a search begins anew because its index was deleted or replaced meanwhile.
@@ -56,6 +57,8 @@ class Parts(NamedTuple):
     """The provider that was configured and cannot be used."""
     source_file: str = ""
     """Where the list of added sources is."""
+    rerank: "RerankStep | None" = None
+    """Who puts the best candidates in order; nothing when that is off."""
 
 
 class BuiltinBackend:
@@ -123,7 +126,14 @@ class BuiltinBackend:
         """The answer from one snapshot, and in what state the files of its hits were indexed."""
         go_on()
         with self.parts.store.reading() as reader:
-            found = search(query, reader=reader, asked=asked, scout=self.parts.scout, freshness=freshness)
+            found = search(
+                query,
+                reader=reader,
+                asked=asked,
+                scout=self.parts.scout,
+                freshness=freshness,
+                rerank_with=self.parts.rerank,
+            )
             stats = reader.stats({hit.path for hit in found.hits})
             due_vectors = due_vectors_of_best(reader, self.parts.embedders)
         self.parts.metrics.count("searches")
@@ -226,9 +236,10 @@ class BuiltinBackend:
     def close(self) -> None:
         if self._background is not None:
             self._background.close(self._abort_embedders)
-        for embedder in (*self.parts.embedders, *self.parts.fallbacks):
-            if hasattr(embedder, "close"):
-                embedder.close()
+        rerankers = (self.parts.rerank.reranker,) if self.parts.rerank is not None else ()
+        for part in (*self.parts.embedders, *self.parts.fallbacks, *rerankers):
+            if hasattr(part, "close"):
+                part.close()
         self.parts.store.close()
         self.parts.workspace.close()
 

@@ -17,7 +17,8 @@ from clawmark.embed.passage import embeddable
 from clawmark.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.index.store import Reader
 from clawmark.reports import VerifyReport
-from clawmark.text.chunk import chunk_text
+from clawmark.sync.text import dated_chunks
+from clawmark.text.conversation import without_note_header
 from clawmark.text.origin import without_comments
 from clawmark.text.query import query_terms
 from clawmark.types import ChunkRow, FileRow, FileState
@@ -70,25 +71,27 @@ def _check_file(
     if expected is None:
         yield f"{row.path} has changed since it was indexed."
         return
-    have = [(chunk.start_line, chunk.end_line, chunk.hash, chunk.text) for chunk in found]
-    want = [(chunk.start_line, chunk.end_line, chunk.hash, chunk.text) for chunk in expected]
-    if sorted(have) != sorted(want):
+    have = sorted(map(_compared, found))
+    want = sorted(map(_compared, expected))
+    if have != want:
         yield f"{row.path}: {len(have)} chunks are indexed, {len(want)} were derived, and they are not the same."
         return
     for chunk in found:
-        terms = query_terms(without_comments(chunk.text))[:WORDS_PER_CHUNK]
-        met = reader.matched_terms([term.match for term in terms], [chunk.key]).get(chunk.key, 0)
-        if met != (1 << len(terms)) - 1:
+        terms = query_terms(without_note_header(without_comments(chunk.text)))[:WORDS_PER_CHUNK]
+        met = reader.term_scores([term.match for term in terms], [chunk.key]).get(chunk.key, {})
+        if len(met) != len(terms):
             yield f"{row.path}#L{chunk.start_line}-L{chunk.end_line} is missing words in the full-text index."
+
+
+def _compared(chunk: Chunk | ChunkRow) -> tuple[object, ...]:
+    """What of an indexed chunk must be the same as in the one that was derived."""
+    return chunk.start_line, chunk.end_line, chunk.hash, chunk.text, chunk.first_day, chunk.last_day
 
 
 def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
     """The chunks a memory file makes; nothing when it is not the file that was indexed."""
     document = parts.workspace.read_document(state)
-    cut = parts.sync.chunker
-    if document.hash != row.hash:
-        return None
-    return chunk_text(document.text, cut.mode, cut.tokens, cut.overlap, state.path)
+    return dated_chunks(row.path, document.text, parts.sync.chunker) if document.hash == row.hash else None
 
 
 def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:

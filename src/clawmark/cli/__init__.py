@@ -37,6 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("Care", "Explain what is wrong and what to do; --fix does what is safe"),
     "verify": ("Care", "Derive every row of the index from its file and compare"),
     "memory": ("Care", "The commands of `openclaw memory`: status, index and search"),
+    "eval": ("Care", "Measure how well questions with known answers are found"),
     "config": ("Care", "Show settings and where they come from"),
 }
 """Every verb: its group in the overview and its one line."""

@@ -1,6 +1,7 @@
 """`clawmark search --batch`: one query a line in, one JSON line each out, in one warm process.
 
-A line is the query itself or an object `{"id", "query"}`; without an id it is known by its number. A line that cannot
+A line is the query itself or an object `{"id", "query", "since", "until", "path", "source"}`; without an id it is known by
+its number. A filter on a line takes the place of the one on the command line. A line that cannot
 be understood gets an error line of its own and the rest go on. The index is brought up to date once, before the first.
 """
 
@@ -15,6 +16,7 @@ from clawmark.cli.arguments import UsageError
 from clawmark.cli.output import emit, flush
 from clawmark.cli.values import found_as_json
 from clawmark.errors import ClawmarkError
+from clawmark.types import Filters
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -31,9 +33,10 @@ def answer_batch(memory: Memory, args: Namespace) -> int:
                 continue
             identity: object = number
             try:
-                identity, query = read_line(line, number)
+                identity, query, filters = read_line(line, number)
                 found = memory.search(
                     query,
+                    **{name: filters.get(name, getattr(args, name)) for name in Filters._fields},
                     max_results=args.max_results,
                     min_score=args.min_score,
                     explain=args.explain,
@@ -48,13 +51,13 @@ def answer_batch(memory: Memory, args: Namespace) -> int:
     return 0
 
 
-def read_line(line: bytes | None, number: int) -> tuple[object, str]:
-    """The id and the query of a line; UsageError when it holds none."""
+def read_line(line: bytes | None, number: int) -> tuple[object, str, dict[str, str]]:
+    """The id, the query and the filters of a line; UsageError when it holds no query."""
     if line is None:
         raise UsageError(f"Line {number} is longer than {MAX_LINE:,} bytes.")
     text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
     if not text.startswith("{"):
-        return number, text
+        return number, text, {}
     import json
 
     try:
@@ -68,7 +71,13 @@ def read_line(line: bytes | None, number: int) -> tuple[object, str]:
         error = UsageError(f"Line {number} has no query.", hint='Write {"id": …, "query": "…"}.')
         error.id = identity  # type: ignore[attr-defined]
         raise error
-    return identity, given["query"]
+    filters = {name: given[name] for name in Filters._fields if given.get(name) is not None}
+    for name, value in filters.items():
+        if not isinstance(value, str):
+            error = UsageError(f"{name} on line {number} must be text.", hint='Write "2026-02-24" or "memory/**".')
+            error.id = identity  # type: ignore[attr-defined]
+            raise error
+    return identity, given["query"], filters
 
 
 def _opened(name: str) -> BinaryIO:

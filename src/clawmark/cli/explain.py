@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from clawmark.cli.layout import table
 from clawmark.cli.output import one_line, paint, place
 from clawmark.types import CandidateStory, Explanation
@@ -22,20 +24,38 @@ def explanation_lines(explanation: Explanation) -> list[str]:
     shown = explanation.candidates[:SHOWN]
     if not shown:
         return [*lines, "  none"]
-    head = ("  score", "vector", "text", "bm25", "decay", "outcome", "citation", "terms met")
-    lines += table([head, *(_row(story) for story in shown)], right=(0, 1, 2, 3, 4))
+    more = [name for name in ("when", "rerank") if any(getattr(story, name) for story in shown)]
+    head = (
+        "  score",
+        "text",
+        "name",
+        "vector",
+        "line",
+        "user",
+        "stated",
+        "decay",
+        *more,
+        "outcome",
+        "citation",
+        "terms met",
+    )
+    lines += table([head, *(_row(story, more) for story in shown)], right=tuple(range(8 + len(more))))
     if len(explanation.candidates) > len(shown):
         lines.append(f"  … and {len(explanation.candidates) - len(shown)} more; --json has them all")
     return lines
 
 
-def _row(story: CandidateStory) -> tuple[str, ...]:
+def _row(story: CandidateStory, more: Sequence[str]) -> tuple[str, ...]:
     return (
         f"  {story.score:.3f}",
-        f"{story.vector:.3f}",
-        f"{story.text:.3f}",
-        f"{story.bm25:.2f}",
+        f"{story.text:.2f}",
+        f"{story.name:.2f}",
+        f"{story.vector:.2f}",
+        f"{story.line:.2f}",
+        f"{story.user:.2f}",
+        f"{story.stated:.2f}",
         f"{story.decay:.2f}",
+        *("–" if getattr(story, name) is None else f"{getattr(story, name):.2f}" for name in more),
         one_line(story.outcome),
         place(story.citation),
         one_line(story.terms),

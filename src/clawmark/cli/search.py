@@ -18,6 +18,8 @@ EXAMPLES = """\
 examples:
   clawmark search "which database did we pick?"
   clawmark search --max-results 3 --json deploy key rotation
+  clawmark search --since 7d --path 'memory/projects/**' deploy
+  clawmark search --files "release checklist"
   clawmark search --explain "why was the launch late"
   clawmark search --batch questions.jsonl > answers.jsonl"""
 
@@ -27,9 +29,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--query", dest="query_text", metavar="TEXT", help="the same as QUERY, which it replaces")
     parser.add_argument("--max-results", type=count(1, 10_000), metavar="N", help="how many hits at most (default: 6)")
     parser.add_argument("--min-score", type=share, metavar="X", help="the least score of a hit, 0 to 1 (default: 0.35)")
+    parser.add_argument("--since", metavar="DAY", help="only passages of this day or later: 2026-02-24, or 7d, 2w back")
+    parser.add_argument("--until", metavar="DAY", help="only passages of this day or earlier")
+    parser.add_argument("--path", metavar="GLOB", help="only files whose path matches, such as 'memory/projects/**'")
+    parser.add_argument("--source", metavar="NAME", help="only this source: memory or sessions")
+    parser.add_argument("--files", action="store_true", help="print the paths of the files only, best first")
+    parser.add_argument("--fail-if-empty", action="store_true", help="exit with 1 when there is no hit")
     parser.add_argument("--explain", action="store_true", help="show each step, and what became of every candidate")
     parser.add_argument(
-        "--batch", type=some_text, metavar="FILE", help="one query a line (text or {id, query}), - for standard input"
+        "--batch",
+        type=some_text,
+        metavar="FILE",
+        help="one query a line (text or {id, query, since, …}), - for standard input",
     )
     parser.add_argument("--provider", type=some_text, metavar="NAME", help="what makes the vectors: auto, none, …")
 
@@ -41,22 +52,51 @@ def run(args: Namespace) -> int:
         raise UsageError("--batch takes its queries from a file, so no query can be given beside it.")
     if args.batch is None and not args.query:
         raise UsageError("A query is missing.", hint='Try `clawmark search "what you want to know"`.')
+    if args.batch is not None and (args.files or args.fail_if_empty):
+        raise UsageError("--files and --fail-if-empty are for a single query and cannot be combined with --batch.")
+    if args.files and args.explain:
+        raise UsageError("--files prints paths only and cannot be combined with --explain.")
     with open_memory(args, provider=args.provider) as memory:
         if args.batch is not None:
             from clawmark.cli.batch import answer_batch
 
             return answer_batch(memory, args)
         text = " ".join(args.query)
-        found = memory.search(text, max_results=args.max_results, min_score=args.min_score, explain=args.explain)
-        if args.json:
+        found = memory.search(
+            text,
+            max_results=args.max_results,
+            min_score=args.min_score,
+            since=args.since,
+            until=args.until,
+            path=args.path,
+            source=args.source,
+            explain=args.explain,
+        )
+        if args.files:
+            show_files(found, as_json=args.json)
+        elif args.json:
             emit(_as_json(found, memory, args))
-            return 0
-        show(found, text, memory.loaded.warnings)
-        if found.nothing is not None:
+        else:
+            show(found, text, memory.loaded.warnings)
+        if found.nothing is not None and not args.json:
             from clawmark.cli.unsearched import find_unsearched, hint
 
             hint(find_unsearched(memory, args))
-    return 0
+    return 1 if args.fail_if_empty and not found.hits else 0
+
+
+def show_files(found: Found, *, as_json: bool) -> None:
+    """The paths of the hits, each once, best first; why there are none goes to standard error."""
+    paths = list(dict.fromkeys(hit.path for hit in found.hits))
+    if as_json:
+        emit({"files": paths})
+        return
+    if found.degraded is not None:
+        note(f"clawmark: {plain(found.degraded.reason)} {plain(found.degraded.fix)}".rstrip())
+    for path in paths:
+        say(plain(path))
+    if found.nothing is not None:
+        note(plain(found.nothing.message))
 
 
 def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:

@@ -43,6 +43,7 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
         "source": hit.source,
         "citation": hit.citation,
         "snippetLines": [hit.snippet_start, hit.snippet_end],
+        "snippetRanges": [list(lines) for lines in hit.snippet_ranges],
         "vectorScore": hit.vector_score,
         "textScore": hit.text_score,
     }

@@ -123,16 +123,22 @@ KEYS: tuple[Key, ...] = (
     Key(
         _S + "query.hybrid.vectorWeight",
         "number",
-        "The share of the vector score; the two are scaled to sum 1.",
+        "What meaning counts; the two weights are scaled to sum 1.",
         0,
         1,
     ),
     Key(
         _S + "query.hybrid.textWeight",
         "number",
-        "The share of the keyword score; the two are scaled to sum 1.",
+        "What words count; the two weights are scaled to sum 1.",
         0,
         1,
+    ),
+    Key(
+        _S + "query.hybrid.fusion",
+        "choice",
+        "How the legs are merged: calibrated evidence that adds up, or the weighted sum that OpenClaw publishes.",
+        choices=("calibrated", "weighted"),
     ),
     Key(
         _S + "query.hybrid.candidateMultiplier",
@@ -144,6 +150,17 @@ KEYS: tuple[Key, ...] = (
     Key(_S + "query.hybrid.mmr.lambda", "number", "1 asks for the best hits, 0 for the most different ones.", 0, 1),
     Key(_S + "query.hybrid.temporalDecay.enabled", "flag", "Whether old daily logs count less; MEMORY.md never ages."),
     Key(_S + "query.hybrid.temporalDecay.halfLifeDays", "count", "The age at which a log counts half.", 1, 36_500),
+    Key(
+        _S + "query.rerank.provider",
+        "choice",
+        "What puts the best candidates in order; a service is sent the question and their passages.",
+        choices=("none", "onnx", "cohere", "jina", "voyage"),
+    ),
+    Key(_S + "query.rerank.model", "text", "Its model: a name, or for onnx the folder of a cross-encoder."),
+    Key(_S + "query.rerank.baseUrl", "url", "The address of the service, if it is not the provider's own."),
+    Key(_S + "query.rerank.apiKey", "secret", "Its key; `${NAME}` takes it from the environment.", secret=True),
+    Key(_S + "query.rerank.topK", "count", "How many candidates it is given.", 2, 100),
+    Key(_S + "query.rerank.timeoutMs", "count", "How long it may take before hits keep their order.", 50, 60_000),
     # answers
     Key(
         "memory.backend",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 WORKSPACE_FILE = os.path.join(".clawmark", "settings.json")
 _WORKSPACE_MAY_SET = ("memorySearch.chunking.", "memorySearch.query.")
+_WORKSPACE_MAY_NOT_SET = ("memorySearch.query.rerank.",)
+"""These name an address that passages and a key are sent to."""
 _WORKSPACE_LIMIT = 64 * 1024
 _JOINED = ("memorySearch.extraPaths", "memorySearch.sessions.paths")
 """Lists to which a more particular section adds."""
@@ -88,7 +90,7 @@ class Gathered:
         others = [name for name in file.tree if name != "memorySearch"]
         values = section if isinstance(section, dict) else {}
         for key, written in self._leaves(Section("memorySearch", ("memorySearch",), values), source):
-            if not key.startswith(_WORKSPACE_MAY_SET):
+            if not key.startswith(_WORKSPACE_MAY_SET) or key.startswith(_WORKSPACE_MAY_NOT_SET):
                 others.append(key)
                 continue
             try:

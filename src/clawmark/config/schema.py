@@ -79,15 +79,29 @@ class Hybrid(NamedTuple):
     enabled: bool = True
     vector_weight: float = 0.7
     text_weight: float = 0.3
+    fusion: str = "calibrated"
     candidate_multiplier: int = 4
     mmr: Mmr = Mmr()
     temporal_decay: TemporalDecay = TemporalDecay()
+
+
+class RerankOptions(NamedTuple):
+    """Who puts the best candidates in order; `none` for nobody."""
+
+    provider: str = "none"
+    model: str = ""
+    base_url: str = ""
+    api_key: object = ""
+    """A text, or OpenClaw's reference to a variable."""
+    top_k: int = 20
+    timeout_ms: int = 2000
 
 
 class QueryOptions(NamedTuple):
     max_results: int = 6
     min_score: float = 0.35
     hybrid: Hybrid = Hybrid()
+    rerank: RerankOptions = RerankOptions()
 
 
 class CacheOptions(NamedTuple):

@@ -20,8 +20,6 @@ class Traits(NamedTuple):
     """Costs microseconds a sentence: may be used while a search waits."""
     most_texts: int = 1024
     """How many texts one call of `embed_texts` takes at the most."""
-    blends: bool = False
-    """Whether the instant tier's word makes it better where both have one; measured, not assumed."""
     remote: bool = False
     """Costs money and somebody else's time: new passages are sent by an explicit sync, never while a search waits."""
     at_once: int = 1

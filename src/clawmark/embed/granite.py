@@ -55,7 +55,7 @@ class GraniteEmbedder:
 
     @property
     def traits(self) -> Traits:
-        return Traits("granite-30m (local)", *CALIBRATION, blends=True)
+        return Traits("granite-30m (local)", *CALIBRATION)
 
     def covers(self, text: str) -> bool:
         return is_mostly_latin(text)

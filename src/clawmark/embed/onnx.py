@@ -155,7 +155,7 @@ class OnnxEmbedder:
             encode = open_tokenizer(folder.tokenizer)
             session = start_session(onnxruntime, folder.model)
             output, pooled, dims = _output(session)
-            model = Model(session, encode, _inputs(session), output, pooled, dims or folder.dims, numpy)
+            model = Model(session, encode, inputs_of(session), output, pooled, dims or folder.dims, numpy)
             # The identity that is given out belongs to the bytes that are hashed.
             if tuple(stamp_of(stamp.path) for stamp in folder.files) != folder.files:
                 raise ValueError("it was replaced while it was in use; start again to use the new one")
@@ -227,7 +227,8 @@ def _run(model: Model, tokens: list[int]) -> Any:
     return model.session.run([model.output], feed)[0][0]
 
 
-def _inputs(session: Any) -> dict[str, str]:
+def inputs_of(session: Any) -> dict[str, str]:
+    """The inputs that a model wants with their types; raises ValueError for one that no text gives."""
     known = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     inputs: dict[str, str] = {}
     for entry in session.get_inputs():

@@ -26,15 +26,31 @@ def open_tokenizer(folder: str) -> Encode:
     if not described:
         return _from_vocabulary(folder)
     try:
-        model, frame = described["model"], _frame(described.get("post_processor"))
-        kind = model.get("type") or ("WordPiece" if "continuing_subword_prefix" in model else "")
-        if frame and kind == "WordPiece" and _is_berts(described):
+        model, frame = described["model"], frame_of(described.get("post_processor"))
+        kind = _kind(described)
+        if frame and kind == "WordPiece" and is_known_kind(described):
             return _wordpiece(model, frame, described["normalizer"]).encode
-        if frame == ([START], [END]) and kind == "BPE" and _is_robertas(described):
+        if kind == "BPE" and is_known_kind(described):
             return _bpe(model).encode
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("its tokenizer.json describes no tokenizer") from error
-    return _from_package(folder, str(kind))
+    return _from_package(folder, kind)
+
+
+def is_known_kind(described: dict[str, Any]) -> bool:
+    """Whether a tokenizer is one of the two that are read without the package `tokenizers`."""
+    try:
+        kind, frame = _kind(described), frame_of(described.get("post_processor"))
+        if kind == "WordPiece":
+            return frame is not None and _is_berts(described)
+        return kind == "BPE" and frame == ([START], [END]) and _is_robertas(described)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError("its tokenizer.json describes no tokenizer") from error
+
+
+def _kind(described: dict[str, Any]) -> str:
+    model = described["model"]
+    return str(model.get("type") or ("WordPiece" if "continuing_subword_prefix" in model else ""))
 
 
 def _from_vocabulary(folder: str) -> Encode:
@@ -118,7 +134,7 @@ def _is_robertas(described: dict[str, Any]) -> bool:
     )
 
 
-def _frame(processor: dict[str, Any] | None) -> Frame | None:
+def frame_of(processor: dict[str, Any] | None) -> Frame | None:
     """The numbers before and after a text, if the tokenizer says them in one of the ways that are known here."""
     match processor:
         case {"type": "BertProcessing" | "RobertaProcessing", "cls": [_, int(first)], "sep": [_, int(last)]}:

@@ -66,6 +66,16 @@ def exact_scores(query: Vector, vectors: Sequence[Vector]) -> list[float]:
     return list(floats_of(scores))
 
 
+def cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
+    """The cosines of a query with vectors of any length."""
+    if not vectors:
+        return []
+    dims = len(query) // 4
+    many = matrix(b"".join(vectors), "f", dims)
+    distances = simsimd.cdist(matrix(query, "f", dims), many, metric="cosine", out_dtype="float32")
+    return [1.0 - distance for distance in floats_of(distances)]
+
+
 def best_positions(scores: Buffer, top: float, wanted: int) -> list[int]:
     """Where the `wanted` highest of many float32 scores are, in no order; all must lie in -top..top.
 

@@ -17,17 +17,21 @@ from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database, as_list, finding
 from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.index.schema import WORDS
-from clawmark.types import ChunkRow, FileRow, FileStat, Identity, SourceName, Space, Vector
+from clawmark.types import ChunkRow, FileRow, FileStat, Filters, Identity, SourceName, Space, Vector
 
 if TYPE_CHECKING:
+    from clawmark.index.filtering import Selection
     from clawmark.index.state import IndexState
     from clawmark.index.vectors import Hidden, Residents, VectorIndex
 
 CONTEXT_WEIGHT = 1.0
 """What a match in a chunk's heading path or date is worth beside a match in its text."""
 
+FEW_SELECTED = 2000
+"""Up to this many chunks that pass the filters are compared one by one, which is faster than looking for them by rank."""
+
 _FILE_COLUMNS = "path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks, progress"
-_CHUNK_COLUMNS = "c.key, f.path, f.source, c.start_line, c.end_line, c.hash, c.heading, c.text"
+_CHUNK_COLUMNS = "c.key, f.path, f.source, c.start_line, c.end_line, c.hash, c.heading, c.text, c.first_day, c.last_day"
 _VISIBLE = "{0}born <= ? AND ({0}died IS NULL OR {0}died > ?)"
 _ALIVE = "({0}died IS NULL OR {0}died > ?)"
 """Visible, or made by the rebuild that runs."""
@@ -39,16 +43,19 @@ SOURCES: tuple[SourceName, ...] = ("memory", "sessions")
 class Reader:
     """One consistent view of the index, made by `Index.reading`; its methods fail after the block has ended."""
 
-    def __init__(self, db: Database, residents: Residents, unsearched: Sequence[str] = ()) -> None:
+    def __init__(self, db: Database, residents: Residents, unsearched: Sequence[str] = (), meta: Meta | None = None) -> None:
         """`unsearched` are the sources that are left out of every answer."""
         self._db = db
-        self._meta = Meta(db)
+        self._meta = meta or Meta(db)
+        self._unsearched_sources = tuple(unsearched)
         self._unsearched = ", ".join(f"'{source}'" for source in SOURCES if source in unsearched)
         held = self._meta.text("sources").split() if self._meta.has("sources") else SOURCES
         self._hides_sources: bool | None = None if any(source in held for source in unsearched) else False
         """Whether there are files of such a source; None until it is asked for."""
         self._residents = residents
         self._engine: VectorIndex | None = None
+        self._selection: Selection | None = None
+        self._selected: frozenset[int] | None = None
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
@@ -191,12 +198,43 @@ class Reader:
         )
         return [_chunk_row(row) for row in found]
 
+    # --- filters -------------------------------------------------------------------------------------------------
+
+    def within(self, filters: Filters) -> Reader:
+        """The same snapshot, in which `keywords` and `vectors` find only chunks that pass the filters."""
+        from clawmark.index.filtering import select
+
+        narrowed = Reader(self._db, self._residents, self._unsearched_sources, self._meta)
+        narrowed._selection = select(self._db, self._generation, filters)
+        return narrowed
+
+    def selected(self) -> frozenset[int]:
+        """The keys of the chunks that pass the filters of `within`."""
+        if self._selected is None and self._selection is not None:
+            self._selected = frozenset(key for (key,) in self._db.rows(*self._selection))
+        return self._selected or frozenset()
+
+    def count_undated(self) -> int:
+        """How many of the chunks that pass the filters of `within` have no date."""
+        undated = self._db.rows("SELECT key FROM chunks WHERE last_day = ''")
+        return len(self.selected().intersection(key for (key,) in undated))
+
+    def sources(self) -> list[str]:
+        """The names of the sources that have visible files."""
+        found = self._db.rows(
+            f"SELECT DISTINCT source FROM files WHERE {_VISIBLE.format('')} ORDER BY source",
+            (self._generation, self._generation),
+        )
+        return [source for (source,) in found]
+
     # --- words ---------------------------------------------------------------------------------------------------
 
     def keywords(self, expression: str, limit: int) -> list[tuple[int, float]]:
         """Chunks that match an FTS5 expression with their BM25 score (0 and up), best first."""
         words = self.words
         hidden, bindings = self._hidden_words()
+        if self._selection is not None:
+            hidden, bindings = f" AND +rowid IN ({self._selection.sql})", self._selection.bindings
         return self._db.rows(
             f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}) AS score FROM {words} "
             f"WHERE {words} MATCH ? {hidden} ORDER BY score DESC, rowid LIMIT ?",
@@ -208,6 +246,7 @@ class Reader:
         if not expression or not keys:
             return {}
         words = self.words
+        # The plus keeps SQLite from starting FTS5 again for every key, which is ten times slower than one pass.
         found = self._db.rows(
             f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}) FROM {words} WHERE {words} MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
@@ -215,24 +254,23 @@ class Reader:
         )
         return dict(found)
 
-    def matched_terms(self, terms: Sequence[str], keys: Sequence[int]) -> dict[int, int]:
-        """Which of some FTS5 phrases each chunk contains: bit n for term n; chunks that contain none are left out."""
-        met: dict[int, int] = {}
-        if not keys:
-            return met
+    def count_rows_of_words(self) -> int:
+        """How many passages the full-text index counts when it judges how rare a word is."""
+        return int(self._db.rows(f"SELECT count(*) FROM {self.words}_docsize")[0][0])
+
+    def count_matches(self, terms: Sequence[str]) -> list[int]:
+        """How many passages match each of some FTS5 phrases."""
         words = self.words
-        among = as_list(keys)
-        bounds = (min(keys), max(keys))
+        count = f"SELECT count(*) FROM {words} WHERE {words} MATCH ?"
+        return [self._db.rows(count, (term,))[0][0] for term in terms]
+
+    def term_scores(self, terms: Sequence[str], keys: Sequence[int]) -> dict[int, dict[int, float]]:
+        """The BM25 score that each of some FTS5 phrases gives to given chunks: by chunk and number of the phrase."""
+        scores: dict[int, dict[int, float]] = {}
         for number, term in enumerate(terms):
-            # The plus keeps SQLite from starting FTS5 anew for every key, which is ten times slower than one pass.
-            found = self._db.rows(
-                f"SELECT rowid FROM {words} WHERE {words} MATCH ? AND rowid BETWEEN ? AND ? "
-                "AND +rowid IN (SELECT value FROM json_each(?))",
-                (term, *bounds, among),
-            )
-            for (key,) in found:
-                met[key] = met.get(key, 0) | 1 << number
-        return met
+            for key, score in self.keywords_among(term, keys).items():
+                scores.setdefault(key, {})[number] = score
+        return scores
 
     # --- vectors -------------------------------------------------------------------------------------------------
 
@@ -246,7 +284,13 @@ class Reader:
             )
         if limit <= 0 or not facts.space.vectors:
             return []
-        return self._vector_engine().nearest(facts, query, limit, self._hidden_keys())
+        if self._selection is None:
+            return self._vector_engine().nearest(facts, query, limit, self._hidden_keys())
+        selected = self.selected()
+        if len(selected) > FEW_SELECTED:
+            return self._vector_engine().nearest(facts, query, limit, lambda key: key not in selected)
+        cosines = self.similarities(space, query, sorted(selected))
+        return sorted(cosines.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def similarities(self, space: int, query: Vector, keys: Sequence[int]) -> dict[int, float]:
         """The cosines of given chunks; those without a vector are left out."""
@@ -260,6 +304,23 @@ class Reader:
             (*identity[:3], as_list(keys), len(query) // 4),
         )
         return dict(zip([key for key, _ in found], exact_scores(query, [vector for _, vector in found]), strict=True))
+
+    def noise(self, space: int) -> dict[str, Any]:
+        """What was measured about chance in a space: `centre` (hex), `spread`, `passages`; empty when nothing was yet."""
+        return self._meta.facts(f"noise_{space}")
+
+    def sample_vectors(self, space: int, most: int) -> list[Vector]:
+        """The vectors of up to `most` chunks of a space, spread evenly over it."""
+        identity = self._space(space).space.identity
+        keys = sorted(self._vector_engine().held(self._space(space)))
+        step = max(1, len(keys) // most)
+        found = self._db.rows(
+            "SELECT e.embedding FROM chunks c JOIN embedding_cache e "
+            "ON e.provider = ? AND e.model = ? AND e.provider_key = ? AND e.hash = c.hash AND length(e.embedding) = 4 * ? "
+            "WHERE c.key IN (SELECT value FROM json_each(?))",
+            (*identity, as_list(keys[::step][:most])),
+        )
+        return [vector for (vector,) in found]
 
     def due_keys(self, space: int) -> list[int]:
         """The chunks that the space does not hold yet, in key order.
@@ -372,7 +433,7 @@ class Reader:
             self._hides_sources = bool(self._db.rows(query))
         return self._hides_sources
 
-    def _hidden_words(self) -> tuple[str, tuple[int, ...]]:
+    def _hidden_words(self) -> tuple[str, tuple[Any, ...]]:
         """What keeps chunks that are not seen out of a full-text query; those of another generation are in another table."""
         return (f" AND +rowid NOT IN ({self._hidden_chunks()})", (self._generation,)) if self._has_masked() else ("", ())
 
@@ -401,5 +462,4 @@ class _Ended:
 
 
 def _chunk_row(row: Sequence[Any]) -> ChunkRow:
-    key, path, source, start, end, text_hash, heading, text = row
-    return ChunkRow(key, path, source, start, end, text_hash.hex(), heading, text)
+    return ChunkRow._make((*row[:5], row[5].hex(), *row[6:]))

@@ -12,7 +12,7 @@ from clawmark.errors import IndexDamaged, IndexFromTheFuture
 
 APPLICATION_ID = 0x434C4D4B
 """`CLMK` in the file's header, so that `file` and other tools can name it."""
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 QUERY_SECONDS = 2.0
 """How long one question to the index may take before it is stopped."""
 PAGE_SIZE = 16384
@@ -49,10 +49,12 @@ OBJECTS = {
     "files_died": "CREATE INDEX files_died ON files (died) WHERE died IS NOT NULL",
     "chunks": (
         "CREATE TABLE chunks (key INTEGER PRIMARY KEY, file INTEGER NOT NULL, start_line INTEGER NOT NULL, "
-        "end_line INTEGER NOT NULL, hash BLOB NOT NULL, heading TEXT NOT NULL, text TEXT NOT NULL) STRICT"
+        "end_line INTEGER NOT NULL, hash BLOB NOT NULL, heading TEXT NOT NULL, first_day TEXT NOT NULL, "
+        "last_day TEXT NOT NULL, text TEXT NOT NULL) STRICT"
     ),
-    # Covers the question "which chunks are there", so that it is answered without reading their text.
-    "chunks_of_file": "CREATE INDEX chunks_of_file ON chunks (file)",
+    # Covers the questions "which chunks are there" and "which of them are of these days", so that they are answered
+    # without reading any text.
+    "chunks_of_file": "CREATE INDEX chunks_of_file ON chunks (file, first_day, last_day)",
     **{name: _words_table(name) for name in WORDS},
     # id = space * 2^32 + block * 8 + part; `packed` explains the parts.
     "chunks_vec": (

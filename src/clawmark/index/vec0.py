@@ -69,9 +69,19 @@ class Vec0Vectors:
                 f"SELECT key, distance FROM {_table(facts.space.id)} WHERE embedding MATCH ? AND k = ?", (query, wanted)
             )
             seen = [(key, 1.0 - distance) for key, distance in found if is_hidden is None or not is_hidden(key)]
-            if len(seen) >= limit or len(found) < wanted or wanted == LARGEST_K:
+            if len(seen) >= limit or len(found) < wanted:
                 return sorted(seen, key=lambda pair: (-pair[1], pair[0]))[:limit]
+            if wanted == LARGEST_K:
+                return self._nearest_of_all(facts, query, limit, is_hidden)
             wanted = min(wanted * 4, LARGEST_K)
+
+    def _nearest_of_all(self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Hidden) -> list[tuple[int, float]]:
+        """Compare every entry: more are hidden, or wanted, than vec0 returns at once."""
+        found = self._db.rows(
+            f"SELECT key, vec_distance_cosine(embedding, ?) AS away FROM {_table(facts.space.id)} ORDER BY away, key",
+            (query,),
+        )
+        return [(key, 1.0 - distance) for key, distance in found if is_hidden is None or not is_hidden(key)][:limit]
 
     def held(self, facts: SpaceFacts, among: frozenset[int] | None = None) -> dict[int, int]:
         return packed.held(self._db, facts.space.id, among)

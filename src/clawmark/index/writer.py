@@ -26,7 +26,10 @@ _INSERT_FILE = (
     "INSERT INTO files (path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks, progress, born, died) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_INSERT_CHUNK = "INSERT INTO chunks (key, file, start_line, end_line, hash, heading, text) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INSERT_CHUNK = (
+    "INSERT INTO chunks (key, file, start_line, end_line, text, hash, heading, first_day, last_day) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _INSERT_WORDS = "INSERT INTO {} (rowid, text, context) VALUES (?, ?, ?)"
 
 DELETED_AT_ONCE = 500
@@ -172,11 +175,16 @@ class Writer(Reader):
         facts = self._space(space)
         self._meta.set_space(space, facts._replace(space=facts.space._replace(ready=True)))
 
+    def set_noise(self, space: int, facts: dict[str, Any]) -> None:
+        """Store what was measured about chance in a space."""
+        self._meta.set_facts(f"noise_{space}", facts)
+
     def drop_space(self, space: int) -> None:
         """Forget a space, for `sweep` to delete; its vectors stay in the cache as long as there is room."""
         self._space(space)
         self._meta.set_facts("retired", self._meta.facts("retired") | {str(space): self._meta.engine})
         self._meta.set_space(space, None)
+        self.set_noise(space, {})
 
     def put_cached(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors for texts (by hash) whose chunks get them later."""
@@ -355,7 +363,7 @@ class Writer(Reader):
         self._db.many(
             _INSERT_CHUNK,
             [
-                (key, file, chunk.start_line, chunk.end_line, bytes.fromhex(chunk.hash), chunk.heading, chunk.text)
+                (key, file, chunk.start_line, chunk.end_line, chunk.text, bytes.fromhex(chunk.hash), *chunk[4:])
                 for key, chunk in zip(keys, chunks, strict=True)
             ],
         )

@@ -73,6 +73,18 @@ def configured_model(runtime: Runtime, environ: Mapping[str, str], *, for_flush:
     return choose_completer(name, environ) if name else None
 
 
+def needed_model(runtime: Runtime, environ: Mapping[str, str], what_for: str, name: str = "") -> Completer:
+    """The named model, or the configured one; ConfigError without either."""
+    wanted = name or model_name(runtime, environ)
+    if not wanted:
+        raise ConfigError(
+            f"No model is configured, and a model has to {what_for}.",
+            key="agents.defaults.model",
+            hint="Name one with --model, CLAWMARK_MODEL or agents.defaults.model.",
+        )
+    return choose_completer(wanted, environ)
+
+
 def model_name(runtime: Runtime, environ: Mapping[str, str], *, for_flush: bool = False) -> str:
     """The name of the model that is configured: CLAWMARK_MODEL, else `agents.defaults.model`; empty for none."""
     own = _text(runtime, _FLUSH + "model") if for_flush else ""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import date
 
-from clawmark.search.fuse import Candidate
+from clawmark.search.scoring import Candidate
 from clawmark.text.dates import day_of
 
 

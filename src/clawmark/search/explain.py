@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from clawmark.search.fuse import Candidate
 from clawmark.search.neighbours import Passage
+from clawmark.search.scoring import Candidate
 from clawmark.types import CandidateStory, Step, Term, citation
 
 
@@ -43,15 +43,21 @@ def stories(
     hits = {passage.best.row.key: number for number, passage in enumerate(passages, 1)}
     return tuple(
         CandidateStory(
-            citation(candidate.row.path, candidate.row.start_line, candidate.row.end_line),
-            candidate.vector,
-            candidate.space,
-            candidate.text,
-            candidate.bm25,
-            _terms_met(candidate.mask, terms),
-            candidate.decay,
-            candidate.score,
-            f"hit {hits[candidate.row.key]}" if candidate.row.key in hits else dropped.get(candidate.row.key, ""),
+            citation=citation(candidate.row.path, candidate.row.start_line, candidate.row.end_line),
+            vector=candidate.vector,
+            vector_space=candidate.space,
+            text=candidate.text,
+            name=candidate.name,
+            line=candidate.line,
+            user=candidate.user,
+            stated=candidate.stated,
+            bm25=candidate.bm25,
+            terms=_terms_met(candidate.mask, terms),
+            decay=candidate.decay,
+            score=candidate.score,
+            outcome=f"hit {hits[candidate.row.key]}" if candidate.row.key in hits else dropped.get(candidate.row.key, ""),
+            when=candidate.when,
+            rerank=candidate.rerank,
         )
         for candidate in candidates
     )

@@ -1,31 +1,45 @@
-"""The two legs of a search: chunks that hold the query's words, and chunks that are near it in meaning.
+"""The two legs of a search: passages that hold the query's words, and passages that are near it in meaning.
 
-A leg asks the index and answers with what it found; a leg that cannot run says why and leaves the answer to the other.
+A leg asks the index and returns what it found; a leg that cannot run says why and leaves the answer to the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
 from clawmark.index.store import Reader
-from clawmark.search.fuse import TextMatch, VectorMatch, calibrate, term_weights
-from clawmark.text.query import any_of, near_each_other, query_terms
+from clawmark.search.scoring import (
+    INSTANT_MEANING,
+    MODEL_MEANING,
+    Noise,
+    Terms,
+    TextMatch,
+    VectorMatch,
+    evidence_scale,
+    noise_of_query,
+    text_matches,
+)
+from clawmark.text.query import any_of, are_names, near_each_other, query_terms
 from clawmark.types import Degraded, Query, Space, Term, Vector
 from clawmark.values import NamedTuple
 
-# With two embedders the instant one keeps a say: it finds what the better one misses. In trials on locomo and notes that
-# was up to a point of recall over the better one alone, within their noise, and 0.25 to 0.45 did alike; how such constants
-# were chosen is told in docs/explanation/scoring.md.
-INSTANT_SHARE = 0.35
+RARE = 2
+"""A term is rare when at most so many passages have it: a word that occurs once may lie where two passages overlap."""
+COMMON = 10
+"""Two neighbouring terms that are both in more than one of so many passages say nothing by standing together."""
 
 
 class KeywordLeg(NamedTuple):
-    """What the words found."""
+    """What the words found, best BM25 first."""
 
     terms: list[Term]
-    weights: list[float]
-    matches: dict[int, TextMatch]
+    known: Terms
+    keys: list[int]
+    rare: int
+    """A bit for each name, identifier or code that hardly any passage has."""
+    rare_keys: list[int]
+    """The passages that have one of those."""
 
 
 class Asked(NamedTuple):
@@ -49,31 +63,42 @@ class VectorLeg(NamedTuple):
     degraded: Degraded | None
 
 
+NO_WORDS = KeywordLeg(terms=[], known=Terms(0, [], []), keys=[], rare=0, rare_keys=[])
+
+
 def keyword_leg(query: Query, reader: Reader) -> KeywordLeg:
-    """The chunks with any of the query's terms, best BM25 first, and which terms each one meets."""
+    """The passages with any of the query's terms, and what the index knows about the terms."""
     terms = query_terms(query.text)
     if not terms:
-        return KeywordLeg([], [], {})
-    found = reader.keywords(any_of(terms), query.candidates)
-    keys = [key for key, _ in found]
-    met = reader.matched_terms([term.match for term in terms], keys) if len(terms) > 1 else dict.fromkeys(keys, 1)
-    counts = [sum(mask >> number & 1 for mask in met.values()) for number in range(len(terms))]
-    together = reader.keywords_among(_telling_pairs(terms, counts, len(keys)), keys)
-    # Every word counts twice on its own, so that a single rare word still wins over two common ones side by side.
-    scores = {key: 2 * bm25 + together.get(key, 0.0) for key, bm25 in found}
-    ranked = sorted(scores.items(), key=lambda item: -item[1])
-    matches = {key: TextMatch(score, met.get(key, 0)) for key, score in ranked}
-    return KeywordLeg(terms, term_weights(counts), matches)
+        return NO_WORDS
+    keys = [key for key, _ in reader.keywords(any_of(terms), query.candidates)]
+    if not keys:
+        return NO_WORDS._replace(terms=terms)
+    known = Terms(
+        reader.count_rows_of_words(), reader.count_matches([term.match for term in terms]), are_names(query.text, terms)
+    )
+    rare, rare_keys = 0, list[int]()
+    for number, (term, count, is_name) in enumerate(zip(terms, known.counts, known.names, strict=True)):
+        if is_name and 0 < count <= RARE:
+            rare |= 1 << number
+            rare_keys += [key for key, _ in reader.keywords(term.match, RARE)]
+    keys += [key for key in rare_keys if key not in keys]
+    return KeywordLeg(terms=terms, known=known, keys=keys, rare=rare, rare_keys=rare_keys)
 
 
-def _telling_pairs(terms: Sequence[Term], counts: Sequence[int], total: int) -> str:
-    """Neighbouring terms to look for close together, where at least one of them is not in most candidates anyway.
+def text_leg_matches(words: KeywordLeg, reader: Reader, keys: Sequence[int]) -> dict[int, TextMatch]:
+    """What the words say of each of some passages, whichever leg found it."""
+    if not words.keys:
+        return {}
+    scores = reader.term_scores([term.match for term in words.terms], keys)
+    together = reader.keywords_among(_telling_pairs(words.terms, words.known), keys)
+    return text_matches(scores, together, words.known)
 
-    Recall@6 of keywords without and with nearness: longmemeval 0.57 and 0.65, notes 0.81 and 0.82, locomo 0.889 and 0.891.
-    Pairs of common words add nothing to that, and cost the most.
-    """
-    pairs = zip(pairwise(terms), pairwise(counts), strict=True)
-    return near_each_other([pair for pair, (one, other) in pairs if min(one, other) * 2 <= total])
+
+def _telling_pairs(terms: Sequence[Term], known: Terms) -> str:
+    """Neighbouring terms to look for close together, where at least one of them is not common."""
+    pairs = zip(pairwise(terms), pairwise(known.counts), strict=True)
+    return near_each_other([pair for pair, (one, other) in pairs if min(one, other) * COMMON <= known.total])
 
 
 def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> Asked:
@@ -104,47 +129,45 @@ def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> As
 
 
 def vector_leg(query: Query, reader: Reader, asked: Asked, also: Sequence[int]) -> VectorLeg:
-    """The nearest chunks, and the nearness of the keyword leg's chunks (`also`)."""
+    """The nearest passages, and the nearness of the keyword leg's passages (`also`)."""
     # Not asked without vectors: the spaces are kept as JSON, whose module is a thirtieth of a cold keyword search.
     there = {space.id for space in reader.spaces()} if asked.vectors else set()
     vectors = [one for one in asked.vectors if one[1].id in there]
     if not vectors:
         return VectorLeg(False, {}, "none", "fts-only", "keywords", asked.why_not or "no vectors yet", asked.degraded)
-    best = vectors[0][0]
-    matches = _near(reader, vectors, query.candidates, also)
+    best, space, _ = vectors[0]
+    matches = _judged(query, reader, vectors[0], also)
+    if len(vectors) > 1 and reader.count_due_vectors(space.id):
+        # Passages that wait for their better vector are judged by the instant one.
+        matches = _judged(query, reader, vectors[-1], also) | matches
     return VectorLeg(True, matches, best.identity.provider, best.identity.model, best.traits.label, "", asked.degraded)
 
 
-def _near(
-    reader: Reader, asked: Sequence[tuple[Embedder, Space, Vector]], limit: int, also: Sequence[int]
-) -> dict[int, VectorMatch]:
-    """The best embedder's word, with a share of the instant one's where that helps; that alone for chunks that wait."""
-    (best, space, vector), rest = asked[0], asked[1:]
-    blends = best.traits.blends
-    matches = _judged(reader, best, space, vector, limit, also)
-    if not rest or not (blends or reader.count_due_vectors(space.id)):
-        return matches
-    instant, space, vector = rest[-1]
-    other = _judged(reader, instant, space, vector, limit, list(matches) if blends else also)
-    if blends:
-        best_again = _judged(reader, *asked[0], 0, [key for key in other if key not in matches])
-        matches |= best_again
-    for key, match in other.items():
-        if key not in matches:
-            matches[key] = match
-        elif blends:
-            score = (1 - INSTANT_SHARE) * matches[key].score + INSTANT_SHARE * match.score
-            matches[key] = VectorMatch(score, f"{matches[key].space} + {match.space}")
-    return matches
-
-
 def _judged(
-    reader: Reader, embedder: Embedder, space: Space, vector: Vector, limit: int, also: Sequence[int]
+    query: Query, reader: Reader, asked: tuple[Embedder, Space, Vector], also: Sequence[int]
 ) -> dict[int, VectorMatch]:
-    """The nearest chunks and some others, by one embedder."""
-    cosines = dict(reader.vectors(space.id, vector, limit))
+    """The nearest passages and some others, by one embedder."""
+    embedder, space, vector = asked
+    cosines = dict(reader.vectors(space.id, vector, query.candidates))
     cosines.update(reader.similarities(space.id, vector, [key for key in also if key not in cosines]))
     traits = embedder.traits
-    return {
-        key: VectorMatch(calibrate(cosine, traits.floor, traits.ceiling), traits.label) for key, cosine in cosines.items()
-    }
+    judge = _scale(query, reader, asked)
+    meaning = INSTANT_MEANING if traits.instant else MODEL_MEANING
+    return {key: VectorMatch(judge(cosine), traits.label, meaning) for key, cosine in cosines.items()}
+
+
+def _scale(query: Query, reader: Reader, asked: tuple[Embedder, Space, Vector]) -> Callable[[float], float]:
+    """How a cosine of this embedder becomes a score."""
+    embedder, space, vector = asked
+    floor, ceiling = embedder.traits.floor, embedder.traits.ceiling
+    if query.fusion == "weighted":
+        from clawmark.search.weighted import calibrate
+
+        return lambda cosine: calibrate(cosine, floor, ceiling)
+    return evidence_scale(*noise_of_query(noise_of(reader, space), vector, floor, ceiling))
+
+
+def noise_of(reader: Reader, space: Space) -> Noise | None:
+    """What was measured about chance in a space; nothing when it has not been yet."""
+    facts = reader.noise(space.id)
+    return Noise(bytes.fromhex(facts["centre"]), float(facts["spread"]), int(facts["passages"])) if facts else None

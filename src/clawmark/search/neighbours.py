@@ -6,7 +6,7 @@ its rank and takes the other's lines; it stops growing at three chunks, so that 
 
 from collections.abc import Sequence
 
-from clawmark.search.fuse import Candidate
+from clawmark.search.scoring import Candidate
 from clawmark.values import NamedTuple
 
 MOST_CHUNKS = 3

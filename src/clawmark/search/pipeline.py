@@ -8,23 +8,34 @@ snapshot of the index and the vectors come in, a `Found` goes out; nothing is wr
 """
 
 from collections.abc import Sequence
-from operator import mul
+from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
 from clawmark.index.store import Reader
 from clawmark.search.explain import Trace, stories
-from clawmark.search.fuse import Candidate, fuse
-from clawmark.search.legs import Asked, KeywordLeg, VectorLeg, keyword_leg, vector_leg
+from clawmark.search.legs import (
+    NO_WORDS,
+    Asked,
+    KeywordLeg,
+    VectorLeg,
+    keyword_leg,
+    noise_of,
+    text_leg_matches,
+    vector_leg,
+)
 from clawmark.search.neighbours import Passage, join_neighbours
-from clawmark.search.snippet import Nearness, cut_snippet, make_spotter
-from clawmark.text.dates import day_of
+from clawmark.search.scoring import Candidate, best_keys, evidence_scale, merge, noise_of_query, raise_exact, rarity
+from clawmark.search.snippet import LIMIT, Shown, Snippet, Spotter, make_spotter, pick_evidence
+from clawmark.search.statements import Nearness, weigh_statements
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
 from clawmark.values import NamedTuple
 
-# How much nearness in meaning counts against holding the query's words when a snippet is cut: 0.3 shows 83.6 % of the
-# evidence on locomo, 0 shows 82.3, 1 shows 82.1 (trials, within their noise).
-MEANING = 0.3
+if TYPE_CHECKING:
+    from clawmark.search.rerank import RerankStep
+
+READ = 60
+"""So many of the best passages are read, or four for each result that is asked for."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
@@ -37,39 +48,76 @@ class Freshness(NamedTuple):
     milliseconds: float
 
 
-def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None, freshness: Freshness) -> Found:
+def search(
+    query: Query,
+    *,
+    reader: Reader,
+    asked: Asked,
+    scout: Embedder | None,
+    freshness: Freshness,
+    rerank_with: "RerankStep | None" = None,
+) -> Found:
     """Answer a cleaned query from one snapshot; `scout` is an embedder quick enough to pick sentences with."""
     trace = Trace()
     cleaned = query.text
-    trace.step(1, "clean query", repr(cleaned[:80]))
+    filters = query.filters.summary
+    trace.step(1, "clean query", f"{cleaned[:80]!r}, filters: {filters}" if filters else repr(cleaned[:80]))
     trace.record(2, "freshen index", freshness.summary, freshness.milliseconds)
     if not cleaned:
         return _empty(query, _NO_WORDS, freshness, trace)
     if not reader.has_chunks():
         return _empty(query, _no_chunks(freshness), freshness, trace)
-    words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else KeywordLeg([], [], {})
-    trace.step(3, "keyword leg", f"candidates: {len(words.matches)} for {', '.join(t.text for t in words.terms[:12])}")
-    meaning = vector_leg(query, reader, asked, list(words.matches))
+    whole = reader
+    if filters:
+        reader = whole.within(query.filters)
+    words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else NO_WORDS
+    trace.step(3, "keyword leg", f"candidates: {len(words.keys)} for {', '.join(t.text for t in words.terms[:12])}")
+    meaning = vector_leg(query, reader, asked, words.keys)
     near = f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
     trace.step(4, "vector leg", near, before=asked.milliseconds)
-    rows = reader.chunks([*words.matches, *(key for key in meaning.matches if key not in words.matches)])
-    candidates = fuse(query, rows, words.matches, meaning.matches, words.weights, has_vector_leg=meaning.ran)
+    keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
+    texts = text_leg_matches(words, reader, keys)
+    spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
+    if query.fusion == "weighted":
+        from clawmark.search.weighted import merge_weighted
+
+        candidates = merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
+    else:
+        most = len(keys) if query.explain else max(READ, 4 * query.max_results)
+        scores = best_keys(query, texts, meaning.matches, most, words.rare_keys)
+        candidates = merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
+        candidates = weigh_statements(query, candidates, spotter, nearness)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
+    candidates, named = _with_time_bonus(query, candidates)
     if query.half_life_days is not None:
         from clawmark.search.decay import apply_decay
 
         candidates = apply_decay(candidates, query.half_life_days, query.today)
-    trace.step(6, "temporal decay", f"half-life {query.half_life_days:g} days" if query.half_life_days else "off")
+    decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
+    trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
+    reranked = None
+    if rerank_with is not None:
+        from clawmark.search.rerank import rerank
+
+        reranked = rerank(query.text, candidates, rerank_with)
+        candidates = reranked.candidates
+        trace.step(6, "rerank", reranked.summary)
     if query.mmr_lambda is not None:
         from clawmark.search.mmr import diversify
 
         candidates = diversify(candidates, query.mmr_lambda, lambda c: c.score, lambda c: c.row.text)
     trace.step(7, "diversify", f"MMR with lambda {query.mmr_lambda:g}" if query.mmr_lambda is not None else "off")
+    if query.fusion != "weighted":
+        candidates = raise_exact(candidates, words.rare)
     passages, dropped = join_neighbours(candidates, query.max_results, query.min_score)
     trace.step(8, "neighbours, threshold, cut", f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}")
-    hits = _hits(query, words, passages, scout)
+    hits = _hits(query, passages, spotter, nearness)
     trace.step(9, "snippets", f"{len(hits)} cut")
     nothing = None if hits else _why_nothing(query, candidates, freshness)
+    if nothing is not None and filters and not candidates:
+        from clawmark.search.filtered import why_filtered
+
+        nothing = why_filtered(query, words.terms, whole, reader) or nothing
     explanation = None
     if query.explain:
         told = stories(candidates, passages, dropped, words.terms)
@@ -80,55 +128,82 @@ def search(query: Query, *, reader: Reader, asked: Asked, scout: Embedder | None
         _mode(words, meaning),
         meaning.provider,
         meaning.model,
-        meaning.degraded,
+        meaning.degraded or (reranked.degraded if reranked else None),
         freshness.due_files,
         freshness.milliseconds + trace.milliseconds(),
         explanation,
     )
 
 
-def _hits(query: Query, words: KeywordLeg, passages: Sequence[Passage], scout: Embedder | None) -> tuple[Hit, ...]:
-    spotter = make_spotter(words.terms, words.weights)
-    nearness = _nearness(scout, query.text)
-    hits = []
-    for passage in passages:
-        best, row = passage.best, passage.best.row
-        snippet = cut_snippet(passage.text, passage.start_line, spotter, nearness)
-        if row.source == "sessions":  # a message has one line in its file, and any number in the text
-            snippet = snippet._replace(start_line=passage.start_line, end_line=passage.end_line)
-        hits.append(
-            Hit(
-                row.path,
-                passage.start_line,
-                passage.end_line,
-                round(best.score, 4),
-                snippet.text,
-                snippet.start_line,
-                snippet.end_line,
-                row.source,
-                round(best.vector, 4),
-                round(best.text, 4),
-                day_of(row.path, row.source, row.heading),
-            )
-        )
-    return tuple(hits)
+def _hits(query: Query, passages: Sequence[Passage], spotter: Spotter, nearness: Nearness | None) -> tuple[Hit, ...]:
+    shown = [Shown(passage.text, passage.start_line, passage.best.score) for passage in passages]
+    snippets = pick_evidence(shown, spotter, nearness, LIMIT * query.max_results)
+    return tuple(_hit(passage, snippet) for passage, snippet in zip(passages, snippets, strict=True))
 
 
-def _nearness(scout: Embedder | None, text: str) -> Nearness | None:
-    """How near sentences are to the query, by an embedder that costs microseconds a sentence."""
+def _hit(passage: Passage, snippet: Snippet) -> Hit:
+    best, row = passage.best, passage.best.row
+    ranges = snippet.ranges
+    if row.source == "sessions":  # a message has one line in its file, and any number in the text
+        ranges = ((passage.start_line, passage.end_line),)
+    return Hit(
+        path=row.path,
+        start_line=passage.start_line,
+        end_line=passage.end_line,
+        score=round(best.score, 4),
+        snippet=snippet.text,
+        snippet_start=ranges[0][0],
+        snippet_end=ranges[-1][1],
+        source=row.source,
+        vector_score=round(min(1.0, best.vector), 4),
+        text_score=round(best.text, 4),
+        date=row.last_day,
+        snippet_ranges=ranges,
+    )
+
+
+def _spotter(words: KeywordLeg) -> Spotter:
+    rarities = [rarity(count, words.known.total) for count in words.known.counts] or [1.0] * len(words.terms)
+    whole = sum(rarities) or 1.0
+    return make_spotter(words.terms, [worth / whole for worth in rarities])
+
+
+def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | None:
+    """How near lines are to the query, by an embedder that costs microseconds a line; each text is judged once."""
     if scout is None or not scout.covers(text):
         return None
     try:
-        target = memoryview(scout.embed_query(text)).cast("f").tolist()
+        query = scout.embed_query(text)
     except EmbeddingError:
         return None
+    space = next((space for space in reader.spaces() if space.identity == scout.identity), None)
+    noise = noise_of(reader, space) if space is not None else None
+    evidence = evidence_scale(*noise_of_query(noise, query, scout.traits.floor, scout.traits.ceiling))
+    known: dict[str, float] = {}
+    embed = getattr(scout, "embed_lines", scout.embed_texts)
+    from clawmark.index.codes import cosines
 
     def nearness(parts: Sequence[str]) -> list[float]:
-        filled = [part if part.strip() else "-" for part in parts]
-        vectors = scout.embed_texts(filled)
-        return [MEANING * sum(map(mul, target, memoryview(vector).cast("f"))) for vector in vectors]
+        new = [part for part in dict.fromkeys(parts) if part not in known]
+        for part, cosine in zip(new, cosines(query, embed(new)), strict=True):
+            known[part] = evidence(cosine)
+        return [known[part] for part in parts]
 
     return nearness
+
+
+def _with_time_bonus(query: Query, candidates: list[Candidate]) -> tuple[list[Candidate], str]:
+    """The candidates with the bonus for a time the question names, and that time in words; empty when it names none."""
+    from clawmark.search.when import may_name_time, prefer_times
+
+    if not query.today or not may_name_time(query.text):
+        return candidates, ""
+    from clawmark.text.when import time_expressions
+
+    ranges = time_expressions(query.text, query.today)
+    if not ranges:
+        return candidates, ""
+    return prefer_times(candidates, ranges), ", ".join(f"{first} to {last}" for first, last in ranges)
 
 
 def _mode(words: KeywordLeg, meaning: VectorLeg) -> Mode:
@@ -140,9 +215,9 @@ def _mode(words: KeywordLeg, meaning: VectorLeg) -> Mode:
 def _weights_in_words(query: Query, words: KeywordLeg, meaning: VectorLeg) -> str:
     if not meaning.ran:
         return "text only"
-    if not words.matches:
-        return "vector only: no chunk has any of the words"
-    return f"{query.vector_weight:.2g} * vector + {query.text_weight:.2g} * text"
+    if query.fusion == "weighted":
+        return f"{query.vector_weight:.2g} * vector + {query.text_weight:.2g} * text"
+    return "evidence of words, names, meaning and statements, added up" if words.keys else "no passage has any of the words"
 
 
 def _no_chunks(freshness: Freshness) -> NothingFound:

@@ -1,8 +1,11 @@
-"""Cuts the part of a passage that answers: at most 700 characters around what the query asked for, with its lines.
+"""Picks what is shown of the hits: one budget of characters, spent on the lines that answer, across all hits.
 
-The passage is taken apart into lines, and long lines into sentences. Each piece is worth the query terms it holds, rare
-ones more, plus how near it is in meaning when an instant embedder can say so; the best run of pieces that fits wins.
+Passages are taken apart into lines, and long lines into sentences. A piece is worth the score of its hit, the query terms it
+holds, rare ones more, how near it is in meaning, and a little of what its neighbours are worth. Every hit shows its best
+piece; the rest of the budget goes to the best pieces of all.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,9 +14,13 @@ from clawmark.types import Term
 from clawmark.values import NamedTuple
 
 LIMIT = 700
+"""Characters of the budget for each hit that was asked for."""
 LONG_PIECE = 240
 MAX_PIECES = 128
 """Above this, short pieces are joined: a passage of one-letter lines has thousands, and each is compared with the query."""
+HIT, NEIGHBOURS = 3.0, 0.3
+"""What the score of its hit and the worth of its neighbours add to a piece's own worth."""
+GAP = "…"
 # A class with a character beyond Latin-1 takes 0.3 ms to compile, so text that has none gets the shorter pattern.
 _SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])"
 _ASCII_SENTENCE_END = r"(?<=[.!?])[\"')\]]*\s+"
@@ -23,12 +30,19 @@ _MARKS = dict.fromkeys(map(ord, "\n\t.,;:!?()[]{}<>\"'`*_-/#|=+~&%$@^\\"), " ")
 Nearness = Callable[[Sequence[str]], Sequence[float]]
 
 
-class Snippet(NamedTuple):
-    """The text to show and the lines it comes from."""
+class Shown(NamedTuple):
+    """A passage to be shown in part."""
 
     text: str
     start_line: int
-    end_line: int
+    score: float
+
+
+class Snippet(NamedTuple):
+    """The text to show and the lines it comes from, in order; between two ranges the text has a line with an ellipsis."""
+
+    text: str
+    ranges: tuple[tuple[int, int], ...]
 
 
 class Spotter:
@@ -41,6 +55,11 @@ class Spotter:
     def found(self, text: str) -> set[str]:
         folded = _folded(text)
         return {needle for needle in self.needles if needle in folded}
+
+    def weight(self, text: str) -> float:
+        """What the terms found in a text are worth together."""
+        folded = _folded(text)
+        return sum([worth for needle, worth in self.needles.items() if needle in folded])
 
 
 def make_spotter(terms: Sequence[Term], weights: Sequence[float]) -> Spotter:
@@ -62,43 +81,74 @@ def _folded(text: str) -> str:
     return " " + text.casefold().translate(_MARKS)
 
 
-def cut_snippet(
-    text: str, start_line: int, spotter: Spotter, nearness: Nearness | None = None, limit: int = LIMIT
-) -> Snippet:
-    """The best run of pieces of a passage that begins at `start_line`; always a part of it to the letter."""
-    if len(text) <= limit:
-        return _between(text, start_line, 0, len(text))
-    pieces = _joined(_pieces(text), len(text))
-    parts = [text[start:end] for start, end in pieces]
-    found = [spotter.found(part) for part in parts]
+def pick_evidence(passages: Sequence[Shown], spotter: Spotter, nearness: Nearness | None, budget: int) -> list[Snippet]:
+    """What is shown of each passage, in all at most `budget` characters, ellipses not counted."""
+    if sum(len(passage.text) for passage in passages) <= budget:
+        return [_snippet(passage, [(0, len(passage.text))]) for passage in passages]
+    pieces = [_joined(_pieces(passage.text), len(passage.text)) for passage in passages]
+    worth = [_worth(passage, parts, spotter, nearness) for passage, parts in zip(passages, pieces, strict=True)]
+    chosen = _choose(pieces, worth, budget)
+    return [
+        _snippet(passage, [parts[number] for number in sorted(kept)])
+        for passage, parts, kept in zip(passages, pieces, chosen, strict=True)
+    ]
+
+
+def _worth(passage: Shown, pieces: Sequence[tuple[int, int]], spotter: Spotter, nearness: Nearness | None) -> list[float]:
+    parts = [passage.text[start:end] for start, end in pieces]
     near = nearness(parts) if nearness else [0.0] * len(parts)
-    first, last = _best_run(pieces, found, near, spotter.needles, limit)
-    return _between(text, start_line, pieces[first][0], min(pieces[last][1], pieces[first][0] + limit))
+    own = [spotter.weight(part) + max(0.0, close) if part.strip() else 0.0 for part, close in zip(parts, near, strict=True)]
+    around = [0.0, *own, 0.0]
+    return [
+        HIT * passage.score + value + NEIGHBOURS * (around[number] + around[number + 2]) / 2
+        for number, value in enumerate(own)
+    ]
 
 
-def _best_run(
-    pieces: Sequence[tuple[int, int]],
-    found: Sequence[set[str]],
-    near: Sequence[float],
-    weights: dict[str, float],
-    limit: int,
-) -> tuple[int, int]:
-    """The run of pieces within the limit that is worth most: distinct terms first, then every piece's own worth."""
-    worth = [sum(weights.get(term, 0.0) for term in terms) + max(0.0, near[n]) for n, terms in enumerate(found)]
-    best, best_value = (0, 0), -1.0
-    for first in range(len(pieces)):
-        terms, distinct, value = set[str](), 0.0, 0.0
-        for last in range(first, len(pieces)):
-            if pieces[last][1] - pieces[first][0] > limit and last > first:
-                break
-            if not found[last] <= terms:
-                distinct += sum(weights.get(term, 0.0) for term in found[last] - terms)
-                terms |= found[last]
-            value += worth[last]
-            total = distinct + 0.5 * value
-            if total > best_value + 1e-9:
-                best, best_value = (first, last), total
-    return best
+def _choose(pieces: Sequence[Sequence[tuple[int, int]]], worth: Sequence[Sequence[float]], budget: int) -> list[set[int]]:
+    """The pieces to show of each passage: the best of each, then the best of all, as long as there is room."""
+    chosen: list[set[int]] = [set() for _ in pieces]
+    share = budget // max(1, len(pieces))
+    for kept, parts, values in zip(chosen, pieces, worth, strict=True):
+        best = max(range(len(parts)), key=values.__getitem__, default=None)
+        if best is not None:
+            kept.add(best)
+            budget -= min(share, parts[best][1] - parts[best][0])
+    every = [(-values[number], at, number) for at, values in enumerate(worth) for number in range(len(values))]
+    for _, at, number in sorted(every):
+        start, end = pieces[at][number]
+        if number not in chosen[at] and end - start <= budget:
+            chosen[at].add(number)
+            budget -= end - start
+    return chosen
+
+
+def _snippet(passage: Shown, kept: Sequence[tuple[int, int]]) -> Snippet:
+    """The kept parts of a passage: neighbours are joined as they stand, blank lines between them included."""
+    text = passage.text
+    runs: list[tuple[int, int]] = []
+    for start, end in kept:
+        if runs and not text[runs[-1][1] : start].strip():
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((start, end))
+    shown, ranges = [], []
+    for start, end in runs:
+        while start < end and text[start].isspace():
+            start += 1
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        if start == end:
+            continue
+        first = passage.start_line + text.count("\n", 0, start)
+        shown.append(text[start:end])
+        ranges.append((first, first + text.count("\n", start, end)))
+    return Snippet(f"\n{GAP}\n".join(shown), tuple(ranges) or ((passage.start_line, passage.start_line),))
+
+
+def pieces_of(text: str) -> list[str]:
+    """The lines of a text, long ones in sentences."""
+    return [text[start:end] for start, end in _joined(_pieces(text), len(text))]
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:
@@ -137,16 +187,6 @@ def _joined(pieces: list[tuple[int, int]], length: int) -> list[tuple[int, int]]
         else:
             joined.append((start, end))
     return joined
-
-
-def _between(text: str, start_line: int, start: int, end: int) -> Snippet:
-    """The passage from start to end without blank edges, and the lines that is."""
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    first = start_line + text.count("\n", 0, start)
-    return Snippet(text[start:end], first, first + text.count("\n", start, end))
 
 
 def _cut_ending(word: str) -> str:

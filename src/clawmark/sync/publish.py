@@ -57,7 +57,18 @@ def _take_over(writer: Writer, left: Sequence[FileRow], building: int) -> bool:
 
 def _chunks(reader: Reader, row: FileRow) -> list[Chunk]:
     found = reader.chunks_of(row.path)
-    return [Chunk(chunk.start_line, chunk.end_line, chunk.text, chunk.hash, chunk.heading) for chunk in found]
+    return [
+        Chunk(
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            text=chunk.text,
+            hash=chunk.hash,
+            heading=chunk.heading,
+            first_day=chunk.first_day,
+            last_day=chunk.last_day,
+        )
+        for chunk in found
+    ]
 
 
 def _words(row: FileRow, chunks: Sequence[Chunk]) -> list[tuple[str, str]]:

@@ -19,6 +19,8 @@ from clawmark.index.store import Index, Reader
 from clawmark.reports import FileFailure, Progress
 from clawmark.sync.outcome import NOT_TEXT, TextReport, added_up
 from clawmark.text.chunk import chunk_text
+from clawmark.text.chunk_days import with_days
+from clawmark.text.conversation import without_note_header
 from clawmark.text.dates import keyword_context
 from clawmark.text.origin import without_comments
 from clawmark.text.query import index_words
@@ -80,7 +82,7 @@ def apply_text(
         known = indexed.get(state.path)
         if known is not None and known.hash == document.hash and not building:
             return _Prepared(state, _row(document, now_ns(), known.chunks))
-        chunks = chunk_text(document.text, chunker.mode, chunker.tokens, chunker.overlap, state.path)
+        chunks = dated_chunks(state.path, document.text, chunker)
         return _Prepared(state, _row(document, now_ns(), len(chunks)), chunks, is_new=known is None)
 
     todo = [*plan.add, *plan.check, *plan.recheck]
@@ -93,6 +95,11 @@ def apply_text(
         if out_of_time():
             break
     return report._replace(deleted=_delete(plan, index, lock_timeout))
+
+
+def dated_chunks(path: str, text: str, chunker: Chunking) -> list[Chunk]:
+    """Every chunk a memory file makes, with its days: what its rows must be."""
+    return with_days(chunk_text(text, chunker.mode, chunker.tokens, chunker.overlap, path), path, text)
 
 
 def _told(portion: Sequence[_Prepared]) -> TextReport:
@@ -232,7 +239,10 @@ def _stage(
 
 def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
     """What the full-text index gets of each chunk: its words, and those of its heading and date."""
-    return [(index_words(without_comments(chunk.text)), keyword_context(path, chunk.heading)) for chunk in chunks]
+    return [
+        (index_words(without_note_header(without_comments(chunk.text))), keyword_context(path, chunk.heading))
+        for chunk in chunks
+    ]
 
 
 def _row(document: Document, seen_ns: int, chunks: int) -> FileRow:

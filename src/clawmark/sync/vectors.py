@@ -18,6 +18,7 @@ from clawmark.embed.passage import embeddable
 from clawmark.errors import EmbeddingError, EmbeddingMismatch
 from clawmark.index.store import Index
 from clawmark.reports import Progress
+from clawmark.sync.noise import refresh_noise
 from clawmark.sync.outcome import VectorReport
 from clawmark.types import Degraded, Identity, Vector
 from clawmark.values import NamedTuple
@@ -72,6 +73,8 @@ def fill_space(
     if due == 0 and not space.ready:
         with index.writing(timeout=lock_timeout) as writer:
             writer.set_ready(space.id)
+    if due == 0:
+        refresh_noise(index, space.id, lock_timeout)
     return VectorReport(filling.embedded, filling.reused, due, degraded, filling.jobs)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from clawmark.documents import Chunk
 from clawmark.errors import IndexStoreError
 from clawmark.index.store import Index
-from clawmark.types import FileRow, Identity, Vector
+from clawmark.types import FileRow, Filters, Identity, Vector
 
 PutFile = tuple[FileRow, list[Chunk], list[tuple[str, str]]]
 
@@ -82,6 +82,21 @@ def _the_best_are_found_with_their_exact_cosines(index: Index) -> None:
             found = reader.vectors(1, query, 20)
         assert [key for key, _ in found] == [-key for _, key in expected[:20]]
         assert all(abs(score - truth) < 1e-5 for (_, score), (truth, _) in zip(found, expected, strict=False))
+
+
+def _a_filter_never_costs_results(index: Index) -> None:
+    query = unit([1.0, 0.0, 0.0, 0.0])
+    near = [unit([1.0, number / 1e5, 0.0, 0.0]) for number in range(4500)]
+    far = [unit([-1.0, number / 1e3, 0.0, 0.0]) for number in range(2300)]
+    fill(index, "near.md", near, 4)
+    keys = fill(index, "many.md", far, 4)
+    few = fill(index, "few.md", far[:3], 4)
+    best = sorted(range(2300), key=lambda number: (-cosine(query, far[number]), number))
+    with index.reading() as reader:
+        many = reader.within(Filters(path="many.md")).vectors(1, query, 20)
+        assert sorted(key for key, _ in reader.within(Filters(path="few.md")).vectors(1, query, 20)) == few
+        assert reader.within(Filters(path="none.md")).vectors(1, query, 20) == []
+    assert [key for key, _ in many] == [keys[number] for number in best[:20]]
 
 
 def _asking_for_more_than_there_is_gives_all_of_it(index: Index) -> None:
@@ -220,6 +235,7 @@ def _an_empty_space_answers_nothing(index: Index) -> None:
 
 vector_index_contract: tuple[Callable[[Index], None], ...] = (
     _the_best_are_found_with_their_exact_cosines,
+    _a_filter_never_costs_results,
     _asking_for_more_than_there_is_gives_all_of_it,
     _a_deleted_file_is_never_found_again,
     _near_copies_of_a_replaced_text_do_not_crowd_out_the_rest,

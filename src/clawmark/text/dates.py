@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from clawmark.text.words import index_words
 
-_MONTHS = (
+MONTHS = (
     "january",
     "february",
     "march",
@@ -38,7 +38,7 @@ def date_of(path: str) -> str:
     digits = date[:4] + date[5:7] + date[8:]
     if not (digits.isascii() and digits.isdigit() and len(digits) == 8 and date[4] == date[7] == "-"):
         return ""
-    if name[10:11].isdigit() or not _is_day(int(date[:4]), int(date[5:7]), int(date[8:])):
+    if name[10:11].isdigit() or not is_day(int(date[:4]), int(date[5:7]), int(date[8:])):
         return ""
     return date
 
@@ -53,7 +53,7 @@ def date_words(date: str) -> str:
     from datetime import date as day
 
     year, month, number = map(int, date.split("-"))
-    name = _MONTHS[month - 1]
+    name = MONTHS[month - 1]
     ordinal = f"{number}{_ORDINAL_ENDS.get(number, 'th')}"
     return f"{date} {number} {ordinal} {name} {year} {name[:3]} {_WEEKDAYS[day(year, month, number).weekday()]}"
 
@@ -72,7 +72,8 @@ def _path_words(path: str) -> tuple[str, str]:
     return date_words(date) if date else "", " ".join(names)
 
 
-def _is_day(year: int, month: int, day: int) -> bool:
+def is_day(year: int, month: int, day: int) -> bool:
+    """Whether there is such a day, in the years that notes are about."""
     if not (1900 <= year <= 2199 and 1 <= month <= 12):
         return False
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

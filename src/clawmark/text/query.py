@@ -20,7 +20,7 @@ from clawmark.text.stopwords import is_small, meaningful, without_small_words
 from clawmark.text.words import index_words
 from clawmark.types import Term
 
-__all__ = ["any_of", "clean_query", "index_words", "query_terms"]
+__all__ = ["any_of", "are_names", "clean_query", "index_words", "query_terms"]
 
 MAX_QUERY = 4_000
 MAX_TERMS = 64
@@ -66,6 +66,36 @@ def query_terms(text: str) -> list[Term]:
     for term in [*_terms(text, names, small_words=False)] or _terms(text, names, small_words=True):
         unique.setdefault(term.match, term)
     return list(unique.values())[:MAX_TERMS]
+
+
+def are_names(text: str, terms: Sequence[Term]) -> list[bool]:
+    """Which terms are names, identifiers or codes: written with a digit, a joiner or a capital inside a sentence.
+
+    The only term of a query counts as one: it is what the query is about.
+    """
+    if len(terms) == 1:
+        return [True]
+    written: set[str] = set()
+    for found in re.finditer(r"\w[\w'’.-]*", text):
+        word = found[0]
+        is_capital = word[0].isupper() and not _begins_sentence(text, found.start())
+        is_code = "_" in word or any(letter.isdigit() or (at and letter.isupper()) for at, letter in enumerate(word))
+        if is_capital or is_code:
+            written.update(_WORD.findall(_folded(word)))
+    return [any(part in written for part in _WORD.findall(_folded(term.text))) for term in terms]
+
+
+def _begins_sentence(text: str, at: int) -> bool:
+    before = text[:at].rstrip(" \"'“(")
+    return not before or before[-1] in ".!?"
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    import unicodedata
+
+    return "".join(c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))
 
 
 def any_of(terms: Sequence[Term]) -> str:

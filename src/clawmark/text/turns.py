@@ -95,4 +95,12 @@ def _chunk(turns: list[Turn]) -> Chunk:
 
 
 def _made(start: int, end: int, text: str, days: str) -> Chunk:
-    return Chunk(start, end, text, sha256(text.encode()).hexdigest(), days)
+    return Chunk(
+        start_line=start,
+        end_line=end,
+        text=text,
+        hash=sha256(text.encode()).hexdigest(),
+        heading=days,
+        first_day=days[:10],
+        last_day=days[-10:],
+    )

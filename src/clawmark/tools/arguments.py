@@ -52,6 +52,13 @@ def text_argument(
     return value.strip() if trim else value
 
 
+def optional_text(arguments: Mapping[str, object], name: str, *, longest: int) -> str:
+    """A text without the blanks around it; empty when it was not given."""
+    if _pick(arguments, name) is None:
+        return ""
+    return text_argument(arguments, name, trim=True, longest=longest, may_be_blank=True)
+
+
 def whole_argument(
     arguments: Mapping[str, object], name: str, *, most: int = LARGEST_WHOLE, zero_is_absent: bool = False
 ) -> int | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TypeAlias
 
-from clawmark.errors import ClawmarkError, ToolInputError
+from clawmark.errors import ClawmarkError, FilterError, ToolInputError
 from clawmark.text.scanner import flags_of
 from clawmark.tools.arguments import (
     choice_argument,
+    optional_text,
     read_arguments,
     refuse_argument,
     share_argument,
@@ -23,26 +24,33 @@ from clawmark.tools.base import Payload, Tool, complaint, log_surprise
 from clawmark.tools.citations import with_source
 from clawmark.tools.policy import Access, unavailable
 from clawmark.tools.provenance import provenance_of
-from clawmark.types import Found, Hit, NothingFound
+from clawmark.types import Filters, Found, Hit
 
-Search: TypeAlias = Callable[[str, int, float], Found]
-"""(query, max_results, min_score) → the answer."""
+Search: TypeAlias = Callable[[str, int, float, Filters], Found]
+"""(query, max_results, min_score, filters as the model wrote them) → the answer."""
 
 MOST_RESULTS = 50
+LONGEST_FILTER = 500
+FILTERS = {
+    "since": "Only passages of this day or later: YYYY-MM-DD, or back from today as 7d or 2w. Undated notes are left out.",
+    "until": "Only passages of this day or earlier, written like since.",
+    "path": "Only files whose path matches this pattern, such as memory/projects/** or 2026-02-*.md.",
+    "source": "Only this source: memory (the notes) or sessions (transcripts of conversations).",
+}
+"""The fields of `Filters`, each with its description for the model."""
 LONGEST_QUERY = 500_000
 """Characters. Far beyond any question; a pasted book is refused instead of being searched for by its first words."""
 
 CORPORA = ("memory", "sessions", "all", "wiki")
-FILTERED_RESULTS = 200
-"""How many hits are looked through for those of one source."""
 
 _DESCRIPTION = """\
 Search your long-term memory: MEMORY.md, the daily logs in memory/, and whatever else was set up to be searched. \
 Do this before you answer anything about earlier work, decisions, dates, people, preferences, plans or todos. \
 Do not answer such questions from the conversation alone, and do not guess.
 
-Ask in plain words; names, dates and identifiers help. You get the best passages first, each with its path, its lines \
-and a score from 0 to 1. Use memory_get with that path and those lines to read more around a passage.
+Ask in plain words; names, dates and identifiers help. Filter by since, until, path or source only when the user limits \
+the question that way; a time such as "last week" can stay in the query. You get the best passages first, each with its \
+path, its lines and a score from 0 to 1. Use memory_get with that path and those lines to read more around a passage.
 
 When there are no results, `nothing` says why: tell the user that you looked. When the answer holds `disabled: true`, \
 memory could not be searched at all: tell the user so, with the `error` and the `action`. When it holds `degraded`, \
@@ -79,9 +87,12 @@ def search_tool(
             corpus = choice_argument(arguments, "corpus", CORPORA, default="")
             if corpus == "wiki" or (corpus == "sessions" and "sessions" not in sources):
                 return _not_searched(corpus)
-            found = _search(search, query, limit, min_score if threshold is None else threshold, corpus)
+            filters = Filters._make(optional_text(arguments, name, longest=LONGEST_FILTER) for name in FILTERS)
+            if corpus in ("memory", "sessions") and not filters.source:
+                filters = filters._replace(source=corpus)
+            found = search(query, limit, min_score if threshold is None else threshold, filters)
             return {**_answer(found, citations, access.cites), **_corpora(corpus)}
-        except ToolInputError as error:
+        except (ToolInputError, FilterError) as error:
             return {"results": [], **complaint(error, f"Correct {error.argument} and call memory_search again.")}
         except ClawmarkError as error:
             return _unavailable(complaint(error, _ASK_DOCTOR))
@@ -91,19 +102,6 @@ def search_tool(
             return _unavailable({"error": problem, "action": _ASK_DOCTOR})
 
     return Tool("memory_search", _DESCRIPTION, _parameters(max_results, min_score), call)
-
-
-def _search(search: Search, query: str, limit: int, threshold: float, corpus: str) -> Found:
-    """The answer; with one source asked for, of its hits only."""
-    if corpus not in ("memory", "sessions"):
-        return search(query, limit, threshold)
-    found = search(query, max(limit, FILTERED_RESULTS), threshold)
-    hits = tuple(hit for hit in found.hits if hit.source == corpus)[:limit]
-    if hits or not found.hits:
-        return found._replace(hits=hits)
-    where = "the transcripts" if corpus == "sessions" else "the memory files"
-    nothing = NothingFound(code="no-such-words", message=f"Nothing in {where} matches the question.", best_score=None)
-    return found._replace(hits=(), nothing=nothing)
 
 
 def _not_searched(corpus: str) -> Payload:
@@ -196,6 +194,7 @@ def _parameters(max_results: int, min_score: float) -> Payload:
                 "enum": list(CORPORA),
                 "description": "Where to look: memory files, transcripts of sessions, or all of it. All when left out.",
             },
+            **{name: {"type": "string", "description": text} for name, text in FILTERS.items()},
         },
         "required": ["query"],
         "additionalProperties": True,

@@ -21,6 +21,7 @@ def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
         "add": ["x"],
         "remember": ["x"],
         "get": ["x"],
+        "eval": ["x"],
         "import": ["markdown"],
         "hook": ["codex", "x"],
         "install": ["codex"],

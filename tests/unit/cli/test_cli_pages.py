@@ -114,6 +114,8 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
                     "decay": 1.0,
                     "score": 0.425,
                     "outcome": "below threshold",
+                    "when": 0.0,
+                    "rerank": None,
                 }
             ],
             "passages": 7,
@@ -291,13 +293,13 @@ def test_progress_fits_the_line_and_tells_what_is_read_and_the_time_left() -> No
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (b"plain words\n", (7, "plain words")),
-        (b'{"id": "q1", "query": "tea", "more": 1}', ("q1", "tea")),
-        (b'{"query": "tea"}', (7, "tea")),
-        (b"bad \xff byte", (7, "bad \ufffd byte")),
+        (b"plain words\n", (7, "plain words", {})),
+        (b'{"id": "q1", "query": "tea", "more": 1}', ("q1", "tea", {})),
+        (b'{"query": "tea", "since": "7d", "path": null}', (7, "tea", {"since": "7d"})),
+        (b"bad \xff byte", (7, "bad \ufffd byte", {})),
     ],
 )
-def test_a_line_of_a_batch_is_text_or_an_object(line: bytes, expected: tuple[object, str]) -> None:
+def test_a_line_of_a_batch_is_text_or_an_object(line: bytes, expected: tuple[object, ...]) -> None:
     assert read_line(line, 7) == expected
 
 

@@ -89,7 +89,7 @@ def test_room_is_given_back_after_a_rebuild(index: Index) -> None:
     one = Path(index.path).stat().st_size
     rebuild(index, 60)
     index.close()
-    assert Path(index.path).stat().st_size > 1.5 * one
+    assert Path(index.path).stat().st_size > 1.4 * one
     steps(index)
     index.close()
     assert Path(index.path).stat().st_size < 1.3 * one

@@ -18,6 +18,7 @@ def found(reader: Reader, expression: str) -> list[str]:
 
 def test_a_chunk_comes_back_as_it_was_put_in(index: Index) -> None:
     file = file_of("memory/2026-01-02.md", "Grüße aus Köln", "zwei", heading="Reise > Tag 1")
+    file[1][:] = [chunk._replace(first_day="2026-01-02", last_day="2026-01-03") for chunk in file[1]]
     with index.writing() as writer:
         keys = writer.put_file(*file)
     with index.reading() as reader:
@@ -27,7 +28,8 @@ def test_a_chunk_comes_back_as_it_was_put_in(index: Index) -> None:
     for key, chunk in zip(keys, file[1], strict=True):
         row = rows[key]
         assert (row.key, row.path, row.source) == (key, "memory/2026-01-02.md", "memory")
-        assert (row.start_line, row.end_line, row.text, row.hash, row.heading) == chunk[:2] + chunk[2:]
+        assert (row.start_line, row.end_line, row.text, row.hash, row.heading) == chunk[:5]
+        assert (row.first_day, row.last_day) == ("2026-01-02", "2026-01-03")
 
 
 def test_words_are_stemmed_and_accents_ignored(index: Index) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from clawmark.search.decay import apply_decay, multiplier
-from clawmark.search.fuse import Candidate
 from clawmark.search.mmr import diversify, similarity, word_set
+from clawmark.search.scoring import Candidate
 from clawmark.types import ChunkRow
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clawmark.search.fuse import Candidate
 from clawmark.search.neighbours import MOST_CHUNKS, join_neighbours
+from clawmark.search.scoring import Candidate
 from clawmark.types import ChunkRow
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from clawmark.documents import Chunk
+from clawmark.text.chunk_days import day_in, with_days
 from clawmark.text.dates import date_of, date_words, keyword_context
 
 
@@ -50,3 +52,60 @@ def test_the_context_of_an_undated_note_is_its_headings_and_name() -> None:
 
 def test_the_context_is_cut_into_words_like_a_passage() -> None:
     assert keyword_context("memory/笔记.md", "Решения").split() == ["решен", "笔", "记"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "day"),
+    [
+        ("2026-02-24", "2026-02-24"),
+        ("Standup 2026-02-24 (Tuesday)", "2026-02-24"),
+        ("24 February 2026", "2026-02-24"),
+        ("Tuesday, 24th Feb. 2026", "2026-02-24"),
+        ("February 24, 2026", "2026-02-24"),
+        ("sept 3rd 2025: launch", "2025-09-03"),
+        ("2026-02-30 then 2026-03-01", "2026-03-01"),
+        ("2026-02-24-01", ""),
+        ("12026-02-24", ""),
+        ("February 2026", ""),
+        ("May 24", ""),
+        ("31 February 2026", ""),
+        ("Plan", ""),
+    ],
+)
+def test_a_heading_is_dated_by_the_first_real_day_in_it(heading: str, day: str) -> None:
+    assert day_in(heading) == day
+
+
+LOG = """\
+# Work log
+
+## 2026-01-05
+Chose Postgres.
+
+## 2026-01-06
+### Morning
+Moved the queue.
+
+## Later
+No date here.
+"""
+
+
+def days(path: str, text: str, *spans: tuple[int, int]) -> list[tuple[str, str]]:
+    chunks = [Chunk(start, end, "", "", "") for start, end in spans]
+    return [(chunk.first_day, chunk.last_day) for chunk in with_days(chunks, path, text)]
+
+
+def test_every_chunk_of_a_dated_file_has_the_files_day() -> None:
+    assert days("memory/2026-02-24.md", LOG, (1, 4), (11, 12)) == [("2026-02-24", "2026-02-24")] * 2
+
+
+def test_a_chunk_has_the_days_of_the_dated_sections_it_lies_in() -> None:
+    path = "memory/log.md"
+    assert days(path, LOG, (4, 4), (7, 8), (8, 8)) == [("2026-01-05", "2026-01-05"), *[("2026-01-06", "2026-01-06")] * 2]
+    assert days(path, LOG, (4, 7), (1, 12)) == [("2026-01-05", "2026-01-06")] * 2
+    assert days(path, LOG, (1, 1), (11, 12)) == [("", ""), ("", "")]
+
+
+def test_a_date_in_the_text_is_not_the_day_of_a_passage() -> None:
+    assert days("MEMORY.md", "# Facts\nMoved on 2026-01-05.\n", (1, 2)) == [("", "")]

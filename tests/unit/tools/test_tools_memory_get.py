@@ -10,7 +10,7 @@ import pytest
 from clawmark.documents import Excerpt
 from clawmark.errors import PathDenied, WorkspaceError
 from clawmark.tools import Tool, make_tools, render
-from clawmark.types import Found
+from clawmark.types import Filters, Found
 
 EXCERPT = Excerpt("MEMORY.md", "one\ntwo", start=1, lines=2, total_lines=2, truncated=False, next_start=None)
 
@@ -22,7 +22,7 @@ class Reader:
         self.answer = answer
         self.asked: list[tuple[str, int, int | None]] = []
 
-    def search(self, query: str, limit: int, threshold: float) -> Found:
+    def search(self, query: str, limit: int, threshold: float, filters: Filters) -> Found:
         raise AssertionError("memory_get searches nothing")
 
     def read(self, path: str, start: int, lines: int | None) -> Excerpt:

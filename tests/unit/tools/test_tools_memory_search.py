@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clawmark.documents import Excerpt
-from clawmark.errors import ClawmarkError, IndexBusy
+from clawmark.errors import ClawmarkError, FilterError, IndexBusy
 from clawmark.tools import Tool, make_tools, render
-from clawmark.types import Degraded, Found, Hit, NothingFound
+from clawmark.types import Degraded, Filters, Found, Hit, NothingFound
 
 HIT = Hit(
     path="memory/2026-02-24.md",
@@ -34,9 +34,11 @@ class Backend:
     def __init__(self, answer: Found | Exception = FOUND) -> None:
         self.answer = answer
         self.asked: list[tuple[str, int, float]] = []
+        self.filters: list[Filters] = []
 
-    def search(self, query: str, limit: int, threshold: float) -> Found:
+    def search(self, query: str, limit: int, threshold: float, filters: Filters) -> Found:
         self.asked.append((query, limit, threshold))
+        self.filters.append(filters)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -261,7 +263,8 @@ def test_a_failure_nobody_foresaw_is_an_answer_too(caplog: pytest.LogCaptureFixt
 
 def test_the_schema_asks_for_a_query_and_allows_what_it_does_not_know() -> None:
     parameters: Any = Backend().tool().parameters
-    assert list(parameters["properties"]) == ["query", "maxResults", "minScore", "corpus"]
+    expected = ["query", "maxResults", "minScore", "corpus", "since", "until", "path", "source"]
+    assert list(parameters["properties"]) == expected
     assert parameters["required"] == ["query"]
     assert parameters["additionalProperties"] is True
     assert "6 when left out" in parameters["properties"]["maxResults"]["description"]
@@ -272,3 +275,24 @@ def test_the_schema_asks_for_a_query_and_allows_what_it_does_not_know() -> None:
 )
 def test_the_description_tells_the_model_when_to_search_and_what_an_answer_means(word: str) -> None:
     assert word in Backend().tool().description
+
+
+def test_filters_are_handed_over_as_they_were_written() -> None:
+    backend = Backend()
+    backend.call({"query": "tea", "since": " 7d ", "until": None, "path": "memory/**", "source": ""})
+    assert backend.filters == [Filters(since="7d", until="", path="memory/**", source="")]
+
+
+def test_a_filter_that_is_not_text_is_refused_by_name() -> None:
+    payload = Backend().call({"query": "tea", "since": 7})
+    assert payload["error"] == "since must be text, not a number."
+    assert payload["results"] == []
+    assert "disabled" not in payload
+
+
+def test_a_filter_that_cannot_be_understood_is_an_input_error() -> None:
+    payload = Backend(FilterError("since must be a day.", argument="since", hint="Write YYYY-MM-DD.")).call(
+        {"query": "tea", "since": "soon"}
+    )
+    assert (payload["error"], payload["action"]) == ("since must be a day.", "Write YYYY-MM-DD.")
+    assert "disabled" not in payload

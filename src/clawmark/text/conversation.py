@@ -1,0 +1,167 @@
+"""What a passage states, as opposed to what was only asked in it.
+
+Takes the text of a passage; gives the part of it that states something. In a conversation, a question that got no answer
+says nothing about its subject, however many of a query's words it has; neither does the reply that promises to look. Text
+that is not a conversation is returned as it is.
+
+Known limit: replies without an answer are recognised in English only. In other languages every question counts as answered,
+unless the reply is a question itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+from clawmark.values import NamedTuple
+
+USERS = frozenset(("user", "human"))
+"""The labels of the person whose memory this is."""
+LONGEST_EMPTY_REPLY = 240
+"""Characters; a longer reply has something to say."""
+
+_LABEL = re.compile(
+    r"^[ \t]*(?:[-*>][ \t]+)?(?:\*\*)?([^\W\d_][\w.' -]{0,30}?)(?:\*\*)?(?: \([^()\n]{1,40}\))?:(?:\*\*)?(?:[ \t]+|$)",
+    re.MULTILINE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？؟])|\n+")
+_QUESTION_ENDS = ("?", "？", "؟")
+_QUESTION_STARTS = frozenset(
+    [
+        "am",
+        "any",
+        "are",
+        "aren't",
+        "can",
+        "can't",
+        "could",
+        "couldn't",
+        "did",
+        "didn't",
+        "do",
+        "does",
+        "doesn't",
+        "don't",
+        "had",
+        "has",
+        "have",
+        "how",
+        "is",
+        "isn't",
+        "should",
+        "shouldn't",
+        "was",
+        "wasn't",
+        "were",
+        "weren't",
+        "what",
+        "what's",
+        "when",
+        "where",
+        "which",
+        "who",
+        "who's",
+        "whom",
+        "whose",
+        "why",
+        "will",
+        "would",
+        "wouldn't",
+    ]
+)
+_NO_ANSWER = re.compile(
+    r"\b(?:do not|don't|did not|didn't|does not|doesn't|can not|cannot|can't|could not|couldn't|have not|haven't|am not|"
+    r"i'm not|unable to|not able to)\b"
+    r".{0,30}\b(?:know|have|find|found|see|remember|recall|sure|access|locate|answer|tell|certain)\b"
+    r"|\bnot (?:sure|certain|found)\b|\bnothing (?:about|on|found)\b"
+    r"|\bno (?:idea|clue|record|mention|memory|information|trace|answer)\b"
+    r"|\blet me (?:check|look|see|find|search|get back|think)\b"
+    r"|\b(?:i will|i'll|we will|we'll|going to|need to|have to) (?:check|look|find out|get back|come back|search|see|ask)\b"
+    r"|\b(?:one moment|hang on|hold on|sorry)\b",
+    re.IGNORECASE,
+)
+_NOTE_HEADER = re.compile(
+    r"^(?:# Session: [^\n]*|## Conversation Summary[ \t]*"
+    r"|- \*\*(?:Session Key|Session ID|Source|Reason|Transcript)\*\*:[^\n]*)$",
+    re.MULTILINE,
+)
+
+
+class Turn(NamedTuple):
+    """What one speaker says before the next one speaks; `speaker` is in lower case."""
+
+    speaker: str
+    text: str
+
+
+class Stated(NamedTuple):
+    """The part of a passage that states something."""
+
+    text: str
+    share: float
+    """How much of the passage that is, from 0 to 1."""
+    by_user: tuple[str, ...]
+    """The sentences in which the user states something, in a conversation with an assistant."""
+
+
+def is_conversation(text: str) -> bool:
+    """Whether at least two lines begin with a speaker's label; a text without a question or a user is not looked at."""
+    if not any(mark in text for mark in _QUESTION_ENDS) and not any(name in text.lower() for name in USERS):
+        return False
+    first = _LABEL.search(text)
+    return first is not None and _LABEL.search(text, first.end()) is not None
+
+
+def turns_of(text: str) -> list[Turn]:
+    """The turns of a conversation, in order; what comes before the first label is left out."""
+    labels = list(_LABEL.finditer(text))
+    ends = [label.start() for label in labels[1:]] + [len(text)]
+    return [Turn(label[1].lower(), text[label.end() : end].strip()) for label, end in zip(labels, ends, strict=True)]
+
+
+def stated(text: str) -> Stated:
+    """What a passage states: all of it, or a conversation without the questions that got no answer."""
+    if not is_conversation(text):
+        return Stated(text, 1.0, ())
+    turns = turns_of(text)
+    kept: list[Turn] = []
+    number = 0
+    while number < len(turns):
+        reply = turns[number + 1] if number + 1 < len(turns) else None
+        if reply is not None and is_unanswered(turns[number], reply):
+            number += 2
+            continue
+        kept.append(turns[number])
+        number += 1
+    said = sum(len(turn.text) for turn in turns)
+    share = sum(len(turn.text) for turn in kept) / said if said else 1.0
+    by_user = [sentence for turn in kept if turn.speaker in USERS for sentence in statements(turn.text)]
+    return Stated(text if len(kept) == len(turns) else "\n".join(turn.text for turn in kept), share, tuple(by_user))
+
+
+def is_unanswered(turn: Turn, reply: Turn) -> bool:
+    """Whether a turn asks something and the reply to it does not say it."""
+    if reply.speaker == turn.speaker or len(reply.text) > LONGEST_EMPTY_REPLY:
+        return False
+    sentences = [sentence for sentence in _SENTENCE_END.split(reply.text) if sentence.strip()]
+    defers = [_NO_ANSWER.search(sentence.replace("’", "'")) is not None for sentence in sentences]
+    is_empty = all(late or is_question(sentence) for late, sentence in zip(defers, sentences, strict=True))
+    return is_empty and (any(defers) or is_question(turn.text))
+
+
+def is_question(text: str) -> bool:
+    """Whether a text asks: it ends with a question mark or begins with a question word."""
+    words = text.split(maxsplit=1)
+    return text.rstrip(" \"')*_").endswith(_QUESTION_ENDS) or (
+        bool(words) and words[0].lower().replace("’", "'").rstrip(",") in _QUESTION_STARTS
+    )
+
+
+def statements(text: str) -> list[str]:
+    """The sentences of a text that are not questions and have more than a few letters."""
+    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(text)]
+    return [sentence for sentence in sentences if len(sentence) > 15 and not sentence.endswith(_QUESTION_ENDS)]
+
+
+def without_note_header(text: str) -> str:
+    """A session note without the lines that say where it comes from; other text is returned as it is."""
+    return _NOTE_HEADER.sub("", text) if "**Session" in text or "# Session: " in text else text

@@ -1,0 +1,35 @@
+"""Path patterns for filters: `*` and `?` stay within a folder, `**` crosses folders, `[...]` is a set of characters.
+
+A pattern without a slash is compared with the file's name in any folder; `notes/` means everything below that folder. A
+pattern is matched folder by folder, so that one with many stars cannot take long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fnmatch import translate
+
+
+def path_matcher(pattern: str) -> Callable[[str], bool]:
+    """A function that tells whether a path, with forward slashes, matches the pattern; case counts."""
+    pattern = pattern.removeprefix("./")
+    if pattern.endswith("/"):
+        pattern += "**"
+    elif "/" not in pattern:
+        pattern = f"**/{pattern}"
+    parts = [None if part == "**" else re.compile(translate(part)).match for part in pattern.split("/")]
+    return lambda path: _matches(parts, path.split("/"))
+
+
+def _matches(parts: Sequence[Callable[[str], object] | None], names: Sequence[str]) -> bool:
+    """Whether the parts match the names in order; None stands for any number of names."""
+    reached = {0}
+    for part in parts:
+        if part is None:
+            reached = set(range(min(reached), len(names) + 1))
+        else:
+            reached = {at + 1 for at in reached if at < len(names) and part(names[at])}
+        if not reached:
+            return False
+    return len(names) in reached

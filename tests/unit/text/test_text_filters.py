@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from clawmark.errors import FilterError
+from clawmark.text.filters import make_filters
+from clawmark.types import Filters
+
+
+def today() -> str:
+    return "2026-02-24"
+
+
+def filters(**given: str | None) -> Filters:
+    blank: dict[str, str | None] = dict.fromkeys(("since", "until", "path", "source"))
+    return make_filters(**(blank | given), today=today)
+
+
+@pytest.mark.parametrize(
+    ("given", "day"),
+    [
+        ("2026-02-01", "2026-02-01"),
+        (" 2026-02-01 ", "2026-02-01"),
+        ("2026-02-01T10:03:00Z", "2026-02-01"),
+        ("2026-02-01 10:03", "2026-02-01"),
+        ("7d", "2026-02-17"),
+        ("0d", "2026-02-24"),
+        ("2W", "2026-02-10"),
+    ],
+)
+def test_a_day_is_a_date_or_a_number_of_days_or_weeks_back(given: str, day: str) -> None:
+    assert filters(since=given).since == day
+
+
+@pytest.mark.parametrize("given", ["soon", "2026-02-30", "2026-2-1", "20260201", "7", "d", "-7d", "99999w", "1.5d", "２d"])
+def test_anything_else_is_refused_with_the_name_of_the_filter(given: str) -> None:
+    with pytest.raises(FilterError, match="until must be a day") as raised:
+        filters(until=given)
+    assert raised.value.argument == "until"
+
+
+def test_blank_filters_are_not_given() -> None:
+    assert filters(since="", until=" ", path=None, source="") == Filters()
+
+
+def test_days_in_the_wrong_order_are_refused() -> None:
+    with pytest.raises(FilterError, match=r"since \(2026-03-01\) is after until \(2026-02-01\)"):
+        filters(since="2026-03-01", until="2026-02-01")
+
+
+def test_a_pattern_has_a_reasonable_length() -> None:
+    with pytest.raises(FilterError, match="500 characters"):
+        filters(path="a" * 501)

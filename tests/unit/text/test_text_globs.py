@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from clawmark.text.globs import path_matcher
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("MEMORY.md", "MEMORY.md", True),
+        ("log.md", "memory/team/log.md", True),
+        ("2026-*.md", "memory/2026-02-24.md", True),
+        ("memory/*.md", "memory/log.md", True),
+        ("memory/*.md", "memory/team/log.md", False),
+        ("memory/**", "memory/team/deep/log.md", True),
+        ("memory/**/log.md", "memory/log.md", True),
+        ("memory/**/log.md", "memory/a/b/log.md", True),
+        ("**/team/*", "memory/team/log.md", True),
+        ("memory/", "memory/team/log.md", True),
+        ("memory", "memory/log.md", False),
+        ("memory/lo?.md", "memory/log.md", True),
+        ("memory/lo?.md", "memory/lo/.md", False),
+        ("memory/[kl]og.md", "memory/log.md", True),
+        ("memory/[!kl]og.md", "memory/log.md", False),
+        ("memory/[a-z]og.md", "memory/log.md", True),
+        ("memory/log[.md", "memory/log[.md", True),
+        ("./memory/log.md", "memory/log.md", True),
+        ("../docs/**", "../docs/guide.md", True),
+        ("MEMORY.MD", "MEMORY.md", False),
+        ("memory/(log).md", "memory/(log).md", True),
+    ],
+)
+def test_patterns_match_whole_paths(pattern: str, path: str, expected: bool) -> None:
+    assert path_matcher(pattern)(path) is expected
+
+
+def test_many_stars_are_matched_in_reasonable_time() -> None:
+    path = "/".join(["a" * 120] * 30)
+    assert not path_matcher("*a" * 100 + "b/" + "**/" * 60 + "x")(path)
+    assert not path_matcher("**/" + "*a" * 200 + "b")(path)
