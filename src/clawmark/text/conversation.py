@@ -25,48 +25,10 @@ _LABEL = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？؟])|\n+")
 _QUESTION_ENDS = ("?", "？", "؟")
-_QUESTION_STARTS = frozenset(
-    [
-        "am",
-        "any",
-        "are",
-        "aren't",
-        "can",
-        "can't",
-        "could",
-        "couldn't",
-        "did",
-        "didn't",
-        "do",
-        "does",
-        "doesn't",
-        "don't",
-        "had",
-        "has",
-        "have",
-        "how",
-        "is",
-        "isn't",
-        "should",
-        "shouldn't",
-        "was",
-        "wasn't",
-        "were",
-        "weren't",
-        "what",
-        "what's",
-        "when",
-        "where",
-        "which",
-        "who",
-        "who's",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "would",
-        "wouldn't",
-    ]
+_QUESTION_STARTS = (
+    " am any are aren't can can't could couldn't did didn't do does doesn't don't had has have how is isn't "
+    "should shouldn't was wasn't were weren't what what's when where which who who's whom whose why will would "
+    "wouldn't "
 )
 _NO_ANSWER = re.compile(
     r"\b(?:do not|don't|did not|didn't|does not|doesn't|can not|cannot|can't|could not|couldn't|have not|haven't|am not|"
@@ -152,7 +114,7 @@ def is_question(text: str) -> bool:
     """Whether a text asks: it ends with a question mark or begins with a question word."""
     words = text.split(maxsplit=1)
     return text.rstrip(" \"')*_").endswith(_QUESTION_ENDS) or (
-        bool(words) and words[0].lower().replace("’", "'").rstrip(",") in _QUESTION_STARTS
+        bool(words) and f" {words[0].lower().replace('’', chr(39)).rstrip(',')} " in _QUESTION_STARTS
     )
 
 
