@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from clawmark.index.state import IndexState
     from clawmark.index.vectors import Hidden, Residents, VectorIndex
 
-CONTEXT_WEIGHT = 1.0
-"""What a match in a chunk's heading path or date is worth beside a match in its text."""
+CONTEXT_WEIGHT, ASKED_WEIGHT = 1.0, 0.3
+"""What a match in a chunk's heading path or date, and in a question that got no answer, is worth beside one in its text."""
+STATED = "{text context} : "
+"""Limits an FTS5 expression to what a chunk states."""
 
 FEW_SELECTED = 2000
 """Up to this many chunks that pass the filters are compared one by one, which is faster than looking for them by rank."""
@@ -236,7 +238,7 @@ class Reader:
         if self._selection is not None:
             hidden, bindings = f" AND +rowid IN ({self._selection.sql})", self._selection.bindings
         return self._db.rows(
-            f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}) AS score FROM {words} "
+            f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}, {ASKED_WEIGHT}) AS score FROM {words} "
             f"WHERE {words} MATCH ? {hidden} ORDER BY score DESC, rowid LIMIT ?",
             (expression, *bindings, limit),
         )
@@ -248,7 +250,7 @@ class Reader:
         words = self.words
         # The plus keeps SQLite from starting FTS5 again for every key, which is ten times slower than one pass.
         found = self._db.rows(
-            f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}) FROM {words} WHERE {words} MATCH ? "
+            f"SELECT rowid, -bm25({words}, 1.0, {CONTEXT_WEIGHT}, {ASKED_WEIGHT}) FROM {words} WHERE {words} MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
             (expression, min(keys), max(keys), as_list(keys)),
         )

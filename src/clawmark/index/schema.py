@@ -30,7 +30,7 @@ depends on everything in its table, so rows that must not be seen yet may not be
 
 def _words_table(name: str) -> str:
     return (
-        f"CREATE VIRTUAL TABLE {name} USING fts5(text, context, content='', contentless_delete=1, "
+        f"CREATE VIRTUAL TABLE {name} USING fts5(text, context, asked, content='', contentless_delete=1, "
         'tokenize="porter unicode61 remove_diacritics 2")'
     )
 

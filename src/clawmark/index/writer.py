@@ -30,7 +30,7 @@ _INSERT_CHUNK = (
     "INSERT INTO chunks (key, file, start_line, end_line, text, hash, heading, first_day, last_day) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_INSERT_WORDS = "INSERT INTO {} (rowid, text, context) VALUES (?, ?, ?)"
+_INSERT_WORDS = "INSERT INTO {} (rowid, text, context, asked) VALUES (?, ?, ?, ?)"
 
 DELETED_AT_ONCE = 500
 """How many chunks one transaction deletes: some 25 ms. What goes beyond is marked and swept."""
@@ -54,9 +54,10 @@ class Writer(Reader):
     # --- text ----------------------------------------------------------------------------------------------------
 
     def put_file(
-        self, row: FileRow, chunks: Sequence[Chunk], words: Sequence[tuple[str, str]], *, building: int = 0
+        self, row: FileRow, chunks: Sequence[Chunk], words: Sequence[tuple[str, ...]], *, building: int = 0
     ) -> list[int]:
-        """Replace a file's rows and return its chunk keys; `words` gives each chunk's full-text columns.
+        """Replace a file's rows and return its chunk keys; `words` gives each chunk's text and context for the full-text index,
+        and what it only asks where there is something.
 
         With the number of a rebuild the rows belong to the generation it is making, and the old ones answer until it is
         published. When another process has published it meanwhile, this is an ordinary change.
@@ -72,7 +73,7 @@ class Writer(Reader):
         row: FileRow,
         first_line: int,
         chunks: Sequence[Chunk],
-        words: Sequence[tuple[str, str]],
+        words: Sequence[tuple[str, ...]],
         *,
         was: str,
         building: int = 0,
@@ -109,7 +110,7 @@ class Writer(Reader):
         staging.note(self, file)
         return file
 
-    def add_chunks(self, file: int, chunks: Sequence[Chunk], words: Sequence[tuple[str, str]]) -> list[int]:
+    def add_chunks(self, file: int, chunks: Sequence[Chunk], words: Sequence[tuple[str, ...]]) -> list[int]:
         """Store more chunks of a staged file, where nobody sees them yet."""
         _, born = staging.origin(self, file)
         staging.note(self, file)
@@ -358,7 +359,7 @@ class Writer(Reader):
         self.retire("path = ? AND key <> ? AND ((born = ? AND died IS NULL) OR died = ?)", (path, keep, born, STAGED))
         self._db.rows("UPDATE files SET died = ? WHERE path = ? AND died IS NULL AND born < ?", (born, path, born))
 
-    def _insert_chunks(self, file: int, born: int, chunks: Sequence[Chunk], words: Sequence[tuple[str, str]]) -> list[int]:
+    def _insert_chunks(self, file: int, born: int, chunks: Sequence[Chunk], words: Sequence[tuple[str, ...]]) -> list[int]:
         keys = self._new_keys(len(chunks), "building_next" if generations.is_building(self, born) else "next_key")
         self._db.many(
             _INSERT_CHUNK,
@@ -369,7 +370,7 @@ class Writer(Reader):
         )
         table = self.other_words if generations.is_building(self, born) else self.words
         self._new_words.add(table)
-        self._db.many(_INSERT_WORDS.format(table), [(key, *texts) for key, texts in zip(keys, words, strict=True)])
+        self._db.many(_INSERT_WORDS.format(table), [(key, *texts, "")[:4] for key, texts in zip(keys, words, strict=True)])
         return keys
 
     @property

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from clawmark.embed.base import Embedder
 from clawmark.errors import EmbeddingError
+from clawmark.index.reader import STATED
 from clawmark.index.store import Reader
 from clawmark.search.scoring import (
     INSTANT_MEANING,
@@ -74,9 +75,8 @@ def keyword_leg(query: Query, reader: Reader) -> KeywordLeg:
     keys = [key for key, _ in reader.keywords(any_of(terms), query.candidates)]
     if not keys:
         return NO_WORDS._replace(terms=terms)
-    known = Terms(
-        reader.count_rows_of_words(), reader.count_matches([term.match for term in terms]), are_names(query.text, terms)
-    )
+    terms, counts = _stated_terms(reader, terms)
+    known = Terms(reader.count_rows_of_words(), counts, are_names(query.text, terms))
     rare, rare_keys = 0, list[int]()
     for number, (term, count, is_name) in enumerate(zip(terms, known.counts, known.names, strict=True)):
         if is_name and 0 < count <= RARE:
@@ -84,6 +84,19 @@ def keyword_leg(query: Query, reader: Reader) -> KeywordLeg:
             rare_keys += [key for key, _ in reader.keywords(term.match, RARE)]
     keys += [key for key in rare_keys if key not in keys]
     return KeywordLeg(terms=terms, known=known, keys=keys, rare=rare, rare_keys=rare_keys)
+
+
+def _stated_terms(reader: Reader, terms: Sequence[Term]) -> tuple[list[Term], list[int]]:
+    """The terms, looked for in what passages state, and how many passages have each.
+
+    A term that only occurs in questions without an answer is looked for there.
+    """
+    limited = [Term(term.text, STATED + term.match) for term in terms]
+    counts = reader.count_matches([term.match for term in limited])
+    for number, term in enumerate(terms):
+        if not counts[number]:
+            limited[number], (counts[number],) = term, reader.count_matches([term.match])
+    return limited, counts
 
 
 def text_leg_matches(words: KeywordLeg, reader: Reader, keys: Sequence[int]) -> dict[int, TextMatch]:
@@ -97,8 +110,10 @@ def text_leg_matches(words: KeywordLeg, reader: Reader, keys: Sequence[int]) -> 
 
 def _telling_pairs(terms: Sequence[Term], known: Terms) -> str:
     """Neighbouring terms to look for close together, where at least one of them is not common."""
-    pairs = zip(pairwise(terms), pairwise(known.counts), strict=True)
-    return near_each_other([pair for pair, (one, other) in pairs if min(one, other) * COMMON <= known.total])
+    plain = [Term(term.text, term.match.removeprefix(STATED)) for term in terms]
+    pairs = zip(pairwise(plain), pairwise(known.counts), strict=True)
+    near = near_each_other([pair for pair, (one, other) in pairs if min(one, other) * COMMON <= known.total])
+    return f"{STATED}({near})" if near else ""
 
 
 def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> Asked:

@@ -1,7 +1,7 @@
 """Looks into the best candidates: which line of each says most about the query, and whether it is said or only asked.
 
 Takes candidates ranked by what their passages as a whole are worth; gives them ranked again. A question that got no answer
-is no evidence for itself, so what a passage only asks is taken out of its evidence. The best line that states something,
+is no evidence for itself, so the vector of a passage counts as far as the passage states something. The best line that states something,
 and the best statement of the user, count on their own: a short remark is otherwise lost among long lines.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from clawmark.search.scoring import Candidate, confidence, ranked
 from clawmark.search.snippet import Spotter, pieces_of
-from clawmark.text.conversation import Stated, stated
+from clawmark.text.conversation import stated
 from clawmark.types import Query
 
 Nearness = Callable[[Sequence[str]], Sequence[float]]
@@ -36,28 +36,16 @@ def weigh_statements(
         if read == max(DEEP, 2 * query.max_results) or number == MOST_READ:
             return ranked([*weighed, *candidates[number:]])
         said = stated(candidate.row.text)
-        candidate = _only_stated(candidate, said, spotter)
+        if said.share < 1.0:
+            # The words of questions are not in its text evidence; its vector has been made of all of it.
+            share = min(1.0, 2.0 * said.share)
+            candidate = candidate._replace(vector=candidate.vector * share, stated=share)
         if nearness is not None and said.text:
             line = _best(nearness, _lines(said.text, spotter)) if read < LINES_DEEP * query.max_results else 0.0
             candidate = candidate._replace(line=line, user=_best(nearness, said.by_user))
         read += said.share > 0.5
         weighed.append(candidate._replace(score=confidence(candidate, query)))
     return ranked(weighed)
-
-
-def _only_stated(candidate: Candidate, said: Stated, spotter: Spotter) -> Candidate:
-    """A candidate without the evidence of questions that got no answer."""
-    if said.share == 1.0:
-        return candidate
-    whole = spotter.weight(candidate.row.text)
-    kept = spotter.weight(said.text) / whole if whole else 1.0
-    share = min(1.0, 2.0 * said.share)
-    return candidate._replace(
-        text=candidate.text * min(1.0, kept) * share,
-        name=candidate.name * min(1.0, kept) * share,
-        vector=candidate.vector * share,
-        stated=share,
-    )
 
 
 def _lines(text: str, spotter: Spotter) -> list[str]:

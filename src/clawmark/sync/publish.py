@@ -71,7 +71,7 @@ def _chunks(reader: Reader, row: FileRow) -> list[Chunk]:
     ]
 
 
-def _words(row: FileRow, chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
+def _words(row: FileRow, chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
     if row.source == "sessions":
         from clawmark.sync.transcripts import words_of as spoken_words
 

@@ -20,7 +20,7 @@ from clawmark.reports import FileFailure, Progress
 from clawmark.sync.outcome import NOT_TEXT, TextReport, added_up
 from clawmark.text.chunk import chunk_text
 from clawmark.text.chunk_days import with_days
-from clawmark.text.conversation import without_note_header
+from clawmark.text.conversation import stated, without_note_header
 from clawmark.text.dates import keyword_context
 from clawmark.text.origin import without_comments
 from clawmark.text.query import index_words
@@ -191,7 +191,7 @@ def _overtaken(reader: Reader, rows: Sequence[FileRow], answering: dict[str, Fil
 def store_large(
     row: FileRow,
     chunks: Sequence[Chunk],
-    words: Callable[[Sequence[Chunk]], list[tuple[str, str]]],
+    words: Callable[[Sequence[Chunk]], list[tuple[str, str, str]]],
     index: Index,
     building: int,
     lock_timeout: float,
@@ -220,7 +220,7 @@ def store_large(
 def _stage(
     row: FileRow,
     chunks: Sequence[Chunk],
-    words: Callable[[Sequence[Chunk]], list[tuple[str, str]]],
+    words: Callable[[Sequence[Chunk]], list[tuple[str, str, str]]],
     index: Index,
     building: int,
     lock_timeout: float,
@@ -237,12 +237,13 @@ def _stage(
         writer.finish_file(staged)
 
 
-def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
-    """What the full-text index gets of each chunk: its words, and those of its heading and date."""
-    return [
-        (index_words(without_note_header(without_comments(chunk.text))), keyword_context(path, chunk.heading))
-        for chunk in chunks
-    ]
+def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
+    """What the full-text index gets of each chunk: what it states, its heading and date, and what it only asks."""
+    columns = []
+    for chunk in chunks:
+        said = stated(without_note_header(without_comments(chunk.text)))
+        columns.append((index_words(said.text), keyword_context(path, chunk.heading), index_words(said.asked)))
+    return columns
 
 
 def _row(document: Document, seen_ns: int, chunks: int) -> FileRow:

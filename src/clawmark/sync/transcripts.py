@@ -17,6 +17,7 @@ from clawmark.index.store import Index
 from clawmark.reports import FileFailure, Progress
 from clawmark.sync.outcome import TextReport
 from clawmark.sync.reached import UNFINISHED, Reached, checksum_of, continues, encode, mark_of
+from clawmark.text.conversation import stated
 from clawmark.text.dates import date_words
 from clawmark.text.transcript import kind_of, parse_line
 from clawmark.text.turns import Packer
@@ -263,9 +264,13 @@ class _Transcript:
         self._stored += len(chunks)
 
 
-def words_of(chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
-    """What the full-text index gets of each chunk: its words, and those of its days."""
-    return [(index_words(chunk.text), _day_words(chunk.heading)) for chunk in chunks]
+def words_of(chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
+    """What the full-text index gets of each chunk: what it states, its days, and what it only asks."""
+    columns = []
+    for chunk in chunks:
+        said = stated(chunk.text)
+        columns.append((index_words(said.text), _day_words(chunk.heading), index_words(said.asked)))
+    return columns
 
 
 def _may_be_finished(line: Line) -> bool:

@@ -61,8 +61,10 @@ class Stated(NamedTuple):
     text: str
     share: float
     """How much of the passage that is, from 0 to 1."""
-    by_user: tuple[str, ...]
+    by_user: tuple[str, ...] = ()
     """The sentences in which the user states something, in a conversation with an assistant."""
+    asked: str = ""
+    """Questions that got no answer, and the replies to them."""
 
 
 def is_conversation(text: str) -> bool:
@@ -83,13 +85,15 @@ def turns_of(text: str) -> list[Turn]:
 def stated(text: str) -> Stated:
     """What a passage states: all of it, or a conversation without the questions that got no answer."""
     if not is_conversation(text):
-        return Stated(text, 1.0, ())
+        return Stated(text, 1.0)
     turns = turns_of(text)
     kept: list[Turn] = []
+    asked: list[str] = []
     number = 0
     while number < len(turns):
         reply = turns[number + 1] if number + 1 < len(turns) else None
         if reply is not None and is_unanswered(turns[number], reply):
+            asked += [turns[number].text, reply.text]
             number += 2
             continue
         kept.append(turns[number])
@@ -97,7 +101,8 @@ def stated(text: str) -> Stated:
     said = sum(len(turn.text) for turn in turns)
     share = sum(len(turn.text) for turn in kept) / said if said else 1.0
     by_user = [sentence for turn in kept if turn.speaker in USERS for sentence in statements(turn.text)]
-    return Stated(text if len(kept) == len(turns) else "\n".join(turn.text for turn in kept), share, tuple(by_user))
+    told = text if not asked else "\n".join(turn.text for turn in kept)
+    return Stated(told, share, tuple(by_user), "\n".join(asked))
 
 
 def is_unanswered(turn: Turn, reply: Turn) -> bool:
