@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from clawmark.runtime.session import Fields
     from clawmark.runtime.session_note import NoteOutcome, Reason
     from clawmark.text.transcript import Said
+    from clawmark.tools.gate import Refusal
     from clawmark.types import Found, Identity, Scan, SyncPlan, Vector
 
 P = ParamSpec("P")
@@ -211,6 +212,10 @@ class AsyncMemory:
     async def append(self, text: str, *, to: str = "") -> Written:
         """Add to today's log, or to another memory file; on disk when it returns."""
         return await self._run(self._opened.append, text, to=to)
+
+    async def check_note(self, text: str, *, to: str = "") -> Refusal | None:
+        """Why the write gate would refuse this entry; None when it may be added."""
+        return await self._run(self._opened.check_note, text, to=to)
 
     async def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
         """Put a new text in the place of the one with `base_hash`; the hash of the new one."""

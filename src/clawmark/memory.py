@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from clawmark.runtime.conversation import Conversation, Manner
     from clawmark.runtime.prompt import Prompt
     from clawmark.text.transcript import Said
-    from clawmark.tools import Tool
+    from clawmark.tools import Notebook, Tool
+    from clawmark.tools.gate import Refusal
     from clawmark.workspace.sessions import Sessions
 
 # Enough that the better leg is never starved: 100 candidates found 1.5 points more than 24.
@@ -119,7 +120,10 @@ class Memory:
         return self._backend.read(path, start, lines, max_chars)
 
     def append(self, text: str, *, to: str = "") -> Written:
-        """Add an entry to today's log, or to `MEMORY.md`; it is on disk when this returns."""
+        """Add an entry to today's log, or to `MEMORY.md`; it is on disk when this returns.
+
+        Only redaction masks are refused. `check_note` applies the write gate that agents and `clawmark remember` have.
+        """
         from clawmark.text.redact import has_mask
         from clawmark.workspace.daily import format_entry
 
@@ -130,6 +134,10 @@ class Memory:
             )
         workspace = self._backend.parts.workspace
         return workspace.append(to, format_entry(text)) if to else workspace.remember(text, self.today())
+
+    def check_note(self, text: str, *, to: str = "") -> Refusal | None:
+        """Why the write gate would refuse this entry (a duplicate, a secret, noise …); None when it may be added."""
+        return self._notebook().check(text, to)
 
     def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
         """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the new one.
@@ -240,11 +248,9 @@ class Memory:
         The session key decides whom they answer and whether with citations; a `chat_type` the host has noted can only make
         it less. Without a key, it is the caller's own memory.
         """
-        from clawmark.tools import Notebook, make_tools
+        from clawmark.tools import make_tools
 
         query = self.settings.memory_search.query
-        read_lines = self._backend.parts.workspace.read_lines
-        notebook = Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to))
         return make_tools(
             lambda text, most, least: self.search(text, max_results=most, min_score=least),
             lambda path, start, lines: self.read(path, start=start, lines=lines),
@@ -254,7 +260,19 @@ class Memory:
             min_score=query.min_score,
             chat_type=chat_type,
             shared=self.settings.memory.shared_sessions,
-            notebook=notebook if append else None,
+            notebook=self._notebook() if append else None,
+        )
+
+    def _notebook(self) -> Notebook:
+        from clawmark.backends.keys import configured_keys
+        from clawmark.text.redact import Redactor
+        from clawmark.tools import Notebook
+
+        return Notebook(
+            today=self.today,
+            read_lines=self._backend.parts.workspace.read_lines,
+            append=lambda entry, to: self.append(entry, to=to),
+            redactor=Redactor(configured_keys(self.settings.memory_search.remote)),
         )
 
     def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
