@@ -241,7 +241,7 @@ class AsyncMemory:
         """Keep the index in step from here on; `on_event` is called in another thread. Closing the memory ends it too."""
         return await self._run(self._opened.watch, on_event, files=files)
 
-    async def session_started(self, session_key: str = "") -> bool:
+    async def session_started(self, session_key: str | None = None) -> bool:
         """Bring the index up to date because a session begins."""
         return await self._run(self._opened.session_started, session_key)
 
@@ -281,14 +281,14 @@ class AsyncMemory:
         """Today's date where the user lives."""
         return await self._run(self._opened.today)
 
-    async def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
+    async def prompt(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> Prompt:
         """The memory's part of a session's system prompt."""
         return await self._run(self._opened.prompt, session_key, append=append, chat_type=chat_type)
 
     async def recall(
         self,
         text: str,
-        session_key: str = "",
+        session_key: str | None = None,
         *,
         max_results: int = 3,
         min_score: float | None = None,
@@ -313,7 +313,7 @@ class AsyncMemory:
         verb = partial(self._opened.conversation, completer=completer, context_window=context_window, manner=manner)
         return AsyncConversation(await self._run(verb, session_key, append=append, recall=recall), self._run)
 
-    def tools(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> list[AsyncTool]:
+    def tools(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> list[AsyncTool]:
         """The tools with awaitable calls. Making them waits for nothing, so this one is no coroutine."""
         return [self._awaitable(tool) for tool in self._opened.tools(session_key, append=append, chat_type=chat_type)]
 

@@ -183,11 +183,11 @@ class Memory:
         self._watchings.append(watching)
         return watching
 
-    def session_started(self, session_key: str = "") -> bool:
+    def session_started(self, session_key: str | None = None) -> bool:
         """Bring the index up to date because a session begins, once for each key; whether that was done or begun."""
         if not self.settings.memory_search.sync.on_session_start or session_key in self._sessions_seen:
             return False
-        if session_key:
+        if session_key is not None:
             self._sessions_seen.add(session_key)
         self._backend.freshen_for("session-start")
         return True
@@ -242,7 +242,7 @@ class Memory:
 
         return verify(self._backend.parts)
 
-    def tools(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> list[Tool]:
+    def tools(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> list[Tool]:
         """`memory_search` and `memory_get` as tools for any agent, and with `append` also `memory_append`.
 
         The session key decides whom they answer and whether with citations; a `chat_type` the host has noted can only make
@@ -275,7 +275,7 @@ class Memory:
             redactor=Redactor(configured_keys(self.settings.memory_search.remote)),
         )
 
-    def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
+    def prompt(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> Prompt:
         """The memory's part of a session's system prompt, as the files are now; `append` when it has `memory_append`."""
         from clawmark.backends.inspect import pulse
         from clawmark.runtime.context import ContextReader, Limits
@@ -289,7 +289,7 @@ class Memory:
         most, most_in_all = settings.bootstrap_max_chars, settings.bootstrap_total_max_chars
         limits = Limits(most, most_in_all, days, startup.max_file_chars, startup.max_total_chars)
         self._context = self._context or ContextReader(parts.workspace.root)
-        facts = Facts(self.places.agent_id, session_key, self.places.workspace, self.today(), settings.user_timezone)
+        facts = Facts(self.places.agent_id, session_key or "", self.places.workspace, self.today(), settings.user_timezone)
         context = self._context.read(access.kind, facts.today, limits)
         if not access.reads:
             return build_prompt(context, tools=(), cites=access.cites, facts=facts)
@@ -299,7 +299,7 @@ class Memory:
     def recall(
         self,
         text: str,
-        session_key: str = "",
+        session_key: str | None = None,
         *,
         max_results: int = 3,
         min_score: float | None = None,

@@ -29,7 +29,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--session",
-        type=some_text,
         metavar="KEY",
         help="the session that is served; `main` is one person's own agent (default: main, a shared one with --http)",
     )
@@ -60,7 +59,7 @@ def _run_stdio(args: Namespace) -> int:
 
         async def serve() -> int:
             async with AsyncMemory(lambda: memory) as served:
-                server = build_server(served, args.session or "main")
+                server = build_server(served, "main" if args.session is None else args.session)
                 live_long()
                 code = await serve_stdio(server, wire)
                 leave_soon(code)
@@ -92,7 +91,7 @@ def _run_http(args: Namespace) -> int:
 
         async def serve() -> int:
             async with AsyncMemory(lambda: memory) as served:
-                server = build_server(served, args.session or SHARED_SESSION)
+                server = build_server(served, SHARED_SESSION if args.session is None else args.session)
                 live_long()
                 code = await serve_http(server, address, token, ready)
                 leave_soon(code)

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class Wishes(NamedTuple):
-    """What was asked for on the command line; 0 and the empty text stand for the usual."""
+    """What was asked for on the command line; 0 stands for the usual."""
 
-    session_key: str = ""
+    session_key: str | None = None
+    """None for the agent's main session."""
     tokens: int = 0
     items: int = 0
     bar: float | None = None
@@ -38,7 +39,7 @@ def answer(event: Event, opened: Callable[[str | None], Memory], wishes: Wishes)
         bar = BAR if wishes.bar is None else wishes.bar
         return _with_context(event, recall_for(opened, event.prompt, wishes.session_key, wishes.items or ITEMS, bar))
     with opened("none") as memory:
-        key = wishes.session_key or f"agent:{memory.places.agent}:main"
+        key = f"agent:{memory.places.agent}:main" if wishes.session_key is None else wishes.session_key
         if event.name == "SessionStart":
             from clawmark.hooks.context import TOKENS, session_context
 

@@ -26,13 +26,13 @@ Open = Callable[[str | None], "Memory"]
 """(provider, None for the configured one) -> an open memory."""
 
 
-def recall_for(opened: Open, prompt: str, session_key: str, items: int = ITEMS, bar: float = BAR) -> str:
+def recall_for(opened: Open, prompt: str, session_key: str | None, items: int = ITEMS, bar: float = BAR) -> str:
     """The block for a message; empty when nothing clears the bar, or the session is not proven private."""
     asked = strip_recalled(prompt).strip()
     if not says_something(asked):
         return ""
     with opened("static") as memory:
-        if not is_private(kind_of(session_key or f"agent:{memory.places.agent}:main")):
+        if not is_private(kind_of(session_key)):
             return ""
         if memory.plan()[0].due:
             _catch_up(opened)

@@ -46,7 +46,7 @@ MOST_STREAMS = 32
 """Streams of changes open at once."""
 
 
-def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
+def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
     """The server over one memory."""
     options = memory.settings.memory
     access = access_of(session_key, citations=options.citations, shared=options.shared_sessions)

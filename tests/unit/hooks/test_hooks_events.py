@@ -102,7 +102,7 @@ def test_a_helper_of_the_agents_own_gets_nothing(memory: Memory) -> None:
 )
 def test_what_is_recalled_clears_the_bar(memory: Memory, prompt: str, recalls: bool) -> None:
     memory.sync()
-    block = recall_for(lambda _: memory, prompt, "")
+    block = recall_for(lambda _: memory, prompt, None)
     assert bool(block) is recalls
     if recalls:
         assert [item.citation for item in parse_block(block)] == ["MEMORY.md#L1-L3"]

@@ -44,7 +44,7 @@ class Backend:
     def read(self, path: str, start: int, lines: int | None) -> Excerpt:
         raise AssertionError("memory_search reads no file")
 
-    def tool(self, *, citations: str = "auto", session_key: str = "", shared: str = "") -> Tool:
+    def tool(self, *, citations: str = "auto", session_key: str | None = None, shared: str = "") -> Tool:
         tools = make_tools(
             self.search,
             self.read,
