@@ -143,7 +143,7 @@ def test_each_word_is_noted_once_before_a_compaction_and_at_the_end(place: Place
 def test_a_transcript_without_dates_is_noted_beside_notes_without_dates(place: Place) -> None:
     place.write("memory/projects.md", "A note of no day.\n")
     file = place.home / "undated.jsonl"
-    talk = (("user", "Make the parser accept tabs, please."), ("assistant", "Tabs are accepted now."))
+    talk = (("user", "The parser must accept tabs."), ("assistant", "Tabs are accepted now."))
     file.write_text(
         "".join(json.dumps({"type": who, "message": {"role": who, "content": text}}) + "\n" for who, text in talk)
     )
