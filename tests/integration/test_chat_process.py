@@ -163,7 +163,7 @@ def test_a_closed_output_ends_it_quietly(place: Place, server: ChatServer) -> No
         errors = running.stderr.read()
         assert running.wait(HANG_SECONDS) == 141
     assert b"Traceback" not in errors and notes(place) == []
-    [transcript] = (place.state / "agents" / "main" / "sessions").glob("*.jsonl")
+    [transcript] = place.state.rglob("*.jsonl")
     assert "Ann moved to Lisbon." in transcript.read_text(encoding="utf-8")
 
 
