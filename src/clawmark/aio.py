@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from clawmark.runtime.session import Fields
     from clawmark.runtime.session_note import NoteOutcome, Reason
     from clawmark.text.transcript import Said
+    from clawmark.tools.gate import Refusal
     from clawmark.types import Found, Identity, Scan, SyncPlan, Vector
 
 P = ParamSpec("P")
@@ -237,6 +238,10 @@ class AsyncMemory:
         """Add to today's log, or to another memory file; on disk when it returns."""
         return await self._run(self._opened.append, text, to=to)
 
+    async def check_note(self, text: str, *, to: str = "") -> Refusal | None:
+        """Why the write gate would refuse this entry; None when it may be added."""
+        return await self._run(self._opened.check_note, text, to=to)
+
     async def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
         """Put a new text in the place of the one with `base_hash`; the hash of the new one."""
         return await self._run(self._opened.replace, path, text, base_hash, force=force)
@@ -261,7 +266,7 @@ class AsyncMemory:
         """Keep the index in step from here on; `on_event` is called in another thread. Closing the memory ends it too."""
         return await self._run(self._opened.watch, on_event, files=files)
 
-    async def session_started(self, session_key: str = "") -> bool:
+    async def session_started(self, session_key: str | None = None) -> bool:
         """Bring the index up to date because a session begins."""
         return await self._run(self._opened.session_started, session_key)
 
@@ -336,14 +341,14 @@ class AsyncMemory:
         """Today's date where the user lives."""
         return await self._run(self._opened.today)
 
-    async def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
+    async def prompt(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> Prompt:
         """The memory's part of a session's system prompt."""
         return await self._run(self._opened.prompt, session_key, append=append, chat_type=chat_type)
 
     async def recall(
         self,
         text: str,
-        session_key: str = "",
+        session_key: str | None = None,
         *,
         max_results: int = 3,
         min_score: float | None = None,
@@ -368,7 +373,7 @@ class AsyncMemory:
         verb = partial(self._opened.conversation, completer=completer, context_window=context_window, manner=manner)
         return AsyncConversation(await self._run(verb, session_key, append=append, recall=recall), self._run)
 
-    def tools(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> list[AsyncTool]:
+    def tools(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> list[AsyncTool]:
         """The tools with awaitable calls. Making them waits for nothing, so this one is no coroutine."""
         return [self._awaitable(tool) for tool in self._opened.tools(session_key, append=append, chat_type=chat_type)]
 

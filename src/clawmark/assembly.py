@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.backends.source_file import SourceFile
 from clawmark.config.paths import Places
-from clawmark.config.schema import MemorySearch, Settings
+from clawmark.config.schema import MemorySearch, QueryOptions, Settings
 from clawmark.embed.base import Choice, Embedder
 from clawmark.index.store import Index
 from clawmark.observe import Metrics
+from clawmark.search.when import may_name_time
 from clawmark.sync.look import SyncParts
-from clawmark.types import Identity
+from clawmark.types import Identity, Query
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from clawmark.text.redact import Redactor
     from clawmark.workspace.sessions import Sessions
 
+CANDIDATE_FLOOR = 100
+"""Each leg brings at least so many candidates."""
 NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1a1"
 """The fingerprint without any, known by heart: `hashlib` is a tenth of a sync that finds nothing to do."""
 
@@ -154,22 +157,47 @@ def open_sessions(places: Places, settings: Settings) -> Sessions:
 
     def clean(text: str) -> str:
         if not masks:  # a search that finds nothing new has nothing to mask
-            from clawmark.backends.keys import configured_keys
-            from clawmark.text.redact import Redactor
-
-            options = settings.memory_search
-            masks.append(
-                Redactor(
-                    configured_keys(
-                        options.remote, entries=options.provider_entries, rerank_key=options.query.rerank.api_key
-                    )
-                )
-            )
+            masks.append(redactor_of(settings.memory_search))
         return masks[0].clean(text)
 
     paths, own = settings.memory_search.sessions.paths, places.conversations_dir
     paths = (*paths, own) if own != places.sessions_dir and os.path.isdir(own) else paths
     return Sessions(places.sessions_dir, paths, os.path.realpath(places.workspace), clean)
+
+
+def keys_of(options: MemorySearch) -> tuple[str, ...]:
+    """Every key that is configured, to be masked wherever text is shown or stored."""
+    from clawmark.backends.keys import configured_keys
+
+    return configured_keys(options.remote, entries=options.provider_entries, rerank_key=options.query.rerank.api_key)
+
+
+def redactor_of(options: MemorySearch) -> Redactor:
+    """What masks the configured keys and everything that looks like one."""
+    from clawmark.text.redact import Redactor
+
+    return Redactor(keys_of(options))
+
+
+def make_query(
+    options: QueryOptions, text: str, max_results: int | None, min_score: float | None, today: Callable[[], str]
+) -> Query:
+    """A complete question: what was asked, and the settings for the rest."""
+    hybrid, decay = options.hybrid, options.hybrid.temporal_decay
+    most = options.max_results if max_results is None else max(1, max_results)
+    return Query(
+        text=text,
+        max_results=most,
+        min_score=options.min_score if min_score is None else min_score,
+        vector_weight=hybrid.vector_weight,
+        text_weight=hybrid.text_weight,
+        hybrid=hybrid.enabled,
+        fusion=hybrid.fusion,
+        candidates=max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
+        mmr_lambda=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
+        half_life_days=decay.half_life_days if decay.enabled else None,
+        today=today() if decay.enabled or may_name_time(text) else "",
+    )
 
 
 def _identity(settings: Settings, choice: Choice) -> dict[str, object]:

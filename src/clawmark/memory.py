@@ -15,15 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from clawmark.assembly import build, open_sessions
+from clawmark.assembly import build, keys_of, make_query, open_sessions, redactor_of
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import NO_QMD, Loaded, Settings
 from clawmark.embed.base import Embedder
 from clawmark.errors import ConfigError, WorkspaceError
 from clawmark.observe import Metrics
-from clawmark.search.when import may_name_time
-from clawmark.types import NO_FILTERS, Degraded, Found, Identity, Query, Scan, SyncPlan, Vector
+from clawmark.types import NO_FILTERS, Degraded, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -51,11 +50,9 @@ if TYPE_CHECKING:
     from clawmark.runtime.conversation import Conversation, Manner
     from clawmark.runtime.prompt import Prompt
     from clawmark.text.transcript import Said
-    from clawmark.tools import Tool
+    from clawmark.tools import Notebook, Tool
+    from clawmark.tools.gate import Refusal
     from clawmark.workspace.sessions import Sessions
-
-# Enough that the better leg is never starved: 100 candidates found 1.5 points more than 24.
-CANDIDATE_FLOOR = 100
 
 
 class Memory:
@@ -144,7 +141,8 @@ class Memory:
             from clawmark.text.filters import make_filters
 
             filters = make_filters(since=since, until=until, path=path, source=source, today=self.today)
-        query = self._query(text, max_results, min_score, explain)._replace(filters=filters)
+        options = self.settings.memory_search.query
+        query = make_query(options, text, max_results, min_score, self.today)._replace(filters=filters, explain=explain)
         found = self._backend.search(query, freshen=freshen)
         if self.settings.memory.backend != "builtin" and found.degraded is None:
             found = found._replace(degraded=Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.'))
@@ -155,7 +153,10 @@ class Memory:
         return self._backend.read(path, start, lines, max_chars)
 
     def append(self, text: str, *, to: str = "") -> Written:
-        """Add an entry to today's log, or to `MEMORY.md`; it is on disk when this returns."""
+        """Add an entry to today's log, or to `MEMORY.md`; it is on disk when this returns.
+
+        Only redaction masks are refused. `check_note` applies the write gate that agents and `clawmark remember` have.
+        """
         from clawmark.text.redact import has_mask
         from clawmark.workspace.daily import format_entry
 
@@ -166,6 +167,10 @@ class Memory:
             )
         workspace = self._backend.parts.workspace
         return workspace.append(to, format_entry(text)) if to else workspace.remember(text, self.today())
+
+    def check_note(self, text: str, *, to: str = "") -> Refusal | None:
+        """Why the write gate would refuse this entry (a duplicate, a secret, noise …); None when it may be added."""
+        return self._notebook().check(text, to)
 
     def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
         """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the new one.
@@ -211,12 +216,12 @@ class Memory:
         self._watchings.append(watching)
         return watching
 
-    def session_started(self, session_key: str = "") -> bool:
+    def session_started(self, session_key: str | None = None) -> bool:
         """Bring the index up to date because a session begins, once for each key; whether that was done or begun."""
         options = self.settings.memory_search
         if not (options.enabled and options.sync.on_session_start) or session_key in self._sessions_seen:
             return False
-        if session_key:
+        if session_key is not None:
             self._sessions_seen.add(session_key)
         self._backend.freshen_for("session-start")
         return True
@@ -317,56 +322,43 @@ class Memory:
         return verify(self._backend.parts)
 
     def evaluate(
-        self,
-        questions: Iterable[Mapping[str, object] | Question],
-        *,
-        progress: Callable[[int, int], None] | None = None,
+        self, questions: Iterable[Mapping[str, object] | Question], *, progress: Callable[[int, int], None] | None = None
     ) -> Evaluation:
         """How well the memory answers questions whose answers are known, with the configured threshold.
 
         A question is `{"question": …, "path": "memory/x.md#L3-L5"}`, or has the expected `text` in place of a path.
         """
-        from clawmark.backends.evaluate import DEPTH, Question, as_question, evaluate
+        from clawmark.backends.evaluate import DEPTH, as_questions, evaluate
 
-        asked = [
-            one if isinstance(one, Question) else as_question(one, f"Question {number}")
-            for number, one in enumerate(questions, 1)
-        ]
-        most = max(DEPTH, self.settings.memory_search.query.max_results)
-        return evaluate(asked, lambda text: self.search(text, max_results=most), self.read, progress or (lambda *_: None))
+        most, tell = max(DEPTH, self.settings.memory_search.query.max_results), progress or (lambda *_: None)
+        return evaluate(as_questions(questions), lambda text: self.search(text, max_results=most), self.read, tell)
 
     def make_questions(self, count: int = 50, *, completer: Completer | None = None) -> Iterator[dict[str, str]]:
         """Questions for `evaluate`, written by the model from passages all over the notes, each with its lines.
 
         Without a `completer` the configured model writes them; `ConfigError` when there is none.
         """
-        from clawmark.backends.keys import configured_keys
         from clawmark.runtime.question_maker import make_questions
         from clawmark.runtime.setup import needed_model
-        from clawmark.text.redact import Redactor
 
         completer = completer or needed_model(self.settings.runtime, os.environ, "write the questions")
-        options = self.settings.memory_search
-        redactor = Redactor(configured_keys(options.remote, rerank_key=options.query.rerank.api_key))
         self.sync(instant_only=True)
-        return make_questions(completer, self._backend.parts.store, redactor, count)
+        return make_questions(completer, self._backend.parts.store, redactor_of(self.settings.memory_search), count)
 
-    def tools(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> list[Tool]:
+    def tools(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> list[Tool]:
         """`memory_search` and `memory_get` as tools for any agent, and with `append` also `memory_append`.
 
         The session key decides whom they answer and whether with citations; a `chat_type` the host has noted can only make
         it less. Without a key, it is the caller's own memory. `tools.allow` and `tools.deny` leave tools out; so does
         `memorySearch.enabled: false`, for the first two.
         """
-        from clawmark.tools import Notebook, make_tools
+        from clawmark.tools import make_tools
 
         absent = set(self.settings.tools.denied)
         if not self.settings.memory_search.enabled:
             absent |= {"memory_search", "memory_get"}
 
         query = self.settings.memory_search.query
-        read_lines = self._backend.parts.workspace.read_lines
-        notebook = Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to))
         tools = make_tools(
             lambda text, most, least, filters: self.search(text, max_results=most, min_score=least, **filters._asdict()),
             lambda path, start, lines: self.read(path, start=start, lines=lines),
@@ -377,11 +369,17 @@ class Memory:
             sources=self.settings.memory_search.sources,
             chat_type=chat_type,
             shared=self.settings.memory.shared_sessions,
-            notebook=notebook if append else None,
+            notebook=self._notebook() if append else None,
         )
         return [tool for tool in tools if tool.name not in absent]
 
-    def prompt(self, session_key: str = "", *, append: bool = False, chat_type: str = "") -> Prompt:
+    def _notebook(self) -> Notebook:
+        from clawmark.tools import Notebook
+
+        read_lines, redactor = self._backend.parts.workspace.read_lines, redactor_of(self.settings.memory_search)
+        return Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to), redactor)
+
+    def prompt(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> Prompt:
         """The memory's part of a session's system prompt, as the files are now; `append` when it has `memory_append`."""
         from clawmark.backends.inspect import pulse
         from clawmark.runtime.context import ContextReader, Limits
@@ -395,7 +393,7 @@ class Memory:
         most, most_in_all = settings.bootstrap_max_chars, settings.bootstrap_total_max_chars
         limits = Limits(most, most_in_all, days, startup.max_file_chars, startup.max_total_chars)
         self._context = self._context or ContextReader(parts.workspace.root)
-        facts = Facts(self.places.agent_id, session_key, self.places.workspace, self.today(), settings.user_timezone)
+        facts = Facts(self.places.agent_id, session_key or "", self.places.workspace, self.today(), settings.user_timezone)
         context = self._context.read(access.kind, facts.today, limits)
         if not access.reads:
             return build_prompt(context, tools=(), cites=access.cites, facts=facts)
@@ -407,7 +405,7 @@ class Memory:
     def recall(
         self,
         text: str,
-        session_key: str = "",
+        session_key: str | None = None,
         *,
         max_results: int = 3,
         min_score: float | None = None,
@@ -446,11 +444,10 @@ class Memory:
         Without a `completer` the configured model flushes; `context_window` is how many tokens the host's model holds. With
         `append` the prompt tells of `memory_append`, with `recall` each message brings what the memory has about it.
         """
-        from clawmark.backends.keys import configured_keys
         from clawmark.runtime.conversation import Conversation, Voice, open_parts
 
         options, workspace = self.settings.memory_search, self._backend.parts.workspace
-        keys = configured_keys(options.remote, entries=options.provider_entries, rerank_key=options.query.rerank.api_key)
+        keys = keys_of(options)
         folder = self.places.conversations_dir
         parts = open_parts(self.settings.runtime, folder, workspace, keys, self._now, completer, context_window)
 
@@ -496,26 +493,6 @@ class Memory:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-    def _query(self, text: str, max_results: int | None, min_score: float | None, explain: bool) -> Query:
-        options = self.settings.memory_search.query
-        hybrid = options.hybrid
-        most = options.max_results if max_results is None else max(1, max_results)
-        decay = hybrid.temporal_decay
-        return Query(
-            text=text,
-            max_results=most,
-            min_score=options.min_score if min_score is None else min_score,
-            vector_weight=hybrid.vector_weight,
-            text_weight=hybrid.text_weight,
-            hybrid=hybrid.enabled,
-            fusion=hybrid.fusion,
-            candidates=max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
-            mmr_lambda=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
-            half_life_days=decay.half_life_days if decay.enabled else None,
-            today=self.today() if decay.enabled or may_name_time(text) else "",
-            explain=explain,
-        )
 
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ import pytest
 from docblocks import ROOT, Block, blocks, documents, where
 
 HANG_SECONDS = 300
+SHOWN_DAY = "2026-11-15"
 FOREIGN = ("CLAWMARK_", "OPENCLAW_", "OLLAMA_", "AWS_")  # with keys, what would make an example ask a service
 RUNNABLE = [file for file in documents() if any(block.runs for block in blocks(file))]
 
@@ -82,7 +84,8 @@ def pattern(output: str) -> re.Pattern[str]:
 def run_console(block: Block, place: Place, folder: Path) -> Path:
     """Run the block's commands one by one; gives the folder they ended in."""
     for command in commands(block.text):
-        script = f"set -e\n{command.text}\npwd >&3\n"
+        # The documents show the log of one day; commands write and read the log of today.
+        script = f"set -e\n{command.text.replace(SHOWN_DAY, date.today().isoformat())}\npwd >&3\n"
         read, write = os.pipe()
         with os.fdopen(read) as folders:
             ran = subprocess.run(

@@ -67,7 +67,7 @@ def test_every_tool_and_parameter_is_documented() -> None:
         raise AssertionError(path)
 
     text = page("tools")
-    for tool in make_tools(search, read, citations="auto", session_key="", max_results=6, min_score=0.35):
+    for tool in make_tools(search, read, citations="auto", session_key=None, max_results=6, min_score=0.35):
         section = text.split(f"\n## {tool.name}\n")[1].split("\n## ")[0]
         properties = tool.parameters["properties"]
         assert isinstance(properties, dict)

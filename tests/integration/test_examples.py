@@ -45,7 +45,7 @@ def test_a_plain_loop_searches_remembers_flushes_compacts_and_leaves_a_note(plac
         "Redis, not memcached",
         "and now?",
         "/new",
-        "hello",
+        "We moved the office to Porto",
     ]
     with ChatServer(answer) as server:
         ran = subprocess.run(

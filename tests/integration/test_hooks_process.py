@@ -143,7 +143,7 @@ def test_each_word_is_noted_once_before_a_compaction_and_at_the_end(place: Place
 def test_a_transcript_without_dates_is_noted_beside_notes_without_dates(place: Place) -> None:
     place.write("memory/projects.md", "A note of no day.\n")
     file = place.home / "undated.jsonl"
-    talk = (("user", "Make the parser accept tabs, please."), ("assistant", "Tabs are accepted now."))
+    talk = (("user", "The parser must accept tabs."), ("assistant", "Tabs are accepted now."))
     file.write_text(
         "".join(json.dumps({"type": who, "message": {"role": who, "content": text}}) + "\n" for who, text in talk)
     )
@@ -317,3 +317,45 @@ def test_a_dry_run_shows_the_diff_without_other_peoples_secrets_and_changes_noth
 @pytest.mark.parametrize("words", [["emacs"], ["cursor", "--project", "--user"], [], ["openclaw", "--project"]])
 def test_a_wrong_command_line_is_a_usage_error(place: Place, words: list[str]) -> None:
     assert place.run("install", *words).code == 2
+
+
+def injected(answer: Any) -> str:
+    """The text that a hook puts before the model."""
+    told, _ = answer
+    return str(told.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_text_that_the_session_start_shows_is_not_recalled_again(place: Place, host: str) -> None:
+    today = place.run("remember", "The quagga lives behind the old lighthouse", "--json").json()["path"]
+    place.write("memory/2026-02-01.md", "# 2026-02-01\n\n- The dodo nests in the harbour crane.\n")
+    fields = {"session_id": "s1", "transcript_path": str(place.folder / "not-there-yet.jsonl")}
+    shown = injected(fire(place, host, "SessionStart", fields))
+    assert "quagga" in shown and today in shown and "PostgreSQL" in shown and "dodo" not in shown
+    for prompt in ("Where does the quagga live?", "Which database does billing run on?"):
+        assert injected(fire(place, host, "UserPromptSubmit", {**fields, "prompt": prompt})) == ""
+    assert "dodo" in injected(fire(place, host, "UserPromptSubmit", {**fields, "prompt": "Where does the dodo nest?"}))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_file_that_changed_after_the_session_began_is_recalled(place: Place, host: str) -> None:
+    file = transcript(host, place.folder, [("user", "Good morning."), ("assistant", "Good morning.")])
+    place.run("remember", "The quagga lives behind the old lighthouse")
+    fields = {"session_id": "s1", "transcript_path": str(file), "prompt": "Where does the quagga live?"}
+    assert "quagga" in injected(fire(place, host, "UserPromptSubmit", fields))
+
+
+def test_part_of_a_file_that_did_not_fit_into_the_session_start_is_recalled(place: Place) -> None:
+    filler = "".join(f"- Filler line {number} about nothing in particular.\n" for number in range(2_000))
+    middle = len(filler) // 2
+    place.write(
+        "MEMORY.md", f"# Facts\n\n{filler[:middle]}\n- The quagga lives behind the old lighthouse.\n\n{filler[middle:]}"
+    )
+    assert "quagga" not in injected(fire(place, "claude-code", "SessionStart"))
+    fields = {"session_id": "s1", "prompt": "Where does the quagga live?"}
+    assert "quagga" in injected(fire(place, "claude-code", "UserPromptSubmit", fields))
+
+
+@pytest.mark.parametrize(("host", "words"), [("gemini", "a folder that it trusts"), ("codex", "trust the hooks")])
+def test_install_says_what_has_to_be_trusted(place: Place, host: str, words: str) -> None:
+    assert words in place.run("install", host).out

@@ -138,7 +138,7 @@ def test_every_hostile_transcript_gives_a_note_or_none_and_no_canary(tree: Path,
     for name in ("outside", "other", "thinking"):
         assert canaries[name] not in kept
     for name in ("ts-good", "ts-malformed-middle", "ts-bad-utf8", "ts-lone-surrogate", "ts-nul", "ts-deep", "ts-bad-times"):
-        assert isinstance(outcomes[name], Noted), name
+        assert outcomes[name] != NoNote("empty"), f"{name}: its messages were not read"
 
 
 def test_what_tools_said_and_what_was_recalled_is_not_kept(tree: Path, tmp_path: Path, server: ChatServer) -> None:

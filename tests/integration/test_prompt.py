@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -128,10 +127,3 @@ def test_the_command_gives_one_json_document(place: Place) -> None:
     assert body["text"] == "\n\n".join(section["text"] for section in body["sections"])
     assert {file["name"] for file in body["files"]} >= {"AGENTS.md", "USER.md"}
     assert body["tokens"] > 1000
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_init_says_that_a_history_was_begun(place: Place) -> None:
-    first = json.loads(place.run("init", str(place.folder / "new"), "--json").out)
-    again = json.loads(place.run("init", str(place.folder / "new"), "--json").out)
-    assert (first["history"], again["history"]) == ("git", "")

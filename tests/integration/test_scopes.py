@@ -34,8 +34,8 @@ PRIVATE_FILES = {
 IN_PROMPT = sorted(set(PRIVATE_FILES.values()) - {"markerpeople"})
 SEARCHED = sorted(set(PRIVATE_FILES.values()) - {"markeruser"})  # USER.md is read, and not searched
 
-PRIVATE: list[tuple[str, str]] = [
-    ("", ""),
+PRIVATE: list[tuple[str | None, str]] = [
+    (None, ""),
     ("main", ""),
     ("agent:main:main", ""),
     ("AGENT:MAIN:Main", ""),
@@ -48,7 +48,7 @@ PRIVATE: list[tuple[str, str]] = [
     ("agent:main:matrix:direct:@ada:example.org", ""),
     ("agent:main:whatsapp:direct:+4930123", ""),
 ]
-SHARED: list[tuple[str, str]] = [
+SHARED: list[tuple[str | None, str]] = [
     # groups and channels
     ("agent:main:telegram:group:-100", ""),
     ("agent:main:telegram:GROUP:-100", ""),
@@ -79,6 +79,7 @@ SHARED: list[tuple[str, str]] = [
     ("agent:../x:main", ""),
     ("agent:main:x:y:z:direct:5", ""),
     # missing and unknown
+    ("", ""),
     (" ", ""),
     ("\n", ""),
     (":", ""),
@@ -105,7 +106,8 @@ SHARED: list[tuple[str, str]] = [
     # what the host says about the chat
     ("agent:main:main", "group"),
     ("agent:main:telegram:direct:5", "channel"),
-    ("", "group"),
+    ("", "direct"),
+    (None, "group"),
     ("agent:main:main", "p2p"),
     ("agent:main:main", "heartbeat"),
     ("agent:main:telegram:group:-100", "direct"),
@@ -116,7 +118,7 @@ SHARED: list[tuple[str, str]] = [
 class Session(NamedTuple):
     """One session of the matrix."""
 
-    key: str
+    key: str | None
     chat_type: str
 
 
@@ -173,7 +175,7 @@ def test_the_matrix_is_large_enough() -> None:
 
 @pytest.mark.parametrize(("key", "chat_type"), SHARED)
 def test_no_door_shows_private_memory_to_a_session_that_is_not_proven_private(
-    memory: Memory, key: str, chat_type: str
+    memory: Memory, key: str | None, chat_type: str
 ) -> None:
     shown = doors(memory, Session(key, chat_type))
     assert {door: met(text) for door, text in shown.items() if met(text)} == {}
@@ -185,7 +187,7 @@ def test_no_door_shows_private_memory_to_a_session_that_is_not_proven_private(
 
 
 @pytest.mark.parametrize(("key", "chat_type"), PRIVATE)
-def test_every_door_is_open_to_a_session_that_is_proven_private(memory: Memory, key: str, chat_type: str) -> None:
+def test_every_door_is_open_to_a_session_that_is_proven_private(memory: Memory, key: str | None, chat_type: str) -> None:
     shown = doors(memory, Session(key, chat_type))
     assert met(shown["context"]) == met(shown["prompt"]) == IN_PROMPT
     assert met(shown["recall"]) == met(shown["search"]) == SEARCHED

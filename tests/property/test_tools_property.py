@@ -34,7 +34,7 @@ def read(path: str, start: int, lines: int | None) -> Excerpt:
     return Excerpt(path, "", start, 0, 0, False, None)
 
 
-TOOLS = make_tools(search, read, citations="auto", session_key="", max_results=6, min_score=0.35)
+TOOLS = make_tools(search, read, citations="auto", session_key=None, max_results=6, min_score=0.35)
 
 
 @given(ARGUMENTS | VALUES)

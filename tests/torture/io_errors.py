@@ -200,7 +200,8 @@ FREE_BYTES = (0, 16_384, 131_072)
 """What a full disk still has: nothing, less than a page of the index, less than the index."""
 DISK_BYTES = 2 * 1024 * 1024
 
-# The command is run on the full disk, and again when there is room; its answers are two lines.
+# The command is run on the full disk, and again when there is room; its answers are two lines. A note that was kept the
+# first time is a duplicate the second time, hence --force.
 ON_A_FULL_DISK = """
 disk=$1; place=$2; filler=$3; shift 3
 mount -t tmpfs -o size=2m tmpfs "$disk" && cp -a "$place/." "$disk/" || exit 99
@@ -227,7 +228,8 @@ def _on_a_full_disk(work: Path, command: str, free: int) -> list[str]:
     disk.mkdir()
     used = sum(-(-file.stat().st_size // 4096) * 4096 for file in place.rglob("*") if file.is_file())
     script = ["unshare", "-m", "sh", "-c", ON_A_FULL_DISK, "sh", str(disk), str(place), str(DISK_BYTES - used - free)]
-    done = ended([*script, *_argv(command)], _where(disk))
+    force = ["--force"] if command == "remember" else []
+    done = ended([*script, *_argv(command), *force], _where(disk))
     first, _, second = done.out.strip().rpartition("\n")
     if done.code in (98, 99) or '"ok": false' in second or not second:
         return [f"exit {done.code}, and with room again {second[:300]}"]

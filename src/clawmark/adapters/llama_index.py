@@ -26,7 +26,7 @@ class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
 
     name: str = Field(default="clawmark", description="The name of the memory block.")
     memory: Any = Field(description="The clawmark.Memory that is asked.", exclude=True, repr=False)
-    session_key: str = Field(default="", description="Whose session it is; only private ones are answered.")
+    session_key: str | None = Field(default=None, description="Whose session it is; only private ones are answered.")
     session_id: str = Field(default="llama-index", description="The transcript for messages without a session id.")
     max_results: int = Field(default=3, ge=1, description="How many passages are recalled at most.")
 

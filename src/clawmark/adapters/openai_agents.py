@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MAKER = "openai-agents"
 
 
-def memory_tools(memory: Memory, session_key: str = "", *, append: bool = True) -> list[FunctionTool]:
+def memory_tools(memory: Memory, session_key: str | None = None, *, append: bool = True) -> list[FunctionTool]:
     """`memory_search`, `memory_get` and, unless `append` is off, `memory_append` as function tools."""
     from agents import FunctionTool
 

@@ -20,7 +20,7 @@ class Toolbox:
     The session key decides whom they answer; without one, it is the caller's own memory.
     """
 
-    def __init__(self, memory: Memory, session_key: str = "", *, append: bool = True) -> None:
+    def __init__(self, memory: Memory, session_key: str | None = None, *, append: bool = True) -> None:
         self.tools: tuple[Tool, ...] = tuple(memory.tools(session_key, append=append))
 
     def openai(self) -> list[Payload]:

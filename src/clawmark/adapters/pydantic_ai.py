@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def memory_toolset(
-    memory: Memory, session_key: str = "", *, append: bool = True, instructions: bool = True
+    memory: Memory, session_key: str | None = None, *, append: bool = True, instructions: bool = True
 ) -> FunctionToolset[Any]:
     """`memory_search`, `memory_get` and, unless `append` is off, `memory_append`, for one session.
 

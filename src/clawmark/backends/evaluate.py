@@ -63,6 +63,13 @@ def read_questions(lines: Iterable[str], name: str = "the questions") -> list[Qu
     return questions
 
 
+def as_questions(given: Iterable[Mapping[str, object] | Question]) -> list[Question]:
+    """Questions from objects, or as they are."""
+    return [
+        one if isinstance(one, Question) else as_question(one, f"Question {number}") for number, one in enumerate(given, 1)
+    ]
+
+
 def as_question(given: object, where: str) -> Question:
     """A question from an object with `question` and `path`, `text` or both."""
     if not isinstance(given, Mapping):

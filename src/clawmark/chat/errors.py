@@ -1,6 +1,6 @@
 """What goes wrong at a model's service, in one sentence each: the library's exceptions in, `CompletionError` out.
 
-Sentences are ours; what the service said is quoted only where it helps, on one line and without the key.
+Sentences are ours. The status and the message of the service are quoted in them, on one line and without the key.
 """
 
 from __future__ import annotations
@@ -40,17 +40,32 @@ def translated(error: Exception, name: ModelName, key: str) -> CompletionError:
         return CompletionError(f"{shown} closed the connection before the answer was complete.", **who, hint="Say it again.")
     for kind, sentence, hint in _SENTENCES:
         if isinstance(error, kind):
-            quote = _quote(error, key) if kind is kinds.ModelRequestRejectedError else ""
-            return CompletionError(f"{shown} {sentence}{quote}.", **who, hint=hint)
+            return CompletionError(f"{shown} {sentence}{_reply(error, key)}.", **who, hint=hint)
     hint = "Say it again; if it stays like this, check that the address is the one of a chat service."
-    return CompletionError(f"{shown} gave no answer that can be used{_quote(error, key)}.", **who, hint=hint)
+    said = _shortened(str(getattr(error, "message", "") or error), key)
+    return CompletionError(f"{shown} gave no answer that can be used{f': {said}' if said else ''}.", **who, hint=hint)
 
 
-def _quote(error: Exception, key: str) -> str:
-    """What the service said, for a sentence of ours."""
+def _reply(error: Exception, key: str) -> str:
+    """The status and the message of the service, as ` (HTTP 500: out of memory)`; empty when it gave no answer."""
+    if not isinstance(error, kinds.ModelHTTPError):
+        return ""
+    said = _shortened(_message_in(error.body), key)
+    return f" (HTTP {error.status_code}: {said})" if said else f" (HTTP {error.status_code})"
+
+
+def _message_in(body: object) -> str:
+    """The sentence in the body of an error: services put it under different names; a web page has none."""
+    if isinstance(body, dict):
+        found = (_message_in(body.get(name)) for name in ("message", "error", "detail"))
+        return next((said for said in found if said), "")
+    return body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
+
+
+def _shortened(said: str, key: str) -> str:
+    """What a service said on one line, without the key."""
     from clawmark.text.redact import Redactor
     from clawmark.tools.base import one_line
 
-    said = " ".join(str(getattr(error, "message", "") or error).split())
-    said = Redactor([key] if key else []).clean(said)
-    return f": {one_line(said, _LONGEST_QUOTE).rstrip('.')}" if said else ""
+    # Cleaned before it is cut: half a key has no shape any more.
+    return one_line(Redactor([key] if key else []).clean(" ".join(said.split())), _LONGEST_QUOTE).rstrip(".")

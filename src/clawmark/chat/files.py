@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from clawmark.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
 from clawmark.text.blocks import has_recalled
 from clawmark.text.origin import without_comments
-from clawmark.text.redact import has_mask
+from clawmark.text.redact import Redactor, has_mask
 from clawmark.text.tokens import well_formed
 from clawmark.tools.arguments import read_arguments, text_argument, whole_argument
 from clawmark.tools.base import Payload, Tool, complaint, log_surprise
@@ -191,7 +191,7 @@ def _is_memory(path: str) -> bool:
 
 def _check_worth(text: str, path: str) -> None:
     """Let the write gate see a passage of memory; labels that stand in it already were not written by the model."""
-    refusal = refuse(without_comments(text), target=Held(path, ""))
+    refusal = refuse(without_comments(text), target=Held(path, ""), redactor=Redactor())
     if refusal is not None:
         raise ToolInputError(refusal.message, argument="new", hint=refusal.action)
 

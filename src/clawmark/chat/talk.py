@@ -231,7 +231,7 @@ def open_talk(
         context_window=window,
         append=True,
         recall=recall,
-        manner=Manner(source="chat"),
+        manner=Manner(source="chat", records_answers=True),
     )
     with _alone(conversation), Voice(name, key) as voice:
         yield Talk(memory, voice, conversation)

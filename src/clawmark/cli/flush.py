@@ -46,6 +46,7 @@ WHY = {
     "nothing-new": "nothing was said since the last flush",
     "automatic": "no person speaks in such a session",
     "empty": "nobody said anything",
+    "nothing-stated": "nothing new was stated in it: only questions, requests, or what the memory itself gave",
     "already-noted": "it has its note already",
 }
 

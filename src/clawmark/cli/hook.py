@@ -11,7 +11,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import NoReturn
 
-from clawmark.cli.arguments import count, share, some_text
+from clawmark.cli.arguments import count, share
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, flush, is_terminal, note, one_line
 from clawmark.errors import ClawmarkError
@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="X",
         help="UserPromptSubmit: the least confidence of what is recalled (default: 0.33)",
     )
-    parser.add_argument("--session", type=some_text, metavar="KEY", help="the session (default: the agent's main one)")
+    parser.add_argument("--session", metavar="KEY", help="the session (default: the agent's main one)")
 
 
 def run(args: Namespace) -> int:
@@ -68,7 +68,7 @@ def _answer(args: Namespace) -> dict[str, object]:
     from clawmark.hooks.events import read_event
 
     event = read_event(args.host, args.event, _read_input())
-    wishes = Wishes(args.session or "", args.tokens or 0, args.items or 0, args.bar)
+    wishes = Wishes(args.session, args.tokens or 0, args.items or 0, args.bar)
     return answer(event, lambda provider: open_memory(args, provider=provider, warn=False), wishes)
 
 

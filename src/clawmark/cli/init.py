@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.layout import plural, short_path
@@ -18,9 +17,6 @@ from clawmark.cli.output import emit, paint, plain, say
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.private import make_private_folder, open_private
 from clawmark.errors import WorkspaceError
-
-if TYPE_CHECKING:
-    from clawmark.workspace.bootstrap import Bootstrapped
 
 EXAMPLES = """\
 examples:
@@ -47,26 +43,22 @@ def run(args: Namespace) -> int:
     places = resolve_places(named, args.agent, args.config, args.state_dir, must_exist=False)
     if os.path.lexists(places.workspace) and not os.path.isdir(places.workspace):
         raise WorkspaceError(f"{places.workspace} is there and is not a folder.", hint="Choose another path.")
-    done = ensure_workspace(places.workspace)
+    made = ensure_workspace(places.workspace)
     is_wanted = not _has_default(places, args) if args.default is None else args.default
     said = _make_default(places) if is_wanted and places.workspace_origin == "flag" else ""
     if args.json:
-        body = {"workspace": places.workspace, "made": done.made, "history": done.history}
-        emit({**body, "default": said == "now", "configFile": places.config_file})
+        body = {"workspace": places.workspace, "made": made, "default": said == "now", "configFile": places.config_file}
+        emit(body)
         return 0
-    _show(places, done, said)
+    _show(places, made, said)
     return 0
 
 
-def _show(places: Places, done: Bootstrapped, said: str) -> None:
-    where, made = short_path(places.workspace), done.made
+def _show(places: Places, made: list[str], said: str) -> None:
+    where = short_path(places.workspace)
     say(f"{paint('Workspace', 'bold')} {where}" + (f": {plural(len(made), 'file')} made" if made else ": all there already"))
     for name in made:
         say(f"  {plain(name)}")
-    if done.history == "git":
-        say("  .git, so that you can see what changes and take it back")
-    elif done.history:
-        say(f"There is no history of it, because {plain(done.history)}; memory works without.")
     if said == "now":
         say(f"It is now your default workspace ({short_path(places.config_file)}).")
     elif said:

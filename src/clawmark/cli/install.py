@@ -26,10 +26,10 @@ examples:
 
 NEXT = {
     "claude-code": "Start a new session; /mcp and /hooks show what is connected.",
-    "codex": "Start Codex again; it asks once whether it may run the hooks (/hooks).",
+    "codex": "Start Codex again and trust the hooks (/hooks); `codex exec` skips hooks that are not trusted.",
     "cursor": "Cursor asks whether to start the server: Settings, MCP.",
     "vscode": "Start the server from the command `MCP: List Servers`.",
-    "gemini": "Start Gemini CLI again; /mcp shows the server.",
+    "gemini": "Start Gemini CLI again in a folder that it trusts (/permissions); /mcp shows the server.",
     "opencode": "Start opencode again.",
     "openclaw": "Restart the gateway; `openclaw mcp list` shows the server.",
 }

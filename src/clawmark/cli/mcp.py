@@ -29,7 +29,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--session",
-        type=some_text,
         metavar="KEY",
         help="the session that is served; `main` is one person's own agent (default: main, a shared one with --http)",
     )
@@ -50,7 +49,7 @@ def _run_stdio(args: Namespace) -> int:
     if is_terminal(sys.stdin):
         note("clawmark: waiting for an MCP host on standard input; docs/how-to/mcp.md says how one starts this command.")
     wire = claim_wire()  # before anything else is imported that could print
-    session_key = args.session or "main"
+    session_key = "main" if args.session is None else args.session
     with open_memory(args) as memory:
         import asyncio
 
@@ -102,7 +101,7 @@ def _run_http(args: Namespace) -> int:
 
         async def serve() -> int:
             async with AsyncMemory(lambda: memory) as served:
-                server = build_server(served, args.session or SHARED_SESSION)
+                server = build_server(served, SHARED_SESSION if args.session is None else args.session)
                 live_long()
                 code = await serve_http(server, address, token, ready)
                 leave_soon(code)

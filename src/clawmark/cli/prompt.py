@@ -20,7 +20,7 @@ examples:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--session", default="", metavar="KEY", help="the session's key (default: your own main session)")
+    parser.add_argument("--session", metavar="KEY", help="the session's key (default: your own main session)")
     parser.add_argument("--chat-type", default="", metavar="TYPE", help="what the host calls the chat, as direct or group")
     parser.add_argument("--append", action="store_true", help="the agent has the tool memory_append")
     parser.add_argument("--sizes", action="store_true", help="print only the sizes")
@@ -56,7 +56,7 @@ def sizes(prompt: Prompt, host: str = "") -> list[str]:
     return [title, *(f"{tokens:>6}  {plain(name):<{width}}  {cut}".rstrip() for name, tokens, cut in rows)]
 
 
-def _as_json(prompt: Prompt, session_key: str) -> dict[str, object]:
+def _as_json(prompt: Prompt, session_key: str | None) -> dict[str, object]:
     from clawmark.runtime.kinds import is_private
     from clawmark.text.tokens import estimate_tokens
 

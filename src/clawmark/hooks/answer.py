@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clawmark.hooks.events import Event
@@ -16,12 +17,14 @@ from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
+    from clawmark.runtime.context import ContextFile
 
 
 class Wishes(NamedTuple):
-    """What was asked for on the command line; 0 and the empty text stand for the usual."""
+    """What was asked for on the command line; 0 stands for the usual."""
 
-    session_key: str = ""
+    session_key: str | None = None
+    """None for the agent's main session."""
     tokens: int = 0
     items: int = 0
     bar: float | None = None
@@ -36,18 +39,30 @@ def answer(event: Event, opened: Callable[[str | None], Memory], wishes: Wishes)
         from clawmark.runtime.worth import BAR
 
         bar = BAR if wishes.bar is None else wishes.bar
-        return _with_context(event, recall_for(opened, event.prompt, wishes.session_key, wishes.items or ITEMS, bar))
+        items, shown = wishes.items or ITEMS, partial(_shown_files, event, wishes)
+        return _with_context(event, recall_for(opened, event.prompt, wishes.session_key, items, bar, shown))
     with opened("none") as memory:
-        key = wishes.session_key or f"agent:{memory.places.agent}:main"
+        key = f"agent:{memory.places.agent}:main" if wishes.session_key is None else wishes.session_key
         if event.name == "SessionStart":
             from clawmark.hooks.context import TOKENS, session_context
 
-            return _with_context(event, session_context(memory, key, wishes.tokens or TOKENS))
+            return _with_context(event, session_context(memory, key, wishes.tokens or TOKENS).text)
         if os.path.isdir(memory.places.workspace):
             from clawmark.hooks.notes import note_session_of
 
             note_session_of(memory, event, key)
     return {}
+
+
+def _shown_files(event: Event, wishes: Wishes, memory: Memory) -> tuple[ContextFile, ...]:
+    """What the session start has put before the model; nothing outside a session."""
+    from clawmark.hooks.context import TOKENS, session_context
+    from clawmark.hooks.recall import unchanged_since_the_start
+
+    if not (event.session_id or event.transcript):
+        return ()
+    shown = session_context(memory, wishes.session_key, wishes.tokens or TOKENS).files
+    return unchanged_since_the_start(shown, memory.workspace.root, event.transcript)
 
 
 def _with_context(event: Event, text: str) -> dict[str, object]:

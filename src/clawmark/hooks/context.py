@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clawmark.runtime.context import Context, ContextReader, Limits
+from clawmark.runtime.context import Context, ContextFile, ContextReader, Limits
 from clawmark.runtime.kinds import LONG_TERM, is_private, kind_of
 from clawmark.runtime.prompt import Facts, build_prompt
 from clawmark.text.tokens import estimate_tokens
+from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -26,11 +27,18 @@ _SHARES = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2, 0.1)
 """Of the budget, tried in turn: labels and quotation marks take room that is known only when they are there."""
 
 
-def session_context(memory: Memory, session_key: str, tokens: int = TOKENS) -> str:
-    """The text for a session; empty for one that is not proven private."""
-    kind = kind_of(session_key)
-    if not is_private(kind):
-        return ""
+class Shown(NamedTuple):
+    """What a session is shown when it begins."""
+
+    text: str
+    files: tuple[ContextFile, ...] = ()
+    """The memory files in it, each with the part that is shown."""
+
+
+def session_context(memory: Memory, session_key: str | None, tokens: int = TOKENS) -> Shown:
+    """The text for a session and the files in it; nothing for one that is not proven private."""
+    if not is_private(kind_of(session_key)):
+        return Shown("")
     intro = f"Your long-term memory is Clawmark: Markdown files in {memory.places.workspace}."
     cites = memory.settings.memory.citations != "off"  # "auto" shows them in private sessions
     reader = ContextReader(memory.workspace.root)
@@ -39,11 +47,11 @@ def session_context(memory: Memory, session_key: str, tokens: int = TOKENS) -> s
         prompt = build_prompt(context, tools=_TOOLS, cites=cites, facts=Facts())
         text = "\n\n".join([intro, *(section.text for section in prompt.sections if section.name != "runtime")])
         if estimate_tokens(text) <= tokens:
-            return text
-    return ""
+            return Shown(text, (*context.files, *context.logs))
+    return Shown("")
 
 
-def _context(memory: Memory, reader: ContextReader, session_key: str, room: int) -> Context:
+def _context(memory: Memory, reader: ContextReader, session_key: str | None, room: int) -> Context:
     """What is shown in about so many characters: a fifth for USER.md, a third for logs, the rest for MEMORY.md."""
     startup, kind = memory.settings.startup_context, kind_of(session_key)
     days = startup.daily_memory_days if startup.enabled else 0

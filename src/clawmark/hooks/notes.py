@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 
 from clawmark.embed import statefile
 from clawmark.hooks.events import Event
+from clawmark.runtime.background import read_background
 from clawmark.runtime.kinds import is_private, kind_of
+from clawmark.runtime.note_content import note_content
 from clawmark.runtime.said import last_said, transcript_size
 from clawmark.runtime.session import SessionEntry
-from clawmark.runtime.session_note import Draft, create_note, moment_of, note_heads, render_note
+from clawmark.runtime.session_note import Draft, create_note, days_shown, moment_of, note_heads, render_note
 from clawmark.runtime.slug import slug_for
 from clawmark.text.transcript import Said, read_said
 
@@ -47,9 +49,11 @@ def note_session_of(memory: Memory, event: Event, session_key: str) -> str:
         since = max((int(found[1]) for head in heads if (found := _UP_TO.search(head))), default=0)
         size = transcript_size(transcript)
         said = exchanges(last_said(transcript, parts.redactor, since=since), parts.note.messages)
+        moment = moment_of(said, parts.now())
+        background = read_background(transcript, since, parts.workspace, days_shown(moment))
+        said = note_content(said, background.recalled, used_tools=background.used_tools)
         if not said:
             return ""
-        moment = moment_of(said, parts.now())
         entry = SessionEntry(session_key, session_id)
         reason = "flush" if event.name == "PreCompact" else "exit"
         text = render_note(said, entry, moment, reason, event.host, f"- **Transcript**: up to byte {size}")

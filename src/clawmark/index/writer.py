@@ -56,7 +56,7 @@ class Writer(Reader):
     def put_file(
         self, row: FileRow, chunks: Sequence[Chunk], words: Sequence[tuple[str, ...]], *, building: int = 0
     ) -> list[int]:
-        """Replace a file's rows and return its chunk keys; `words` gives each chunk's text and context for the full-text index,
+        """Replace a file's rows and return its chunk keys; `words` gives each chunk's full-text columns: text, context,
         and what it only asks where there is something.
 
         With the number of a rebuild the rows belong to the generation it is making, and the old ones answer until it is

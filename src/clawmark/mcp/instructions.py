@@ -25,13 +25,13 @@ An answer with `dueFiles` comes from an index that is still catching up; one wit
 memory_status says more."""
 
 
-def session_access(memory: Memory | AsyncMemory, session_key: str) -> Access:
+def session_access(memory: Memory | AsyncMemory, session_key: str | None) -> Access:
     """What the session may do, by the settings of the memory."""
     options = memory.settings.memory
     return access_of(session_key, citations=options.citations, shared=options.shared_sessions)
 
 
-def session_instructions(memory: Memory | AsyncMemory, session_key: str) -> str:
+def session_instructions(memory: Memory | AsyncMemory, session_key: str | None) -> str:
     """The instructions for the session that is served."""
     tools = [*(tool.name for tool in memory.tools(session_key, append=True)), STATUS_TOOL]
     return instructions_for(tools, session_access(memory, session_key))

@@ -46,7 +46,7 @@ MOST_STREAMS = 32
 """Streams of changes open at once."""
 
 
-def build_server(memory: AsyncMemory, session_key: str) -> Server[None]:
+def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
     """The server over one memory."""
     access = session_access(memory, session_key)
     toolbox, shelf, followers = Toolbox(memory, session_key), Shelf(memory, access), Followers(access.reads)

@@ -122,7 +122,7 @@ Call = Callable[[object], Awaitable[Payload]]
 class Toolbox:
     """The tools of one session."""
 
-    def __init__(self, memory: AsyncMemory, session_key: str) -> None:
+    def __init__(self, memory: AsyncMemory, session_key: str | None) -> None:
         self._calls: dict[str, Call] = {}
         self.tools: list[Tool] = []
         for tool in memory.tools(session_key, append=True):

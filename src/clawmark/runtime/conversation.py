@@ -78,6 +78,8 @@ class Manner(NamedTuple):
     read_only: bool = False
     sandboxed: bool = False
     cli_backed: bool = False
+    records_answers: bool = False
+    """Whether every answer is passed to `on_usage`, so that a conversation without one has failed and leaves no note."""
 
 
 class UserTurn(NamedTuple):
@@ -182,7 +184,8 @@ class Conversation:
         """Leave a note of the session; the next start is a new one. A session without a word leaves nothing."""
         store, workspace, models, redactor, _, settings, now, _ = self.parts
         parts = NoteParts(models.usual, store, workspace, redactor, settings, now)
-        outcome = note_session(parts, self.session_key, reason=reason, source=self._manner.source)
+        source, needs_answer = self._manner.source, self._manner.records_answers
+        outcome = note_session(parts, self.session_key, reason=reason, source=source, needs_answer=needs_answer)
         store.change(self.session_key, lambda entry: {"ended": True} if entry.session_id else None)
         self._transcript = None
         return outcome

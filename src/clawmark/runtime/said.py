@@ -58,7 +58,7 @@ def last_said(
     """The last messages of a transcript that begin at byte `since` or later; the first of them may be cut."""
     found: list[Said] = []
     left = most_chars
-    for line in _lines_backwards(path, since):
+    for line in lines_backwards(path, since):
         if len(found) >= most_messages or left <= 0:
             break
         said = read_said(line, 0)
@@ -76,10 +76,10 @@ def last_said(
 
 def last_line(path: str) -> str:
     """The last line of a transcript that is not empty; empty when there is none."""
-    return next((line for line in _lines_backwards(path, 0) if line.strip()), "")
+    return next((line for line in lines_backwards(path, 0) if line.strip()), "")
 
 
-def _lines_backwards(path: str, since: int) -> Iterator[str]:
+def lines_backwards(path: str, since: int) -> Iterator[str]:
     """The lines of a file from the last to the first; one that is absent, a link or no file has none."""
     try:
         with open(path, "rb", opener=_open_plainly) as file:

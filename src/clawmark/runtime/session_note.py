@@ -3,7 +3,8 @@
 In: a session and its transcript. Out: `memory/YYYY-MM-DD-<slug>.md`, dated by the last message where the user lives, or the
 reason why there is none. No file is ever overwritten, and no session gets two: what was done is kept in sessions.json, and
 whoever died between the two finds the session's id in the head of the note. Messages are quoted word for word; commands,
-tool calls, system text, recalled memory and secrets are not in them.
+tool calls, system text, recalled memory and secrets are not in them. What is worth quoting at all is decided in
+`note_content`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
 from clawmark.errors import ClawmarkError, WorkspaceError, WriteConflict
+from clawmark.runtime.background import read_background
 from clawmark.runtime.completer import Completer
+from clawmark.runtime.note_content import note_content
 from clawmark.runtime.said import last_said
 from clawmark.runtime.session import Fields, SessionEntry, SessionStore
 from clawmark.runtime.slug import SECONDS, slug_for
@@ -71,7 +74,7 @@ class Noted(NamedTuple):
 class NoNote(NamedTuple):
     """There is no note, and why."""
 
-    because: Literal["disabled", "automatic", "no-session", "empty", "already-noted"]
+    because: Literal["disabled", "automatic", "no-session", "empty", "nothing-stated", "already-noted"]
 
 
 class NoteFailed(NamedTuple):
@@ -92,8 +95,8 @@ class Draft(NamedTuple):
 NoteOutcome: TypeAlias = Noted | NoNote | NoteFailed
 
 
-def note_session(parts: NoteParts, key: str, *, reason: Reason, source: str = "") -> NoteOutcome:
-    """Write the note of a session that ends, once."""
+def note_session(parts: NoteParts, key: str, *, reason: Reason, source: str = "", needs_answer: bool = False) -> NoteOutcome:
+    """Write the note of a session that ends, once; with `needs_answer`, only if the agent said something in it."""
     entry = parts.store.get(key)
     if not parts.settings.enabled:
         return NoNote("disabled")
@@ -103,9 +106,9 @@ def note_session(parts: NoteParts, key: str, *, reason: Reason, source: str = ""
         return NoNote("no-session")
     if entry.session_note:
         return NoNote("already-noted")
-    draft = _draft(parts, entry, find_transcript(entry, parts.store.folder), reason, source)
-    if draft is None:
-        return NoNote("empty")
+    draft = _draft(parts, entry, find_transcript(entry, parts.store.folder), reason, source, needs_answer)
+    if isinstance(draft, NoNote):
+        return draft
     try:
         return _write_once(parts, entry, draft)
     except ClawmarkError as error:
@@ -116,20 +119,26 @@ def note_transcript(parts: NoteParts, path: str, *, reason: Reason = "flush", so
     """Write the note of a transcript that belongs to no session of ours; its file's name stands for the session."""
     session_id = os.path.basename(path).partition(".jsonl")[0]
     draft = _draft(parts, SessionEntry("unknown", session_id), path, reason, source)
-    if draft is None:
-        return NoNote("empty")
+    if isinstance(draft, NoNote):
+        return draft
     if _find_note(parts.workspace, session_id, draft.day):
         return NoNote("already-noted")
     return Noted(create_note(parts.workspace, draft))
 
 
-def _draft(parts: NoteParts, entry: SessionEntry, transcript: str, reason: Reason, source: str) -> Draft | None:
-    """The note, finished, and its name; None when nobody said anything. A model is asked here, with nothing locked."""
+def _draft(
+    parts: NoteParts, entry: SessionEntry, transcript: str, reason: Reason, source: str, needs_answer: bool = False
+) -> Draft | NoNote:
+    """The note, finished, and its name, or why there is none. A model is asked here, with nothing locked."""
     wanted = parts.settings.messages
     said = last_said(transcript, parts.redactor, most_messages=wanted, most_chars=200_000)
     if not any(one.speaker == "user" for one in said):
-        return None
+        return NoNote("empty")
     moment = moment_of(said, parts.now())
+    background = read_background(transcript, 0, parts.workspace, days_shown(moment))
+    said = note_content(said, background.recalled, used_tools=background.used_tools, needs_answer=needs_answer)
+    if not said:
+        return NoNote("nothing-stated")
     slug = slug_for(said, parts.completer if parts.settings.llm_slug else None, seconds=SECONDS) or f"{moment:%H%M}"
     return Draft(f"{moment:%Y-%m-%d}", slug, render_note(said, entry, moment, reason, source))
 
@@ -230,6 +239,11 @@ def moment_of(said: Sequence[Said], now: datetime) -> datetime:
     if now.tzinfo is None:
         last = last.replace(tzinfo=None)
     return min(last, now)
+
+
+def days_shown(moment: datetime) -> tuple[str, ...]:
+    """The days whose logs a session of that moment is shown without asking."""
+    return tuple((moment - timedelta(days=back)).date().isoformat() for back in range(2))
 
 
 def _time(said: Said, moment: datetime) -> str:

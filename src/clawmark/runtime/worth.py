@@ -9,6 +9,7 @@ count: how well it fits, how rare the message's words in it are, and how many ch
 
 from __future__ import annotations
 
+from functools import cache
 from math import e, log
 
 from clawmark.runtime.said import is_command
@@ -24,7 +25,7 @@ CHANCE = 0.1
 FEWEST_LETTERS = 5
 """"Do it" is about nothing that was written down."""
 _NODS = """
-    alright awesome continue cool correct done exactly excellent fine good great hello hey looks nice nope ok okay perfect
+    alright awesome continue cool correct done exactly excellent fine good great hello hey hi looks nice nope ok okay perfect
     proceed right sorry sounds stop sure thank thanks wait works wrong yeah yep yes
     accord bien danke genau gracias jawohl merci nein parfait passt perfecto perfekt prima super vale weiter
     好 好的 对 对的 可以 可 以 感谢 感 谢谢 谢 继续 继 续
@@ -34,9 +35,14 @@ _NODS = """
 
 def says_something(message: str) -> bool:
     """Whether a message can be about something at all: no command to the host, and more than a nod."""
-    nods = _NODS.split()
-    telling = [word for word in _words(message) if word not in nods]
+    telling = [word for word in _words(message) if word not in small_talk()]
     return not is_command(message) and sum(map(_letters, telling)) >= FEWEST_LETTERS
+
+
+@cache
+def small_talk() -> frozenset[str]:
+    """The words to agree, to refuse and to greet with, in lower case."""
+    return frozenset(_NODS.split())
 
 
 def worth_recalling(found: Found, message: str, bar: float = BAR) -> list[Hit]:

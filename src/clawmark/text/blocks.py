@@ -70,6 +70,11 @@ def has_recalled(text: str) -> bool:
     return strip_recalled(text) != text
 
 
+def recalled_blocks(text: str) -> list[str]:
+    """The blocks of recalled memory in a text, ours and others', each with its fences."""
+    return [text[start:end] for start, end in sorted([*_fenced(text), *_wrapped(text)])]
+
+
 def strip_recalled(text: str) -> str:
     """The text without recalled blocks, ours and others'; unchanged, to the byte, where there are none."""
     spans = sorted([*_fenced(text), *_wrapped(text)])

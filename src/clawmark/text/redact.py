@@ -32,6 +32,12 @@ class Redactor:
             text = text.replace(form, mask("key"))
         return _masked(text, _found(text))
 
+    def kind_in(self, text: str) -> str:
+        """The kind of the first secret in a text, as `key` or `github`; empty when there is none."""
+        if any(form in text for form in self._forms):
+            return "key"
+        return next((kind for _, _, kind in _found(text)), "")
+
 
 def mask(kind: str) -> str:
     """What stands in place of a secret."""

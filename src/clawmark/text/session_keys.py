@@ -5,13 +5,13 @@ private. This is the one place that judges: what a session may see, search and c
 
 Private memory is for a session that is proven to be one person talking with their own agent:
 
-- no key at all: a local caller, the library or the command line;
+- no key at all (None): a local caller, the library or the command line;
 - `main` and `agent:<id>:main`;
 - `agent:<id>:[<channel>:[<account>:]]direct:<peer>`, or `dm` for `direct`.
 
-Every other key is not proven, and what is not proven is not private: groups, channels, cron jobs, sub-agents,
-heartbeats, keys with odd characters, and every shape nobody has seen. OpenClaw counts most of these as direct. What a
-host declares can take the proof away, never give it.
+Every other key is not proven, and what is not proven is not private: the empty key (a host whose variable is empty),
+groups, channels, cron jobs, sub-agents, heartbeats, keys with odd characters, and every shape nobody has seen. OpenClaw
+counts most of these as direct. What a host declares can take the proof away, never give it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,11 @@ _AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 _CHANNEL = re.compile("[a-z0-9][a-z0-9._@+-]{0,127}")
 
 
-def kind_of(session_key: str, declared: str = "") -> SessionKind:
-    """The kind of a session; `declared` is the chat type a host has noted for it, believed only where it says less."""
+def kind_of(session_key: str | None, declared: str = "") -> SessionKind:
+    """The kind of a session; a caller without a session passes None.
+
+    `declared` is the chat type a host has noted for it, believed only where it says less.
+    """
     kind = _kind_of_key(session_key)
     if not declared:
         return kind
@@ -62,8 +65,8 @@ def is_private(kind: SessionKind) -> bool:
     return kind in ("main", "direct")
 
 
-def _kind_of_key(session_key: str) -> SessionKind:
-    if not session_key:
+def _kind_of_key(session_key: str | None) -> SessionKind:
+    if session_key is None:
         return "main"
     # Nothing invisible and no blank belongs into a key: one that has them was not made by a host, or not by a sane one.
     if not session_key.isprintable() or " " in session_key:

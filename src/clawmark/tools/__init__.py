@@ -22,7 +22,7 @@ def make_tools(
     read: Read,
     *,
     citations: str,
-    session_key: str,
+    session_key: str | None,
     max_results: int,
     min_score: float,
     chat_type: str = "",
@@ -41,5 +41,5 @@ def make_tools(
         get_tool(read, access),
     ]
     if notebook is not None and access.writes:
-        tools.append(append_tool(notebook, session_key))
+        tools.append(append_tool(notebook, session_key or ""))
     return tools

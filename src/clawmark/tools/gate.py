@@ -1,9 +1,9 @@
 """The write gate: whether a text is worth keeping as memory, and if not, why, and what to do about it.
 
 In: a text, and what the files it could go to hold. Out: a `Refusal`, or None. Kept are short notes in somebody's own words.
-Refused are nothing at all, more than fits, what is already there, masks where a secret stood, text that was recalled and
-not learned, and what tools print: JSON, stack traces, logs, diffs, pages, raw conversations. Memories that keep everything
-end up holding little else. Nothing here reads or writes; every pattern is linear.
+Refused are nothing at all, more than fits, what is already there, secrets and the masks of secrets, text that was recalled
+and not learned, and what tools print: JSON, stack traces, logs, diffs, pages, raw conversations. Memories that keep
+everything end up holding little else. Nothing here reads or writes; every pattern is linear.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from clawmark.text.blocks import has_recalled
 from clawmark.text.escapes import has_hidden
 from clawmark.text.origin import COMMENT_START, without_comments
-from clawmark.text.redact import has_mask
+from clawmark.text.redact import Redactor, has_mask
 from clawmark.types import citation
 from clawmark.values import NamedTuple
 
@@ -43,10 +43,21 @@ class Held(NamedTuple):
     text: str
 
 
-def refuse(text: str, *, target: Held, others: tuple[Held, ...] = (), entries_today: int = 0) -> Refusal | None:
-    """Why this text is not added to `target`, or None when it may be; it must not repeat `others` either."""
+def refuse(
+    text: str,
+    *,
+    target: Held,
+    others: tuple[Held, ...] = (),
+    entries_today: int = 0,
+    redactor: Redactor | None = None,
+) -> Refusal | None:
+    """Why this text is not added to `target`, or None when it may be; it must not repeat `others` either.
+
+    With a `redactor`, a text with a secret is refused. Callers without one replace secrets themselves.
+    """
     return (
         _refuse_form(text)
+        or _refuse_secret(text, redactor)
         or _refuse_noise(text)
         or _refuse_repetition(text, (target, *others))
         or _refuse_budget(text, target, entries_today)
@@ -88,6 +99,14 @@ _MASKS = re.compile(
 def _has_foreign_mask(text: str) -> bool:
     """Masks that others write: stars (which are also emphasis and rules), dots, and keys with their middle cut out."""
     return _MASKS.search(_EMPHASIS.sub("", text)) is not None
+
+
+def _refuse_secret(text: str, redactor: Redactor | None) -> Refusal | None:
+    kind = redactor.kind_in(text) if redactor is not None else ""
+    if not kind:
+        return None
+    said = f"The text contains what looks like a secret ({kind}), and memory files are plain text."
+    return Refusal("secret", said, "Leave the secret out; say where it can be found instead.")
 
 
 # --- what a tool printed -----------------------------------------------------------------------------------------
@@ -185,7 +204,7 @@ def _normal(text: str) -> str:
 def _refuse_budget(text: str, target: Held, entries_today: int) -> Refusal | None:
     if target.path == "MEMORY.md" and len(target.text) + len(text) > LONGEST_FILE:
         said = f"MEMORY.md would grow beyond {LONGEST_FILE:,} characters, more than a session sees of it."
-        return Refusal("file-full", said, "Add it to the log, or ask your person to tidy up MEMORY.md.")
+        return Refusal("file-full", said, "Add it to the log, or shorten MEMORY.md first.")
     if entries_today >= MOST_A_DAY:
         said = f"This session has added {entries_today} entries today, and {MOST_A_DAY} is the most."
         return Refusal("session-full", said, "Keep only what matters most; tomorrow there is room again.")

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from clawmark.documents import Excerpt, Written
-from clawmark.errors import ClawmarkError, ToolInputError
+from clawmark.errors import ClawmarkError, ToolInputError, WorkspaceError
 from clawmark.text.origin import ORIGINS, Origin, comment, session_label, sessions_of
+from clawmark.text.redact import Redactor
 from clawmark.text.scanner import flags_of
 from clawmark.text.tokens import well_formed
 from clawmark.tools.arguments import choice_argument, read_arguments, refuse_argument, text_argument
@@ -59,9 +60,29 @@ class Notebook(NamedTuple):
     append: Callable[[str, str], Written]
     """(entry, where to) → where it stands, once it is durable; to `""` is today's log."""
 
-    def read(self, path: str) -> str:
-        """The whole text of a memory file."""
-        return self.read_lines(path, 1, None, 1 << 40, 1 << 40).text
+    redactor: Redactor
+    """Finds the secrets that are not kept."""
+
+    def check(self, text: str, to: str = "", session_key: str | None = None) -> Refusal | None:
+        """Why a text is not added to a file (today's log for `""`), or None; a session's entries of today are counted."""
+        path = daily_path(self.today())
+        target = self._read(to or path)
+        # A note of today may be promoted to what is always known; what is always known is no news.
+        others = () if target.path == LONG_TERM else self._known()
+        is_counted = session_key is not None and target.path == path
+        entries = sessions_of(target.text).count(session_label(session_key or "")) if is_counted else 0
+        return refuse(text, target=target, others=others, entries_today=entries, redactor=self.redactor)
+
+    def _known(self) -> tuple[Held, ...]:
+        """MEMORY.md; when it cannot be read there is nothing to compare with, and the note is not lost for that."""
+        try:
+            return (self._read(LONG_TERM),)
+        except WorkspaceError:
+            return ()
+
+    def _read(self, path: str) -> Held:
+        excerpt = self.read_lines(path, 1, None, 1 << 40, 1 << 40)
+        return Held(excerpt.path, excerpt.text)
 
 
 def append_tool(notebook: Notebook, session_key: str) -> Tool:
@@ -89,18 +110,14 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     text = well_formed(text_argument(arguments, "text", trim=True, longest=1_000_000, may_be_blank=True))
     to = choice_argument(arguments, "to", ("log", LONG_TERM), default="log")
     origin = cast(Origin, choice_argument(arguments, "origin", ORIGINS, default="agent"))
-    path = daily_path(notebook.today())
-    log, long_term = Held(path, notebook.read(path)), Held(LONG_TERM, notebook.read(LONG_TERM))
-    written_today = sessions_of(log.text).count(session_label(session_key))
-    # A note of today may be promoted to what is always known; what is always known is no news.
-    target, others = (long_term, ()) if to == LONG_TERM else (log, (long_term,))
-    refusal = refuse(text, target=target, others=others, entries_today=written_today if target is log else 0)
+    file = LONG_TERM if to == LONG_TERM else ""
+    refusal = notebook.check(text, file, session_key)
     if refusal is not None:
         return _refused(refusal)
     first, *rest = text.split("\n")
     # Inside a list item a heading would be none; its words stay.
     entry = "\n".join([f"{_HEADING.sub('', first).rstrip()} {comment(origin, session_key)}", *rest])
-    written = notebook.append(entry, LONG_TERM if to == LONG_TERM else "")
+    written = notebook.append(entry, file)
     payload: Payload = {
         "written": True,
         "path": written.path,

@@ -35,8 +35,10 @@ LOCAL = Access("main", reads=True, writes=True, cites=True)
 """Of a caller without a session: the library and the command line."""
 
 
-def access_of(session_key: str, *, chat_type: str = "", citations: str = "auto", shared: Collection[str] = ()) -> Access:
-    """What the session of this key may do; `shared` are the kinds that may search beside private ones."""
+def access_of(
+    session_key: str | None, *, chat_type: str = "", citations: str = "auto", shared: Collection[str] = ()
+) -> Access:
+    """What the session of this key (None for no session) may do; `shared` are the other kinds that may search."""
     kind = kind_of(session_key, chat_type)
     private = is_private(kind)
     return Access(kind, private or kind in shared, private, shows_citations(citations, kind))

@@ -1,8 +1,8 @@
 """The files a workspace starts with.
 
-In: a folder, new or old. Out: the names of the files that were made, and what became of its history. Nothing is ever
-overwritten; `MEMORY.md` and `memory/` are left to be made by the first thing worth remembering; and `BOOTSTRAP.md`, the
-script of the first conversation, is made once in the life of a workspace: a small state file remembers that it was there.
+In: a folder, new or old. Out: the names of the files that were made. Nothing is ever overwritten. `MEMORY.md` and `memory/`
+are made by the first note. `BOOTSTRAP.md`, the script of the first conversation, is made once in the life of a workspace; a
+small state file records that it was there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import time
 
 from clawmark.errors import WorkspaceError, WorkspaceReadOnly
-from clawmark.values import NamedTuple
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown
 from clawmark.workspace.places import AGENT_FILES
 
@@ -31,21 +30,12 @@ def template(name: str) -> str:
         return file.read()
 
 
-class Bootstrapped(NamedTuple):
-    """What was done to a workspace."""
-
-    made: list[str]
-    history: str
-    """`git` when a history was begun, why not when that failed, empty when there was nothing to begin."""
-
-
-def ensure_workspace(root: str, *, now: str = "") -> Bootstrapped:
-    """Make what is missing and say what was made; `now` is an ISO time for the state file."""
+def ensure_workspace(root: str, *, now: str = "") -> list[str]:
+    """Make the files that are missing and return their names; `now` is an ISO time for the state file."""
     now = now or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
         os.makedirs(root, exist_ok=True)
         with open_root(os.path.realpath(root)) as folder:
-            brand_new = not any(_has(folder, name) for name in (*SEEDED, "memory", "MEMORY.md", "memory.md", ".git"))
             created = [name for name in SEEDED if _create(folder, name, template(name))]
             if _settle_ritual(folder, now):
                 created.append(RITUAL)
@@ -56,7 +46,7 @@ def ensure_workspace(root: str, *, now: str = "") -> Bootstrapped:
             f"The workspace {shown(root)} cannot be set up: {reason_of(error)}.",
             hint="Choose a folder you can write to.",
         ) from error
-    return Bootstrapped(created, _start_history(root) if brand_new else "")
+    return created
 
 
 def _settle_ritual(folder: Folder, now: str) -> bool:
@@ -141,28 +131,3 @@ def _write_state(folder: Folder, state: dict[str, object]) -> None:
         _create(states, temporary, json.dumps({"version": 1, **state}, indent=2) + "\n")
         states.rename(temporary, STATE_FILE)
         states.sync()
-
-
-# --- history -----------------------------------------------------------------------------------------------------
-
-
-def _start_history(root: str) -> str:
-    """`git init` for a brand-new workspace where git is there; memory works just as well without."""
-    import shutil
-    import subprocess
-
-    git = shutil.which("git")
-    if git is None:
-        return ""
-    # Inside a git hook these variables would point git at the repository of the hook.
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        for words, seconds in ((["--version"], 2), (["init", "--quiet"], 10)):
-            subprocess.run([git, *words], cwd=root, env=clean, capture_output=True, timeout=seconds, check=True)
-    except subprocess.TimeoutExpired:
-        return "git did not answer"
-    except subprocess.CalledProcessError as error:
-        return f"git gave up with exit code {error.returncode}"
-    except OSError as error:
-        return f"git could not be started: {reason_of(error)}"
-    return "git"

@@ -121,6 +121,49 @@ def test_a_failure_is_one_sentence_without_the_key(setting: Setting, name: str, 
     assert KEY not in problem.message + problem.hint and "\n" not in problem.message
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "words"),
+    [
+        ("broken", 500, "The server had an error while processing your request"),
+        ("key", 401, "Incorrect API key provided: [redacted:key]"),
+        ("no-model", 404, "The model does not exist"),
+        ("quota", 429, "You exceeded your current quota"),
+    ],
+)
+def test_status_and_message_of_the_server_are_shown(setting: Setting, name: str, status: int, words: str) -> None:
+    problem = setting.ask(*[fault(name)] * 4).problem
+    assert problem is not None and f"(HTTP {status}: {words}" in problem.message
+    assert KEY not in problem.message
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"error": {"message": "CUDA out of memory", "type": "server"}}', "(HTTP 500: CUDA out of memory)"),
+        (b'{"error": "model is still loading"}', "(HTTP 500: model is still loading)"),
+        (b'{"detail": "internal error"}', "(HTTP 500: internal error)"),
+        (b'{"message": "no\\u0007 backend\\n\\nhere"}', "(HTTP 500: no\\x07 backend here)"),
+        (b"upstream connect error", "(HTTP 500: upstream connect error)"),
+        (b"<html><body><h1>Bad gateway</h1></body></html>", "(HTTP 500)"),
+        (b"{}", "(HTTP 500)"),
+        (b"", "(HTTP 500)"),
+        (b'{"error": {"message": "' + KEY.encode() + b' is unknown to us"}}', "(HTTP 500: [redacted:key] is unknown to us)"),
+    ],
+)
+def test_error_body_of_any_shape_becomes_one_sentence(body: bytes, words: str) -> None:
+    def fail(request: Request, link: Link) -> bool:
+        link.answer(500, body)
+        return True
+
+    server = Loopback(fail, 0)
+    try:
+        with Voice(ModelName("openai", "fake", f"http://127.0.0.1:{server.port}/v1"), KEY) as voice:
+            problem = voice.answer("", (), "hello", (), Ears(print, print)).problem
+    finally:
+        server.close()
+    assert problem is not None and problem.message == f"openai:fake failed {words}."
+
+
 @pytest.mark.parametrize("name", ["busy", "reset"])
 def test_what_passes_is_tried_again(setting: Setting, name: str) -> None:
     answer = setting.ask(fault(name), say("There I am."))

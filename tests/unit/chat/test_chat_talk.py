@@ -164,7 +164,7 @@ def test_a_new_conversation_knows_nothing_of_the_old_one_and_leaves_its_note(set
 
 
 def test_at_four_in_the_morning_a_conversation_is_over(setting: Setting) -> None:
-    setting.say("Good night.")
+    setting.say("Ann moves to Lisbon in March. Good night.")
     setting.clock.now += timedelta(hours=18)
     setting.say("Good morning.")
     assert [type(event) for event in setting.events] == [Noted]

@@ -53,7 +53,7 @@ def test_fields_of_another_type_count_as_absent() -> None:
 
 def test_a_session_knows_the_user_and_the_facts_and_keeps_its_own_persona(memory: Memory) -> None:
     with memory:
-        text = session_context(memory, "agent:main:main")
+        text = session_context(memory, "agent:main:main").text
         assert "row locks" in text and "short answers" in text and "pirate" not in text
         assert "memory_search" in text and memory.places.workspace in text
 
@@ -66,7 +66,7 @@ def test_the_context_stays_within_its_tokens(memory: Memory, tokens: int, line: 
         (root / "MEMORY.md").write_text("# Facts\n\n" + line * 2_000, encoding="utf-8")
         (root / "USER.md").write_text("# Ann\n\n" + line * 500, encoding="utf-8")
         (root / "memory" / f"{memory.today()}.md").write_text("# Today\n\n" + line * 500, encoding="utf-8")
-        text = session_context(memory, "agent:main:main", tokens)
+        text = session_context(memory, "agent:main:main", tokens).text
         assert tokens // 3 < estimate_tokens(text) <= tokens
         assert "there is room" not in text
         assert 'name="MEMORY.md"' in text and 'name="USER.md"' in text and memory.today() in text
@@ -76,7 +76,7 @@ def test_the_context_stays_within_its_tokens(memory: Memory, tokens: int, line: 
 def test_a_session_that_is_not_proven_private_gets_nothing(memory: Memory, key: str) -> None:
     with memory:
         memory.sync()
-        assert session_context(memory, key) == ""
+        assert session_context(memory, key).text == ""
         assert recall_for(lambda _: memory, "which database does billing run on", key) == ""
 
 
@@ -102,7 +102,7 @@ def test_a_helper_of_the_agents_own_gets_nothing(memory: Memory) -> None:
 )
 def test_what_is_recalled_clears_the_bar(memory: Memory, prompt: str, recalls: bool) -> None:
     memory.sync()
-    block = recall_for(lambda _: memory, prompt, "")
+    block = recall_for(lambda _: memory, prompt, None)
     assert bool(block) is recalls
     if recalls:
         assert [item.citation for item in parse_block(block)] == ["MEMORY.md#L1-L3"]

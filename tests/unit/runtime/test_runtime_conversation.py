@@ -193,12 +193,12 @@ def test_a_new_day_and_a_long_silence_end_a_session(memory: Memory, clock: Clock
     conversation.start()
     conversation.on_user("Let us take PostgreSQL for billing.")
     clock.pass_minutes(61)
-    turn = conversation.on_user("Back again.")
+    turn = conversation.on_user("Redis for sessions.")
     assert isinstance(turn.note, Noted) and "- **Source**: test, idle" in memory.read(turn.note.path).text
     clock.pass_minutes(24 * 60)
     other = open_conversation(memory, manner=Manner(Rollover(4, 0), "test"))
     other.start()
-    assert "daily" in memory.read("memory/2026-11-15-back.md").text
+    assert "daily" in memory.read("memory/2026-11-15-redis-sessions.md").text
     assert other.on_user("Hello.").note is None
 
 

@@ -153,7 +153,7 @@ def test_tools_system_text_recalled_memory_and_secrets_are_not_in_it(talk: Talk)
 
 
 def test_markdown_in_a_message_stays_in_its_quotation_and_a_long_one_is_cut(talk: Talk) -> None:
-    talk.say(("user", "# not a heading\n```\nnot\u2028a fence"), ("user", "x" * 5000))
+    talk.say(("user", "The garden has no fence.\n# not a heading\n```\nnot\u2028a fence"), ("user", "x" * 5000))
     note(talk)
     [file] = (talk.folder / "workspace" / "memory").iterdir()
     text = file.read_text(encoding="utf-8")
@@ -162,10 +162,10 @@ def test_markdown_in_a_message_stays_in_its_quotation_and_a_long_one_is_cut(talk
 
 
 def test_what_a_terminal_would_obey_is_written_out_in_a_note(tmp_path: Path) -> None:
-    talk = begin(tmp_path, [("user", "Is it caf\u00e9 \x1b[2J or \u202eevil?"), ("assistant", "Neither.")])
+    talk = begin(tmp_path, [("user", "It is a caf\u00e9 \x1b[2J and \u202eevil."), ("assistant", "Neither.")])
     outcome = note(talk)
     assert isinstance(outcome, Noted)
-    assert "> Is it caf\u00e9 \\u{1b}[2J or \\u{202e}evil?\n" in talk.read(outcome.path)
+    assert "> It is a caf\u00e9 \\u{1b}[2J and \\u{202e}evil.\n" in talk.read(outcome.path)
 
 
 def test_the_model_names_the_note(talk: Talk, server: ChatServer) -> None:

@@ -29,7 +29,7 @@ def recalled(root: Path, message: str, *notes: str) -> list[str]:
     with opened("static") as memory:
         memory.sync()
         block = memory.recall(message, KEY)
-    by_hook = recall_for(opened, message, "")
+    by_hook = recall_for(opened, message, None)
     items = parse_block(block) if block else []
     assert items == (parse_block(by_hook) if by_hook else [])
     return [item.text for item in items]

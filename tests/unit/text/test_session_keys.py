@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from clawmark.text.session_keys import SessionKind, is_private, kind_of
 
-PRIVATE: list[tuple[str, SessionKind]] = [
-    ("", "main"),
+PRIVATE: list[tuple[str | None, SessionKind]] = [
+    (None, "main"),
     ("main", "main"),
     ("agent:main:main", "main"),
     ("AGENT:Main:MAIN", "main"),
@@ -58,7 +58,10 @@ NOT_PROVEN: list[tuple[str, SessionKind]] = [
     ("direct:ada", "unknown"),
     ("telegram:12345", "unknown"),
     ("whatever", "unknown"),
+    ("", "unknown"),
     (" ", "unknown"),
+    ("null", "unknown"),
+    ("undefined", "unknown"),
     ("\n", "unknown"),
     (" agent:main:main", "unknown"),
     ("agent:main:main\n", "unknown"),
@@ -72,7 +75,7 @@ NOT_PROVEN: list[tuple[str, SessionKind]] = [
 
 
 @pytest.mark.parametrize(("key", "kind"), PRIVATE)
-def test_what_is_proven_private(key: str, kind: SessionKind) -> None:
+def test_what_is_proven_private(key: str | None, kind: SessionKind) -> None:
     assert kind_of(key) == kind
     assert is_private(kind_of(key))
 
@@ -86,7 +89,7 @@ def test_what_is_not_proven_is_not_private(key: str, kind: SessionKind) -> None:
 @pytest.mark.parametrize("declared", ["group", "GROUP ", "channel", "supergroup", "cron", "heartbeat", "p2p", "?", " "])
 def test_a_declaration_can_take_the_proof_away(declared: str) -> None:
     assert not is_private(kind_of("agent:main:main", declared))
-    assert not is_private(kind_of("", declared))
+    assert not is_private(kind_of(None, declared))
 
 
 @pytest.mark.parametrize("declared", ["main", "direct", "dm", " Direct"])
@@ -104,4 +107,4 @@ def test_a_declaration_names_what_a_key_leaves_open() -> None:
 @given(st.text(max_size=60), st.text(max_size=10))
 def test_no_random_key_is_private_unless_it_has_the_shape(key: str, declared: str) -> None:
     if is_private(kind_of(key, declared)):
-        assert key == "" or key.lower() == "main" or key.lower().startswith("agent:")
+        assert key.lower() == "main" or key.lower().startswith("agent:")

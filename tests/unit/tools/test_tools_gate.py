@@ -8,7 +8,7 @@ import pytest
 
 from clawmark.text.blocks import begin_line, end_line
 from clawmark.text.origin import comment
-from clawmark.text.redact import mask
+from clawmark.text.redact import Redactor, mask
 from clawmark.tools.gate import LONGEST, LONGEST_FILE, MOST_A_DAY, Held, refuse
 
 LOG = Held("memory/2026-02-24.md", "")
@@ -85,6 +85,30 @@ def test_a_note_is_kept(text: str) -> None:
 @pytest.mark.parametrize(("text", "why"), BAD)
 def test_what_is_no_note_is_refused_with_its_reason(text: str, why: str) -> None:
     assert reason(text) == why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The key is sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z.",
+        "Deploy with ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "password: hunter2-for-the-attic",
+        "Use https://ann:s3cret@example.org/export",
+        "Ann pays with 4111 1111 1111 1111",
+        "The door opens to open-sesame-now",
+    ],
+)
+def test_secret_is_refused_and_not_repeated_where_a_redactor_is_given(text: str) -> None:
+    redactor = Redactor(["open-sesame-now"])
+    refusal = refuse(text, target=LOG, redactor=redactor)
+    assert refusal is not None and refusal.reason == "secret"
+    assert redactor.clean(refusal.message) == refusal.message
+    assert reason(text) == ""
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_note_without_a_secret_is_kept_where_a_redactor_is_given(text: str) -> None:
+    assert reason(text, redactor=Redactor(["open-sesame-now"])) == ""
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clawmark.errors import WorkspaceReadOnly
+from clawmark.text.redact import Redactor
 from clawmark.tools import Notebook, Tool, make_tools, render
 from clawmark.tools.gate import MOST_A_DAY
 from clawmark.tools.memory_append import append_tool
@@ -24,6 +25,7 @@ def notebook(root: Path) -> Notebook:
         lambda: DAY,
         workspace.read_lines,
         lambda entry, to: workspace.append(to, format_entry(entry)) if to else workspace.remember(entry, DAY),
+        Redactor(),
     )
 
 
@@ -166,3 +168,14 @@ def test_only_private_sessions_have_the_tool(tmp_path: Path, key: str) -> None:
     assert names("agent:main:main") == ["memory_search", "memory_get", "memory_append"]
     assert names(key) == ["memory_search", "memory_get"]
     assert names(key, shared=("group", "subagent", "cron", "unknown")) == ["memory_search", "memory_get"]
+
+
+def test_secret_is_not_kept(tool: Tool, tmp_path: Path) -> None:
+    payload = called(tool, text="The key is ghp_0123456789abcdefghijABCDEFGHIJ012345")
+    assert payload["written"] is False and payload["reason"] == "secret"
+    assert "ghp_" not in render(payload) and not (tmp_path / LOG).exists()
+
+
+def test_note_is_kept_when_long_term_memory_cannot_be_read(tool: Tool, tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_bytes(b"\xff\xfe\x00\xd8 \x00")
+    assert called(tool, text="Ada prefers tea.")["written"]

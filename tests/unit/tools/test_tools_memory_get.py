@@ -31,11 +31,11 @@ class Reader:
             raise self.answer
         return self.answer
 
-    def tool(self, session_key: str = "") -> Tool:
+    def tool(self, session_key: str | None = None) -> Tool:
         tools = make_tools(self.search, self.read, citations="auto", session_key=session_key, max_results=6, min_score=0.35)
         return tools[1]
 
-    def call(self, given: object, session_key: str = "") -> Any:
+    def call(self, given: object, session_key: str | None = None) -> Any:
         payload = self.tool(session_key).call(given)
         assert render(payload)
         return payload

@@ -46,7 +46,9 @@ class Backend:
     def read(self, path: str, start: int, lines: int | None) -> Excerpt:
         raise AssertionError("memory_search reads no file")
 
-    def tool(self, *, citations: str = "auto", session_key: str = "", shared: str = "", sources: str = "memory") -> Tool:
+    def tool(
+        self, *, citations: str = "auto", session_key: str | None = None, shared: str = "", sources: str = "memory"
+    ) -> Tool:
         tools = make_tools(
             self.search,
             self.read,

@@ -10,7 +10,7 @@ GROUP = "agent:main:telegram:group:1"
 
 
 def test_a_private_session_reads_writes_and_cites() -> None:
-    assert access_of("") == access_of("agent:main:main") == LOCAL
+    assert access_of(None) == access_of("agent:main:main") == LOCAL
     assert access_of("agent:main:telegram:direct:5").writes
 
 
@@ -33,4 +33,4 @@ def test_what_the_host_declares_can_only_take_away() -> None:
 
 def test_citations_follow_their_mode() -> None:
     assert access_of(GROUP, citations="on").cites
-    assert not access_of("", citations="off").cites
+    assert not access_of(None, citations="off").cites

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ LATER = "2026-02-25T10:00:00Z"
 
 
 def ensure(root: Path, now: str = NOW) -> list[str]:
-    return ensure_workspace(str(root), now=now).made
+    return ensure_workspace(str(root), now=now)
 
 
 def state(root: Path) -> dict[str, object]:
@@ -86,41 +84,14 @@ def test_a_damaged_state_file_never_brings_the_ritual_back(tmp_path: Path, conte
     assert ensure(tmp_path) == []
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_only_a_brand_new_workspace_gets_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    assert ensure_workspace(str(tmp_path / "new")).history == "git"
-    assert (tmp_path / "new" / ".git").is_dir()
-    assert not (tmp_path / "elsewhere").exists()
-    (tmp_path / "old" / "memory").mkdir(parents=True)
-    assert ensure_workspace(str(tmp_path / "old")).history == ""
-    assert not (tmp_path / "old" / ".git").exists()
-
-
-def test_git_is_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert ensure_workspace(str(tmp_path / "new")) == ([*SEEDED, RITUAL], "")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="the stand-in for git is a shell script")
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [("#!/bin/sh\nexit 3\n", "gave up with exit code 3"), ("#!/nowhere/sh\n", "could not be started: no such file")],
-)
-def test_a_git_that_fails_is_said_and_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
-) -> None:
-    (tmp_path / "git").write_text(script)
-    (tmp_path / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = ensure_workspace(str(tmp_path / "new"))
-    assert done.made == [*SEEDED, RITUAL]
-    assert said in done.history
+def test_new_workspace_holds_only_the_files_that_are_reported(tmp_path: Path) -> None:
+    made = ensure(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {*made, ".clawmark"}
 
 
 def test_a_file_with_the_name_of_openclaws_state_folder_is_no_state(tmp_path: Path) -> None:
     (tmp_path / ".openclaw").write_text("a file")
-    assert ensure_workspace(str(tmp_path)).made == [*SEEDED, RITUAL]
+    assert ensure_workspace(str(tmp_path)) == [*SEEDED, RITUAL]
 
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
