@@ -233,7 +233,9 @@ def test_a_model_counts_more_than_the_instant_tier() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "kinds"), [((0.0, 1.0), ("vector", "line", "user")), ((1.0, 0.0), ("text", "name"))], ids=["words", "meaning"]
+    ("weights", "kinds"),
+    [((0.0, 1.0), ("vector", "line", "user")), ((1.0, 0.0), ("text", "name"))],
+    ids=["words", "meaning"],
 )
 def test_a_leg_whose_weight_is_0_adds_nothing(weights: tuple[float, float], kinds: tuple[str, ...]) -> None:
     query = QUERY._replace(vector_weight=weights[0], text_weight=weights[1])
