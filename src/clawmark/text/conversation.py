@@ -25,6 +25,7 @@ _LABEL = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？؟])|\n+")
 _QUESTION_ENDS = ("?", "？", "؟")
+_STATEMENT_ENDS = (".", "!", "。", "！")
 _QUESTION_STARTS = frozenset(
     [
         "am",
@@ -69,16 +70,18 @@ _QUESTION_STARTS = frozenset(
     ]
 )
 _NO_ANSWER = re.compile(
-    r"\b(?:do not|don't|did not|didn't|does not|doesn't|can not|cannot|can't|could not|couldn't|have not|haven't|am not|i'm not|"
-    r"unable to|not able to)\b.{0,30}\b(?:know|have|find|found|see|remember|recall|sure|access|locate|answer|tell|certain)\b"
-    r"|\bnot (?:sure|certain|found)\b|\bno (?:idea|clue|record|mention|memory|information|trace|answer)\b|\bnothing (?:about|on|found)\b"
+    r"\b(?:do not|don't|did not|didn't|does not|doesn't|can not|cannot|can't|could not|couldn't|have not|haven't|am not|"
+    r"i'm not|unable to|not able to)\b.{0,30}\b(?:know|have|find|found|see|remember|recall|sure|access|locate|answer|tell|certain)\b"
+    r"|\bnot (?:sure|certain|found)\b|\bno (?:idea|clue|record|mention|memory|information|trace|answer)\b"
+    r"|\bnothing (?:about|on|found)\b"
     r"|\blet me (?:check|look|see|find|search|get back|think)\b"
     r"|\b(?:i will|i'll|we will|we'll|going to|need to|have to) (?:check|look|find out|get back|come back|search|see|ask)\b"
-    r"|\b(?:one moment|hang on|hold on|sorry)\b",
+    r"|\b(?:one moment|hang on|hold on|sorry(?! (?:to|about|for|that)))\b",
     re.IGNORECASE,
 )
 _NOTE_HEADER = re.compile(
-    r"^(?:# Session: [^\n]*|- \*\*(?:Session Key|Session ID|Source|Reason|Transcript)\*\*:[^\n]*|## Conversation Summary[ \t]*)$",
+    r"^(?:# Session: [^\n]*|- \*\*(?:Session Key|Session ID|Source|Reason|Transcript)\*\*:[^\n]*"
+    r"|## Conversation Summary[ \t]*)$",
     re.MULTILINE,
 )
 
@@ -110,7 +113,7 @@ def turns_of(text: str) -> list[Turn]:
     """The turns of a conversation, in order; what comes before the first label is left out."""
     labels = list(_LABEL.finditer(text))
     ends = [label.start() for label in labels[1:]] + [len(text)]
-    return [Turn(label[1].lower(), text[label.end() : end].strip()) for label, end in zip(labels, ends, strict=True)]
+    return [Turn(label[1].lower(), text[label.end() : end].strip()) for label, end in zip(labels, ends, strict=False)]
 
 
 def stated(text: str) -> Stated:
@@ -134,21 +137,24 @@ def stated(text: str) -> Stated:
 
 
 def is_unanswered(turn: Turn, reply: Turn) -> bool:
-    """Whether a turn asks something and the reply to it does not say it."""
+    """Whether a turn asks something and the reply to it does not say it.
+
+    What a user writes without ending it as a sentence ("log retention cost") asks when the reply only promises to look.
+    """
     if reply.speaker == turn.speaker or len(reply.text) > LONGEST_EMPTY_REPLY:
         return False
     sentences = [sentence for sentence in _SENTENCE_END.split(reply.text) if sentence.strip()]
     defers = [_NO_ANSWER.search(sentence.replace("’", "'")) is not None for sentence in sentences]
     is_empty = all(late or is_question(sentence) for late, sentence in zip(defers, sentences, strict=True))
-    return is_empty and (any(defers) or is_question(turn.text))
+    is_fragment = turn.speaker in USERS and not turn.text.endswith(_STATEMENT_ENDS)
+    return is_empty and (is_question(turn.text) or (is_fragment and any(defers)))
 
 
 def is_question(text: str) -> bool:
-    """Whether a text asks: it ends with a question mark or begins with a question word."""
-    words = text.split(maxsplit=1)
-    return text.rstrip(" \"')*_").endswith(_QUESTION_ENDS) or (
-        bool(words) and words[0].lower().replace("’", "'").rstrip(",") in _QUESTION_STARTS
-    )
+    """Whether a text asks: it ends with a question mark, or begins with a question word and does not end as a statement."""
+    text = text.strip(" \n\"')*_")
+    first = text.split(maxsplit=1)[0].lower().replace("’", "'") if text else ""
+    return text.endswith(_QUESTION_ENDS) or (first in _QUESTION_STARTS and not text.endswith(_STATEMENT_ENDS))
 
 
 def statements(text: str) -> list[str]:
