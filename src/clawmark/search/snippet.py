@@ -99,6 +99,8 @@ def _worth(passage: Shown, pieces: Sequence[tuple[int, int]], spotter: Spotter, 
     around = [0.0, *own, 0.0]
     return [
         HIT * passage.score + value + NEIGHBOURS * (around[number] + around[number + 2]) / 2
+        if parts[number].strip()
+        else -1.0
         for number, value in enumerate(own)
     ]
 
