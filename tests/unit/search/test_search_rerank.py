@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark.errors import RerankError
-from clawmark.search.scoring import Candidate
 from clawmark.search.rerank import RerankStep, rerank
+from clawmark.search.scoring import Candidate
 from clawmark.testing import OverlapReranker
 from clawmark.types import ChunkRow
 
 
 def candidate(key: int, score: float, text: str) -> Candidate:
     row = ChunkRow(key, f"{key}.md", "memory", 1, 1, "h", "", text)
-    return Candidate(row, 0, "", score, 0, 0, 1.0, score, False)
+    return Candidate(row=row, text=0.0, name=0.0, vector=score, space="", bm25=0.0, mask=0, meaning=1.0, score=score)
 
 
 CANDIDATES = [
