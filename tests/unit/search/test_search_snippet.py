@@ -112,9 +112,7 @@ def test_a_hit_with_the_answer_gets_room_that_other_hits_do_not_need() -> None:
 
 
 def test_a_passage_that_begins_with_a_blank_line_shows_a_line_with_text() -> None:
-    line = (
-        "The first line with text is longer than what the better hit leaves of the budget, so it needs a share."
-    )
+    line = "The first line with text is longer than what the better hit leaves of the budget, so it needs a share."
     passages = [Shown(FILLER, 1, 0.9), Shown(f"\n\n{line}\n{FILLER}", 1, 0.2)]
     _, snippet = pick_evidence(passages, spotter("heron"), None, 900)
     assert snippet.text.startswith(line)
