@@ -57,6 +57,7 @@ def _only_stated(candidate: Candidate, said: Stated, spotter: Spotter) -> Candid
         name=candidate.name * min(1.0, kept) * share,
         vector=candidate.vector * share,
         stated=share,
+        is_exact=candidate.is_exact and kept >= 1.0,
     )
 
 

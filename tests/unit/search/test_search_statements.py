@@ -44,6 +44,13 @@ def test_a_passage_that_only_asks_loses_all_its_evidence() -> None:
     assert weighed.score == confidence(weighed, QUERY) < QUERY.min_score
 
 
+def test_a_match_of_every_term_that_is_only_asked_is_not_spared_by_the_threshold() -> None:
+    exact = candidate(ASKED)._replace(is_exact=True)
+    stated = "user: The spare key of the boat house is under the pot.\nassistant: I will remember it.\n"
+    weighed = weigh_statements(QUERY, [exact, candidate(ASKED + stated, 2)._replace(is_exact=True)], SPOTTER, None)
+    assert {one.row.key: one.is_exact for one in weighed} == {1: False, 2: True}
+
+
 def test_a_question_with_its_answer_keeps_its_evidence() -> None:
     before = candidate(ANSWERED)
     (weighed,) = weigh_statements(QUERY, [before], SPOTTER, None)
