@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from clawmark.search.scoring import Candidate, confidence, ranked
 from clawmark.search.snippet import Spotter, pieces_of
-from clawmark.text.conversation import Stated, is_question, stated
+from clawmark.text.conversation import Stated, is_question, stated, without_note_header
 from clawmark.types import Query
 
 Nearness = Callable[[Sequence[str]], Sequence[float]]
@@ -63,7 +63,7 @@ def _only_stated(candidate: Candidate, said: Stated, spotter: Spotter) -> Candid
 
 def _lines(text: str, spotter: Spotter) -> list[str]:
     """The lines of a passage that state something; of very many those with the query's words, and the first ones."""
-    lines = [line for line in pieces_of(text) if len(line) > SHORTEST_LINE and not is_question(line)]
+    lines = [line for line in pieces_of(without_note_header(text)) if len(line) > SHORTEST_LINE and not is_question(line)]
     if len(lines) > MOST_LINES:
         lines = sorted(lines, key=spotter.weight, reverse=True)[:MOST_LINES]
     return lines

@@ -20,7 +20,7 @@ from clawmark.reports import FileFailure, Progress
 from clawmark.sync.outcome import NOT_TEXT, TextReport, added_up
 from clawmark.text.chunk import chunk_text
 from clawmark.text.chunk_days import with_days
-from clawmark.text.conversation import without_note_header
+from clawmark.text.conversation import without_note_header, without_note_title
 from clawmark.text.dates import keyword_context
 from clawmark.text.origin import without_comments
 from clawmark.text.query import index_words
@@ -225,7 +225,10 @@ def store_large(
 def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str]]:
     """What the full-text index gets of each chunk: its words, and those of its heading and date."""
     return [
-        (index_words(without_note_header(without_comments(chunk.text))), keyword_context(path, chunk.heading))
+        (
+            index_words(without_note_header(without_comments(chunk.text))),
+            keyword_context(path, without_note_title(chunk.heading)),
+        )
         for chunk in chunks
     ]
 

@@ -80,8 +80,8 @@ _NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _NOTE_HEADER = re.compile(
-    r"^(?:# Session: [^\n]*|- \*\*(?:Session Key|Session ID|Source|Reason|Transcript)\*\*:[^\n]*"
-    r"|## Conversation Summary[ \t]*)$",
+    r"^(?:# Session: \d{4}-\d\d-\d\d [^\n]*|- \*\*(?:Session Key|Session ID|Source|Reason|Transcript)\*\*:[^\n]*"
+    r"|## (?:Conversation Summary|Last messages)[ \t]*)$",
     re.MULTILINE,
 )
 
@@ -165,4 +165,9 @@ def statements(text: str) -> list[str]:
 
 def without_note_header(text: str) -> str:
     """A session note without the lines that say where it comes from; other text is returned as it is."""
-    return _NOTE_HEADER.sub("", text) if "**Session" in text or "# Session: " in text else text
+    return _NOTE_HEADER.sub("", text) if "- **Session " in text or "# Session: 2" in text else text
+
+
+def without_note_title(heading: str) -> str:
+    """The headings above a passage, nothing in the place of those that every session note has."""
+    return "" if re.match(r"Session: \d{4}-\d\d-\d\d ", heading) else heading

@@ -16,6 +16,7 @@ from clawmark.text.conversation import (
     statements,
     turns_of,
     without_note_header,
+    without_note_title,
 )
 
 ASKED = "user: Where is the spare key of the boat house?\nassistant: I don't have that in front of me.\n"
@@ -219,8 +220,13 @@ def test_the_head_of_a_session_note_is_removed() -> None:
     assert without_note_header(note).split() == ["user:", "I", "moved", "to", "Lisbon."]
 
 
+def test_the_title_of_a_session_note_says_nothing_about_its_passages() -> None:
+    assert without_note_title("Session: 2026-02-24 10:03:00 UTC") == ""
+    assert without_note_title("Session: kick-off with Dana") == "Session: kick-off with Dana"
+
+
 def test_lines_like_a_note_head_stay_in_other_notes() -> None:
-    text = "# Planning\n\n- **Source**: the customer\n- **Reason**: cost\n\n## Conversation Summary\n\nIt went well.\n"
+    text = "# Session: kick-off with Dana\n\n- **Source**: the customer\n- **Reason**: cost\n\n## Conversation Summary\n\nIt went well.\n"
     assert without_note_header(text) == text
 
 
