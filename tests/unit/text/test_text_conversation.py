@@ -167,6 +167,20 @@ def test_text_that_is_not_a_conversation_is_returned_as_it_is() -> None:
     assert stated(text) == (text, 1.0, ())
 
 
+@pytest.mark.xfail(strict=True, reason="a question needs a reply to be judged")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user: Where is the spare key?\n",
+        "assistant: The fence is green now.\nuser: Where is the spare key?\n",
+        "user: Where is the spare key?\nuser: Hello? Where is it?\nassistant: I don't know.\n",
+    ],
+    ids=["alone", "last", "asked-twice"],
+)
+def test_a_question_without_any_reply_states_nothing(text: str) -> None:
+    assert "spare key" not in stated(text).text
+
+
 def test_questions_in_other_languages_are_recognised_by_their_mark() -> None:
     for question in ("Wo ist der Schlüssel?", "鍵はどこですか？", "أين المفتاح؟"):
         assert is_question(question)
