@@ -315,12 +315,12 @@ class Reader:
         """The vectors of up to `most` chunks of a space, spread evenly over it."""
         identity = self._space(space).space.identity
         keys = sorted(self._vector_engine().held(self._space(space)))
-        step = max(1, len(keys) // most)
+        step = max(1, -(-len(keys) // most))
         found = self._db.rows(
             "SELECT e.embedding FROM chunks c JOIN embedding_cache e "
             "ON e.provider = ? AND e.model = ? AND e.provider_key = ? AND e.hash = c.hash AND length(e.embedding) = 4 * ? "
             "WHERE c.key IN (SELECT value FROM json_each(?))",
-            (*identity, as_list(keys[::step][:most])),
+            (*identity, as_list(keys[::step])),
         )
         return [vector for (vector,) in found]
 

@@ -232,14 +232,15 @@ def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.row.path, candidate.row.start_line))
 
 
-def raise_exact(candidates: Sequence[Candidate], rare: int, place: int = 2) -> list[Candidate]:
-    """Let the best passage with each rare exact term stand among the first three; `rare` has a bit for each such term."""
-    order = list(candidates)
-    for number in range(rare.bit_length()):
-        if not rare >> number & 1:
-            continue
-        at = next((n for n, candidate in enumerate(order) if candidate.mask >> number & 1), None)
-        if at is not None:
-            found = order.pop(at)._replace(is_exact=True)
-            order.insert(min(at, place), found)
-    return order
+def raise_exact(candidates: Sequence[Candidate], rare: int, first: int = 3) -> list[Candidate]:
+    """Let the best passage with each rare exact term stand among the first three; `rare` has a bit for each such term.
+
+    Passages keep their order otherwise. With more than three such passages, the best three of them come first.
+    """
+    bits = [number for number in range(rare.bit_length()) if rare >> number & 1]
+    best = {next((at for at, one in enumerate(candidates) if one.mask >> number & 1), -1) for number in bits} - {-1}
+    exact = sorted(best)[:first]
+    others = [at for at in range(len(candidates)) if at not in exact]
+    room = first - len(exact)
+    order = [*sorted([*exact, *others[:room]]), *others[room:]]
+    return [candidates[at]._replace(is_exact=candidates[at].is_exact or at in best) for at in order]

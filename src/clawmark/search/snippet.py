@@ -101,6 +101,8 @@ def _worth(passage: Shown, pieces: Sequence[tuple[int, int]], spotter: Spotter, 
     around = [0.0, *own, 0.0]
     return [
         HIT * passage.score + value + NEIGHBOURS * (around[number] + around[number + 2]) / 2
+        if parts[number].strip()
+        else -1.0
         for number, value in enumerate(own)
     ]
 
@@ -148,7 +150,7 @@ def _snippet(passage: Shown, kept: Sequence[tuple[int, int]]) -> Snippet:
 
 def pieces_of(text: str) -> list[str]:
     """The lines of a text, long ones in sentences."""
-    return [text[start:end] for start, end in _joined(_pieces(text), len(text))]
+    return [text[start:end] for start, end in _pieces(text)]
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:

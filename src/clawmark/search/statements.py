@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from clawmark.search.scoring import Candidate, confidence, ranked
 from clawmark.search.snippet import Spotter, pieces_of
-from clawmark.text.conversation import stated
+from clawmark.text.conversation import stated, without_note_header
 from clawmark.types import Query
 
 Nearness = Callable[[Sequence[str]], Sequence[float]]
@@ -50,7 +50,8 @@ def weigh_statements(
 
 def _lines(text: str, spotter: Spotter) -> list[str]:
     """The lines of a passage that state something; of very many those with the query's words, and the first ones."""
-    lines = [line for line in pieces_of(text) if len(line) > SHORTEST_LINE and not line.rstrip().endswith("?")]
+    pieces = pieces_of(without_note_header(text))
+    lines = [line for line in pieces if len(line) > SHORTEST_LINE and not line.rstrip().endswith("?")]
     if len(lines) > MOST_LINES:
         lines = sorted(lines, key=spotter.weight, reverse=True)[:MOST_LINES]
     return lines

@@ -20,7 +20,7 @@ from clawmark.reports import FileFailure, Progress
 from clawmark.sync.outcome import NOT_TEXT, TextReport, added_up
 from clawmark.text.chunk import chunk_text
 from clawmark.text.chunk_days import with_days
-from clawmark.text.conversation import stated, without_note_header
+from clawmark.text.conversation import stated, without_note_header, without_note_title
 from clawmark.text.dates import keyword_context
 from clawmark.text.origin import without_comments
 from clawmark.text.query import index_words
@@ -242,7 +242,8 @@ def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
     columns = []
     for chunk in chunks:
         said = stated(without_note_header(without_comments(chunk.text)))
-        columns.append((index_words(said.text), keyword_context(path, chunk.heading), index_words(said.asked)))
+        context = keyword_context(path, without_note_title(chunk.heading))
+        columns.append((index_words(said.text), context, index_words(said.asked)))
     return columns
 
 

@@ -25,6 +25,7 @@ _LABEL = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？؟])|\n+")
 _QUESTION_ENDS = ("?", "？", "؟")
+_STATEMENT_ENDS = (".", "!", "。", "！")
 _QUESTION_STARTS = (
     " am any are aren't can can't could couldn't did didn't do does doesn't don't had has have how is isn't "
     "should shouldn't was wasn't were weren't what what's when where which who who's whom whose why will would "
@@ -38,12 +39,12 @@ _NO_ANSWER = re.compile(
     r"|\bno (?:idea|clue|record|mention|memory|information|trace|answer)\b"
     r"|\blet me (?:check|look|see|find|search|get back|think)\b"
     r"|\b(?:i will|i'll|we will|we'll|going to|need to|have to) (?:check|look|find out|get back|come back|search|see|ask)\b"
-    r"|\b(?:one moment|hang on|hold on|sorry)\b",
+    r"|\b(?:one moment|hang on|hold on|sorry(?! (?:to|about|for|that)))\b",
     re.IGNORECASE,
 )
 _NOTE_HEADER = re.compile(
-    r"^(?:# Session: [^\n]*|## Conversation Summary[ \t]*"
-    r"|- \*\*(?:Session Key|Session ID|Source|Reason|Transcript)\*\*:[^\n]*)$",
+    r"^(?:# Session: \d{4}-\d\d-\d\d [^\n]*|- \*\*(?:Session Key|Session ID|Source|Reason|Transcript)\*\*:[^\n]*"
+    r"|## (?:Conversation Summary|Last messages)[ \t]*)$",
     re.MULTILINE,
 )
 
@@ -79,7 +80,7 @@ def turns_of(text: str) -> list[Turn]:
     """The turns of a conversation, in order; what comes before the first label is left out."""
     labels = list(_LABEL.finditer(text))
     ends = [label.start() for label in labels[1:]] + [len(text)]
-    return [Turn(label[1].lower(), text[label.end() : end].strip()) for label, end in zip(labels, ends, strict=True)]
+    return [Turn(label[1].lower(), text[label.end() : end].strip()) for label, end in zip(labels, ends, strict=False)]
 
 
 def stated(text: str) -> Stated:
@@ -106,21 +107,24 @@ def stated(text: str) -> Stated:
 
 
 def is_unanswered(turn: Turn, reply: Turn) -> bool:
-    """Whether a turn asks something and the reply to it does not say it."""
+    """Whether a turn asks something and the reply to it does not say it.
+
+    What a user writes without ending it as a sentence ("log retention cost") asks when the reply only promises to look.
+    """
     if reply.speaker == turn.speaker or len(reply.text) > LONGEST_EMPTY_REPLY:
         return False
     sentences = [sentence for sentence in _SENTENCE_END.split(reply.text) if sentence.strip()]
     defers = [_NO_ANSWER.search(sentence.replace("’", "'")) is not None for sentence in sentences]
     is_empty = all(late or is_question(sentence) for late, sentence in zip(defers, sentences, strict=True))
-    return is_empty and (any(defers) or is_question(turn.text))
+    is_fragment = turn.speaker in USERS and not turn.text.endswith(_STATEMENT_ENDS)
+    return is_empty and (is_question(turn.text) or (is_fragment and any(defers)))
 
 
 def is_question(text: str) -> bool:
-    """Whether a text asks: it ends with a question mark or begins with a question word."""
-    words = text.split(maxsplit=1)
-    return text.rstrip(" \"')*_").endswith(_QUESTION_ENDS) or (
-        bool(words) and f" {words[0].lower().replace('’', chr(39)).rstrip(',')} " in _QUESTION_STARTS
-    )
+    """Whether a text asks: it ends with a question mark, or begins with a question word and does not end as a statement."""
+    text = text.strip(" \n\"')*_")
+    first = text.split(maxsplit=1)[0].lower().replace("’", "'") if text else ""
+    return text.endswith(_QUESTION_ENDS) or (f" {first} " in _QUESTION_STARTS and not text.endswith(_STATEMENT_ENDS))
 
 
 def statements(text: str) -> list[str]:
@@ -131,4 +135,9 @@ def statements(text: str) -> list[str]:
 
 def without_note_header(text: str) -> str:
     """A session note without the lines that say where it comes from; other text is returned as it is."""
-    return _NOTE_HEADER.sub("", text) if "**Session" in text or "# Session: " in text else text
+    return _NOTE_HEADER.sub("", text) if "- **Session " in text or "# Session: 2" in text else text
+
+
+def without_note_title(heading: str) -> str:
+    """The headings above a passage, nothing in the place of those that every session note has."""
+    return "" if re.match(r"Session: \d{4}-\d\d-\d\d ", heading) else heading

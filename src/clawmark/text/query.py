@@ -69,7 +69,7 @@ def query_terms(text: str) -> list[Term]:
 
 
 def are_names(text: str, terms: Sequence[Term]) -> list[bool]:
-    """Which terms are names, identifiers or codes: written with a digit, a joiner or a capital inside a sentence.
+    """Which terms are names, identifiers or codes: written with a digit, a capital inside a sentence, or a joiner other than a hyphen.
 
     The only term of a query counts as one: it is what the query is about.
     """
@@ -82,7 +82,12 @@ def are_names(text: str, terms: Sequence[Term]) -> list[bool]:
         is_code = "_" in word or any(letter.isdigit() or (at and letter.isupper()) for at, letter in enumerate(word))
         if is_capital or is_code:
             written.update(_WORD.findall(_folded(word)))
-    return [any(part in written for part in _WORD.findall(_folded(term.text))) for term in terms]
+    return [_is_joined(term.text) or any(part in written for part in _WORD.findall(_folded(term.text))) for term in terms]
+
+
+def _is_joined(term: str) -> bool:
+    """Whether a term is a path, an address or the name of a file; compounds with a hyphen are ordinary words."""
+    return " " not in term and any(mark in term for mark in "./@\\")
 
 
 def _begins_sentence(text: str, at: int) -> bool:

@@ -36,7 +36,21 @@ from clawmark.types import (
 )
 
 HIT = Hit("memory/2026-11-15.md", 3, 9, 0.8312, "We chose PostgreSQL\nfor billing", 3, 4, "memory", 0.9, 0.5, "2026-11-15")
-STORY = CandidateStory("MEMORY.md#L1-L2", 0.5, "static", 0.25, 7.5, "1/2 tea", 1.0, 0.425, "below threshold")
+STORY = CandidateStory(
+    citation="MEMORY.md#L1-L2",
+    vector=0.5,
+    vector_space="static",
+    text=0.25,
+    name=0.1,
+    line=0.3,
+    user=0.0,
+    stated=1.0,
+    bm25=7.5,
+    terms="1/2 tea",
+    decay=1.0,
+    score=0.425,
+    outcome="below threshold",
+)
 EXPLANATION = Explanation((Step(1, "clean query", "'tea'", 0.1), Step(3, "keyword leg", "2 candidates", 12.5)), (STORY,), 7)
 
 

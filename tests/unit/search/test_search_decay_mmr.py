@@ -27,7 +27,8 @@ def test_scores_halve_with_each_half_life(age: float, half_life: float, expected
 
 
 def candidate(path: str, score: float = 1.0) -> Candidate:
-    return Candidate(ChunkRow(1, path, "memory", 1, 1, "h", "", ""), 0, "", score, 0, 0, 1.0, score, False)
+    row = ChunkRow(1, path, "memory", 1, 1, "h", "", "")
+    return Candidate(row=row, text=0.0, name=0.0, vector=score, space="", bm25=0.0, mask=0, meaning=1.0, score=score)
 
 
 def test_dated_notes_age_wherever_the_date_stands() -> None:

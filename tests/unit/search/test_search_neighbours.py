@@ -9,7 +9,18 @@ from clawmark.types import ChunkRow
 
 def candidate(key: int, start: int, end: int, score: float, *, path: str = "memory/a.md", exact: bool = False) -> Candidate:
     text = "\n".join(f"line {n}" for n in range(start, end + 1))
-    return Candidate(ChunkRow(key, path, "memory", start, end, "h", "", text), 0, "", score, 0, 0, 1.0, score, exact)
+    return Candidate(
+        row=ChunkRow(key, path, "memory", start, end, "h", "", text),
+        text=0.0,
+        name=0.0,
+        vector=score,
+        space="",
+        bm25=0.0,
+        mask=0,
+        meaning=1.0,
+        score=score,
+        is_exact=exact,
+    )
 
 
 def test_overlapping_chunks_become_one_passage_with_each_line_once() -> None:

@@ -14,7 +14,7 @@ from clawmark.types import ChunkRow
 
 def candidate(key: int, score: float, text: str) -> Candidate:
     row = ChunkRow(key, f"{key}.md", "memory", 1, 1, "h", "", text)
-    return Candidate(row, 0, "", score, 0, 0, 1.0, score, False)
+    return Candidate(row=row, text=0.0, name=0.0, vector=score, space="", bm25=0.0, mask=0, meaning=1.0, score=score)
 
 
 CANDIDATES = [

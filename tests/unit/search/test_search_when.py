@@ -38,7 +38,7 @@ def test_no_range_prefers_nothing_and_the_best_of_several_counts() -> None:
 
 def candidate(key: int, score: float, day: str) -> Candidate:
     row = ChunkRow(key, f"{key}.md", "memory", 1, 1, "h", "", "", day, day)
-    return Candidate(row, 0, "", score, 0, 0, 1.0, score, False)
+    return Candidate(row=row, text=0.0, name=0.0, vector=score, space="", bm25=0.0, mask=0, meaning=1.0, score=score)
 
 
 DAYS = st.sampled_from(["", "2026-02-14", "2026-02-18", "2026-02-23", "2020-01-01"])
