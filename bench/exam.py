@@ -81,7 +81,7 @@ def build_growth(work: Path, files: int) -> Path:
 
 
 def build_hostile(work: Path, seed: int) -> Path:
-    """Make a hostile workspace and its exam: each question is a marker that stands in one file only."""
+    """Make a hostile workspace and its exam: each question is the marker of a file that must be found."""
     folder, made = work / "exam" / f"hostile-{seed}", work / "hostile" / str(seed)
     if (folder / "questions.jsonl").is_file():
         return folder
@@ -90,21 +90,21 @@ def build_hostile(work: Path, seed: int) -> Path:
         must(run([sys.executable, maker, str(made), "--seed", str(seed)]), f"making hostile workspace {seed}")
     (folder / "all").mkdir(parents=True, exist_ok=True)
     (folder / "all" / "workspace").symlink_to(made / "workspace", target_is_directory=True)
-    paths: dict[str, list[str]] = {}
-    for item in json.loads((made / "manifest.json").read_text(encoding="utf-8"))["items"]:
-        path = os.fsdecode(base64.b64decode(item["path_b64"]))
-        if item["kind"] in ("file", "hardlink") and item["expect"] in ("index", "either") and path.startswith("workspace/"):
-            paths.setdefault(item["marker"], []).append(path.removeprefix("workspace/"))
+    manifest = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
+    paths = {
+        item["marker"]: os.fsdecode(base64.b64decode(item["path_b64"])).removeprefix("workspace/")
+        for item in manifest["items"]
+        if item["expect"] == "index" and item["path"].startswith("workspace/")
+    }
     rows = [
         {
             "id": marker,
             "group": "all",
             "query": marker,
             "category": "",
-            "gold": [{"path": found[0], "from": 1, "to": 1_000_000_000, "text": marker}],
+            "gold": [{"path": path, "from": 1, "to": 1_000_000_000, "text": marker}],
         }
-        for marker, found in paths.items()
-        if len(found) == 1
+        for marker, path in paths.items()
     ]
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return folder
