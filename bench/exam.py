@@ -175,7 +175,9 @@ def ask(work: Path, group: Group, mode: Mode, code: Code) -> tuple[float, str]:
     config = group.state / f"{mode.name}.json"
     config.write_text(json.dumps(mode.settings), encoding="utf-8")
     places = ["--workspace", str(group.workspace), "--state-dir", str(group.state), "--config", str(config), "--json"]
-    must(run([*command, "index", *places], env), f"index of {group.name}")
+    report = json.loads(must(run([*command, "index", *places], env), f"index of {group.name}").out)
+    if report["degraded"] or report["dueVectors"]:
+        sys.exit(f"index of {group.name}, {mode.name}: not complete, {report['degraded'] or 'vectors are due'}")
     batch = ["--batch", str(group.questions), "--max-results", str(MOST_RESULTS), *mode.options]
     searched = must(run([*command, "search", *batch, *places], env), f"search of {group.name}")
     write_answers(searched, group)
@@ -188,6 +190,8 @@ def write_answers(searched: Run, group: Group) -> None:
     answers = [json.loads(line) for line in searched.out.split("\n") if line.strip()]
     if [answer.get("id") for answer in answers] != asked:
         sys.exit(f"{group.name}: {len(asked)} questions, {len(answers)} answers, or in another order.")
+    if degraded := [answer["degraded"] for answer in answers if answer.get("degraded")]:
+        sys.exit(f"{group.name}: {len(degraded)} of {len(answers)} searches were degraded: {degraded[0]}")
     keys = ("path", "startLine", "endLine", "snippet", "score")
     with group.answers.open("w", encoding="utf-8") as file:
         for answer in answers:

@@ -156,7 +156,7 @@ class Bench:
         self.take(folder, KEYWORDS_AT_THRESHOLD)
         with mock_service() as address:
             remote = {"baseUrl": address, "apiKey": "not-needed"}
-            mode = Mode("mock", "mock", settings("openai", remote=remote), options=())
+            mode = Mode("mock", "mock", settings("openai", model="mock", remote=remote), options=())
             for code in self.versions:
                 forget_indexes(self.given.work, folder.name, mode, code)  # the address is another one each time
             self.take(folder, mode)
