@@ -6,7 +6,6 @@ Comes in: command lines. Goes out: what they cost (CPU of the whole process, by 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -151,22 +150,26 @@ def write_result(name: str, command: str, python: str, body: Mapping[str, Any]) 
     return path
 
 
-def commit() -> str:
-    """The commit measured, with `+` when the working tree has changes the commit does not hold."""
+def commit(folder: Path = ROOT, part: str = "") -> str:
+    """The commit measured, or the last one that changed a part of it; with `+` when the working tree has changes there."""
     try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+        asked = ["git", "log", "-1", "--format=%H", *(["--", part] if part else [])]
+        head = subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=False)
         if head.returncode != 0:
             return ""
         # Result files are made by the very run that is being written down, so they do not count as a change.
-        changed = ["git", "status", "--porcelain", "--", ".", ":!bench/results"]
-        dirty = subprocess.run(changed, cwd=ROOT, capture_output=True, text=True, check=False)
+        changed = ["git", "status", "--porcelain", "--", part or ".", ":!bench/results"]
+        dirty = subprocess.run(changed, cwd=folder, capture_output=True, text=True, check=False)
     except OSError:
         return ""
     return head.stdout.strip()[:12] + ("+" if dirty.stdout.strip() else "")
 
 
-def fingerprint(config: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
+def code_version(python: str) -> str:
+    """The commit of the Clawmark that an interpreter imports, or its version when it is not from a checkout."""
+    found = run([python, "-c", "import clawmark; print(clawmark.__file__)"])
+    package = Path(must(found, f"importing clawmark with {python}").out.strip()).parent
+    return commit(package.parent, "clawmark") or _clawmark_version(python)
 
 
 def verdict(value: float, floor: float, at_least: bool) -> str:
