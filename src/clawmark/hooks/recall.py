@@ -36,8 +36,8 @@ def recall_for(opened: Open, prompt: str, session_key: str, items: int = ITEMS, 
             return ""
         if memory.plan()[0].due:
             _catch_up(opened)
-        found = memory.search(asked, max_results=items, explain=True, freshen=False)
-    return recall_block([recalled(hit) for hit in worth_recalling(found, asked, bar)])
+        found = memory.search(asked, max_results=items, min_score=0.0, explain=True, freshen=False)
+    return recall_block([recalled(hit) for hit in worth_recalling(found, bar)])
 
 
 def _catch_up(opened: Open) -> None:
