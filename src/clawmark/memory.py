@@ -425,8 +425,8 @@ class Memory:
             return ""
         if not is_private(kind_of(session_key, chat_type)) or (min_score is None and not says_something(asked)):
             return ""
-        found = self.search(asked, max_results=max_results, min_score=min_score, explain=min_score is None)
-        hits = worth_recalling(found, asked) if min_score is None else found.hits
+        found = self.search(asked, max_results=max_results, min_score=min_score or 0.0, explain=min_score is None)
+        hits = worth_recalling(found) if min_score is None else found.hits
         return recall_block([recalled(hit) for hit in hits])
 
     def conversation(

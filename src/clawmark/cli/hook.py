@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--bar",
         type=share,
         metavar="X",
-        help="UserPromptSubmit: the least confidence of what is recalled (default: 0.33)",
+        help="UserPromptSubmit: the least confidence of what is recalled (default: 0.5)",
     )
     parser.add_argument("--session", metavar="KEY", help="the session (default: the agent's main one)")
 

@@ -37,35 +37,9 @@ def wrap(text: str, width: int) -> list[str]:
     return [*lines, line] if line else lines
 
 
-def snippet_lines(snippet: str, width: int, query: str = "", most: int = 6) -> list[str]:
-    """A snippet as it is shown under its citation: its own lines, wrapped; `most` of them, where the query's words are."""
-    lines = [piece for line in _flowing(plain(snippet).split("\n"), width) for piece in wrap(line, width)]
-    if len(lines) <= most:
-        return lines
-    start = _telling_start(lines, query, most)
-    shown = lines[start : start + most]
-    if start:
-        shown[0] = _ellipsed(f"… {shown[0]}", width) if cells(shown[0]) > width - 2 else f"… {shown[0]}"
-    if start + most < len(lines):
-        shown[-1] = _ellipsed(shown[-1], width)
-    return shown
-
-
-def _telling_start(lines: Sequence[str], query: str, most: int) -> int:
-    """Where to begin so that the most words of the query are seen, with what follows them; at the top if they are there."""
-    words = [word for word in (part.strip(".,;:!?\"'()").lower() for part in query.split()) if len(word) > 3]
-    stems = {word[: max(4, len(word) - 2)] for word in words}
-    told = [sum(stem in line.lower() for stem in stems) for line in lines]
-    sums = [sum(told[start : start + most]) for start in range(len(lines) - most + 1)]
-    best = [start for start, total in enumerate(sums) if total == max(sums)]
-    first = next((number for number in range(best[0], len(lines)) if told[number]), 0)
-    return 0 if first < most // 2 else min(best, key=lambda start: abs(start - first + 1))
-
-
-def _ellipsed(line: str, width: int) -> str:
-    if cells(line) <= width - 2:
-        return f"{line} …"
-    return f"{line[: width - 2].rpartition(' ')[0] or line[: width - 2]} …"
+def snippet_lines(snippet: str, width: int) -> list[str]:
+    """A snippet as it is shown under its citation: its own lines, wrapped, without blank ones."""
+    return [piece for line in _flowing(plain(snippet).split("\n"), width) for piece in wrap(line, width)]
 
 
 def emphasise(line: str, query: str) -> str:

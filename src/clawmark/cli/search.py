@@ -130,13 +130,33 @@ def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
 
 
 def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
-    """Score and citation, then the snippet below them."""
+    """Score and citation, then the whole snippet; each part of it has the number of its first line in the margin."""
     from clawmark.cli.layout import emphasise, snippet_lines
 
-    margin = indent + "      "
     lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(place(hit.citation), 'cyan')}"]
-    shown = snippet_lines(_for_people(hit.snippet), min(columns(), 110) - len(margin), query)
-    return [*lines, *(margin + emphasise(line, query) for line in shown)]
+    parts = _parts(hit)
+    margin = max(6, *(len(label) + 2 for label, _ in parts))
+    for label, text in parts:
+        shown = snippet_lines(_for_people(text), min(columns(), 110) - len(indent) - margin)
+        for number, line in enumerate(shown):
+            beside = label if number == 0 else ""
+            space = " " * (margin - 2 - len(beside))
+            lines.append(f"{indent}{space}{paint(beside, 'dim')}  {emphasise(line, query)}")
+    return lines
+
+
+def _parts(hit: Hit) -> list[tuple[str, str]]:
+    """The parts of a snippet with their labels: `L12`, or `…` for a part that goes on in the same line."""
+    parts = hit.snippet.split("\n…\n")
+    # A transcript has no lines of its own, and a passage may itself contain a line with an ellipsis.
+    is_whole = len(parts) == 1 and hit.snippet_start == hit.start_line
+    if is_whole or len(parts) != len(hit.snippet_ranges):
+        return [("", hit.snippet)]
+    labelled, last = list[tuple[str, str]](), 0
+    for (first, end), part in zip(hit.snippet_ranges, parts, strict=True):
+        labelled.append(("…" if first == last else f"L{first}", part))
+        last = end
+    return labelled
 
 
 def _for_people(snippet: str) -> str:

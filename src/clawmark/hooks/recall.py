@@ -55,9 +55,9 @@ def recall_for(
         if memory.plan()[0].due:
             _catch_up(opened)
         files = {file.name: file.text for file in shown(memory)}
-        found = memory.search(asked, max_results=items + len(files), explain=True, freshen=False)
+        found = memory.search(asked, max_results=items + len(files), min_score=0.0, explain=True, freshen=False)
     new = [hit for hit in found.hits if not _is_shown(hit, files.get(hit.path, ""))][:items]
-    return recall_block([recalled(hit) for hit in worth_recalling(found, asked, bar) if hit in new])
+    return recall_block([recalled(hit) for hit in worth_recalling(found, bar) if hit in new])
 
 
 def unchanged_since_the_start(files: Sequence[ContextFile], root: str, transcript: str) -> tuple[ContextFile, ...]:

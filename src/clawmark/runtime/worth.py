@@ -1,8 +1,8 @@
-"""Whether what a search found is worth putting before a model that did not ask for it.
+"""Decides which hits of a search are worth recalling for a message that did not ask for them.
 
-In: the answer of a search, with its explanation, and the message it was made from. Out: the hits to recall, often none. A
-search ranks, and always has a best; here nobody asked, so a passage has to be more than the best of many. Three things
-count: how well it fits, how rare the message's words in it are, and how many chances there were for something to fit.
+Takes the answer of a search, with its explanation; gives the hits to recall, often none. A search ranks, and its best hit may
+still have nothing to do with the message. The larger the memory, the more passages fit a message by chance, unless they share
+rare words with it. So the odds that the search gives a hit are lowered by the size of the memory, less so for every rare word.
 
 `bench/recall.py` measures it; `bench/results/recall.json` has the numbers.
 """
@@ -10,18 +10,18 @@ count: how well it fits, how rare the message's words in it are, and how many ch
 from __future__ import annotations
 
 from functools import cache
-from math import e, log
+from math import e, exp, log
 
 from clawmark.runtime.said import is_command
 from clawmark.text.query import query_terms
 from clawmark.types import Found, Hit
 
-BAR = 0.33
-"""The least confidence."""
-RARE, MOST_RARE = 0.35, 3.0
-"""What one rare word adds, and how many count: a pasted page meets something in any memory."""
-CHANCE = 0.1
-"""What is taken off each time there are e times as many chances."""
+BAR = 0.5
+"""The least confidence that a hit is about the message."""
+IN_A_SINGLE_PASSAGE = 2.2
+"""What the log-odds gain: a passage is more likely to be about a message than to answer it."""
+CHANCE, RARE, MOST_RARE = 1.2, 0.4, 2.0
+"""What the log-odds lose when the memory is e times as large; how much less for each rare word; how many of them count."""
 FEWEST_LETTERS = 5
 """"Do it" is about nothing that was written down."""
 _NODS = """
@@ -45,25 +45,26 @@ def small_talk() -> frozenset[str]:
     return frozenset(_NODS.split())
 
 
-def worth_recalling(found: Found, message: str, bar: float = BAR) -> list[Hit]:
-    """The hits of an explained search that are about the message, best first."""
+def worth_recalling(found: Found, bar: float = BAR) -> list[Hit]:
+    """The hits of an explained search that are about the message it was made from, best first."""
     if found.explanation is None:
         return []
-    passages, words = max(1, found.explanation.passages), max(1, len(_words(message)))
+    passages = found.explanation.passages
     bm25 = {story.outcome: story.bm25 for story in found.explanation.candidates}
-    sure = [confidence(hit, bm25.get(f"hit {rank}", 0.0), passages, words) for rank, hit in enumerate(found.hits, 1)]
-    return [hit for hit, how_sure in zip(found.hits, sure, strict=True) if how_sure >= bar]
+    return [
+        hit for rank, hit in enumerate(found.hits, 1) if confidence(hit.score, bm25.get(f"hit {rank}", 0.0), passages) >= bar
+    ]
 
 
-def confidence(hit: Hit, bm25: float, passages: int, words: int) -> float:
-    """How sure it is that a passage is about a message of so many words, in a memory of so many passages.
+def confidence(score: float, bm25: float, passages: int) -> float:
+    """How sure it is that a hit is about the message, in a memory of so many passages.
 
-    BM25 as it is, and not relative to the best match, tells a rare word from a common one; divided by what a word of one
-    single passage gets (every word counts twice, see `keyword_leg`), it is a number of rare words.
+    BM25 divided by the most that a word's rarity gives is a number of rare words.
     """
-    fit = max(hit.score, (hit.vector_score + hit.text_score) / 2)
-    rare = min(MOST_RARE, bm25 / (2 * log(passages + e - 1)))
-    return fit + RARE * rare - CHANCE * log(passages * words)
+    score = min(max(score, 1e-4), 1.0 - 1e-4)
+    rare = min(MOST_RARE, bm25 / log(passages + e))
+    log_odds = log(score / (1.0 - score)) + IN_A_SINGLE_PASSAGE - (CHANCE - RARE * rare) * log(max(1, passages))
+    return 1.0 / (1.0 + exp(-log_odds))
 
 
 def _words(message: str) -> list[str]:

@@ -35,19 +35,32 @@ from clawmark.types import (
     SyncPlan,
 )
 
-HIT = Hit("memory/2026-11-15.md", 3, 9, 0.8312, "We chose PostgreSQL\nfor billing", 3, 4, "memory", 0.9, 0.5, "2026-11-15")
+HIT = Hit(
+    "memory/2026-11-15.md",
+    3,
+    9,
+    0.8312,
+    "We chose PostgreSQL\nfor billing",
+    3,
+    4,
+    "memory",
+    0.9,
+    0.5,
+    "2026-11-15",
+    ((3, 4),),
+)
 STORY = CandidateStory(
     citation="MEMORY.md#L1-L2",
     vector=0.5,
     vector_space="static",
     text=0.25,
-    name=0.1,
-    line=0.3,
+    name=0.125,
+    line=0.375,
     user=0.0,
     stated=1.0,
     bm25=7.5,
     terms="1/2 tea",
-    decay=1.0,
+    decay=0.75,
     score=0.425,
     outcome="below threshold",
 )
@@ -80,6 +93,51 @@ def test_an_answer_whose_freshness_is_not_known_says_so(capsys: pytest.CaptureFi
     assert found_as_json(found(HIT, due=None))["dueFiles"] is None
 
 
+def test_each_part_of_a_snippet_has_the_number_of_its_first_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    snippet = "We chose PostgreSQL for billing because of its types.\n…\nAnn agreed.\n…\nBob did not."
+    hit = HIT._replace(snippet=snippet, end_line=120, snippet_ranges=((12, 12), (107, 107), (107, 107)))
+    search_verb.show(found(hit), "which database")
+    assert capsys.readouterr().out.splitlines()[:5] == [
+        "0.83  memory/2026-11-15.md#L3-L120",
+        " L12  We chose PostgreSQL for billing",
+        "      because of its types.",
+        "L107  Ann agreed.",
+        "   …  Bob did not.",
+    ]
+
+
+def test_a_line_number_of_five_digits_widens_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    hit = HIT._replace(snippet="Tea.\n…\nCoffee.", end_line=99_999, snippet_ranges=((7, 7), (12_345, 12_345)))
+    assert search_verb.hit_lines(hit, "tea")[1:] == ["    L7  Tea.", "L12345  Coffee."]
+
+
+def test_the_terminal_shows_every_word_of_a_long_snippet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    words = [f"word{number}" for number in range(600)]
+    hit = HIT._replace(
+        snippet="\n".join(" ".join(words[at : at + 20]) for at in range(0, 600, 20)), snippet_ranges=((3, 32),)
+    )
+    lines = search_verb.hit_lines(hit, "database")
+    assert " ".join(lines[1:]).split() == words and max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("snippet", "ranges"),
+    [
+        ("User: tea?\n…\nAssistant: yes.", ((3, 9),)),
+        ("An ellipsis:\n…\nin the note itself.", ((4, 6),)),
+    ],
+    ids=["transcript", "ellipsis-in-the-note"],
+)
+def test_parts_that_cannot_be_numbered_are_shown_without_numbers(snippet: str, ranges: tuple[tuple[int, int], ...]) -> None:
+    hit = HIT._replace(snippet=snippet, snippet_ranges=ranges)
+    assert [line.strip() for line in search_verb.hit_lines(hit, "tea")[1:]] == snippet.split("\n")
+
+
 def test_nothing_found_says_why_and_degraded_is_said_beside(capsys: pytest.CaptureFixture[str]) -> None:
     nothing = NothingFound("below-threshold", "Nothing reaches 0.35.", 0.2)
     search_verb.show(found(nothing=nothing)._replace(degraded=Degraded("No vectors.", "Install them.")), "x")
@@ -101,6 +159,7 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
                 "source": "memory",
                 "citation": "memory/2026-11-15.md#L3-L9",
                 "snippetLines": [3, 4],
+                "snippetRanges": [[3, 4]],
                 "vectorScore": 0.9,
                 "textScore": 0.5,
                 "date": "2026-11-15",
@@ -123,9 +182,13 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
                     "vector": 0.5,
                     "vectorSpace": "static",
                     "text": 0.25,
+                    "name": 0.125,
+                    "line": 0.375,
+                    "user": 0.0,
+                    "stated": 1.0,
                     "bm25": 7.5,
                     "terms": "1/2 tea",
-                    "decay": 1.0,
+                    "decay": 0.75,
                     "score": 0.425,
                     "outcome": "below threshold",
                     "when": 0.0,
@@ -148,10 +211,13 @@ def test_the_explanation_is_aligned() -> None:
     assert lines[2] == "  3  keyword leg  12.5 ms  2 candidates"
     assert lines[-1].split() == [
         "0.425",
-        "0.500",
-        "0.250",
-        "7.50",
+        "0.25",
+        "0.12",
+        "0.50",
+        "0.38",
+        "0.00",
         "1.00",
+        "0.75",
         "below",
         "threshold",
         "MEMORY.md#L1-L2",
