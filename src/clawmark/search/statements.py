@@ -17,9 +17,9 @@ from clawmark.types import Query
 Nearness = Callable[[Sequence[str]], Sequence[float]]
 """How near texts are to the query in meaning, as vector evidence."""
 
-DEEP = 32
+DEEP = 24
 """So many candidates are read, not counting those that turn out to be questions."""
-LINES_DEEP = 2
+LINES_DEEP = 1.5
 """Of so many candidates for each result every line is judged; of the others what the user states."""
 MOST_LINES = 6
 SHORTEST_LINE = 12
@@ -53,7 +53,7 @@ def _lines(text: str, spotter: Spotter) -> list[str]:
     pieces = pieces_of(without_note_header(text))
     lines = [line for line in pieces if len(line) > SHORTEST_LINE and not line.rstrip().endswith("?")]
     if len(lines) > MOST_LINES:
-        lines = sorted(lines, key=spotter.weight, reverse=True)[:MOST_LINES]
+        lines = sorted(lines, key=spotter.count, reverse=True)[:MOST_LINES]
     return lines
 
 
