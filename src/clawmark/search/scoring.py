@@ -115,22 +115,28 @@ def text_matches(
     `scores` has, by passage, the BM25 score of each term it meets, by the term's number; `together` what neighbouring terms
     that stand close together score.
     """
-    rarities = [rarity(count, terms.total) for count in terms.counts]
-    whole, top = sum(rarities), math.log(terms.total + 1.0)
-    # FTS5's own rarities, so that the bound is exact in small indexes too, where they are nearly 0.
-    bound = MOST_TF * sum(
-        max(1e-6, math.log((terms.total - count + 0.5) / (count + 0.5))) if terms.total > count else 1e-6
-        for count in terms.counts
-    )
+    total = max(terms.total, SMALLEST_CROWD)
+    rarities = [rarity(count, total) for count in terms.counts]
+    whole, top = sum(rarities), math.log(total + 1.0)
+    # FTS5's own rarities are nearly 0 in small indexes: there each score is raised to what it is in a larger one.
+    weights = [_bm25_rarity(count, total) for count in terms.counts]
+    raised = [weight / _bm25_rarity(count, terms.total) for weight, count in zip(weights, terms.counts, strict=True)]
+    bound = MOST_TF * sum(weights)
     matches = {}
     for key, met in scores.items():
         bm25 = sum(met.values())
         share = sum([rarities[number] for number in met]) / whole
-        against_bound = min(1.0, (2.0 * bm25 + together.get(key, 0.0)) / (2.0 * bound))
+        strength = sum([raised[number] * score for number, score in met.items()])
+        against_bound = min(1.0, (2.0 * strength + together.get(key, 0.0)) / (2.0 * bound))
         name = max([rarities[number] for number in met if terms.names[number]], default=0.0) / top
         mask = sum([1 << number for number in met])
         matches[key] = TextMatch(math.sqrt(max(0.0, against_bound) * share), min(1.0, name), bm25, mask)
     return matches
+
+
+def _bm25_rarity(count: int, total: int) -> float:
+    """What FTS5 multiplies a term's frequency with."""
+    return max(1e-6, math.log((max(0, total - count) + 0.5) / (count + 0.5)))
 
 
 def vector_evidence(cosine: float, mean: float, spread: float, passages: int) -> float:

@@ -32,7 +32,7 @@ from clawmark.testing.vectors import unit
 from clawmark.types import ChunkRow, Query
 
 QUERY = Query("anything")
-ONE_TERM = Terms(total=100, counts=[1], names=[False])
+ONE_TERM = Terms(total=1000, counts=[1], names=[False])
 
 
 def chunk(key: int, path: str = "memory/a.md") -> ChunkRow:
@@ -72,10 +72,28 @@ def test_a_term_is_rarer_the_more_passages_do_not_have_it(count: int, total: int
 
 
 def test_a_match_at_the_bound_of_every_term_is_the_whole_evidence() -> None:
-    bound = scoring.MOST_TF * math.log((100 - 1 + 0.5) / (1 + 0.5))
+    bound = scoring.MOST_TF * math.log((1000 - 1 + 0.5) / (1 + 0.5))
     match = text_matches({7: {0: bound}}, {}, ONE_TERM)[7]
     assert match.text == pytest.approx(1.0)
     assert (match.bm25, match.mask) == (bound, 1)
+
+
+def test_a_word_that_every_passage_of_a_small_index_has_is_evidence_all_the_same() -> None:
+    """FTS5 gives such a word next to nothing, and a word that is missing from the index a lot."""
+    terms = Terms(total=1, counts=[1, 1, 0], names=[False, False, False])
+    match = text_matches({7: {0: 1e-6, 1: 1e-6}}, {}, terms)[7]
+    assert match.text > 0.4
+    assert confidence(candidate(text=match.text), QUERY) > QUERY.min_score
+
+
+def test_evidence_of_words_hardly_changes_when_a_small_index_gets_another_passage() -> None:
+    def text(total: int) -> float:
+        counts = [1, 0]
+        bm25 = max(1e-6, math.log((total - 1 + 0.5) / 1.5))
+        return text_matches({7: {0: bm25}}, {}, Terms(total, counts, [False, False]))[7].text
+
+    for total in range(1, 300):
+        assert text(total) == pytest.approx(text(total + 1), rel=0.01)
 
 
 def test_words_that_stand_together_do_not_lift_the_evidence_above_one() -> None:
