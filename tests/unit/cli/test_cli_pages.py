@@ -35,7 +35,20 @@ from clawmark.types import (
     SyncPlan,
 )
 
-HIT = Hit("memory/2026-11-15.md", 3, 9, 0.8312, "We chose PostgreSQL\nfor billing", 3, 4, "memory", 0.9, 0.5, "2026-11-15")
+HIT = Hit(
+    "memory/2026-11-15.md",
+    3,
+    9,
+    0.8312,
+    "We chose PostgreSQL\nfor billing",
+    3,
+    4,
+    "memory",
+    0.9,
+    0.5,
+    "2026-11-15",
+    ((3, 4),),
+)
 STORY = CandidateStory(
     citation="MEMORY.md#L1-L2",
     vector=0.5,
@@ -93,6 +106,7 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
                 "source": "memory",
                 "citation": "memory/2026-11-15.md#L3-L9",
                 "snippetLines": [3, 4],
+                "snippetRanges": [[3, 4]],
                 "vectorScore": 0.9,
                 "textScore": 0.5,
                 "date": "2026-11-15",
@@ -115,6 +129,10 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
                     "vector": 0.5,
                     "vectorSpace": "static",
                     "text": 0.25,
+                    "name": 0.1,
+                    "line": 0.3,
+                    "user": 0.0,
+                    "stated": 1.0,
                     "bm25": 7.5,
                     "terms": "1/2 tea",
                     "decay": 1.0,
@@ -140,9 +158,12 @@ def test_the_explanation_is_aligned() -> None:
     assert lines[2] == "  3  keyword leg  12.5 ms  2 candidates"
     assert lines[-1].split() == [
         "0.425",
-        "0.500",
-        "0.250",
-        "7.50",
+        "0.25",
+        "0.10",
+        "0.50",
+        "0.30",
+        "0.00",
+        "1.00",
         "1.00",
         "below",
         "threshold",
