@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.runtime.session_note import render_note
 from clawmark.runtime.session import SessionEntry
+from clawmark.runtime.session_note import render_note
 from clawmark.text.transcript import Said
 from clawmark.types import Found
 

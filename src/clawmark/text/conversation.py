@@ -71,7 +71,8 @@ _QUESTION_STARTS = frozenset(
 )
 _NO_ANSWER = re.compile(
     r"\b(?:do not|don't|did not|didn't|does not|doesn't|can not|cannot|can't|could not|couldn't|have not|haven't|am not|"
-    r"i'm not|unable to|not able to)\b.{0,30}\b(?:know|have|find|found|see|remember|recall|sure|access|locate|answer|tell|certain)\b"
+    r"i'm not|unable to|not able to)\b"
+    r".{0,30}\b(?:know|have|find|found|see|remember|recall|sure|access|locate|answer|tell|certain)\b"
     r"|\bnot (?:sure|certain|found)\b|\bno (?:idea|clue|record|mention|memory|information|trace|answer)\b"
     r"|\bnothing (?:about|on|found)\b"
     r"|\blet me (?:check|look|see|find|search|get back|think)\b"

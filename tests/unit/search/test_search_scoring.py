@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -40,6 +40,12 @@ def chunk(key: int, path: str = "memory/a.md") -> ChunkRow:
 
 
 def candidate(key: int = 1, *, path: str = "memory/a.md", score: float = 0.5, mask: int = 0, **evidence: float) -> Candidate:
+    return with_evidence(evidence, key, path, score, mask)
+
+
+def with_evidence(
+    evidence: Mapping[str, float], key: int = 1, path: str = "memory/a.md", score: float = 0.5, mask: int = 0
+) -> Candidate:
     made = Candidate(
         row=chunk(key, path),
         text=0.0,
@@ -169,7 +175,9 @@ def test_indexes_with_few_passages_share_one_scale() -> None:
 
 def test_a_space_that_was_not_measured_uses_the_start_values_of_its_model() -> None:
     mean, spread, passages = noise_of_query(None, unit([1.0, 0.0]), 0.2, 0.7)
-    assert (mean, spread, passages) == (pytest.approx(0.3), pytest.approx(0.05), 0)
+    assert mean == pytest.approx(0.3)
+    assert spread == pytest.approx(0.05)
+    assert passages == 0
 
 
 def test_a_measure_of_another_length_than_the_query_is_not_used() -> None:
@@ -220,19 +228,19 @@ def test_more_of_any_evidence_never_lowers_the_confidence(
     evidence: dict[str, float], kind: str, more: float, vector_weight: float
 ) -> None:
     query = QUERY._replace(vector_weight=vector_weight, text_weight=1.0 - vector_weight)
-    before = candidate(**evidence)
-    after = before._replace(**{kind: evidence[kind] + more})
+    before = with_evidence(evidence)
+    after = with_evidence({**evidence, kind: evidence[kind] + more})
     assert confidence(after, query) >= confidence(before, query)
 
 
 @pytest.mark.parametrize("kind", ["text", "name", "vector", "line", "user"])
 def test_each_kind_of_evidence_raises_the_confidence_on_its_own(kind: str) -> None:
-    assert confidence(candidate(**{kind: 0.5}), QUERY) > confidence(candidate(), QUERY)
+    assert confidence(with_evidence({kind: 0.5}), QUERY) > confidence(candidate(), QUERY)
 
 
 @given(EVIDENCE)
 def test_confidence_lies_between_0_and_1(evidence: dict[str, float]) -> None:
-    assert 0.0 < confidence(candidate(**evidence), QUERY) <= 1.0
+    assert 0.0 < confidence(with_evidence(evidence), QUERY) <= 1.0
 
 
 def test_without_any_evidence_a_passage_stays_below_the_default_threshold() -> None:
@@ -257,7 +265,7 @@ def test_a_model_counts_more_than_the_instant_tier() -> None:
 )
 def test_a_leg_whose_weight_is_0_adds_nothing(weights: tuple[float, float], kinds: tuple[str, ...]) -> None:
     query = QUERY._replace(vector_weight=weights[0], text_weight=weights[1])
-    assert confidence(candidate(**dict.fromkeys(kinds, 1.0)), query) == confidence(candidate(), query)
+    assert confidence(with_evidence(dict.fromkeys(kinds, 1.0)), query) == confidence(candidate(), query)
 
 
 # --- candidates --------------------------------------------------------------------------------------------------
