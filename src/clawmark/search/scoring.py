@@ -117,20 +117,22 @@ def text_matches(
     """
     rarities = [rarity(count, terms.total) for count in terms.counts]
     whole, top = sum(rarities), math.log(terms.total + 1.0)
-    # FTS5's own rarities, so that the bound is exact in small indexes too, where they are nearly 0.
-    bound = MOST_TF * sum(
-        max(1e-6, math.log((terms.total - count + 0.5) / (count + 0.5))) if terms.total > count else 1e-6
-        for count in terms.counts
-    )
+    # FTS5's own rarity of a term that half of the passages have is 0. Ours is not, so that small memories have a scale too.
+    scales = [ours / _fts5_rarity(count, terms.total) for ours, count in zip(rarities, terms.counts, strict=True)]
     matches = {}
     for key, met in scores.items():
-        bm25 = sum(met.values())
         share = sum([rarities[number] for number in met]) / whole
-        against_bound = min(1.0, (2.0 * bm25 + together.get(key, 0.0)) / (2.0 * bound))
+        reached = sum([score * scales[number] for number, score in met.items()])
+        against_bound = min(1.0, (2.0 * reached + together.get(key, 0.0)) / (2.0 * MOST_TF * whole))
         name = max([rarities[number] for number in met if terms.names[number]], default=0.0) / top
         mask = sum([1 << number for number in met])
+        bm25 = sum(met.values())
         matches[key] = TextMatch(math.sqrt(max(0.0, against_bound) * share), min(1.0, name), bm25, mask)
     return matches
+
+
+def _fts5_rarity(count: int, total: int) -> float:
+    return max(1e-6, math.log((total - count + 0.5) / (count + 0.5))) if total > count else 1e-6
 
 
 def vector_evidence(cosine: float, mean: float, spread: float, passages: int) -> float:
