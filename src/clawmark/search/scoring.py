@@ -118,27 +118,32 @@ def text_matches(
     `scores` has, by passage, the BM25 score of each term it meets, by the term's number; `together` what neighbouring terms
     that stand close together score.
     """
-    rarities = [rarity(count, terms.total) for count in terms.counts]
-    whole, top = sum(rarities), math.log(terms.total + 1.0)
-    # FTS5's own rarities, so that the bound is exact in small indexes too, where they are nearly 0.
-    bound = MOST_TF * sum(
-        max(1e-6, math.log((terms.total - count + 0.5) / (count + 0.5))) if terms.total > count else 1e-6
-        for count in terms.counts
-    )
+    total = max(terms.total, SMALLEST_CROWD)
+    rarities = [rarity(count, total) for count in terms.counts]
+    whole, top = sum(rarities), math.log(total + 1.0)
+    # FTS5's own rarities are nearly 0 in small indexes: there each score is raised to what it is in a larger one.
+    weights = [_bm25_rarity(count, total) for count in terms.counts]
+    raised = [weight / _bm25_rarity(count, terms.total) for weight, count in zip(weights, terms.counts, strict=True)]
+    bound = MOST_TF * sum(weights)
     matches = {}
     names = [min(1.0, worth / top) if is_name else 0.0 for worth, is_name in zip(rarities, terms.names, strict=True)]
     for key, met in scores.items():
-        bm25, share, name, mask = 0.0, 0.0, 0.0, 0
+        bm25, strength, share, name, mask = 0.0, together.get(key, 0.0) / 2.0, 0.0, 0.0, 0
         for number, score in met.items():
             bm25 += score
+            strength += raised[number] * score
             share += rarities[number]
             mask |= 1 << number
             if names[number] > name:
                 name = names[number]
-        against_bound = (2.0 * bm25 + together.get(key, 0.0)) / (2.0 * bound)
-        text = math.sqrt(max(0.0, min(1.0, against_bound)) * share / whole)
+        text = math.sqrt(max(0.0, min(1.0, strength / bound)) * share / whole)
         matches[key] = TextMatch(text, name, bm25, mask)
     return matches
+
+
+def _bm25_rarity(count: int, total: int) -> float:
+    """What FTS5 multiplies a term's frequency with."""
+    return max(1e-6, math.log((max(0, total - count) + 0.5) / (count + 0.5)))
 
 
 def evidence_scale(mean: float, spread: float, passages: int) -> Callable[[float], float]:

@@ -60,16 +60,6 @@ def test_scores_are_positive_and_best_first(index: Index) -> None:
         assert len(reader.keywords('"redis"', 2)) == 2
 
 
-def test_matched_terms_say_which_phrases_a_chunk_contains(index: Index) -> None:
-    with index.writing() as writer:
-        one, two, three = writer.put_file(*file_of("a.md", "red fox runs", "the fox sleeps", "red brick"))
-    with index.reading() as reader:
-        met = reader.matched_terms(['"red"', '"fox"', '"red fox"', '"zebra"'], [one, two, three])
-        assert met == {one: 0b0111, two: 0b0010, three: 0b0001}
-        assert reader.matched_terms(['"red"', '"fox"'], [two]) == {two: 0b10}
-        assert reader.matched_terms(['"red"'], []) == {}
-
-
 def test_putting_a_file_again_replaces_it(index: Index) -> None:
     with index.writing() as writer:
         first = writer.put_file(*file_of("a.md", "alpha", "beta"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ from clawmark.testing.vectors import unit
 from clawmark.types import ChunkRow, Query
 
 QUERY = Query("anything")
-ONE_TERM = Terms(total=100, counts=[1], names=[False])
+ONE_TERM = Terms(total=1000, counts=[1], names=[False])
 
 
 def chunk(key: int, path: str = "memory/a.md") -> ChunkRow:
@@ -40,6 +40,12 @@ def chunk(key: int, path: str = "memory/a.md") -> ChunkRow:
 
 
 def candidate(key: int = 1, *, path: str = "memory/a.md", score: float = 0.5, mask: int = 0, **evidence: float) -> Candidate:
+    return with_evidence(evidence, key, path, score, mask)
+
+
+def with_evidence(
+    evidence: Mapping[str, float], key: int = 1, path: str = "memory/a.md", score: float = 0.5, mask: int = 0
+) -> Candidate:
     made = Candidate(
         row=chunk(key, path),
         text=0.0,
@@ -72,10 +78,28 @@ def test_a_term_is_rarer_the_more_passages_do_not_have_it(count: int, total: int
 
 
 def test_a_match_at_the_bound_of_every_term_is_the_whole_evidence() -> None:
-    bound = scoring.MOST_TF * math.log((100 - 1 + 0.5) / (1 + 0.5))
+    bound = scoring.MOST_TF * math.log((1000 - 1 + 0.5) / (1 + 0.5))
     match = text_matches({7: {0: bound}}, {}, ONE_TERM)[7]
     assert match.text == pytest.approx(1.0)
     assert (match.bm25, match.mask) == (bound, 1)
+
+
+def test_a_word_that_every_passage_of_a_small_index_has_is_evidence_all_the_same() -> None:
+    """FTS5 gives such a word next to nothing, and a word that is missing from the index a lot."""
+    terms = Terms(total=1, counts=[1, 1, 0], names=[False, False, False])
+    match = text_matches({7: {0: 1e-6, 1: 1e-6}}, {}, terms)[7]
+    assert match.text > 0.4
+    assert confidence(candidate(text=match.text), QUERY) > QUERY.min_score
+
+
+def test_evidence_of_words_hardly_changes_when_a_small_index_gets_another_passage() -> None:
+    def text(total: int) -> float:
+        counts = [1, 0]
+        bm25 = max(1e-6, math.log((total - 1 + 0.5) / 1.5))
+        return text_matches({7: {0: bm25}}, {}, Terms(total, counts, [False, False]))[7].text
+
+    for total in range(1, 300):
+        assert text(total) == pytest.approx(text(total + 1), rel=0.01)
 
 
 def test_words_that_stand_together_do_not_lift_the_evidence_above_one() -> None:
@@ -151,7 +175,9 @@ def test_indexes_with_few_passages_share_one_scale() -> None:
 
 def test_a_space_that_was_not_measured_uses_the_start_values_of_its_model() -> None:
     mean, spread, passages = noise_of_query(None, unit([1.0, 0.0]), 0.2, 0.7)
-    assert (mean, spread, passages) == (pytest.approx(0.3), pytest.approx(0.05), 0)
+    assert mean == pytest.approx(0.3)
+    assert spread == pytest.approx(0.05)
+    assert passages == 0
 
 
 def test_a_measure_of_another_length_than_the_query_is_not_used() -> None:
@@ -202,19 +228,19 @@ def test_more_of_any_evidence_never_lowers_the_confidence(
     evidence: dict[str, float], kind: str, more: float, vector_weight: float
 ) -> None:
     query = QUERY._replace(vector_weight=vector_weight, text_weight=1.0 - vector_weight)
-    before = candidate(**evidence)
-    after = before._replace(**{kind: evidence[kind] + more})
+    before = with_evidence(evidence)
+    after = with_evidence({**evidence, kind: evidence[kind] + more})
     assert confidence(after, query) >= confidence(before, query)
 
 
 @pytest.mark.parametrize("kind", ["text", "name", "vector", "line", "user"])
 def test_each_kind_of_evidence_raises_the_confidence_on_its_own(kind: str) -> None:
-    assert confidence(candidate(**{kind: 0.5}), QUERY) > confidence(candidate(), QUERY)
+    assert confidence(with_evidence({kind: 0.5}), QUERY) > confidence(candidate(), QUERY)
 
 
 @given(EVIDENCE)
 def test_confidence_lies_between_0_and_1(evidence: dict[str, float]) -> None:
-    assert 0.0 < confidence(candidate(**evidence), QUERY) <= 1.0
+    assert 0.0 < confidence(with_evidence(evidence), QUERY) <= 1.0
 
 
 def test_without_any_evidence_a_passage_stays_below_the_default_threshold() -> None:
@@ -239,7 +265,7 @@ def test_a_model_counts_more_than_the_instant_tier() -> None:
 )
 def test_a_leg_whose_weight_is_0_adds_nothing(weights: tuple[float, float], kinds: tuple[str, ...]) -> None:
     query = QUERY._replace(vector_weight=weights[0], text_weight=weights[1])
-    assert confidence(candidate(**dict.fromkeys(kinds, 1.0)), query) == confidence(candidate(), query)
+    assert confidence(with_evidence(dict.fromkeys(kinds, 1.0)), query) == confidence(candidate(), query)
 
 
 # --- candidates --------------------------------------------------------------------------------------------------

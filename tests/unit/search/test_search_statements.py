@@ -91,7 +91,8 @@ def test_what_the_user_states_counts_on_its_own() -> None:
     text = "user: I moved to Lisbon in the spring.\nassistant: Lisbon is a fine city with many hills and trams.\n"
     (by_user,) = weigh_statements(QUERY, [candidate(text)], SPOTTER, near_to("spring"))
     (by_assistant,) = weigh_statements(QUERY, [candidate(text)], SPOTTER, near_to("trams"))
-    assert (by_user.user, by_assistant.user) == (1.0, pytest.approx(0.1))
+    assert by_user.user == 1.0
+    assert by_assistant.user == pytest.approx(0.1)
     assert by_user.score > by_assistant.score
 
 
