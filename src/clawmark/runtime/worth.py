@@ -19,7 +19,7 @@ from clawmark.types import Found, Hit
 
 BAR = 0.5
 """The least confidence that a hit is about the message."""
-IN_A_SINGLE_PASSAGE = 2.2
+IN_A_SINGLE_PASSAGE = 1.4
 """What the log-odds gain: a passage is more likely to be about a message than to answer it."""
 CHANCE, RARE, MOST_RARE = 1.2, 0.4, 2.0
 """What the log-odds lose when the memory is e times as large; how much less for each rare word; how many of them count."""
