@@ -216,7 +216,8 @@ def ask_everything(index: Index, vector: bytes) -> None:
     with index.reading() as reader:
         state = reader.state()
         keys = [key for key, _ in reader.keywords('"passage"', 100)]
-        reader.matched_terms(['"passage"', '"md"'], keys)
+        reader.term_scores(['"passage"', '"md"'], keys)
+        reader.count_matches(['"passage"', '"md"'])
         reader.chunks(keys)
         for path in reader.files():
             reader.chunks_of(path)
