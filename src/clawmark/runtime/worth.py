@@ -19,10 +19,12 @@ from clawmark.types import Found, Hit
 
 BAR = 0.5
 """The least confidence that a hit is about the message."""
-IN_A_SINGLE_PASSAGE = 2.2
+ABOUT = 0.2
 """What the log-odds gain: a passage is more likely to be about a message than to answer it."""
-CHANCE, RARE, MOST_RARE = 1.2, 0.4, 2.0
-"""What the log-odds lose when the memory is e times as large; how much less for each rare word; how many of them count."""
+RARE, MOST_RARE = 0.4, 2.0
+"""How much less the size of the memory counts for each rare word, and how many of them count."""
+MOST_SCORE = 0.99
+"""A higher score says no more about a message that is not a question."""
 FEWEST_LETTERS = 5
 """"Do it" is about nothing that was written down."""
 _NODS = """
@@ -62,9 +64,9 @@ def confidence(score: float, bm25: float, passages: int) -> float:
 
     BM25 divided by the most that a word's rarity gives is a number of rare words.
     """
-    score = min(max(score, 1e-4), 1.0 - 1e-4)
+    score = min(max(score, 1.0 - MOST_SCORE), MOST_SCORE)
     rare = min(MOST_RARE, bm25 / log(passages + e))
-    log_odds = log(score / (1.0 - score)) + IN_A_SINGLE_PASSAGE - (CHANCE - RARE * rare) * log(max(1, passages))
+    log_odds = log(score / (1.0 - score)) + ABOUT - (1.0 - RARE * rare) * log(max(1, passages))
     return 1.0 / (1.0 + exp(-log_odds))
 
 

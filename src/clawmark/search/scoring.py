@@ -21,9 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 from clawmark.types import ChunkRow, Query, Vector
 from clawmark.values import NamedTuple
 
-BIAS = -3.5
+BIAS = -2.7
 TEXT, NAME = 8.0, 2.3
-INSTANT_MEANING, MODEL_MEANING = 1.4, 2.9
+INSTANT_MEANING, MODEL_MEANING = 1.4, 2.7
 """What a cosine counts: of the instant tier, which knows words and no order, and of a model."""
 LINE, USER = 0.9, 2.0
 DEFAULT_VECTOR_WEIGHT, DEFAULT_TEXT_WEIGHT = 0.7, 0.3
@@ -31,6 +31,8 @@ MOST_TF = 2.2
 """What BM25 gives at the most for one term, in units of its rarity: k1 + 1 with FTS5's k1 of 1.2."""
 SMALLEST_CROWD = 200
 """An index with fewer passages than this is treated as if it had so many: few passages say little about chance."""
+SMALLEST_SPACE = 50
+"""The same for a vector space, whose start values already come from the model."""
 PRIOR_PASSAGES = 20
 """How many passages the start values of a model are worth against what was measured in the index."""
 MOST_VECTOR = 1.5
@@ -148,7 +150,7 @@ def _bm25_rarity(count: int, total: int) -> float:
 
 def evidence_scale(mean: float, spread: float, passages: int) -> Callable[[float], float]:
     """How far a cosine stands above chance: 0 for the mean, 1 for about the best of random passages."""
-    height = spread * math.sqrt(2.0 * math.log(max(passages, SMALLEST_CROWD)))
+    height = spread * math.sqrt(2.0 * math.log(max(passages, SMALLEST_SPACE)))
 
     def evidence(cosine: float) -> float:
         above = (cosine - mean) / height

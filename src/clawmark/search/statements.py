@@ -39,7 +39,10 @@ def weigh_statements(
         if said.share < 1.0:
             # The words of questions are not in its text evidence; its vector has been made of all of it.
             share = min(1.0, 2.0 * said.share)
-            candidate = candidate._replace(vector=candidate.vector * share, stated=share)
+            states_terms = spotter.weight(said.text) >= spotter.weight(candidate.row.text)
+            candidate = candidate._replace(
+                vector=candidate.vector * share, stated=share, is_exact=candidate.is_exact and states_terms
+            )
         if nearness is not None and said.text:
             line = _best(nearness, _lines(said.text, spotter)) if read < LINES_DEEP * query.max_results else 0.0
             candidate = candidate._replace(line=line, user=_best(nearness, said.by_user))
