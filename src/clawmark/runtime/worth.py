@@ -2,7 +2,7 @@
 
 Takes the answer of a search, with its explanation; gives the hits to recall, often none. A search ranks, and its best hit
 may still have nothing to do with the message. The larger the memory, the more passages fit a message by chance, unless they
-share rare words with it. So the odds that the search gives a hit are lowered by the size of the memory, and less so for every
+share rare words with it. So the odds that the search gives a hit are lowered by the size of the memory, less so for every
 rare word.
 
 `bench/recall.py` measures it; `bench/results/recall.json` has the numbers.
