@@ -23,9 +23,9 @@ from clawmark.values import NamedTuple
 
 BIAS = -2.7
 TEXT, NAME = 8.0, 2.3
-INSTANT_MEANING, MODEL_MEANING = 1.4, 2.7
+INSTANT_MEANING, MODEL_MEANING = 1.4, 2.6
 """What a cosine counts: of the instant tier, which knows words and no order, and of a model."""
-LINE, USER = 0.9, 2.0
+LINE, USER = 1.3, 2.0
 DEFAULT_VECTOR_WEIGHT, DEFAULT_TEXT_WEIGHT = 0.7, 0.3
 MOST_TF = 2.2
 """What BM25 gives at the most for one term, in units of its rarity: k1 + 1 with FTS5's k1 of 1.2."""
