@@ -106,6 +106,13 @@ def test_what_stands_before_the_first_turn_is_stated() -> None:
     assert 0.0 < said.share < 1.0
 
 
+@given(st.lists(st.sampled_from(["Anna: hello", "Ben: Where is it?", "Anna: I don't know.", "note KX-4471", ""])))
+def test_every_word_is_either_stated_or_asked(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    said = stated(text)
+    assert sorted(f"{said.text}\n{said.asked}".split()) == sorted(text.split())
+
+
 def test_the_names_of_the_speakers_are_kept() -> None:
     said = stated("Caroline: Where is it?\nMelanie: I don't know.\nCaroline: We painted the fence.\nMelanie: Lovely.\n")
     assert said.text == "Caroline: We painted the fence.\nMelanie: Lovely."
