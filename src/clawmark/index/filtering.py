@@ -11,10 +11,6 @@ from clawmark.index.db import Database, as_list
 from clawmark.types import Filters
 from clawmark.values import NamedTuple
 
-_KEYS = (
-    "SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE f.born <= ? AND (f.died IS NULL OR f.died > ?)"
-)
-
 
 class Selection(NamedTuple):
     """A SELECT that gives the keys of the visible chunks that pass the filters, and its bindings."""
@@ -23,9 +19,13 @@ class Selection(NamedTuple):
     bindings: tuple[Any, ...]
 
 
-def select(db: Database, generation: int, filters: Filters) -> Selection:
-    """The selection for one generation; chunks without a date pass neither `since` nor `until`."""
-    sql, bindings = _KEYS, list[Any]((generation, generation))
+def select(db: Database, generation: int, visible: str, filters: Filters) -> Selection:
+    """The selection among the files `f` that meet a condition, which takes the generation twice.
+
+    Chunks without a date pass neither `since` nor `until`.
+    """
+    sql = f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE {visible}"
+    bindings: list[Any] = [generation, generation]
     if filters.source:
         sql += " AND f.source = ?"
         bindings.append(filters.source)

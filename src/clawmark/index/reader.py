@@ -207,7 +207,7 @@ class Reader:
         from clawmark.index.filtering import select
 
         narrowed = Reader(self._db, self._residents, self._unsearched_sources, self._meta)
-        narrowed._selection = select(self._db, self._generation, filters)
+        narrowed._selection = select(self._db, self._generation, self._visible("f."), filters)
         return narrowed
 
     def selected(self) -> frozenset[int]:
@@ -224,7 +224,7 @@ class Reader:
     def sources(self) -> list[str]:
         """The names of the sources that have visible files."""
         found = self._db.rows(
-            f"SELECT DISTINCT source FROM files WHERE {_VISIBLE.format('')} ORDER BY source",
+            f"SELECT DISTINCT source FROM files WHERE {self._visible()} ORDER BY source",
             (self._generation, self._generation),
         )
         return [source for (source,) in found]
