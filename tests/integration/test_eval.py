@@ -43,7 +43,7 @@ def write_notes(root: Path) -> list[dict[str, str]]:
     for animal in ANIMALS:
         text = f"# {animal}\n\nThe {animal} lives by the river and was counted twice this spring by the wardens.\n"
         (root / "memory" / f"{animal}.md").write_text(text, encoding="utf-8")
-    return [{"question": f"where is the {animal} at home?", "path": f"memory/{animal}.md#L3"} for animal in ANIMALS]
+    return [{"question": f"by which river is the {animal} at home?", "path": f"memory/{animal}.md#L3"} for animal in ANIMALS]
 
 
 def test_a_ranking_by_noise_is_noticed(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_setting_that_spoils_the_answers_shows_which_questions_changed(place: 
     ran = place.run("eval", "questions.jsonl", "--set", "query.minScore=1")
     assert ran.out.splitlines()[3].split() == ["change", *["-1.000"] * 5]
     assert "10 questions answered differently" in ran.out
-    assert "  1 → –   1.0 → 0.0  where is the heron at home?" in ran.out
+    assert "  1 → –   1.0 → 0.0  by which river is the heron at home?" in ran.out
     body = place.run("eval", "questions.jsonl", "--set", "query.minScore=1", "--json").json()
     assert (body["configured"]["mrr"], body["other"]["mrr"], len(body["changed"])) == (1.0, 0.0, 10)
 
@@ -155,7 +155,7 @@ def ask_about_the_animal(seen: Seen) -> Turn:
         return say("{}")
     animal = line.split()[1]
     quote = "The otter is a myth." if animal == "otter" else line
-    return say("Here it is:\n" + json.dumps({"question": f"Where is the {animal} found?", "quote": quote}))
+    return say("Here it is:\n" + json.dumps({"question": f"By which river is the {animal} found?", "quote": quote}))
 
 
 def test_a_model_writes_questions_with_the_lines_they_come_from(place: Place, server: ChatServer) -> None:

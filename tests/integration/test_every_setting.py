@@ -20,6 +20,7 @@ from commands import Place
 from embeddings import EmbeddingServer
 
 from clawmark import Memory
+from clawmark.assembly import make_query
 from clawmark.config.keys import BY_NAME
 from clawmark.embed.settings import batch_options, remote_options
 from clawmark.errors import ClawmarkError
@@ -71,7 +72,7 @@ def found_as_configured(scene: Scene) -> object:
 
 def question(scene: Scene) -> object:
     with scene.open() as memory:
-        return memory._query(QUESTION, None, None, False)
+        return make_query(memory.settings.memory_search.query, QUESTION, None, None, memory.today)
 
 
 def chunks(scene: Scene) -> object:

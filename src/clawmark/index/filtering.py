@@ -19,13 +19,13 @@ class Selection(NamedTuple):
     bindings: tuple[Any, ...]
 
 
-def select(db: Database, visible: str, generation: int, filters: Filters) -> Selection:
-    """The selection for one generation; chunks without a date pass neither `since` nor `until`.
+def select(db: Database, generation: int, visible: str, filters: Filters) -> Selection:
+    """The selection among the files `f` that meet a condition, which takes the generation twice.
 
-    `visible` is the condition for the files `f` that are seen; it takes the generation twice.
+    Chunks without a date pass neither `since` nor `until`.
     """
     sql = f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE {visible}"
-    bindings = list[Any]((generation, generation))
+    bindings: list[Any] = [generation, generation]
     if filters.source:
         # `memory` and `sessions` are stored with each file; an added folder is known by the citations of its files.
         sql += " AND (f.source = ? OR lower(substr(f.path, 1, ?)) = ?)"
@@ -33,7 +33,7 @@ def select(db: Database, visible: str, generation: int, filters: Filters) -> Sel
         bindings += [filters.source, len(prefix), prefix]
     if filters.path:
         sql += " AND f.key IN (SELECT value FROM json_each(?))"
-        bindings.append(as_list(_files_at(db, visible, generation, filters.path)))
+        bindings.append(as_list(_files_at(db, generation, visible, filters.path)))
     if filters.since:
         sql += " AND c.last_day >= ?"
         bindings.append(filters.since)
@@ -43,7 +43,7 @@ def select(db: Database, visible: str, generation: int, filters: Filters) -> Sel
     return Selection(sql, tuple(bindings))
 
 
-def _files_at(db: Database, visible: str, generation: int, pattern: str) -> list[int]:
+def _files_at(db: Database, generation: int, visible: str, pattern: str) -> list[int]:
     from clawmark.text.globs import path_matcher
 
     matches = path_matcher(pattern)

@@ -207,7 +207,7 @@ class Reader:
         from clawmark.index.filtering import select
 
         narrowed = Reader(self._db, self._residents, self._unsearched_sources, self._meta)
-        narrowed._selection = select(self._db, self._visible("f."), self._generation, filters)
+        narrowed._selection = select(self._db, self._generation, self._visible("f."), filters)
         return narrowed
 
     def selected(self) -> frozenset[int]:

@@ -22,10 +22,12 @@ from clawmark.types import ChunkRow, Query, Vector
 from clawmark.values import NamedTuple
 
 BIAS = -2.7
+FEW = 0.4
+"""What a vector space with few passages adds: the fewer there are, the likelier is each to be meant."""
 TEXT, NAME = 8.0, 2.3
-INSTANT_MEANING, MODEL_MEANING = 1.4, 2.7
+INSTANT_MEANING, MODEL_MEANING = 1.4, 2.6
 """What a cosine counts: of the instant tier, which knows words and no order, and of a model."""
-LINE, USER = 0.9, 2.0
+LINE, USER = 1.3, 2.0
 DEFAULT_VECTOR_WEIGHT, DEFAULT_TEXT_WEIGHT = 0.7, 0.3
 MOST_TF = 2.2
 """What BM25 gives at the most for one term, in units of its rarity: k1 + 1 with FTS5's k1 of 1.2."""
@@ -33,6 +35,8 @@ SMALLEST_CROWD = 200
 """An index with fewer passages than this is treated as if it had so many: few passages say little about chance."""
 SMALLEST_SPACE = 50
 """The same for a vector space, whose start values already come from the model."""
+FEWEST_MEASURED = 8
+"""A space with fewer passages is not measured."""
 PRIOR_PASSAGES = 20
 """How many passages the start values of a model are worth against what was measured in the index."""
 MOST_VECTOR = 1.5
@@ -175,10 +179,15 @@ def noise_of_query(noise: Noise | None, query: Vector, floor: float, ceiling: fl
     return own * mean + (1.0 - own) * start_mean, own * noise.spread + (1.0 - own) * start_spread, noise.passages
 
 
-def confidence(candidate: Candidate, query: Query) -> float:
+def bias_of(passages: int) -> float:
+    """Where the sum of the evidence begins, in a vector space that had so many passages when it was measured."""
+    return BIAS + FEW * math.log(SMALLEST_CROWD / max(FEWEST_MEASURED, min(passages, SMALLEST_CROWD)))
+
+
+def confidence(candidate: Candidate, query: Query, bias: float = BIAS) -> float:
     """The sum of the evidence of a candidate as a probability."""
     by_meaning = candidate.meaning * candidate.vector + LINE * candidate.line + USER * candidate.user
-    return _probability(query, TEXT * candidate.text + NAME * candidate.name, by_meaning)
+    return _probability(query, TEXT * candidate.text + NAME * candidate.name, by_meaning, bias)
 
 
 def best_keys(
@@ -187,13 +196,14 @@ def best_keys(
     vectors: Mapping[int, VectorMatch],
     most: int,
     always: Sequence[int] = (),
+    bias: float = BIAS,
 ) -> dict[int, float]:
     """The best passages of both legs, and some that are always among them, with their confidence; only these are read."""
     scores = {}
     for key in texts.keys() | vectors.keys():
         text, vector = texts.get(key), vectors.get(key)
         by_words = TEXT * text.text + NAME * text.name if text else 0.0
-        scores[key] = _probability(query, by_words, vector.meaning * vector.score if vector else 0.0)
+        scores[key] = _probability(query, by_words, vector.meaning * vector.score if vector else 0.0, bias)
     best = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:most])
     return best | {key: scores[key] for key in always if key in scores}
 
@@ -227,9 +237,9 @@ def merge(
     return ranked(candidates)
 
 
-def _probability(query: Query, by_words: float, by_meaning: float) -> float:
+def _probability(query: Query, by_words: float, by_meaning: float, bias: float) -> float:
     total = (
-        BIAS + query.text_weight / DEFAULT_TEXT_WEIGHT * by_words + query.vector_weight / DEFAULT_VECTOR_WEIGHT * by_meaning
+        bias + query.text_weight / DEFAULT_TEXT_WEIGHT * by_words + query.vector_weight / DEFAULT_VECTOR_WEIGHT * by_meaning
     )
     return 1.0 / (1.0 + math.exp(-total))
 

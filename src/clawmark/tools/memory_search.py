@@ -88,7 +88,9 @@ def search_tool(
             if corpus == "wiki" or (corpus == "sessions" and "sessions" not in sources):
                 return _not_searched(corpus)
             filters = Filters._make(optional_text(arguments, name, longest=LONGEST_FILTER) for name in FILTERS)
-            if corpus in ("memory", "sessions") and not filters.source:
+            if corpus in ("memory", "sessions"):
+                if filters.source not in ("", corpus):
+                    raise ToolInputError(f"corpus is {corpus} and source is {filters.source}: give one.", argument="source")
                 filters = filters._replace(source=corpus)
             found = search(query, limit, min_score if threshold is None else threshold, filters)
             return {**_answer(found, citations, access.cites), **_corpora(corpus)}

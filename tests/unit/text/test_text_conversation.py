@@ -262,8 +262,8 @@ def test_the_title_of_a_session_note_says_nothing_about_its_passages() -> None:
 
 
 def test_lines_like_a_note_head_stay_in_other_notes() -> None:
-    head = "# Session: kick-off with Dana\n\n- **Source**: the customer\n- **Reason**: cost\n\n"
-    text = head + "## Conversation Summary\n\nIt went well.\n"
+    head = "# Session: kick-off with Dana\n\n- **Source**: the customer\n- **Reason**: cost\n"
+    text = head + "\n## Conversation Summary\n\nIt went well.\n"
     assert without_note_header(text) == text
 
 
