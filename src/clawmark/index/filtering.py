@@ -27,11 +27,13 @@ def select(db: Database, generation: int, visible: str, filters: Filters) -> Sel
     sql = f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE {visible}"
     bindings: list[Any] = [generation, generation]
     if filters.source:
-        sql += " AND f.source = ?"
-        bindings.append(filters.source)
+        # `memory` and `sessions` are stored with each file; an added folder is known by the citations of its files.
+        sql += " AND (f.source = ? OR lower(substr(f.path, 1, ?)) = ?)"
+        prefix = f"{filters.source.lower()}:"
+        bindings += [filters.source, len(prefix), prefix]
     if filters.path:
         sql += " AND f.key IN (SELECT value FROM json_each(?))"
-        bindings.append(as_list(_files_at(db, generation, filters.path)))
+        bindings.append(as_list(_files_at(db, generation, visible, filters.path)))
     if filters.since:
         sql += " AND c.last_day >= ?"
         bindings.append(filters.since)
@@ -41,9 +43,9 @@ def select(db: Database, generation: int, visible: str, filters: Filters) -> Sel
     return Selection(sql, tuple(bindings))
 
 
-def _files_at(db: Database, generation: int, pattern: str) -> list[int]:
+def _files_at(db: Database, generation: int, visible: str, pattern: str) -> list[int]:
     from clawmark.text.globs import path_matcher
 
     matches = path_matcher(pattern)
-    rows = db.rows("SELECT key, path FROM files WHERE born <= ? AND (died IS NULL OR died > ?)", (generation, generation))
+    rows = db.rows(f"SELECT f.key, f.path FROM files f WHERE {visible}", (generation, generation))
     return [key for key, path in rows if matches(path)]

@@ -17,7 +17,7 @@ from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database, as_list, finding
 from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.index.schema import WORDS
-from clawmark.types import ChunkRow, FileRow, FileStat, Filters, Identity, SourceName, Space, Vector
+from clawmark.types import ChunkRow, FileRow, FileStat, Filters, Identity, SourceName, Space, Vector, added_source
 
 if TYPE_CHECKING:
     from clawmark.index.filtering import Selection
@@ -222,12 +222,12 @@ class Reader:
         return len(self.selected().intersection(key for (key,) in undated))
 
     def sources(self) -> list[str]:
-        """The names of the sources that have visible files."""
+        """The names of the sources that have visible files: kinds of memory first, then folders that were added."""
         found = self._db.rows(
-            f"SELECT DISTINCT source FROM files WHERE {self._visible()} ORDER BY source",
-            (self._generation, self._generation),
+            f"SELECT source, path FROM files WHERE {self._visible()}", (self._generation, self._generation)
         )
-        return [source for (source,) in found]
+        added = {added_source(path) for _, path in found}
+        return [*sorted({source for source, _ in found}), *sorted(filter(None, added))]
 
     # --- words ---------------------------------------------------------------------------------------------------
 

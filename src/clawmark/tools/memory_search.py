@@ -35,7 +35,7 @@ FILTERS = {
     "since": "Only passages of this day or later: YYYY-MM-DD, or back from today as 7d or 2w. Undated notes are left out.",
     "until": "Only passages of this day or earlier, written like since.",
     "path": "Only files whose path matches this pattern, such as memory/projects/** or 2026-02-*.md.",
-    "source": "Only this source: memory (the notes) or sessions (transcripts of conversations).",
+    "source": "Only this source: memory (the notes), sessions (transcripts), or notes for paths such as notes:plan.md.",
 }
 """The fields of `Filters`, each with its description for the model."""
 LONGEST_QUERY = 500_000
