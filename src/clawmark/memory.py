@@ -128,7 +128,8 @@ class Memory:
         """Find what the memory holds about something; an empty answer says why.
 
         `since` and `until` are days (`2026-02-24`, or `7d` and `2w` before today), both inclusive; passages without a date
-        pass neither. `path` is a pattern such as `memory/projects/**`, `source` is `memory` or `sessions`.
+        pass neither. `path` is a pattern such as `memory/projects/**`, `source` is `memory`, `sessions` or
+        the name of an added folder.
         """
         if not self.settings.memory_search.enabled:
             raise ConfigError(

@@ -303,7 +303,13 @@ class Found(NamedTuple):
 
 def is_in_workspace(path: str) -> bool:
     """Whether a cited path is one of the workspace's own, and not of a source or of an extra path outside."""
-    return not path.startswith("../") and ":" not in path.partition("/")[0]
+    return not path.startswith("../") and not added_source(path)
+
+
+def added_source(path: str) -> str:
+    """The name of the source that a cited path belongs to: `notes` for `notes:projects/ferry.md`, empty for other paths."""
+    name, colon, _ = path.partition("/")[0].partition(":")
+    return name if colon else ""
 
 
 def is_cited_below(path: str, folder: str) -> bool:

@@ -216,13 +216,17 @@ def ask_everything(index: Index, vector: bytes) -> None:
     with index.reading() as reader:
         state = reader.state()
         keys = [key for key, _ in reader.keywords('"passage"', 100)]
-        reader.matched_terms(['"passage"', '"md"'], keys)
+        reader.term_scores(['"passage"', '"md"'], keys)
+        reader.count_matches(['"passage"', '"md"'])
+        reader.count_rows_of_words()
         reader.chunks(keys)
         for path in reader.files():
             reader.chunks_of(path)
         for space in state.spaces:
             reader.vectors(space.id, vector, 20)
             reader.similarities(space.id, vector, keys)
+            reader.sample_vectors(space.id, 10)
+            reader.noise(space.id)
             reader.due_rows(space.id, reader.due_keys(space.id)[:10])
 
 

@@ -70,7 +70,7 @@ def test_an_empty_answer_says_that_the_filters_are_the_reason(memory: Memory) ->
     assert nothing is not None and nothing.code == "filtered-out"
     assert "since 2026-02-25" in nothing.message and "151 of them" in nothing.message
     nothing = memory.search("heron", source="letters").nothing
-    assert nothing is not None and "no source 'letters'; the sources are memory" in nothing.message
+    assert nothing is not None and "No file of a source 'letters' is indexed; there are files of memory." in nothing.message
 
 
 def test_a_filter_that_cannot_be_understood_is_refused(memory: Memory) -> None:

@@ -28,17 +28,23 @@ def opened(workspace: Path) -> Memory:
     return Memory.open(workspace, state_dir=workspace.parent / "state", overrides=settings, background=False)
 
 
-def asked(memory: Memory, path: str, session_key: str) -> Any:
+def asked(memory: Memory, path: str, session_key: str | None) -> Any:
     return memory.tools(session_key)[1].call({"path": path})
 
 
-@pytest.mark.parametrize("session_key", ["", "agent:main:main", "agent:main:telegram:direct:7"])
-def test_a_private_session_reads_it(workspace: Path, session_key: str) -> None:
+@pytest.mark.parametrize("session_key", [None, "agent:main:main", "agent:main:telegram:direct:7"])
+def test_a_private_session_reads_it(workspace: Path, session_key: str | None) -> None:
     with opened(workspace) as memory:
         for path in ("USER.md", "./USER.md", "USER.md#L3", str(workspace / "USER.md")):
             payload = asked(memory, path, session_key)
             assert (payload["status"], payload["path"]) == ("ok", "USER.md")
             assert "Her name is Ana." in payload["text"]
+
+
+def test_an_empty_session_key_is_an_unknown_session_and_does_not_read_it(workspace: Path) -> None:
+    with opened(workspace) as memory:
+        payload = asked(memory, "USER.md", "")
+        assert payload["status"] == "error" and "Ana" not in str(payload)
 
 
 def test_a_shared_session_that_may_search_memory_does_not_read_it(workspace: Path) -> None:
@@ -55,7 +61,7 @@ def test_a_shared_session_is_not_told_whether_it_exists(workspace: Path) -> None
         there = asked(memory, "USER.md", GROUP)
         (workspace / "USER.md").unlink()
         assert asked(memory, "USER.md", GROUP) == there
-        assert asked(memory, "USER.md", "")["status"] == "not_found"
+        assert asked(memory, "USER.md", None)["status"] == "not_found"
 
 
 def test_it_is_neither_searched_nor_written(workspace: Path) -> None:

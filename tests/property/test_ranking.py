@@ -156,7 +156,7 @@ def _score(story: CandidateStory) -> float:
 # --- files that are added ----------------------------------------------------------------------------------------
 
 
-RARITY_MOVES = 0.12
+RARITY_MOVES = 0.06
 """How far a score may fall when a file with words of the query is added to an index of 14 passages."""
 LENGTH_MOVES = 0.01
 """The same for a file without any of them: the number and the mean length of the passages change."""

@@ -97,7 +97,8 @@ def test_any_way_of_growing_gives_the_rows_of_one_whole_index(
         assert grown.rows() == whole.rows()
         with whole.sessions.open("sessions/x.jsonl") as opened:
             expected = [
-                (*chunk[:2], chunk.hash, chunk.heading, chunk.text) for chunk in derive(opened, whole.sessions, CHUNKER)
+                (*chunk[:2], chunk.hash, chunk.heading, chunk.text, chunk.first_day, chunk.last_day)
+                for chunk in derive(opened, whole.sessions, CHUNKER)
             ]
         assert whole.rows()[1:] == expected
         grown.store.close()

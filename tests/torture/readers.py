@@ -25,11 +25,13 @@ FEW_READERS, FEW_REBUILDS, FEW_FILES = 3, 4, 40
 
 READER = """
 import json, select, sys
+from clawmark.assembly import make_query
 from clawmark.memory import Memory
 from clawmark.search.pipeline import Freshness
 state, files = sys.argv[1], int(sys.argv[2])
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
-    backend, query = memory._backend, memory._query("everywhere", files, 0.0, False)
+    backend = memory._backend
+    query = make_query(memory.settings.memory_search.query, "everywhere", files, 0.0, memory.today)
     print("ready", flush=True)
     answers, complaints, latest, rounds, first = 0, [], -1, [], []
     while True:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.errors import ConfigError
+from clawmark.index.reader import SOURCES
 from clawmark.workspace.places import Source, is_below
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ def add_source(file: SourceFile, workspace: Workspace, folder: str, name: str, p
             raise ConfigError(f"{path} is already searched: it lies in the source {around.name} ({around.path}).")
         if is_below(path, os.path.join(workspace.root, "memory")):
             raise ConfigError(f"{path} is already searched: it lies in the workspace's memory folder.")
+        if added.name.lower() in SOURCES:
+            raise ConfigError(
+                f"{added.name} is the name of a source that is always there.", hint="Choose another name with --name."
+            )
         return (*known, added)
 
     file.change(decide)

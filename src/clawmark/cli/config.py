@@ -70,14 +70,18 @@ def written(value: object) -> str:
     return "unset" if value is None else json.dumps(as_json(value), ensure_ascii=False)
 
 
+def _depth(key: Key) -> int:
+    return key.name.count(".")
+
+
 def find_key(name: str) -> Key:
-    """A key by its short name, by its path in the file, or by an ending that only one key has."""
+    """A key by its short name, by its path in the file, or by an ending: of several keys, the one nearest to the top."""
     short = name.removeprefix("agents.defaults.") if name.startswith("agents.defaults.memorySearch.") else name
     short = "memorySearch." + short.removeprefix("memory.search.") if short.startswith("memory.search.") else short
     if short in BY_NAME:
         return BY_NAME[short]
-    endings = [key for key in KEYS if key.name.endswith("." + short)]
-    if len(endings) == 1:
+    endings = sorted([key for key in KEYS if key.name.endswith("." + short)], key=_depth)
+    if endings and [_depth(key) for key in endings].count(_depth(endings[0])) == 1:
         return endings[0]
     if endings:
         raise UsageError(f"{name} may be {' or '.join(key.name for key in endings[:4])}.")

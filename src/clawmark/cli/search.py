@@ -32,7 +32,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--since", metavar="DAY", help="only passages of this day or later: 2026-02-24, or 7d, 2w back")
     parser.add_argument("--until", metavar="DAY", help="only passages of this day or earlier")
     parser.add_argument("--path", metavar="GLOB", help="only files whose path matches, such as 'memory/projects/**'")
-    parser.add_argument("--source", metavar="NAME", help="only this source: memory or sessions")
+    parser.add_argument(
+        "--source", metavar="NAME", help="only this source: memory, sessions, or the name of an added folder"
+    )
     parser.add_argument("--files", action="store_true", help="print the paths of the files only, best first")
     parser.add_argument("--fail-if-empty", action="store_true", help="exit with 1 when there is no hit")
     parser.add_argument("--explain", action="store_true", help="show each step, and what became of every candidate")

@@ -11,10 +11,6 @@ from clawmark.index.db import Database, as_list
 from clawmark.types import Filters
 from clawmark.values import NamedTuple
 
-_KEYS = (
-    "SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE f.born <= ? AND (f.died IS NULL OR f.died > ?)"
-)
-
 
 class Selection(NamedTuple):
     """A SELECT that gives the keys of the visible chunks that pass the filters, and its bindings."""
@@ -23,15 +19,21 @@ class Selection(NamedTuple):
     bindings: tuple[Any, ...]
 
 
-def select(db: Database, generation: int, filters: Filters) -> Selection:
-    """The selection for one generation; chunks without a date pass neither `since` nor `until`."""
-    sql, bindings = _KEYS, list[Any]((generation, generation))
+def select(db: Database, generation: int, visible: str, filters: Filters) -> Selection:
+    """The selection among the files `f` that meet a condition, which takes the generation twice.
+
+    Chunks without a date pass neither `since` nor `until`.
+    """
+    sql = f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE {visible}"
+    bindings: list[Any] = [generation, generation]
     if filters.source:
-        sql += " AND f.source = ?"
-        bindings.append(filters.source)
+        # `memory` and `sessions` are stored with each file; an added folder is known by the citations of its files.
+        sql += " AND (f.source = ? OR lower(substr(f.path, 1, ?)) = ?)"
+        prefix = f"{filters.source.lower()}:"
+        bindings += [filters.source, len(prefix), prefix]
     if filters.path:
         sql += " AND f.key IN (SELECT value FROM json_each(?))"
-        bindings.append(as_list(_files_at(db, generation, filters.path)))
+        bindings.append(as_list(_files_at(db, generation, visible, filters.path)))
     if filters.since:
         sql += " AND c.last_day >= ?"
         bindings.append(filters.since)
@@ -41,9 +43,9 @@ def select(db: Database, generation: int, filters: Filters) -> Selection:
     return Selection(sql, tuple(bindings))
 
 
-def _files_at(db: Database, generation: int, pattern: str) -> list[int]:
+def _files_at(db: Database, generation: int, visible: str, pattern: str) -> list[int]:
     from clawmark.text.globs import path_matcher
 
     matches = path_matcher(pattern)
-    rows = db.rows("SELECT key, path FROM files WHERE born <= ? AND (died IS NULL OR died > ?)", (generation, generation))
+    rows = db.rows(f"SELECT f.key, f.path FROM files f WHERE {visible}", (generation, generation))
     return [key for key, path in rows if matches(path)]

@@ -17,7 +17,7 @@ from clawmark.errors import IndexStoreError
 from clawmark.index.db import Database, as_list, finding
 from clawmark.index.meta import IDENTITY_KEY, Meta, SpaceFacts
 from clawmark.index.schema import WORDS
-from clawmark.types import ChunkRow, FileRow, FileStat, Filters, Identity, SourceName, Space, Vector
+from clawmark.types import ChunkRow, FileRow, FileStat, Filters, Identity, SourceName, Space, Vector, added_source
 
 if TYPE_CHECKING:
     from clawmark.index.filtering import Selection
@@ -207,7 +207,7 @@ class Reader:
         from clawmark.index.filtering import select
 
         narrowed = Reader(self._db, self._residents, self._unsearched_sources, self._meta)
-        narrowed._selection = select(self._db, self._generation, filters)
+        narrowed._selection = select(self._db, self._generation, self._visible("f."), filters)
         return narrowed
 
     def selected(self) -> frozenset[int]:
@@ -222,12 +222,12 @@ class Reader:
         return len(self.selected().intersection(key for (key,) in undated))
 
     def sources(self) -> list[str]:
-        """The names of the sources that have visible files."""
+        """The names of the sources that have visible files: kinds of memory first, then folders that were added."""
         found = self._db.rows(
-            f"SELECT DISTINCT source FROM files WHERE {_VISIBLE.format('')} ORDER BY source",
-            (self._generation, self._generation),
+            f"SELECT source, path FROM files WHERE {self._visible()}", (self._generation, self._generation)
         )
-        return [source for (source,) in found]
+        added = {added_source(path) for _, path in found}
+        return [*sorted({source for source, _ in found}), *sorted(filter(None, added))]
 
     # --- words ---------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """Decides which hits of a search are worth recalling for a message that did not ask for them.
 
-Takes the answer of a search, with its explanation; gives the hits to recall, often none. A search ranks, and its best hit may
-still have nothing to do with the message. The larger the memory, the more passages fit a message by chance, unless they share
-rare words with it. So the odds that the search gives a hit are lowered by the size of the memory, less so for every rare word.
+Takes the answer of a search, with its explanation; gives the hits to recall, often none. A search ranks, and its best hit
+may still have nothing to do with the message. The larger the memory, the more passages fit a message by chance, unless they
+share rare words with it. So the odds that the search gives a hit are lowered by the size of the memory, less so for every
+rare word.
 
 `bench/recall.py` measures it; `bench/results/recall.json` has the numbers.
 """
@@ -13,15 +14,18 @@ from functools import cache
 from math import e, exp, log
 
 from clawmark.runtime.said import is_command
+from clawmark.search.scoring import BIAS, bias_of
 from clawmark.text.query import query_terms
 from clawmark.types import Found, Hit
 
 BAR = 0.5
 """The least confidence that a hit is about the message."""
-IN_A_SINGLE_PASSAGE = 2.2
+ABOUT = 0.2
 """What the log-odds gain: a passage is more likely to be about a message than to answer it."""
-CHANCE, RARE, MOST_RARE = 1.2, 0.4, 2.0
-"""What the log-odds lose when the memory is e times as large; how much less for each rare word; how many of them count."""
+RARE, MOST_RARE = 0.4, 2.0
+"""How much less the size of the memory counts for each rare word, and how many of them count."""
+MOST_SCORE = 0.99
+"""A higher score says no more about a message that is not a question."""
 FEWEST_LETTERS = 5
 """"Do it" is about nothing that was written down."""
 _NODS = """
@@ -61,9 +65,10 @@ def confidence(score: float, bm25: float, passages: int) -> float:
 
     BM25 divided by the most that a word's rarity gives is a number of rare words.
     """
-    score = min(max(score, 1e-4), 1.0 - 1e-4)
+    score = min(max(score, 1.0 - MOST_SCORE), MOST_SCORE)
     rare = min(MOST_RARE, bm25 / log(passages + e))
-    log_odds = log(score / (1.0 - score)) + IN_A_SINGLE_PASSAGE - (CHANCE - RARE * rare) * log(max(1, passages))
+    small = bias_of(passages) - BIAS  # what a search allows a small memory, where anything may be asked for
+    log_odds = log(score / (1.0 - score)) + ABOUT - (1.0 - RARE * rare) * log(max(1, passages)) - small
     return 1.0 / (1.0 + exp(-log_odds))
 
 

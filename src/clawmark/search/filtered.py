@@ -19,8 +19,8 @@ def why_filtered(query: Query, terms: Sequence[Term], whole: Reader, narrowed: R
         message = f"The words occur in the memory, but not in the {selected} passages that match the filters"
         return NothingFound("filtered-out", f"{message} ({filters.summary}).", None)
     message = f"No passage matches the filters ({filters.summary})."
-    if filters.source and filters.source not in whole.sources():
-        message += f" There is no source {filters.source!r}; the sources are {', '.join(whole.sources())}."
+    if filters.source and filters.source.lower() not in map(str.lower, whole.sources()):
+        message += f" No file of a source {filters.source!r} is indexed; there are files of {', '.join(whole.sources())}."
     elif filters.since or filters.until:
         undated = whole.within(filters._replace(since="", until="")).count_undated()
         if undated:

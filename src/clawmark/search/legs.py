@@ -13,6 +13,7 @@ from clawmark.index.store import Reader
 from clawmark.search.scoring import (
     INSTANT_MEANING,
     MODEL_MEANING,
+    SMALLEST_CROWD,
     Noise,
     Terms,
     TextMatch,
@@ -62,6 +63,8 @@ class VectorLeg(NamedTuple):
     label: str
     why_not: str
     degraded: Degraded | None
+    passages: int = SMALLEST_CROWD
+    """How many there were when chance was last measured in the space that answers."""
 
 
 NO_WORDS = KeywordLeg(terms=[], known=Terms(0, [], []), keys=[], rare=0, rare_keys=[])
@@ -155,7 +158,16 @@ def vector_leg(query: Query, reader: Reader, asked: Asked, also: Sequence[int]) 
     if len(vectors) > 1 and reader.count_due_vectors(space.id):
         # Passages that wait for their better vector are judged by the instant one.
         matches = _judged(query, reader, vectors[-1], also) | matches
-    return VectorLeg(True, matches, best.identity.provider, best.identity.model, best.traits.label, "", asked.degraded)
+    return VectorLeg(
+        ran=True,
+        matches=matches,
+        provider=best.identity.provider,
+        model=best.identity.model,
+        label=best.traits.label,
+        why_not="",
+        degraded=asked.degraded,
+        passages=int(reader.noise(space.id).get("passages", 0)),
+    )
 
 
 def _judged(

@@ -25,7 +25,7 @@ from clawmark.search.legs import (
     vector_leg,
 )
 from clawmark.search.neighbours import Passage, join_neighbours
-from clawmark.search.scoring import Candidate, best_keys, evidence_scale, merge, noise_of_query, raise_exact, rarity
+from clawmark.search.scoring import Candidate, best_keys, bias_of, evidence_scale, merge, noise_of_query, raise_exact, rarity
 from clawmark.search.snippet import LIMIT, Shown, Snippet, Spotter, make_spotter, pick_evidence
 from clawmark.search.statements import Nearness, weigh_statements
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
@@ -75,18 +75,8 @@ def search(
     meaning = vector_leg(query, reader, asked, words.keys)
     near = f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
     trace.step(4, "vector leg", near, before=asked.milliseconds)
-    keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
-    texts = text_leg_matches(words, reader, keys)
     spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
-    if query.fusion == "weighted":
-        from clawmark.search.weighted import merge_weighted
-
-        candidates = merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
-    else:
-        most = len(keys) if query.explain else max(READ, 4 * query.max_results)
-        scores = best_keys(query, texts, meaning.matches, most, words.rare_keys)
-        candidates = merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
-        candidates = weigh_statements(query, candidates, spotter, nearness)
+    candidates = _merged(query, reader, words, meaning, spotter, nearness)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
     candidates, named = _with_time_bonus(query, candidates)
     if query.half_life_days is not None:
@@ -123,16 +113,33 @@ def search(
         told = stories(candidates, passages, dropped, words.terms)
         explanation = Explanation(trace.steps(), told, reader.count_chunks())
     return Found(
-        hits,
-        nothing,
-        _mode(words, meaning),
-        meaning.provider,
-        meaning.model,
-        meaning.degraded or (reranked.degraded if reranked else None),
-        freshness.due_files,
-        freshness.milliseconds + trace.milliseconds(),
-        explanation,
+        hits=hits,
+        nothing=nothing,
+        mode=_mode(words, meaning),
+        provider=meaning.provider,
+        model=meaning.model,
+        degraded=meaning.degraded or (reranked.degraded if reranked else None),
+        due_files=freshness.due_files,
+        milliseconds=freshness.milliseconds + trace.milliseconds(),
+        explanation=explanation,
     )
+
+
+def _merged(
+    query: Query, reader: Reader, words: KeywordLeg, meaning: VectorLeg, spotter: Spotter, nearness: Nearness | None
+) -> list[Candidate]:
+    """The candidates of both legs with one score each, best first."""
+    keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
+    texts = text_leg_matches(words, reader, keys)
+    if query.fusion == "weighted":
+        from clawmark.search.weighted import merge_weighted
+
+        return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
+    most = len(keys) if query.explain else max(READ, 4 * query.max_results)
+    bias = bias_of(meaning.passages)
+    scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
+    candidates = merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
+    return weigh_statements(query, candidates, spotter, nearness, bias)
 
 
 def _hits(query: Query, passages: Sequence[Passage], spotter: Spotter, nearness: Nearness | None) -> tuple[Hit, ...]:

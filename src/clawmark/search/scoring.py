@@ -21,16 +21,22 @@ from collections.abc import Callable, Mapping, Sequence
 from clawmark.types import ChunkRow, Query, Vector
 from clawmark.values import NamedTuple
 
-BIAS = -3.5
+BIAS = -2.7
+FEW = 0.4
+"""What a vector space with few passages adds: the fewer there are, the likelier is each to be meant."""
 TEXT, NAME = 8.0, 2.3
-INSTANT_MEANING, MODEL_MEANING = 1.4, 2.9
+INSTANT_MEANING, MODEL_MEANING = 1.4, 2.6
 """What a cosine counts: of the instant tier, which knows words and no order, and of a model."""
-LINE, USER = 0.9, 2.0
+LINE, USER = 1.3, 2.0
 DEFAULT_VECTOR_WEIGHT, DEFAULT_TEXT_WEIGHT = 0.7, 0.3
 MOST_TF = 2.2
 """What BM25 gives at the most for one term, in units of its rarity: k1 + 1 with FTS5's k1 of 1.2."""
 SMALLEST_CROWD = 200
 """An index with fewer passages than this is treated as if it had so many: few passages say little about chance."""
+SMALLEST_SPACE = 50
+"""The same for a vector space, whose start values already come from the model."""
+FEWEST_MEASURED = 8
+"""A space with fewer passages is not measured."""
 PRIOR_PASSAGES = 20
 """How many passages the start values of a model are worth against what was measured in the index."""
 MOST_VECTOR = 1.5
@@ -118,32 +124,37 @@ def text_matches(
     `scores` has, by passage, the BM25 score of each term it meets, by the term's number; `together` what neighbouring terms
     that stand close together score.
     """
-    rarities = [rarity(count, terms.total) for count in terms.counts]
-    whole, top = sum(rarities), math.log(terms.total + 1.0)
-    # FTS5's own rarities, so that the bound is exact in small indexes too, where they are nearly 0.
-    bound = MOST_TF * sum(
-        max(1e-6, math.log((terms.total - count + 0.5) / (count + 0.5))) if terms.total > count else 1e-6
-        for count in terms.counts
-    )
+    total = max(terms.total, SMALLEST_CROWD)
+    rarities = [rarity(count, total) for count in terms.counts]
+    whole, top = sum(rarities), math.log(total + 1.0)
+    # FTS5's own rarities are nearly 0 in small indexes: there each score is raised to what it is in a larger one.
+    weights = [_bm25_rarity(count, total) for count in terms.counts]
+    raised = [weight / _bm25_rarity(count, terms.total) for weight, count in zip(weights, terms.counts, strict=True)]
+    bound = MOST_TF * sum(weights)
     matches = {}
     names = [min(1.0, worth / top) if is_name else 0.0 for worth, is_name in zip(rarities, terms.names, strict=True)]
     for key, met in scores.items():
-        bm25, share, name, mask = 0.0, 0.0, 0.0, 0
+        bm25, strength, share, name, mask = 0.0, together.get(key, 0.0) / 2.0, 0.0, 0.0, 0
         for number, score in met.items():
             bm25 += score
+            strength += raised[number] * score
             share += rarities[number]
             mask |= 1 << number
             if names[number] > name:
                 name = names[number]
-        against_bound = (2.0 * bm25 + together.get(key, 0.0)) / (2.0 * bound)
-        text = math.sqrt(max(0.0, min(1.0, against_bound)) * share / whole)
+        text = math.sqrt(max(0.0, min(1.0, strength / bound)) * share / whole)
         matches[key] = TextMatch(text, name, bm25, mask)
     return matches
 
 
+def _bm25_rarity(count: int, total: int) -> float:
+    """What FTS5 multiplies a term's frequency with."""
+    return max(1e-6, math.log((max(0, total - count) + 0.5) / (count + 0.5)))
+
+
 def evidence_scale(mean: float, spread: float, passages: int) -> Callable[[float], float]:
     """How far a cosine stands above chance: 0 for the mean, 1 for about the best of random passages."""
-    height = spread * math.sqrt(2.0 * math.log(max(passages, SMALLEST_CROWD)))
+    height = spread * math.sqrt(2.0 * math.log(max(passages, SMALLEST_SPACE)))
 
     def evidence(cosine: float) -> float:
         above = (cosine - mean) / height
@@ -168,10 +179,15 @@ def noise_of_query(noise: Noise | None, query: Vector, floor: float, ceiling: fl
     return own * mean + (1.0 - own) * start_mean, own * noise.spread + (1.0 - own) * start_spread, noise.passages
 
 
-def confidence(candidate: Candidate, query: Query) -> float:
+def bias_of(passages: int) -> float:
+    """Where the sum of the evidence begins, in a vector space that had so many passages when it was measured."""
+    return BIAS + FEW * math.log(SMALLEST_CROWD / max(FEWEST_MEASURED, min(passages, SMALLEST_CROWD)))
+
+
+def confidence(candidate: Candidate, query: Query, bias: float = BIAS) -> float:
     """The sum of the evidence of a candidate as a probability."""
     by_meaning = candidate.meaning * candidate.vector + LINE * candidate.line + USER * candidate.user
-    return _probability(query, TEXT * candidate.text + NAME * candidate.name, by_meaning)
+    return _probability(query, TEXT * candidate.text + NAME * candidate.name, by_meaning, bias)
 
 
 def best_keys(
@@ -180,13 +196,14 @@ def best_keys(
     vectors: Mapping[int, VectorMatch],
     most: int,
     always: Sequence[int] = (),
+    bias: float = BIAS,
 ) -> dict[int, float]:
     """The best passages of both legs, and some that are always among them, with their confidence; only these are read."""
     scores = {}
     for key in texts.keys() | vectors.keys():
         text, vector = texts.get(key), vectors.get(key)
         by_words = TEXT * text.text + NAME * text.name if text else 0.0
-        scores[key] = _probability(query, by_words, vector.meaning * vector.score if vector else 0.0)
+        scores[key] = _probability(query, by_words, vector.meaning * vector.score if vector else 0.0, bias)
     best = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:most])
     return best | {key: scores[key] for key in always if key in scores}
 
@@ -220,9 +237,9 @@ def merge(
     return ranked(candidates)
 
 
-def _probability(query: Query, by_words: float, by_meaning: float) -> float:
+def _probability(query: Query, by_words: float, by_meaning: float, bias: float) -> float:
     total = (
-        BIAS + query.text_weight / DEFAULT_TEXT_WEIGHT * by_words + query.vector_weight / DEFAULT_VECTOR_WEIGHT * by_meaning
+        bias + query.text_weight / DEFAULT_TEXT_WEIGHT * by_words + query.vector_weight / DEFAULT_VECTOR_WEIGHT * by_meaning
     )
     return 1.0 / (1.0 + math.exp(-total))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from clawmark.search.scoring import Candidate, confidence, ranked
+from clawmark.search.scoring import BIAS, Candidate, confidence, ranked
 from clawmark.search.snippet import Spotter, pieces_of
 from clawmark.text.conversation import stated, without_note_header
 from clawmark.types import Query
@@ -17,9 +17,9 @@ from clawmark.types import Query
 Nearness = Callable[[Sequence[str]], Sequence[float]]
 """How near texts are to the query in meaning, as vector evidence."""
 
-DEEP = 32
+DEEP = 24
 """So many candidates are read, not counting those that turn out to be questions."""
-LINES_DEEP = 2
+LINES_DEEP = 1.5
 """Of so many candidates for each result every line is judged; of the others what the user states."""
 MOST_LINES = 6
 SHORTEST_LINE = 12
@@ -27,7 +27,7 @@ MOST_READ = 100
 
 
 def weigh_statements(
-    query: Query, candidates: Sequence[Candidate], spotter: Spotter, nearness: Nearness | None
+    query: Query, candidates: Sequence[Candidate], spotter: Spotter, nearness: Nearness | None, bias: float = BIAS
 ) -> list[Candidate]:
     """The candidates with the evidence of their statements, best first."""
     weighed: list[Candidate] = []
@@ -39,12 +39,15 @@ def weigh_statements(
         if said.share < 1.0:
             # The words of questions are not in its text evidence; its vector has been made of all of it.
             share = min(1.0, 2.0 * said.share)
-            candidate = candidate._replace(vector=candidate.vector * share, stated=share)
+            states_terms = spotter.weight(said.text) >= spotter.weight(candidate.row.text)
+            candidate = candidate._replace(
+                vector=candidate.vector * share, stated=share, is_exact=candidate.is_exact and states_terms
+            )
         if nearness is not None and said.text:
             line = _best(nearness, _lines(said.text, spotter)) if read < LINES_DEEP * query.max_results else 0.0
             candidate = candidate._replace(line=line, user=_best(nearness, said.by_user))
         read += said.share > 0.5
-        weighed.append(candidate._replace(score=confidence(candidate, query)))
+        weighed.append(candidate._replace(score=confidence(candidate, query, bias)))
     return ranked(weighed)
 
 
@@ -53,7 +56,7 @@ def _lines(text: str, spotter: Spotter) -> list[str]:
     pieces = pieces_of(without_note_header(text))
     lines = [line for line in pieces if len(line) > SHORTEST_LINE and not line.rstrip().endswith("?")]
     if len(lines) > MOST_LINES:
-        lines = sorted(lines, key=spotter.weight, reverse=True)[:MOST_LINES]
+        lines = sorted(lines, key=spotter.count, reverse=True)[:MOST_LINES]
     return lines
 
 

@@ -17,6 +17,7 @@ SAMPLE = 384
 PAIRED = 48
 """How many vectors of the sample are compared with all the others."""
 FEWEST = 8
+"""Fewer vectors than this say nothing about chance; `search.scoring` knows the same number."""
 GROWTH = 1.5
 
 

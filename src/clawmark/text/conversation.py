@@ -78,32 +78,51 @@ def is_conversation(text: str) -> bool:
 
 def turns_of(text: str) -> list[Turn]:
     """The turns of a conversation, in order; what comes before the first label is left out."""
+    return [turn for turn, _ in _labelled_turns(text)]
+
+
+def _labelled_turns(text: str) -> list[tuple[Turn, str]]:
+    """The turns of a conversation, each with its part of the text, label included."""
     labels = list(_LABEL.finditer(text))
     ends = [label.start() for label in labels[1:]] + [len(text)]
-    return [Turn(label[1].lower(), text[label.end() : end].strip()) for label, end in zip(labels, ends, strict=False)]
+    return [
+        (Turn(label[1].lower(), text[label.end() : end].strip()), text[label.start() : end].strip())
+        for label, end in zip(labels, ends, strict=False)
+    ]
 
 
 def stated(text: str) -> Stated:
     """What a passage states: all of it, or a conversation without the questions that got no answer."""
     if not is_conversation(text):
         return Stated(text, 1.0)
-    turns = turns_of(text)
-    kept: list[Turn] = []
-    asked: list[str] = []
+    turns = _labelled_turns(text)
+    # A passage that is cut out of a conversation begins with the end of a turn.
+    first = _LABEL.search(text)
+    before = text[: first.start()].strip() if first else ""
+    kept, asked = [before] if before else [], list[str]()
+    by_user: list[str] = []
+    length = stated_length = len(before)
     number = 0
     while number < len(turns):
-        reply = turns[number + 1] if number + 1 < len(turns) else None
-        if reply is not None and is_unanswered(turns[number], reply):
-            asked += [turns[number].text, reply.text]
-            number += 2
-            continue
-        kept.append(turns[number])
+        turn, whole = turns[number]
+        reply, whole_reply = turns[number + 1] if number + 1 < len(turns) else (None, "")
+        length += len(turn.text)
         number += 1
-    said = sum(len(turn.text) for turn in turns)
-    share = sum(len(turn.text) for turn in kept) / said if said else 1.0
-    by_user = [sentence for turn in kept if turn.speaker in USERS for sentence in statements(turn.text)]
-    told = text if not asked else "\n".join(turn.text for turn in kept)
-    return Stated(told, share, tuple(by_user), "\n".join(asked))
+        if reply is not None and is_unanswered(turn, reply):
+            asked += [whole, whole_reply]
+            length += len(reply.text)
+            number += 1
+            continue
+        kept.append(whole)
+        stated_length += len(turn.text)
+        if turn.speaker in USERS:
+            by_user += statements(turn.text)
+    return Stated(
+        text="\n".join(kept) if asked else text,
+        share=stated_length / length if length else 1.0,
+        by_user=tuple(by_user),
+        asked="\n".join(asked),
+    )
 
 
 def is_unanswered(turn: Turn, reply: Turn) -> bool:

@@ -1,7 +1,8 @@
 """Path patterns for filters: `*` and `?` stay within a folder, `**` crosses folders, `[...]` is a set of characters.
 
-A pattern without a slash is compared with the file's name in any folder; `notes/` means everything below that folder. A
-pattern is matched folder by folder, so that one with many stars cannot take long.
+A pattern without a slash is compared with the file's name in any folder; `notes/` means everything below that folder. The
+name of an added source counts as a folder: `notes:` means everything in the source `notes`. A pattern is matched folder by
+folder, so that one with many stars cannot take long.
 """
 
 from __future__ import annotations
@@ -10,16 +11,32 @@ import re
 from collections.abc import Callable, Sequence
 from fnmatch import translate
 
+from clawmark.types import added_source
+
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
     """A function that tells whether a path, with forward slashes, matches the pattern; case counts."""
     pattern = pattern.removeprefix("./")
+    source = added_source(pattern)
+    ways = [_parts(pattern)]
+    if source:  # or the name of a file with a colon in it
+        ways.append(_parts(f"{source}:/{pattern[len(source) + 1 :]}"))
+
+    def matches(path: str) -> bool:
+        name = added_source(path)
+        names = f"{name}:/{path[len(name) + 1 :]}".split("/") if name else path.split("/")
+        return any(_matches(parts, names) for parts in ways)
+
+    return matches
+
+
+def _parts(pattern: str) -> list[Callable[[str], object] | None]:
+    """A matcher for each part of a pattern; None stands for any number of names."""
     if pattern.endswith("/"):
         pattern += "**"
     elif "/" not in pattern:
         pattern = f"**/{pattern}"
-    parts = [None if part == "**" else re.compile(translate(part)).match for part in pattern.split("/")]
-    return lambda path: _matches(parts, path.split("/"))
+    return [None if part == "**" else re.compile(translate(part)).match for part in pattern.split("/")]
 
 
 def _matches(parts: Sequence[Callable[[str], object] | None], names: Sequence[str]) -> bool:

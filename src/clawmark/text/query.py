@@ -69,9 +69,10 @@ def query_terms(text: str) -> list[Term]:
 
 
 def are_names(text: str, terms: Sequence[Term]) -> list[bool]:
-    """Which terms are names, identifiers or codes: written with a digit, a capital inside a sentence, or a joiner other than a hyphen.
+    """Which terms are names, identifiers or codes.
 
-    The only term of a query counts as one: it is what the query is about.
+    Those are written with a digit, a capital inside a sentence, or a joiner other than a hyphen. The only term of a query
+    counts as one: it is what the query is about.
     """
     if len(terms) == 1:
         return [True]

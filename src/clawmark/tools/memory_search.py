@@ -35,7 +35,7 @@ FILTERS = {
     "since": "Only passages of this day or later: YYYY-MM-DD, or back from today as 7d or 2w. Undated notes are left out.",
     "until": "Only passages of this day or earlier, written like since.",
     "path": "Only files whose path matches this pattern, such as memory/projects/** or 2026-02-*.md.",
-    "source": "Only this source: memory (the notes) or sessions (transcripts of conversations).",
+    "source": "Only this source: memory (the notes), sessions (transcripts), or notes for paths such as notes:plan.md.",
 }
 """The fields of `Filters`, each with its description for the model."""
 LONGEST_QUERY = 500_000
@@ -88,7 +88,9 @@ def search_tool(
             if corpus == "wiki" or (corpus == "sessions" and "sessions" not in sources):
                 return _not_searched(corpus)
             filters = Filters._make(optional_text(arguments, name, longest=LONGEST_FILTER) for name in FILTERS)
-            if corpus in ("memory", "sessions") and not filters.source:
+            if corpus in ("memory", "sessions"):
+                if filters.source not in ("", corpus):
+                    raise ToolInputError(f"corpus is {corpus} and source is {filters.source}: give one.", argument="source")
                 filters = filters._replace(source=corpus)
             found = search(query, limit, min_score if threshold is None else threshold, filters)
             return {**_answer(found, citations, access.cites), **_corpora(corpus)}

@@ -55,6 +55,7 @@ def sweep(folder: Folder, names: Iterable[str] = tuple(map(temporary_name, range
 
 
 def _sweep_one(folder: Folder, name: str) -> None:
+    folder.lstat(name)  # raises for a free name: indexing opens nothing for writing in a workspace without such files
     fd = folder.open(name, os.O_RDWR)
     try:
         info = os.fstat(fd)

@@ -85,7 +85,7 @@ def test_a_key_is_found_by_its_path_or_its_end(flags: list[str], capsys: pytest.
 
 
 def test_an_ambiguous_or_unknown_key_is_refused(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["config", "get", "enabled", *flags]) == 2
+    assert main(["config", "get", "mode", *flags]) == 2
     assert "may be" in capsys.readouterr().err
     assert main(["config", "get", "memorySearch.provder", *flags]) == 2
     assert "Did you mean memorySearch.provider?" in capsys.readouterr().err

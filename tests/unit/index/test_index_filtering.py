@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from clawmark.index.store import Index
@@ -63,6 +66,14 @@ def test_deleted_and_replaced_text_does_not_pass_a_filter(index: Index) -> None:
         writer.drop_file("memory/log.md")
     assert found(index, Filters(until="2026-01-08")) == ["memory/2026-01-05.md:1"]
     assert found(index, Filters(until="2026-01-05")) == []
+
+
+def test_a_source_that_is_not_searched_does_not_pass_a_filter(index: Index, tmp_path: Path) -> None:
+    with closing(Index(str(tmp_path / "index.sqlite"), unsearched=["sessions"])) as narrow, narrow.reading() as reader:
+        assert reader.sources() == ["memory"]
+        for filters in (Filters(since="2026-01-11"), Filters(source="sessions"), Filters(path="sessions/*")):
+            assert reader.within(filters).selected() == frozenset()
+            assert reader.within(filters).keywords('"heron"', 10) == []
 
 
 def test_undated_chunks_among_the_selected_are_counted(index: Index) -> None:

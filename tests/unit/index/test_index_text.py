@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from clawmark.index.reader import STATED
 from clawmark.index.store import Index, Reader
 from clawmark.testing.vectors import file_of, fill, random_vectors
 
@@ -60,14 +61,41 @@ def test_scores_are_positive_and_best_first(index: Index) -> None:
         assert len(reader.keywords('"redis"', 2)) == 2
 
 
-def test_matched_terms_say_which_phrases_a_chunk_contains(index: Index) -> None:
+def test_term_scores_say_which_phrases_a_chunk_contains(index: Index) -> None:
     with index.writing() as writer:
         one, two, three = writer.put_file(*file_of("a.md", "red fox runs", "the fox sleeps", "red brick"))
     with index.reading() as reader:
-        met = reader.matched_terms(['"red"', '"fox"', '"red fox"', '"zebra"'], [one, two, three])
-        assert met == {one: 0b0111, two: 0b0010, three: 0b0001}
-        assert reader.matched_terms(['"red"', '"fox"'], [two]) == {two: 0b10}
-        assert reader.matched_terms(['"red"'], []) == {}
+        scores = reader.term_scores(['"red"', '"fox"', '"red fox"', '"zebra"'], [one, two, three])
+        assert {key: set(met) for key, met in scores.items()} == {one: {0, 1, 2}, two: {1}, three: {0}}
+        assert all(score > 0.0 for met in scores.values() for score in met.values())
+        assert reader.term_scores(['"red"', '"fox"'], [two]).keys() == {two}
+        assert reader.term_scores(['"red"'], []) == {}
+
+
+def test_the_score_of_a_phrase_is_the_one_it_is_found_with(index: Index) -> None:
+    with index.writing() as writer:
+        keys = writer.put_file(*file_of("a.md", "red fox runs", "the fox sleeps", "red brick", "a fox and a fox"))
+    with index.reading() as reader:
+        by_chunk = {key: met[0] for key, met in reader.term_scores(['"fox"'], keys).items()}
+        assert by_chunk == dict(reader.keywords('"fox"', 10))
+
+
+def test_matches_are_counted_for_each_phrase(index: Index) -> None:
+    with index.writing() as writer:
+        writer.put_file(*file_of("a.md", "red fox runs", "the fox sleeps", "red brick"))
+    with index.reading() as reader:
+        assert reader.count_matches(['"red"', '"fox"', '"red fox"', '"zebra"']) == [2, 2, 1, 0]
+        assert reader.count_rows_of_words() == 3
+
+
+def test_words_that_are_only_asked_are_found_but_not_among_what_is_stated(index: Index) -> None:
+    row, chunks, _ = file_of("a.md", "user: Where is the key?\nassistant: Not sure.", "The key is under the pot.")
+    with index.writing() as writer:
+        asked, stated = writer.put_file(row, chunks, [("", "", "where is the key"), ("the key is under the pot", "")])
+    with index.reading() as reader:
+        assert [key for key, _ in reader.keywords('"key"', 5)] == [stated, asked]
+        assert [key for key, _ in reader.keywords(STATED + '"key"', 5)] == [stated]
+        assert reader.count_matches(['"key"', STATED + '"key"']) == [2, 1]
 
 
 def test_putting_a_file_again_replaces_it(index: Index) -> None:

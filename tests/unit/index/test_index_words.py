@@ -48,6 +48,14 @@ def test_terms_are_scored_one_by_one_for_the_passages_that_have_them(index: Inde
     assert scores[twice][0] > scores[both][0] > 0.0
 
 
+def test_a_phrase_is_scored_where_its_words_stand_together(index: Index) -> None:
+    with index.writing() as writer:
+        one, two, three = writer.put_file(*file_of("a.md", "red fox runs", "the fox sleeps", "red brick"))
+    with index.reading() as reader:
+        met = reader.term_scores(['"red"', '"fox"', '"red fox"', '"zebra"'], [one, two, three])
+    assert {key: set(scores) for key, scores in met.items()} == {one: {0, 1, 2}, two: {1}, three: {0}}
+
+
 def test_terms_are_scored_only_for_the_passages_that_are_asked_about(index: Index) -> None:
     put(index, "a.md", "heron plan", "heron lake", "heron pond")
     first, _, last = _keys(index)

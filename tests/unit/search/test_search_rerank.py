@@ -9,7 +9,7 @@ from clawmark.errors import RerankError
 from clawmark.search.rerank import RerankStep, rerank
 from clawmark.search.scoring import Candidate
 from clawmark.testing import OverlapReranker
-from clawmark.types import ChunkRow
+from clawmark.types import ChunkRow, Degraded
 
 
 def candidate(key: int, score: float, text: str) -> Candidate:
@@ -40,7 +40,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_says_why() -> None:
     failing = OverlapReranker(RerankError("It was late.", hint="Give it more time."))
     found = rerank("heron plan", CANDIDATES, RerankStep(failing, 20, 1.0))
     assert found.candidates == CANDIDATES
-    assert found.degraded == ("It was late.", "Give it more time.")
+    assert found.degraded == Degraded("It was late.", "Give it more time.")
 
 
 def test_one_candidate_is_not_worth_asking() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,14 +20,15 @@ from clawmark.search.scoring import (
     Terms,
     TextMatch,
     VectorMatch,
+    best_keys,
     confidence,
+    evidence_scale,
     merge,
     noise_of_query,
     raise_exact,
     ranked,
     rarity,
     text_matches,
-    vector_evidence,
 )
 from clawmark.testing.vectors import unit
 from clawmark.types import ChunkRow, Query
@@ -39,7 +41,7 @@ def chunk(key: int, path: str = "memory/a.md") -> ChunkRow:
     return ChunkRow(key, path, "memory", key, key, "hash", "", f"text {key}")
 
 
-def candidate(key: int = 1, *, path: str = "memory/a.md", score: float = 0.5, mask: int = 0, **evidence: float) -> Candidate:
+def candidate(key: int = 1, *, path: str = "memory/a.md", score: float = 0.5, mask: int = 0, **evidence: Any) -> Candidate:
     made = Candidate(
         row=chunk(key, path),
         text=0.0,
@@ -51,7 +53,12 @@ def candidate(key: int = 1, *, path: str = "memory/a.md", score: float = 0.5, ma
         meaning=MODEL_MEANING,
         score=score,
     )
-    return made._replace(**evidence)  # type: ignore[arg-type]
+    return made._replace(**evidence)
+
+
+def with_evidence(amount: float, *kinds: str) -> Candidate:
+    evidence: dict[str, Any] = dict.fromkeys(kinds, amount)
+    return candidate(**evidence)
 
 
 def keys(candidates: Sequence[Candidate]) -> list[int]:
@@ -135,23 +142,22 @@ def test_evidence_of_words_lies_between_0_and_1_in_indexes_of_any_size(
 
 def test_vector_evidence_is_0_at_the_mean_and_1_at_the_best_of_chance() -> None:
     height = math.sqrt(2 * math.log(5000))
-    assert vector_evidence(0.3, 0.3, 0.1, 5000) == 0.0
-    assert vector_evidence(0.3 + 0.1 * height, 0.3, 0.1, 5000) == pytest.approx(1.0)
-    assert vector_evidence(-1.0, 0.3, 0.1, 5000) == 0.0
-    assert vector_evidence(1.0, 0.0, 0.01, 5000) == MOST_VECTOR
+    assert evidence_scale(0.3, 0.1, 5000)(0.3) == 0.0
+    assert evidence_scale(0.3, 0.1, 5000)(0.3 + 0.1 * height) == pytest.approx(1.0)
+    assert evidence_scale(0.3, 0.1, 5000)(-1.0) == 0.0
+    assert evidence_scale(0.0, 0.01, 5000)(1.0) == MOST_VECTOR
 
 
 def test_the_same_cosine_says_less_in_a_larger_index() -> None:
-    assert vector_evidence(0.5, 0.2, 0.1, 20_000) < vector_evidence(0.5, 0.2, 0.1, 1_000)
+    assert evidence_scale(0.2, 0.1, 20_000)(0.5) < evidence_scale(0.2, 0.1, 1_000)(0.5)
 
 
 def test_indexes_with_few_passages_share_one_scale() -> None:
-    assert vector_evidence(0.5, 0.2, 0.1, 3) == vector_evidence(0.5, 0.2, 0.1, scoring.SMALLEST_CROWD)
+    assert evidence_scale(0.2, 0.1, 3)(0.5) == evidence_scale(0.2, 0.1, scoring.SMALLEST_SPACE)(0.5)
 
 
 def test_a_space_that_was_not_measured_uses_the_start_values_of_its_model() -> None:
-    mean, spread, passages = noise_of_query(None, unit([1.0, 0.0]), 0.2, 0.7)
-    assert (mean, spread, passages) == (pytest.approx(0.3), pytest.approx(0.05), 0)
+    assert noise_of_query(None, unit([1.0, 0.0]), 0.2, 0.7) == pytest.approx((0.3, 0.05, 0))
 
 
 def test_a_measure_of_another_length_than_the_query_is_not_used() -> None:
@@ -179,8 +185,8 @@ def test_evidence_is_the_same_for_a_model_whose_cosines_are_shifted_and_scaled(
     shift: float, spread: float, scale: float
 ) -> None:
     """A model with low cosines is judged as one with high cosines is: only the distance from chance counts."""
-    one = vector_evidence(0.4, 0.2, spread, 1000)
-    other = vector_evidence(0.4 * scale + shift, 0.2 * scale + shift, spread * scale, 1000)
+    one = evidence_scale(0.2, spread, 1000)(0.4)
+    other = evidence_scale(0.2 * scale + shift, spread * scale, 1000)(0.4 * scale + shift)
     assert one == pytest.approx(other, abs=1e-9)
 
 
@@ -199,21 +205,21 @@ EVIDENCE = st.fixed_dictionaries(
 
 @given(EVIDENCE, st.sampled_from(["text", "name", "vector", "line", "user"]), st.floats(0.001, 1.0), st.floats(0.0, 1.0))
 def test_more_of_any_evidence_never_lowers_the_confidence(
-    evidence: dict[str, float], kind: str, more: float, vector_weight: float
+    evidence: dict[str, Any], kind: str, more: float, vector_weight: float
 ) -> None:
     query = QUERY._replace(vector_weight=vector_weight, text_weight=1.0 - vector_weight)
     before = candidate(**evidence)
-    after = before._replace(**{kind: evidence[kind] + more})
+    after = candidate(**evidence | {kind: evidence[kind] + more})
     assert confidence(after, query) >= confidence(before, query)
 
 
 @pytest.mark.parametrize("kind", ["text", "name", "vector", "line", "user"])
 def test_each_kind_of_evidence_raises_the_confidence_on_its_own(kind: str) -> None:
-    assert confidence(candidate(**{kind: 0.5}), QUERY) > confidence(candidate(), QUERY)
+    assert confidence(with_evidence(0.5, kind), QUERY) > confidence(candidate(), QUERY)
 
 
 @given(EVIDENCE)
-def test_confidence_lies_between_0_and_1(evidence: dict[str, float]) -> None:
+def test_confidence_lies_between_0_and_1(evidence: dict[str, Any]) -> None:
     assert 0.0 < confidence(candidate(**evidence), QUERY) <= 1.0
 
 
@@ -239,48 +245,57 @@ def test_a_model_counts_more_than_the_instant_tier() -> None:
 )
 def test_a_leg_whose_weight_is_0_adds_nothing(weights: tuple[float, float], kinds: tuple[str, ...]) -> None:
     query = QUERY._replace(vector_weight=weights[0], text_weight=weights[1])
-    assert confidence(candidate(**dict.fromkeys(kinds, 1.0)), query) == confidence(candidate(), query)
+    assert confidence(with_evidence(1.0, *kinds), query) == confidence(candidate(), query)
 
 
 # --- candidates --------------------------------------------------------------------------------------------------
 
 
+def merged(texts: Mapping[int, TextMatch], vectors: Mapping[int, VectorMatch], terms: int = 1) -> list[Candidate]:
+    scores = best_keys(QUERY, texts, vectors, 100)
+    return merge(scores, {key: chunk(key) for key in scores}, texts, vectors, terms)
+
+
 def test_a_candidate_has_the_evidence_of_both_legs() -> None:
     texts, vectors = {1: TextMatch(0.4, 0.2, 3.5, 0b1)}, {1: VectorMatch(0.6, "a model", INSTANT_MEANING)}
-    (one,) = merge(QUERY, {1: chunk(1)}, texts, vectors, ONE_TERM)
+    (one,) = merged(texts, vectors)
     assert (one.text, one.name, one.bm25, one.mask) == (0.4, 0.2, 3.5, 1)
     assert (one.vector, one.space, one.meaning) == (0.6, "a model", INSTANT_MEANING)
     assert one.score == confidence(one, QUERY)
 
 
-def test_a_passage_that_neither_leg_judged_is_not_a_candidate() -> None:
-    merged = merge(QUERY, {1: chunk(1), 2: chunk(2)}, {1: TextMatch(0.4, 0.0, 1.0, 1)}, {}, ONE_TERM)
-    assert keys(merged) == [1]
+def test_a_passage_that_either_leg_judged_is_among_the_best() -> None:
+    best = best_keys(QUERY, {1: TextMatch(0.4, 0.0, 1.0, 1)}, {2: VectorMatch(0.5, "m")}, 100)
+    assert best.keys() == {1, 2}
+
+
+def test_only_the_best_passages_are_read_and_those_that_always_are() -> None:
+    texts = {key: TextMatch(key / 10, 0.0, 1.0, 1) for key in range(1, 10)}
+    assert list(best_keys(QUERY, texts, {}, 3)) == [9, 8, 7]
+    assert list(best_keys(QUERY, texts, {}, 3, always=[2, 8, 77])) == [9, 8, 7, 2]
 
 
 def test_a_passage_without_a_vector_is_judged_by_its_words_alone() -> None:
-    (one,) = merge(QUERY, {1: chunk(1)}, {1: TextMatch(0.4, 0.0, 1.0, 1)}, {}, ONE_TERM)
+    (one,) = merged({1: TextMatch(0.4, 0.0, 1.0, 1)}, {})
     assert one.score == confidence(candidate(text=0.4), QUERY)
 
 
 def test_the_score_of_a_candidate_does_not_depend_on_the_other_candidates() -> None:
     texts = {1: TextMatch(0.4, 0.1, 2.0, 0b01), 2: TextMatch(1.0, 1.0, 9.0, 0b11)}
     vectors = {1: VectorMatch(0.7, "m"), 3: VectorMatch(1.5, "m")}
-    terms = Terms(100, [3, 4], [False, True])
-    (alone,) = merge(QUERY, {1: chunk(1)}, texts, vectors, terms)
-    among = merge(QUERY, {key: chunk(key) for key in (1, 2, 3)}, texts, vectors, terms)
+    (alone,) = merged({1: texts[1]}, {1: vectors[1]}, 2)
+    among = merged(texts, vectors, 2)
     assert next(one for one in among if one.row.key == 1) == alone
 
 
 def test_meeting_every_term_makes_a_match_exact() -> None:
-    terms = Terms(100, [3, 4], [False, False])
     texts = {1: TextMatch(0.4, 0.0, 1.0, 0b11), 2: TextMatch(0.4, 0.0, 1.0, 0b01)}
-    merged = merge(QUERY, {1: chunk(1), 2: chunk(2), 3: chunk(3)}, texts, {3: VectorMatch(1.0, "m")}, terms)
-    assert {one.row.key: one.is_exact for one in merged} == {1: True, 2: False, 3: False}
+    found = merged(texts, {3: VectorMatch(1.0, "m")}, 2)
+    assert {one.row.key: one.is_exact for one in found} == {1: True, 2: False, 3: False}
 
 
 def test_nothing_is_exact_in_a_query_without_terms() -> None:
-    (one,) = merge(QUERY, {1: chunk(1)}, {}, {1: VectorMatch(1.0, "m")}, Terms(0, [], []))
+    (one,) = merged({}, {1: VectorMatch(1.0, "m")}, 0)
     assert not one.is_exact
 
 

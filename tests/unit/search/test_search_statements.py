@@ -37,10 +37,9 @@ def near_to(word: str):  # type: ignore[no-untyped-def]
     return lambda parts: [1.0 if word in part else 0.1 for part in parts]
 
 
-def test_a_passage_that_only_asks_loses_all_its_evidence() -> None:
-    (weighed,) = weigh_statements(QUERY, [candidate(ASKED)], SPOTTER, near_to("key"))
-    assert (weighed.text, weighed.name, weighed.vector, weighed.line, weighed.user) == (0.0, 0.0, 0.0, 0.0, 0.0)
-    assert weighed.stated == 0.0
+def test_a_passage_that_only_asks_loses_the_evidence_of_its_meaning() -> None:
+    (weighed,) = weigh_statements(QUERY, [candidate(ASKED, words=0.0)], SPOTTER, near_to("key"))
+    assert (weighed.vector, weighed.line, weighed.user, weighed.stated) == (0.0, 0.0, 0.0, 0.0)
     assert weighed.score == confidence(weighed, QUERY) < QUERY.min_score
 
 
@@ -58,18 +57,18 @@ def test_a_question_with_its_answer_keeps_its_evidence() -> None:
 
 
 def test_the_answer_ranks_above_the_echo_of_the_question() -> None:
-    echo, answer = candidate(ASKED, 1, words=1.0), candidate("The spare key is under the third flower pot.", 2, words=0.3)
+    echo = candidate(ASKED, 1, words=0.3, vector=1.2)
+    answer = candidate("The spare key is under the third flower pot.", 2, words=0.3, vector=0.6)
     weighed = weigh_statements(QUERY, ranked([echo, answer]), SPOTTER, None)
     assert [one.row.key for one in weighed] == [2, 1]
 
 
-def test_evidence_of_words_that_are_only_asked_is_taken_out_of_a_longer_passage() -> None:
-    more = "user: We painted the fence green in May, all of it, in a single afternoon.\nassistant: That is good to know.\n"
-    before = candidate(ASKED + more)
+def test_a_passage_that_asks_more_than_it_states_keeps_some_of_its_evidence() -> None:
+    before = candidate(ASKED * 3 + "user: We painted the fence green in May.\nassistant: Good.\n")
     (weighed,) = weigh_statements(QUERY, [before], SPOTTER, None)
-    assert weighed.text == weighed.name == 0.0
-    assert 0.0 < weighed.vector <= before.vector
-    assert 0.0 < weighed.stated <= 1.0
+    assert 0.0 < weighed.vector < before.vector
+    assert 0.0 < weighed.stated < 1.0
+    assert weighed.text == before.text, "the words of questions are not in it"
 
 
 def test_plain_notes_keep_their_evidence_and_gain_that_of_their_best_line() -> None:
@@ -91,7 +90,7 @@ def test_what_the_user_states_counts_on_its_own() -> None:
     text = "user: I moved to Lisbon in the spring.\nassistant: Lisbon is a fine city with many hills and trams.\n"
     (by_user,) = weigh_statements(QUERY, [candidate(text)], SPOTTER, near_to("spring"))
     (by_assistant,) = weigh_statements(QUERY, [candidate(text)], SPOTTER, near_to("trams"))
-    assert (by_user.user, by_assistant.user) == (1.0, pytest.approx(0.1))
+    assert (by_user.user, by_assistant.user) == pytest.approx((1.0, 0.1))
     assert by_user.score > by_assistant.score
 
 
@@ -102,8 +101,8 @@ def test_without_an_embedder_for_lines_only_echoes_are_judged() -> None:
 
 
 def test_echoes_do_not_use_up_the_candidates_that_are_read() -> None:
-    echoes = [candidate(ASKED, key, words=1.0) for key in range(1, 51)]
-    answer = candidate("The spare key lies under the third flower pot.", 99, words=0.1)
+    echoes = [candidate(ASKED, key, words=0.0, vector=1.5) for key in range(1, 51)]
+    answer = candidate("The spare key lies under the third flower pot.", 99, words=0.0, vector=0.5)
     weighed = weigh_statements(QUERY, ranked([*echoes, answer]), SPOTTER, near_to("spare"))
     assert weighed[0].row.key == 99
     assert weighed[0].line == 1.0
@@ -113,14 +112,14 @@ def test_candidates_beyond_those_that_are_read_keep_their_score() -> None:
     many = ranked([candidate(f"Plain note number {key} says little.", key) for key in range(1, 60)])
     weighed = weigh_statements(QUERY, many, SPOTTER, near_to("says"))
     assert {one.row.key for one in weighed} == {one.row.key for one in many}
-    assert sum(one.line > 0.0 for one in weighed) == statements.LINES_DEEP
+    assert sum(one.line > 0.0 for one in weighed) == statements.LINES_DEEP * QUERY.max_results
 
 
 @pytest.mark.xfail(strict=True, reason="lines are judged for the first candidates only, and others may push one out")
 def test_a_score_does_not_depend_on_how_many_other_candidates_are_better() -> None:
     last = candidate("The spare key lies under the third flower pot.", 99, words=0.2)
     others = [candidate(f"Plain note number {key} says little.", key, words=0.5) for key in range(1, 20)]
-    among_few = weigh_statements(QUERY, ranked([*others[:15], last]), SPOTTER, near_to("spare"))
+    among_few = weigh_statements(QUERY, ranked([*others[:5], last]), SPOTTER, near_to("spare"))
     among_more = weigh_statements(QUERY, ranked([*others, last]), SPOTTER, near_to("spare"))
     few, more = (next(one for one in weighed if one.row.key == 99) for weighed in (among_few, among_more))
     assert few.line == 1.0

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from clawmark.text.conversation import (
     LONGEST_EMPTY_REPLY,
+    Stated,
     Turn,
     is_conversation,
     is_question,
@@ -82,19 +83,40 @@ def test_a_question_without_an_answer_states_nothing() -> None:
 
 
 def test_a_question_with_an_answer_is_kept_with_it() -> None:
-    assert stated(ANSWERED) == (ANSWERED, 1.0, ())
+    assert stated(ANSWERED) == Stated(ANSWERED, 1.0)
 
 
 def test_only_the_unanswered_pair_is_taken_out() -> None:
     said = stated(ASKED + "user: The boat house was painted green last summer.\nassistant: Noted.\n")
-    assert said.text == "The boat house was painted green last summer.\nNoted."
+    assert said.text == "user: The boat house was painted green last summer.\nassistant: Noted."
+    assert said.asked == ASKED.strip()
     assert 0.0 < said.share < 1.0
     assert said.by_user == ("The boat house was painted green last summer.",)
 
 
 def test_every_pair_is_judged_on_its_own() -> None:
     said = stated(ASKED + ANSWERED + ASKED)
-    assert said.text == "Where is the spare key of the boat house?\nUnder the third flower pot."
+    assert said.text == ANSWERED.strip()
+
+
+def test_what_stands_before_the_first_turn_is_stated() -> None:
+    said = stated("The deploy key is in vault 7.\n\n" + ASKED)
+    assert said.text == "The deploy key is in vault 7."
+    assert said.asked == ASKED.strip()
+    assert 0.0 < said.share < 1.0
+
+
+@given(st.lists(st.sampled_from(["Anna: hello", "Ben: Where is it?", "Anna: I don't know.", "note KX-4471", ""])))
+def test_every_word_is_either_stated_or_asked(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    said = stated(text)
+    assert sorted(f"{said.text}\n{said.asked}".split()) == sorted(text.split())
+
+
+def test_the_names_of_the_speakers_are_kept() -> None:
+    said = stated("Caroline: Where is it?\nMelanie: I don't know.\nCaroline: We painted the fence.\nMelanie: Lovely.\n")
+    assert said.text == "Caroline: We painted the fence.\nMelanie: Lovely."
+    assert said.asked == "Caroline: Where is it?\nMelanie: I don't know."
 
 
 @pytest.mark.parametrize(
@@ -159,12 +181,12 @@ def test_a_statement_is_kept_whatever_the_reply_is(statement: str, reply: str) -
 
 def test_a_list_of_facts_is_kept_whole() -> None:
     text = "- Owner: Dana\n- Deadline: the last Friday of May.\n- Budget\n- Price: no information yet\n- Status: not found\n"
-    assert stated(text) == (text, 1.0, ())
+    assert stated(text) == Stated(text, 1.0)
 
 
 def test_text_that_is_not_a_conversation_is_returned_as_it_is() -> None:
     text = "# Where is the key?\n\nI don't know.\n"
-    assert stated(text) == (text, 1.0, ())
+    assert stated(text) == Stated(text, 1.0)
 
 
 @pytest.mark.xfail(strict=True, reason="a question needs a reply to be judged")
@@ -240,7 +262,8 @@ def test_the_title_of_a_session_note_says_nothing_about_its_passages() -> None:
 
 
 def test_lines_like_a_note_head_stay_in_other_notes() -> None:
-    text = "# Session: kick-off with Dana\n\n- **Source**: the customer\n- **Reason**: cost\n\n## Conversation Summary\n\nIt went well.\n"
+    head = "# Session: kick-off with Dana\n\n- **Source**: the customer\n- **Reason**: cost\n"
+    text = head + "\n## Conversation Summary\n\nIt went well.\n"
     assert without_note_header(text) == text
 
 

@@ -29,6 +29,15 @@ from clawmark.text.globs import path_matcher
         ("../docs/**", "../docs/guide.md", True),
         ("MEMORY.MD", "MEMORY.md", False),
         ("memory/(log).md", "memory/(log).md", True),
+        ("at-10:30.md", "memory/at-10:30.md", True),
+        ("memory/at-10:30.md", "memory/at-10:30.md", True),
+        ("log.md", "notes:log.md", True),
+        ("notes:", "notes:team/log.md", True),
+        ("notes:*.md", "notes:team/log.md", False),
+        ("notes:log.md", "notes:team/log.md", False),
+        ("notes:", "notes-2:log.md", False),
+        ("team/**", "notes:team/log.md", False),
+        ("**/team/**", "notes:team/log.md", True),
     ],
 )
 def test_patterns_match_whole_paths(pattern: str, path: str, expected: bool) -> None:

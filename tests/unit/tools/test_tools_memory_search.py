@@ -122,27 +122,22 @@ SAID = HIT._replace(path="sessions/a.jsonl", source="sessions")
 BOTH = "memory sessions"
 
 
-@pytest.mark.parametrize(
-    ("corpus", "sources"),
-    [("memory", ["memory"]), ("sessions", ["sessions"]), ("all", ["memory", "sessions"]), (None, ["memory", "sessions"])],
-)
-def test_a_corpus_chooses_between_memory_files_and_transcripts(corpus: str | None, sources: list[str]) -> None:
+@pytest.mark.parametrize(("corpus", "source"), [("memory", "memory"), ("sessions", "sessions"), ("all", ""), (None, "")])
+def test_a_corpus_is_a_filter_by_source(corpus: str | None, source: str) -> None:
     backend = Backend(FOUND._replace(hits=(HIT, SAID)))
-    payload = backend.call({"query": "tea", "corpus": corpus}, sources=BOTH)
-    assert [result["corpus"] for result in payload["results"]] == sources
+    payload = backend.call({"query": "tea", "corpus": corpus, "maxResults": 2}, sources=BOTH)
+    assert [result["corpus"] for result in payload["results"]] == ["memory", "sessions"]
+    assert backend.filters == [Filters(source=source)]
+    assert backend.asked == [("tea", 2, 0.35)]
 
 
-def test_hits_of_the_other_source_do_not_use_up_the_results_of_a_corpus() -> None:
-    backend = Backend(FOUND._replace(hits=(*[HIT] * 30, SAID, SAID, SAID)))
-    payload = backend.call({"query": "tea", "corpus": "sessions", "maxResults": 2}, sources=BOTH)
-    assert [result["source"] for result in payload["results"]] == ["sessions", "sessions"]
-    assert backend.asked == [("tea", 200, 0.35)]
-
-
-def test_a_corpus_without_a_hit_says_so() -> None:
-    payload = Backend().call({"query": "tea", "corpus": "sessions"}, sources=BOTH)
-    assert payload["results"] == []
-    assert payload["nothing"] == {"code": "no-such-words", "message": "Nothing in the transcripts matches the question."}
+def test_a_corpus_and_a_source_that_contradict_each_other_are_refused() -> None:
+    backend = Backend()
+    payload = backend.call({"query": "tea", "corpus": "sessions", "source": "memory"}, sources=BOTH)
+    assert payload["error"] == "corpus is sessions and source is memory: give one."
+    assert "disabled" not in payload and backend.asked == []
+    backend.call({"query": "tea", "corpus": "sessions", "source": "sessions"}, sources=BOTH)
+    assert backend.filters == [Filters(source="sessions")]
 
 
 def test_transcripts_that_are_not_indexed_and_a_wiki_are_not_searched() -> None:
