@@ -14,6 +14,7 @@ from functools import cache
 from math import e, exp, log
 
 from clawmark.runtime.said import is_command
+from clawmark.search.scoring import BIAS, bias_of
 from clawmark.text.query import query_terms
 from clawmark.types import Found, Hit
 
@@ -66,7 +67,8 @@ def confidence(score: float, bm25: float, passages: int) -> float:
     """
     score = min(max(score, 1.0 - MOST_SCORE), MOST_SCORE)
     rare = min(MOST_RARE, bm25 / log(passages + e))
-    log_odds = log(score / (1.0 - score)) + ABOUT - (1.0 - RARE * rare) * log(max(1, passages))
+    small = bias_of(passages) - BIAS  # what a search allows a small memory, where anything may be asked for
+    log_odds = log(score / (1.0 - score)) + ABOUT - (1.0 - RARE * rare) * log(max(1, passages)) - small
     return 1.0 / (1.0 + exp(-log_odds))
 
 
