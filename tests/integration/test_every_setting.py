@@ -159,6 +159,16 @@ def sent(scene: Scene) -> object:
         ]
 
 
+def sent_to_reranker(scene: Scene) -> object:
+    """The request for one question; that this server does not answer it like a reranker makes no difference."""
+    scene.server.requests.clear()
+    with scene.open() as memory:
+        memory.search(QUESTION)
+    return [
+        (request.target, request.headers.get("authorization"), json.loads(request.body)) for request in scene.server.requests
+    ]
+
+
 def embedder_key(scene: Scene) -> object:
     with scene.open(None) as memory:
         return [embedder.traits.label for embedder in (*memory.choice.embedders, *memory.choice.fallbacks)]
@@ -222,11 +232,13 @@ def conversation(scene: Scene) -> object:
 
 
 S, Q, H = "memorySearch.", "memorySearch.query.", "memorySearch.query.hybrid."
+RERANK = "memorySearch.query.rerank."
 R, B = "memorySearch.remote.", "memorySearch.remote.batch."
 D, C, F = "agents.defaults.", "agents.defaults.compaction.", "agents.defaults.compaction.memoryFlush."
 N, X = "hooks.internal.entries.session-memory.", "agents.defaults.startupContext."
 SESSIONS: dict[str, object] = {S + "sources": ["memory", "sessions"]}
 SERVICE: dict[str, object] = {S + "provider": "openai", R + "baseUrl": "{url}", R + "apiKey": KEY}
+RERANKER: dict[str, object] = {RERANK + "provider": "jina", RERANK + "baseUrl": "{url}", RERANK + "apiKey": KEY}
 COMPATIBLE = {**SERVICE, S + "provider": "openai-compatible", S + "model": "nomic"}
 
 ACTS: dict[str, Acts] = {
@@ -257,6 +269,7 @@ ACTS: dict[str, Acts] = {
     Q + "maxResults": Acts(1, 5, found),
     Q + "minScore": Acts(0, 1, found_as_configured),
     H + "enabled": Acts(True, False, question),
+    H + "fusion": Acts("calibrated", "weighted", question),
     H + "vectorWeight": Acts(0.1, 0.9, question),
     H + "textWeight": Acts(0.1, 0.9, question),
     H + "candidateMultiplier": Acts(4, 20, question, {Q + "maxResults": 50}),
@@ -264,6 +277,11 @@ ACTS: dict[str, Acts] = {
     H + "mmr.lambda": Acts(0.1, 0.9, question, {H + "mmr.enabled": True}),
     H + "temporalDecay.enabled": Acts(True, False, question),
     H + "temporalDecay.halfLifeDays": Acts(1, 90, question, {H + "temporalDecay.enabled": True}),
+    RERANK + "provider": Acts("jina", "cohere", sent_to_reranker, RERANKER),
+    RERANK + "model": Acts("one", "two", sent_to_reranker, RERANKER),
+    RERANK + "baseUrl": Acts("{url}", "{url}/other", sent_to_reranker, RERANKER),
+    RERANK + "apiKey": Acts(KEY, "another-key", sent_to_reranker, RERANKER),
+    RERANK + "topK": Acts(2, 3, sent_to_reranker, RERANKER),
     "memory.citations": Acts("on", "off", citations),
     "memory.sharedSessions": Acts([], ["group"], answer_in_a_group),
     "tools.allow": Acts([], ["memory_get"], tools),
@@ -310,6 +328,7 @@ PROVEN_ELSEWHERE = {
     S + "sync.watch": "integration/test_watch.py::test_with_watching_switched_off_only_the_rest_of_it_runs",
     S + "sync.watchDebounceMs": "integration/test_watch.py::test_a_manual_sync_beside_the_watcher_reports_its_own_work",
     S + "sync.intervalMinutes": "integration/test_background.py::test_the_clock_brings_the_index_up_to_date",
+    RERANK + "timeoutMs": "integration/test_rerank.py::test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
     "memory.backend": "integration/test_every_setting.py::test_a_search_says_that_the_builtin_backend_answered",
 }
@@ -336,7 +355,7 @@ def place(tmp_path: Path) -> Place:
 
 def result(place: Place, server: EmbeddingServer, key: str, value: object, acts: Acts) -> object:
     """What the look gives with this value in the configuration file, from a fresh index."""
-    for name in ("memory", "agents"):
+    for name in ("memory", "agents", "providers"):
         shutil.rmtree(place.state / name, ignore_errors=True)
     (place.workspace / "memory" / "2026-03-01.md").unlink(missing_ok=True)
     for day in ("2026-02-23", "2026-02-24"):
