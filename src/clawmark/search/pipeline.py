@@ -75,17 +75,9 @@ def search(
     meaning = vector_leg(query, reader, asked, words.keys)
     near = f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
     trace.step(4, "vector leg", near, before=asked.milliseconds)
-    keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
-    texts = text_leg_matches(words, reader, keys)
     spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
-    if query.fusion == "weighted":
-        from clawmark.search.weighted import merge_weighted
-
-        candidates = merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
-    else:
-        most = len(keys) if query.explain else max(READ, 4 * query.max_results)
-        scores = best_keys(query, texts, meaning.matches, most, words.rare_keys)
-        candidates = merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
+    candidates = _merged(query, reader, words, meaning)
+    if query.fusion != "weighted":
         candidates = weigh_statements(query, candidates, spotter, nearness)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
     candidates, named = _with_time_bonus(query, candidates)
@@ -133,6 +125,19 @@ def search(
         freshness.milliseconds + trace.milliseconds(),
         explanation,
     )
+
+
+def _merged(query: Query, reader: Reader, words: KeywordLeg, meaning: VectorLeg) -> list[Candidate]:
+    """The candidates of both legs, best first."""
+    keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
+    texts = text_leg_matches(words, reader, keys)
+    if query.fusion == "weighted":
+        from clawmark.search.weighted import merge_weighted
+
+        return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
+    most = len(keys) if query.explain else max(READ, 4 * query.max_results)
+    scores = best_keys(query, texts, meaning.matches, most, words.rare_keys)
+    return merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
 
 
 def _hits(query: Query, passages: Sequence[Passage], spotter: Spotter, nearness: Nearness | None) -> tuple[Hit, ...]:
