@@ -26,7 +26,9 @@ def test_the_formula_of_the_confidence_has_the_weights_of_the_code() -> None:
 
 
 def test_the_rule_of_recall_has_the_constants_of_the_code() -> None:
-    assert f"log-odds = ln(score / (1 − score)) + {worth.ABOUT:g} − (1 − {worth.RARE:g} × rare) × ln(passages)" in PAGE
+    assert (
+        f"log-odds = ln(score / (1 − score)) + {worth.ABOUT:g} − (1 − {worth.RARE:g} × rare) × ln(passages) − small" in PAGE
+    )
     assert f"counts up to {worth.MOST_SCORE:g}" in PAGE
     assert f"At most {worth.MOST_RARE:g} count" in PAGE
     assert f"(a confidence of {worth.BAR:g})" in PAGE

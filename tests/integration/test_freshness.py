@@ -255,6 +255,7 @@ def test_a_passage_that_moved_is_cited_where_it_stands_now(busy: Memory, workspa
     (after,) = [hit for hit in busy.search("zebra number 3", freshen=freshen).hits if hit.path == "memory/3.md"]
     assert after.citation == f"memory/3.md#L{before.start_line + 4}-L{before.end_line + 4}"
     assert (after.snippet, after.snippet_start) == (before.snippet, before.snippet_start + 4)
+    assert after.snippet_ranges == tuple((first + 4, last + 4) for first, last in before.snippet_ranges) != ()
     assert before.snippet in busy.read(after.citation).text
 
 

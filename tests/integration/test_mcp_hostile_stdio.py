@@ -166,6 +166,7 @@ def test_a_first_message_that_is_no_handshake_opens_nothing(bench: Bench, name: 
 
 def test_a_line_of_64_mb_is_refused_and_not_kept(bench: Bench, server: StdioServer) -> None:
     """m-line-64mb"""
+    server.ask(call("memory_search", {"query": "tea"}, "loads the rest"))
     before = server.memory()
     letter, count = bench.cases["m-line-64mb"]["input"]["repeat"]
     block = letter.encode() * 2**20
@@ -221,6 +222,8 @@ def test_a_client_that_reads_nothing_is_not_read_from_either(bench: Bench) -> No
         fresh.send(INITIALIZED)
         first = process.stdout.readline()
         assert json.loads(first)["id"] == 0
+        fresh.send(call("memory_search", {"query": "tea"}, "loads the rest"))
+        assert json.loads(process.stdout.readline())["id"] == "loads the rest"
         before, sent = fresh.memory(), 0
         os.set_blocking(process.stdin.fileno(), False)
         while select.select([], [process.stdin], [], 2.0)[1]:

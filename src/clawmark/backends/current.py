@@ -68,6 +68,7 @@ def _standing(hit: Hit, gone: Collection[str], reader: Reader, workspace: Worksp
         end_line=hit.end_line + move,
         snippet_start=hit.snippet_start + move,
         snippet_end=hit.snippet_end + move,
+        snippet_ranges=tuple((first + move, last + move) for first, last in hit.snippet_ranges),
     )
 
 

@@ -23,7 +23,7 @@ examples:
   clawmark index
   clawmark index --dry-run       # show what would be done
   clawmark index --estimate      # texts, tokens and price, before anything is spent
-  clawmark index --force         # build everything again; the old index answers meanwhile"""
+  clawmark index --force         # build everything again; the old index answers until then"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -25,7 +25,18 @@ from clawmark.search.legs import (
     vector_leg,
 )
 from clawmark.search.neighbours import Passage, join_neighbours
-from clawmark.search.scoring import Candidate, best_keys, bias_of, evidence_scale, merge, noise_of_query, raise_exact, rarity
+from clawmark.search.scoring import (
+    BIAS,
+    WITHOUT_VECTORS,
+    Candidate,
+    best_keys,
+    bias_of,
+    evidence_scale,
+    merge,
+    noise_of_query,
+    raise_exact,
+    rarity,
+)
 from clawmark.search.snippet import LIMIT, Shown, Snippet, Spotter, make_spotter, pick_evidence
 from clawmark.search.statements import Nearness, weigh_statements
 from clawmark.types import Explanation, Found, Hit, Mode, NothingFound, Query
@@ -136,7 +147,7 @@ def _merged(
 
         return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
     most = len(keys) if query.explain else max(READ, 4 * query.max_results)
-    bias = bias_of(meaning.passages)
+    bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
     scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
     candidates = merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
     return weigh_statements(query, candidates, spotter, nearness, bias)

@@ -24,10 +24,12 @@ from clawmark.values import NamedTuple
 BIAS = -2.7
 FEW = 0.4
 """What a vector space with few passages adds: the fewer there are, the likelier is each to be meant."""
+WITHOUT_VECTORS = 0.8
+"""What stands in for the evidence of vectors where there are none, so that the threshold keeps its meaning."""
 TEXT, NAME = 8.0, 2.3
-INSTANT_MEANING, MODEL_MEANING = 1.4, 2.6
+INSTANT_MEANING, MODEL_MEANING = 1.4, 2.7
 """What a cosine counts: of the instant tier, which knows words and no order, and of a model."""
-LINE, USER = 1.3, 2.0
+LINE, USER = 1.0, 2.3
 DEFAULT_VECTOR_WEIGHT, DEFAULT_TEXT_WEIGHT = 0.7, 0.3
 MOST_TF = 2.2
 """What BM25 gives at the most for one term, in units of its rarity: k1 + 1 with FTS5's k1 of 1.2."""

@@ -17,7 +17,7 @@ from clawmark.types import Query
 Nearness = Callable[[Sequence[str]], Sequence[float]]
 """How near texts are to the query in meaning, as vector evidence."""
 
-DEEP = 24
+DEEP = 40
 """So many candidates are read, not counting those that turn out to be questions."""
 LINES_DEEP = 1.5
 """Of so many candidates for each result every line is judged; of the others what the user states."""

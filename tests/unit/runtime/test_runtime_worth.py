@@ -122,7 +122,7 @@ def test_a_search_without_an_explanation_recalls_nothing(tmp_path: Path) -> None
 
 
 def test_a_larger_memory_makes_it_less_sure_and_rare_words_more() -> None:
-    assert confidence(0.6, 0.0, 1) > BAR > confidence(0.6, 0.0, 1000)
+    assert confidence(0.9, 0.0, 1) > BAR > confidence(0.9, 0.0, 1000)
     assert confidence(0.9, 12.0, 100) > confidence(0.9, 12.0, 1000) > confidence(0.9, 12.0, 10_000)
     assert confidence(0.9, 12.0, 1000) > confidence(0.9, 6.0, 1000) > confidence(0.9, 0.0, 1000)
     assert confidence(0.9, 4000.0, 1000) == confidence(0.9, 400.0, 1000), "a pasted page is not surer for its length"
