@@ -63,13 +63,14 @@ class Place(NamedTuple):
         stdin: str | bytes = b"",
         env: Mapping[str, str | None] | None = None,
         cwd: Path | None = None,
+        timeout: float = HANG_SECONDS,
     ) -> Ran:
         """Run one command to its end."""
         done = subprocess.run(
             [*CLAWMARK, *words],
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
-            timeout=HANG_SECONDS,
+            timeout=timeout,
             check=False,
             env=self.environment(env),
             cwd=cwd or self.folder,

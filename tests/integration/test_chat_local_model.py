@@ -51,7 +51,8 @@ def place(tmp_path: Path) -> Place:
 def test_a_conversation_with_a_real_model(place: Place, address: str) -> None:
     words = ("chat", "--json", "--model", "openai:smollm2", "--base-url", address)
     said = "Hello! Who are you?\nWhat is the capital of France?\n/flush\n"
-    ran = place.run(*words, stdin=said, env={"OPENAI_API_KEY": None})
+    # The model computes for more than a minute on two idle cores, so it needs longer than other commands on busy ones.
+    ran = place.run(*words, stdin=said, env={"OPENAI_API_KEY": None}, timeout=4 * HANG_SECONDS)
     assert ran.code == 0, ran.err
     first, second = ran.json()["turns"]
     assert first["problem"] is None and second["problem"] is None

@@ -18,6 +18,13 @@ def place(tmp_path: Path) -> Place:
     return new_place(tmp_path)
 
 
+@pytest.fixture
+def indexed_place(place: Place) -> Place:
+    """On a busy machine the first search of a new memory may end before all files are indexed."""
+    assert place.run("index").code == 0
+    return place
+
+
 def answer(seen: Seen) -> Turn:
     """A model of 32,768 tokens that fills up while it talks: flushed at 22,938, compacted at 24,576."""
     said = seen.last_user
@@ -38,7 +45,7 @@ def answer(seen: Seen) -> Turn:
     return say("Redis it is.", input_tokens=25_000) if "Redis" in said else say(f"History of {len(seen.messages)}.")
 
 
-def test_a_plain_loop_searches_remembers_flushes_compacts_and_leaves_a_note(place: Place) -> None:
+def test_a_plain_loop_searches_remembers_flushes_compacts_and_leaves_a_note(indexed_place: Place) -> None:
     lines = [
         "which database did we pick?",
         "remember: Carla is the dentist",
@@ -49,18 +56,18 @@ def test_a_plain_loop_searches_remembers_flushes_compacts_and_leaves_a_note(plac
     ]
     with ChatServer(answer) as server:
         ran = subprocess.run(
-            [sys.executable, str(EXAMPLES / "plain_loop.py"), str(place.workspace), f"m@{server.openai_url}"],
+            [sys.executable, str(EXAMPLES / "plain_loop.py"), str(indexed_place.workspace), f"m@{server.openai_url}"],
             input="\n".join(lines) + "\n",
             capture_output=True,
             encoding="utf-8",
             timeout=HANG_SECONDS,
-            env=place.environment(),
+            env=indexed_place.environment(),
             check=False,
         )
         systems = [seen.system for seen in server.seen if "memory_search" in seen.tools]
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["Found: True.", "Noted.", "Redis it is.", "History of 3.", "History of 1."]
-    kept = {file.name: file.read_text(encoding="utf-8") for file in (place.workspace / "memory").iterdir()}
+    kept = {file.name: file.read_text(encoding="utf-8") for file in (indexed_place.workspace / "memory").iterdir()}
     assert "- Carla is the dentist. <!--" in "".join(kept.values())
     assert "- Redis replaces memcached. <!--" in "".join(kept.values())
     assert sum("databases" in name for name in kept) == 2, "one note at /new, one at the end"
@@ -80,9 +87,9 @@ def loop(place: Place, model: str, env: dict[str, str]) -> subprocess.CompletedP
     )
 
 
-def test_the_plain_loop_asks_the_server_that_openai_base_url_names(place: Place) -> None:
+def test_the_plain_loop_asks_the_server_that_openai_base_url_names(indexed_place: Place) -> None:
     with ChatServer(answer) as server:
-        ran = loop(place, "openai:m", {"OPENAI_BASE_URL": server.openai_url, "OPENAI_API_KEY": "sk-test"})
+        ran = loop(indexed_place, "openai:m", {"OPENAI_BASE_URL": server.openai_url, "OPENAI_API_KEY": "sk-test"})
     assert (ran.returncode, ran.stdout) == (0, "Found: True.\n"), ran.stderr
 
 
