@@ -131,6 +131,8 @@ def test_a_short_statement_of_the_user_is_found_among_long_replies(place: Place)
 
 @pytest.mark.parametrize("query", ["Session Key agent main", "Session ID 00000003", "Conversation Summary", "chat-3"])
 def test_the_head_of_a_session_note_is_not_found(place: Place, query: str) -> None:
+    for number in range(200):  # in a memory of a few notes, everything that is near is shown
+        place.note(f"more-{number}", f"Shelf {number} of the cellar holds {number + 2} jars of plum jam.\n")
     for number in range(1, 4):
         said = f"\n## Conversation Summary\n\nuser: {FACTS[number]}\nassistant: Noted.\n"
         place.note(f"2026-10-{number:02}-talk", HEAD.format(number) + said)
@@ -167,7 +169,7 @@ def test_the_weighted_form_uses_the_configured_weights(place: Place) -> None:
 @pytest.mark.parametrize("fusion", ["calibrated", "weighted"])
 def test_a_vector_weight_of_0_leaves_the_ranking_to_the_words(place: Place, fusion: str) -> None:
     settings = hybrid(fusion=fusion, vectorWeight=0, textWeight=1)
-    found = place.search("rail journey to Portugal with a loud laptop", settings, min_score=0.1)
+    found = place.search("rail journey to Portugal with a loud laptop", settings, min_score=0.2)
     assert [hit.path for hit in found.hits] == ["memory/fact-9.md"]
     assert found.explanation is not None
     scores = {story.score for story in found.explanation.candidates if not story.text}

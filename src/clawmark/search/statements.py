@@ -35,11 +35,15 @@ def weigh_statements(
     for number, candidate in enumerate(candidates):
         if read == max(DEEP, 2 * query.max_results) or number == MOST_READ:
             return ranked([*weighed, *candidates[number:]])
-        said = stated(candidate.row.text)
-        if said.share < 1.0:
-            # The words of questions are not in its text evidence; its vector has been made of all of it.
-            share = min(1.0, 2.0 * said.share)
-            states_terms = spotter.weight(said.text) >= spotter.weight(candidate.row.text)
+        text = candidate.row.text
+        body = without_note_header(text)
+        said = stated(body)
+        share = said.share * len(body) / len(text) if text else 1.0
+        if share < 1.0:
+            # The words of questions and of the head of a session note are not in its text evidence; its vector has been
+            # made of all of it.
+            share = min(1.0, 2.0 * share)
+            states_terms = spotter.weight(said.text) >= spotter.weight(text)
             candidate = candidate._replace(
                 vector=candidate.vector * share, stated=share, is_exact=candidate.is_exact and states_terms
             )
@@ -47,13 +51,15 @@ def weigh_statements(
             line = _best(nearness, _lines(said.text, spotter)) if read < LINES_DEEP * query.max_results else 0.0
             candidate = candidate._replace(line=line, user=_best(nearness, said.by_user))
         read += said.share > 0.5
-        weighed.append(candidate._replace(score=confidence(candidate, query, bias)))
+        # What a small memory or an index without vectors adds is due to what is stated, too.
+        begin = BIAS + candidate.stated * (bias - BIAS)
+        weighed.append(candidate._replace(score=confidence(candidate, query, begin)))
     return ranked(weighed)
 
 
 def _lines(text: str, spotter: Spotter) -> list[str]:
     """The lines of a passage that state something; of very many those with the query's words, and the first ones."""
-    pieces = pieces_of(without_note_header(text))
+    pieces = pieces_of(text)
     lines = [line for line in pieces if len(line) > SHORTEST_LINE and not line.rstrip().endswith("?")]
     if len(lines) > MOST_LINES:
         lines = sorted(lines, key=spotter.count, reverse=True)[:MOST_LINES]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from clawmark.search import statements
-from clawmark.search.scoring import INSTANT_MEANING, Candidate, confidence, ranked
+from clawmark.search.scoring import BIAS, INSTANT_MEANING, Candidate, confidence, ranked
 from clawmark.search.snippet import make_spotter
 from clawmark.search.statements import weigh_statements
 from clawmark.types import ChunkRow, Query, Term
@@ -69,6 +69,23 @@ def test_a_passage_that_asks_more_than_it_states_keeps_some_of_its_evidence() ->
     assert 0.0 < weighed.vector < before.vector
     assert 0.0 < weighed.stated < 1.0
     assert weighed.text == before.text, "the words of questions are not in it"
+
+
+def test_the_head_of_a_session_note_states_nothing() -> None:
+    head = "# Session: 2026-10-01 08:00:00 UTC\n\n- **Session Key**: agent:main:chat\n- **Session ID**: 1\n\n"
+    (echo,) = weigh_statements(QUERY, [candidate(head + ASKED)], SPOTTER, near_to("chat"))
+    assert (echo.stated, echo.vector, echo.line) == (0.0, 0.0, 0.0)
+    (short,) = weigh_statements(QUERY, [candidate(head + "user: Hello.\nassistant: Hi.\n")], SPOTTER, near_to("chat"))
+    assert 0.0 < short.stated < 1.0
+    (long,) = weigh_statements(QUERY, [candidate(head + ANSWERED * 5)], SPOTTER, near_to("chat"))
+    assert long.stated == 1.0
+
+
+def test_what_a_small_memory_adds_is_not_added_to_a_passage_that_only_asks() -> None:
+    (asked,) = weigh_statements(QUERY, [candidate(ASKED)], SPOTTER, None, BIAS + 1.0)
+    assert asked.score == weigh_statements(QUERY, [candidate(ASKED)], SPOTTER, None)[0].score
+    (plain,) = weigh_statements(QUERY, [candidate("A note.")], SPOTTER, None, BIAS + 1.0)
+    assert plain.score > weigh_statements(QUERY, [candidate("A note.")], SPOTTER, None)[0].score
 
 
 def test_plain_notes_keep_their_evidence_and_gain_that_of_their_best_line() -> None:
