@@ -154,7 +154,8 @@ def _score(story: CandidateStory) -> float:
     """The confidence that the factors of an explanation add up to, as the documentation states it."""
     words = scoring.TEXT * story.text + scoring.NAME * story.name
     meaning = scoring.INSTANT_MEANING * story.vector + scoring.LINE * story.line + scoring.USER * story.user
-    return 1.0 / (1.0 + math.exp(-(scoring.BIAS + words + meaning)))
+    few = scoring.bias_of(len(NOTES)) - scoring.BIAS
+    return 1.0 / (1.0 + math.exp(-(scoring.BIAS + story.stated * few + words + meaning)))
 
 
 # --- files that are added ----------------------------------------------------------------------------------------
