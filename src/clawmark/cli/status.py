@@ -113,7 +113,7 @@ def status_facts(
     yield "Index", _index(status)
     yield "Files", _files(status)
     yield "Other", other_files(status.not_markdown) if status.not_markdown else ""
-    yield "Not searched", _unsearched(status.unsearched_files)
+    yield "Switched off", _unsearched(status.unsearched_files)
     yield "Search", _search(status)
     yield "Embedder", "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status))))
     yield "Vectors", _vectors(status)
