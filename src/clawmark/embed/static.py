@@ -44,7 +44,9 @@ CACHED_WORDS = 16_384
 """About 1.2 KB each."""
 WORDS_AT_ONCE = 1_000
 """A lane holds 66,051 pieces (255 * 255 each) before it overflows, and a word has at most 65."""
-LANES = f"<{DIMS + 1}I"
+LANES = f"<{DIMS}i"
+ONES = sum(1 << 8 * LANE * number for number in range(DIMS))
+SIGN = 1 << 8 * LANE - 1
 
 _SEPARATORS = bytes(byte if byte > 127 or chr(byte).isalnum() or byte == 0x5F else 32 for byte in range(256))
 _TYPOGRAPHIC = "‘’“”„«»‹›–—…•·¿¡×→←↔⇒✓\u00a0\u2009\u200b\u202f\u3000。、，：；！？（）「」"
@@ -93,15 +95,17 @@ class StaticEmbedder:
         pack = struct.Struct(f"<{DIMS}f").pack
         return [pack(*self._sum(split_words(text)[:WORDS_AT_ONCE] or [b""])) for text in texts]
 
-    def _sum(self, words: list[bytes]) -> list[int]:
+    def _sum(self, words: list[bytes]) -> Sequence[int]:
         """The sum of the words' rows, as whole numbers."""
         try:
             total = sum(map(self._words.__getitem__, words))
         except KeyError:
             total = sum(map(self._learn(set(words)).__getitem__, words))
-        *lanes, factors = struct.unpack(LANES, total.to_bytes((DIMS + 1) * LANE, "little"))
-        offset = 128 * factors
-        return [lane - offset for lane in lanes]
+        # A lane holds its number plus 128 for each factor. Taking that off for all lanes at once, and leaving each as a signed
+        # number, takes two operations on the whole integer: no lane borrows from the next.
+        factors = total >> (8 * LANE * DIMS)
+        signed = (total + ONES * (SIGN - 128 * factors)) ^ (ONES * SIGN)
+        return struct.unpack_from(LANES, signed.to_bytes((DIMS + 1) * LANE, "little"))
 
     def _learn(self, words: set[bytes]) -> dict[bytes, int]:
         """Put words into the cache and return it; a full one is left to whoever still reads it and begun anew."""
