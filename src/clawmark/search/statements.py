@@ -21,7 +21,7 @@ DEEP = 40
 """So many candidates are read, not counting those that turn out to be questions."""
 LINES_DEEP = 1.5
 """Of so many candidates for each result every line is judged; of the others what the user states."""
-MOST_LINES = 6
+MOST_LINES = 5
 SHORTEST_LINE = 12
 MOST_READ = 100
 
