@@ -101,8 +101,8 @@ class StaticEmbedder:
             total = sum(map(self._words.__getitem__, words))
         except KeyError:
             total = sum(map(self._learn(set(words)).__getitem__, words))
-        # A lane holds its number plus 128 for each factor. Taking that off for all lanes at once, and leaving each as a signed
-        # number, takes two operations on the whole integer: no lane borrows from the next.
+        # A lane holds its number plus 128 for each factor. Taking that off for all lanes at once, and leaving each as a
+        # signed number, takes two operations on the whole integer: no lane borrows from the next.
         factors = total >> (8 * LANE * DIMS)
         signed = (total + ONES * (SIGN - 128 * factors)) ^ (ONES * SIGN)
         return struct.unpack_from(LANES, signed.to_bytes((DIMS + 1) * LANE, "little"))

@@ -47,13 +47,16 @@ def weigh_statements(
             candidate = candidate._replace(
                 vector=candidate.vector * share, stated=share, is_exact=candidate.is_exact and states_terms
             )
-        if nearness is not None and said.text:
-            line = _best(nearness, _lines(said.text, spotter)) if read < LINES_DEEP * query.max_results else 0.0
+        judges_lines = read < LINES_DEEP * query.max_results
+        if nearness is not None and said.text and (judges_lines or said.by_user):
+            line = _best(nearness, _lines(said.text, spotter)) if judges_lines else 0.0
             candidate = candidate._replace(line=line, user=_best(nearness, said.by_user))
         read += said.share > 0.5
-        # What a small memory or an index without vectors adds is due to what is stated, too.
-        begin = BIAS + candidate.stated * (bias - BIAS)
-        weighed.append(candidate._replace(score=confidence(candidate, query, begin)))
+        if candidate is not candidates[number]:
+            # What a small memory or an index without vectors adds is due to what is stated, too.
+            begin = BIAS + candidate.stated * (bias - BIAS)
+            candidate = candidate._replace(score=confidence(candidate, query, begin))
+        weighed.append(candidate)
     return ranked(weighed)
 
 

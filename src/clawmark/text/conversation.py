@@ -70,8 +70,11 @@ class Stated(NamedTuple):
 
 def is_conversation(text: str) -> bool:
     """Whether at least two lines begin with a speaker's label; a text without a question or a user is not looked at."""
-    if not any(mark in text for mark in _QUESTION_ENDS) and not any(name in text.lower() for name in USERS):
-        return False
+    if "?" not in text:
+        lowered = text.lower()
+        asks = not text.isascii() and any(mark in text for mark in _QUESTION_ENDS)
+        if not asks and not any(name in lowered for name in USERS):
+            return False
     first = _LABEL.search(text)
     return first is not None and _LABEL.search(text, first.end()) is not None
 

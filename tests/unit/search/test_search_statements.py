@@ -84,8 +84,9 @@ def test_the_head_of_a_session_note_states_nothing() -> None:
 def test_what_a_small_memory_adds_is_not_added_to_a_passage_that_only_asks() -> None:
     (asked,) = weigh_statements(QUERY, [candidate(ASKED)], SPOTTER, None, BIAS + 1.0)
     assert asked.score == weigh_statements(QUERY, [candidate(ASKED)], SPOTTER, None)[0].score
-    (plain,) = weigh_statements(QUERY, [candidate("A note.")], SPOTTER, None, BIAS + 1.0)
-    assert plain.score > weigh_statements(QUERY, [candidate("A note.")], SPOTTER, None)[0].score
+    text = "The spare key lies under the pot."
+    (plain,) = weigh_statements(QUERY, [candidate(text)], SPOTTER, near_to("spare"), BIAS + 1.0)
+    assert plain.score > weigh_statements(QUERY, [candidate(text)], SPOTTER, near_to("spare"))[0].score
 
 
 def test_plain_notes_keep_their_evidence_and_gain_that_of_their_best_line() -> None:
