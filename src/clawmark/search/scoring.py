@@ -10,7 +10,7 @@ logistic curve turns the sum into a confidence:
 - `vector`: how far the cosine stands above the noise of this index, in units of what chance reaches in an index of its size.
 - `line`: the same for the best single line that states something; `user`: for the best statement of the user.
 
-The weights were fitted by `bench/fit_ranking.py`; `docs/explanation/scoring.md` has the figures.
+The weights were chosen with `bench/fit_ranking.py` and `bench/ranking.py`; `docs/explanation/scoring.md` has the figures.
 """
 
 from __future__ import annotations
