@@ -140,7 +140,7 @@ def take(work: Path, folder: Path, mode: Mode, code: Code, jobs: int = 1) -> dic
 
 
 def groups_of(work: Path, folder: Path, mode: Mode, code: Code) -> list[Group]:
-    """The workspaces of an exam, with the questions written as a batch beside each index."""
+    """The workspaces of an exam, with the questions written as a batch next to each index."""
     rows: dict[str, list[str]] = {}
     for row in questions_of(folder):
         rows.setdefault(row["group"], []).append(json.dumps({"id": row["id"], "query": row["query"]}) + "\n")

@@ -203,7 +203,7 @@ def vectors_in(path: Path) -> int:
 
 
 def clawmark_reuse(case: Case, state: Path, python: str, url: str) -> dict[str, Any]:
-    """Import, index and search beside the OpenClaw state, and what the server was asked for meanwhile."""
+    """Import, index and search next to the OpenClaw state, and count what the server was asked for."""
     (state / "clawmark").mkdir(mode=0o700, exist_ok=True)
     ours = {"memorySearch": {"chunking": {"mode": case.mode}}}
     (state / "clawmark" / "clawmark.json").write_text(json.dumps(ours), encoding="utf-8")

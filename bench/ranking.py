@@ -245,7 +245,7 @@ def leg_checks(rows: Rows) -> Iterator[Check]:
         for tier in TIERS:
             if taken := figures(rows, (exam, tier), (exam, "keywords"), (exam, f"{tier}-vectors")):
                 hybrid, *legs = (row["recall@6"] for row in taken)
-                yield Check(f"{exam}, {tier}: recall@6 beside its legs", hybrid, max(legs) - BELOW_BETTER_LEG)
+                yield Check(f"{exam}, {tier}: recall@6 against its legs", hybrid, max(legs) - BELOW_BETTER_LEG)
 
 
 def growth_checks(rows: Rows) -> Iterator[Check]:
@@ -279,7 +279,7 @@ def mock_checks(rows: Rows) -> Iterator[Check]:
 
 
 def show(rows: Rows) -> str:
-    """All figures, with those of the older version beside them."""
+    """All figures, next to those of the older version."""
     lines = [
         ["exam", "mode", "questions", "recall@6", "before", "mrr", "before", "seen@2000", "before", "recall@3", "before"]
     ]

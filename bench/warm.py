@@ -1,4 +1,4 @@
-"""What one search costs a process that is open, beside an older Clawmark, in turns.
+"""Compare the cost of a warm search with an older Clawmark, in turns.
 
     python bench/warm.py --work DIR --before PYTHON [--rounds 4]
 

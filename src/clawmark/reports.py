@@ -68,7 +68,7 @@ class WatchEvent(NamedTuple):
 
 
 class SourceReport(NamedTuple):
-    """A folder that is searched beside the workspace's own memory."""
+    """A folder that is searched in addition to the workspace's own memory."""
 
     name: str
     """What citations begin with; empty for a path of `memorySearch.extraPaths`."""
@@ -136,7 +136,7 @@ class Status(NamedTuple):
     unsearched_files: int = 0
     """Indexed files of a source that is switched off: kept for other configurations, found by no search."""
     running: dict[str, object] = {}  # noqa: RUF012 - never changed
-    """The sync that is under way in whichever process: `pid`, `reason`, `startedAt`, `stage`, `done`, `total`; or empty."""
+    """The sync that is running in any process: `pid`, `reason`, `startedAt`, `stage`, `done`, `total`; or empty."""
 
 
 class Transcript(NamedTuple):

@@ -14,7 +14,7 @@ from clawmark.workspace import Workspace
 
 
 def changed_files(indexed: Mapping[str, FileStat], workspace: Workspace, unlisted: Sequence[str]) -> list[str]:
-    """The paths whose files are gone or not as they were indexed; what cannot be told is not among them."""
+    """The paths whose files are gone or not as they were indexed; files whose state cannot be read are not included."""
     return [
         path
         for path, stat in indexed.items()

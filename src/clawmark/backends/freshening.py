@@ -235,7 +235,7 @@ class Freshener:
             background.hand_over(reason)
 
     def _lag(self) -> tuple[str, bool]:
-        """What the index lacks of what was chosen, told without loading anything that a search would not load.
+        """What the index lacks of what was chosen, found without loading anything that a search would not load.
 
         For what reason a whole sync is wanted, if one is; and whether a search makes vectors itself: those of a local
         embedder in use, or of a very small memory.
@@ -257,7 +257,7 @@ class Freshener:
             return wanted_for or ("identity" if chunks else ""), makes_vectors
 
     def _is_outdated(self, reader: Reader) -> bool:
-        """Whether a rebuild is wanted: the text is cut otherwise, or somebody began one long ago and may be gone."""
+        """Whether a rebuild is wanted: the text was chunked differently, or an earlier rebuild was abandoned."""
         is_cut_otherwise = not reader.is_cut_by(self._parts.sync.chunker.name)
         building = reader.building()
         self.outdated = OUTDATED if (is_cut_otherwise or building) and self._background() is None else None

@@ -137,7 +137,7 @@ def _checked_pattern(pattern: str) -> str:
 
 
 def report_sources(workspace: Workspace) -> tuple[SourceReport, ...]:
-    """Every folder that is searched beside the workspace's own memory, with what is in it now."""
+    """Every folder that is searched in addition to the workspace's own memory, with what is in it now."""
     from clawmark.reports import SourceReport
     from clawmark.types import is_cited_below
     from clawmark.workspace.survey import survey

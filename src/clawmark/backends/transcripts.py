@@ -17,7 +17,7 @@ from clawmark.workspace.sessions import OWN, Opened, Sessions
 from clawmark.workspace.spoken import everything_said
 
 LINES_TO_TELL = 100
-"""How many lines are read to tell who wrote a transcript; the first ones may be notes of the host to itself."""
+"""How many lines are read to detect the format of a transcript; the first ones may be internal records of the host."""
 
 _KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"}
 

@@ -1,4 +1,4 @@
-"""`clawmark sources`: the folders that are searched beside the workspace, or one of them removed."""
+"""`clawmark sources`: list the folders that are searched in addition to the workspace, or remove one."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def look_at(folder: str, args: Namespace, known: set[tuple[int, int]] | None = N
 
 
 def hint(found: Unsearched | None) -> None:
-    """Say it to a person, beside the answer."""
+    """Print it for a person, on standard error."""
     if found is not None:
         sentence = found.sentence
         note(f"clawmark: {sentence[:1].upper()}{sentence[1:]}. To search them too:\n  {found.command}")

@@ -1,7 +1,7 @@
 """`$include` in a configuration file: the object of another file takes the place of the directive.
 
 As in OpenClaw, the value is a path or a list of paths, relative to the file that names it. Later files win over earlier
-ones and keys beside the directive win over both; objects are merged and lists are joined. An included file must lie in
+ones and keys next to the directive win over both; objects are merged and lists are joined. An included file must lie in
 the folder of the main configuration file, or below it, after links are resolved.
 """
 
@@ -44,7 +44,7 @@ class _Resolver:
             return others
         included = self.included(value[DIRECTIVE], chain)
         if others and not isinstance(included, dict):
-            raise _error(chain[-1], f"{DIRECTIVE} has keys beside it, so the included file must hold an object")
+            raise _error(chain[-1], f"{DIRECTIVE} has keys next to it, so the included file must hold an object")
         return merged(included, others) if others else included
 
     def included(self, names: object, chain: tuple[str, ...]) -> object:

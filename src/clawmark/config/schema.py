@@ -86,7 +86,7 @@ class Hybrid(NamedTuple):
 
 
 class RerankOptions(NamedTuple):
-    """Who puts the best candidates in order; `none` for nobody."""
+    """The reranker; `none` switches it off."""
 
     provider: str = "none"
     model: str = ""

@@ -2,7 +2,7 @@
 
 `load` looks keys up by the same short names as `keys`; a name stands for everything below it. The values are not checked,
 so a file that OpenClaw accepts is never refused because of them. A value that asks for what Clawmark does anyway is not
-worth a warning: `is_harmless` tells.
+worth a warning; see `is_harmless`.
 """
 
 from collections.abc import Callable

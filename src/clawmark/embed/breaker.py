@@ -92,7 +92,7 @@ class Breaker:
         return Degraded(state.reason, state.hint, needs_change=True) if state.hint else None
 
     def refuse(self, reason: str, hint: str) -> None:
-        """Let no call through any more, whatever time passes: with these settings no answer can be used."""
+        """Let no further call through: with these settings no response can be used."""
         try:
             with statefile.locked(self.path, LOCK_SECONDS):
                 self._save(_State(since=self._clock(), reason=reason[:_MOST_REASON], hint=hint[:_MOST_HINT]))

@@ -97,7 +97,7 @@ class RemoteEmbedder:
 
     @property
     def openclaw_keys(self) -> tuple[str, ...]:
-        """Under which keys an OpenClaw with the same configuration keeps the same vectors, beside our own."""
+        """The keys under which an OpenClaw with the same configuration stores the same vectors, in addition to our own."""
         return tuple(provider_key(facts) for facts in self._provider.openclaw_facts())
 
     @property

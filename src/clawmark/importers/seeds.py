@@ -51,7 +51,7 @@ _ATTEMPTS = 5
 def openclaw_folder(state_dir: str, agent: str, environ: Mapping[str, str]) -> str:
     """The OpenClaw installation that belongs to our state folder, or the usual one.
 
-    Beside an OpenClaw, our state is the folder `clawmark` in its state folder.
+    In an OpenClaw state folder, our state is the folder `clawmark` in its state folder.
     """
     around = os.path.dirname(state_dir)
     if os.path.isfile(os.path.join(around, CONFIG_FILE)):
@@ -154,7 +154,7 @@ class OpenClawIndex:
         return "lines-v5" if isinstance(version, int) and version >= 5 else "lines"
 
     def seeds(self) -> Iterator[Seed | None]:
-        """Every vector once, though most stand in the cache and beside a chunk; None for each text without a sound one."""
+        """Every vector once, though most are stored in the cache and with a chunk; None for a text without a sound one."""
         taken: set[tuple[object, ...]] = set()
         unsound: set[tuple[object, ...]] = set()
         for *name, value in self._rows():

@@ -1,6 +1,6 @@
 """The files an index consists of: made with private permissions, known on network disks, sealed, set aside when damaged.
 
-Beside `<agent>.sqlite` and SQLite's own sidecars there are two locks and a seal. The seal is one line: size and time of the
+Next to `<agent>.sqlite` and SQLite's own sidecars there are two locks and a seal. The seal is one line: size and time of the
 main file after the last checkpoint, and the id of the index. It is written under the lock and believed as long as it is
 true. A new index is made under another name and moved to its own when it is whole.
 """
@@ -176,7 +176,7 @@ def _is_foreign(path: str) -> bool:
 
 
 def _free_name(path: str, kind: str) -> str:
-    """The next name under which something at `path` can be set aside."""
+    """The next free name that something at `path` can be renamed to."""
     return f"{path}.{kind}-{max(_aside_numbers(path, kind), default=0) + 1}"
 
 

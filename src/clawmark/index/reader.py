@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clawmark.index.vectors import Hidden, Residents, VectorIndex
 
 CONTEXT_WEIGHT, ASKED_WEIGHT = 1.0, 0.3
-"""What a match in a chunk's heading path or date, and in a question that got no answer, is worth beside one in its text."""
+"""What a match in a chunk's heading path or date, and in an unanswered question, is worth compared with one in its text."""
 STATED = "{text context} : "
 """Limits an FTS5 expression to what a chunk states."""
 
@@ -191,7 +191,7 @@ class Reader:
         return {row[0]: _chunk_row(row) for row in found}
 
     def chunks_of(self, path: str, lines: tuple[int, int] | None = None) -> list[ChunkRow]:
-        """The chunks of one file, or those within some of its lines, in the order they were cut; whatever its source."""
+        """The chunks of one file, or those within some of its lines, in the order they were cut, for any source."""
         first, last = lines or (0, sys.maxsize)
         found = self._db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM files f JOIN chunks c ON c.file = f.key "

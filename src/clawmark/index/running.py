@@ -1,4 +1,4 @@
-"""Which sync is under way, for `status`: a small file beside the index, locked by the process that syncs.
+"""Which sync is under way, for `status`: a small file next to the index, locked by the process that syncs.
 
 The lock says whether the process is alive, since the system releases it however the process ends; the file says what it
 does. When several processes sync at once, one of them is recorded. Nothing here may stop a sync: where the file cannot be

@@ -71,4 +71,4 @@ async def _no_body() -> MutableMapping[str, Any]:
 
 
 async def _ignore(_: MutableMapping[str, Any]) -> None:
-    """Nobody waits for the answer to a DELETE of our own."""
+    """The response to our own DELETE is not read."""

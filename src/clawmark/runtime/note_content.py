@@ -59,9 +59,9 @@ def note_content(
 ) -> list[Said]:
     """The messages that a note quotes, in order; empty when the conversation is not worth a note.
 
-    `recalled` is what the memory gave in it or beside it; `used_tools` says whether the agent worked with tools other than
+    `recalled` is what the memory provided for it; `used_tools` says whether the agent worked with tools other than
     the memory's, so that even one request with its answer is more than a question. With `needs_answer`, a conversation that
-    nobody answered has failed, and nothing of it is kept.
+    was not answered has failed, and nothing of it is kept.
     """
     if needs_answer and not any(one.speaker == "assistant" for one in said):
         return []

@@ -103,7 +103,7 @@ def _stated_terms(reader: Reader, terms: Sequence[Term]) -> tuple[list[Term], li
 
 
 def text_leg_matches(words: KeywordLeg, reader: Reader, keys: Sequence[int]) -> dict[int, TextMatch]:
-    """What the words say of each of some passages, whichever leg found it."""
+    """What the words say of each of some passages, found by either leg."""
     if not words.keys:
         return {}
     scores = reader.term_scores([term.match for term in words.terms], keys)

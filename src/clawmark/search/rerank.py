@@ -1,7 +1,7 @@
 """Lets a reranker put the best candidates in order; when it fails or is late, their order stays.
 
 The first few candidates change places among themselves. The scores stay where they are: the best place keeps the best
-score. So the threshold means the same with and without a reranker, whatever scale its own scores have.
+score. So the threshold means the same with and without a reranker, on any scale of its own scores.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Looks into the best candidates: which line of each says most about the query, and whether it is said or only asked.
 
 Takes candidates ranked by what their passages as a whole are worth; gives them ranked again. A question that got no answer
-is no evidence for itself, so the vector of a passage counts as far as the passage states something. The best line that
+is not evidence for itself, so the vector of a passage counts as far as the passage states something. The best line that
 states something, and the best statement of the user, count on their own: a short remark is otherwise lost among long lines.
 """
 

@@ -51,7 +51,7 @@ class SyncRequest(NamedTuple):
 
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
-    """Bring the index in step with the disk; while that runs, `status` of any process tells of it."""
+    """Bring the index in step with the disk; while that runs, `status` reports it in every process."""
     with SyncRecord(parts.store.path, {"reason": request.reason, "startedAt": parts.now_ns() // 1_000_000}) as record:
         if request.seconds is None:
             record.note()

@@ -15,7 +15,7 @@ from clawmark.types import added_source
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
-    """A function that tells whether a path, with forward slashes, matches the pattern; case counts."""
+    """A function that returns whether a path, with forward slashes, matches the pattern; case counts."""
     pattern = pattern.removeprefix("./")
     source = added_source(pattern)
     ways = [_parts(pattern)]

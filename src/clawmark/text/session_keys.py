@@ -10,7 +10,7 @@ Private memory is for a session that is proven to be one person talking with the
 - `agent:<id>:[<channel>:[<account>:]]direct:<peer>`, or `dm` for `direct`.
 
 Every other key is not proven, and what is not proven is not private: the empty key (a host whose variable is empty),
-groups, channels, cron jobs, sub-agents, heartbeats, keys with odd characters, and every shape nobody has seen. OpenClaw
+groups, channels, cron jobs, sub-agents, heartbeats, keys with odd characters, and every unknown shape. OpenClaw
 counts most of these as direct. What a host declares can take the proof away, never give it.
 """
 

@@ -67,7 +67,7 @@ class Notebook(NamedTuple):
         """Why a text is not added to a file (today's log for `""`), or None; a session's entries of today are counted."""
         path = daily_path(self.today())
         target = self._read(to or path)
-        # A note of today may be promoted to what is always known; what is always known is no news.
+        # A note of today may be promoted to what is always known; what is always known is not new.
         others = () if target.path == LONG_TERM else self._known()
         is_counted = session_key is not None and target.path == path
         entries = sessions_of(target.text).count(session_label(session_key or "")) if is_counted else 0

@@ -27,7 +27,7 @@ class Access(NamedTuple):
     """Whether answers carry their source."""
 
     def may_read(self, path: str) -> bool:
-        """Whether the session may read this file; USER.md is for private sessions, whatever else is shared."""
+        """Whether the session may read this file; USER.md is for private sessions only."""
         return self.reads and (path not in PRIVATE_FILES or is_private(self.kind))
 
 

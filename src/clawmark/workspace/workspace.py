@@ -120,7 +120,7 @@ class Workspace:
                 raise WorkspaceError(f"{guard.shown(state.path)} is gone.", hint="Run the sync again.") from error
 
     def is_unchanged(self, path: str, indexed: FileStat) -> bool:
-        """Whether a cited memory file is in the state it was indexed in; quick, and False where `state_of` has to tell.
+        """Whether a cited memory file is in the state it was indexed in; quick, and False where `state_of` has to decide.
 
         Nothing is opened, so that a link on the way does no harm: the inode and the time would not be the same.
         """
@@ -131,7 +131,7 @@ class Workspace:
         return (info.st_size, guard.changed_ns(info), info.st_ino, info.st_dev) == indexed[:4]
 
     def state_of(self, path: str) -> FileState | None:
-        """What a scan would see of one cited file now; None when it would not list it. Raises when that cannot be told."""
+        """What a scan would see of one cited file now; None when it would not list it. Raises when that cannot be read."""
         try:
             if self.sessions is not None and self.sessions.owns(path):
                 with self.sessions.open(path) as opened:

@@ -246,7 +246,7 @@ def _current(folder: Folder, name: str, path: str) -> tuple[bytes, os.stat_resul
 
 
 def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result | None, base_hash: str) -> bool:
-    """Write beside the file, sync, and rename over it, unless it changed in the meantime.
+    """Write a temporary file, sync it, and rename over it, unless it changed in the meantime.
 
     Returns whether the new file still had the name after the rename was synced.
     """
