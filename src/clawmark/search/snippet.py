@@ -53,10 +53,6 @@ class Spotter:
         """What to look for in folded text, and what finding it is worth."""
         self._bare = [needle.strip() for needle in needles]
 
-    def found(self, text: str) -> set[str]:
-        folded = _folded(text)
-        return {needle for needle in self.needles if needle in folded}
-
     def count(self, text: str) -> int:
         """About how many terms a text holds: cheaper than `weight`, and blind to where a word begins."""
         lowered = text.lower()
