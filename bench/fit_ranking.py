@@ -31,7 +31,7 @@ from ranking import TIERS
 
 from clawmark import Memory
 from clawmark.config.schema import QueryOptions
-from clawmark.search import scoring, statements
+from clawmark.search import pipeline, scoring, statements
 from clawmark.types import CandidateStory
 
 SETS = ("notes", "locomo", "longmemeval", "musique")
@@ -79,7 +79,7 @@ def main() -> int:
     given = parser.parse_args()
     sets, tiers = given.sets.split(","), given.tiers.split(",")
     # A search reads only its best candidates, chosen by the weights that are to be fitted. Here it reads all of them.
-    statements.DEEP = statements.LINES_DEEP = statements.MOST_READ = EVERY_CANDIDATE
+    pipeline.READ = statements.BATCH = EVERY_CANDIDATE
     asked = [one for tier in tiers for one in ask_all(given.work.resolve(), sets, tier, given.most)]
     own = [one for one in asked if one.is_right.shape[1]]
     foreign = [one for one in asked if not one.is_right.shape[1]]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from clawmark import Memory
 from clawmark.search import scoring
-from clawmark.search.statements import LINES_DEEP
+from clawmark.search.statements import BATCH
 from clawmark.sync.noise import FEWEST, GROWTH
 from clawmark.types import CandidateStory, Query
 
@@ -118,7 +118,7 @@ def stories(memory: Memory, query: str) -> dict[str, CandidateStory]:
 def test_a_passage_that_is_at_least_as_good_by_words_and_by_meaning_is_never_overtaken(
     legs: dict[str, Memory], query: str
 ) -> None:
-    assert len(NOTES) <= LINES_DEEP * MOST, "every line of every note is judged"
+    assert len(NOTES) <= BATCH * MOST, "every line of every note is judged"
     hybrid, words, meaning = (stories(legs[name], query) for name in ("hybrid", "words", "meaning"))
     compared = 0
     for one, other in permutations(hybrid, 2):

@@ -45,7 +45,7 @@ from clawmark.values import NamedTuple
 if TYPE_CHECKING:
     from clawmark.search.rerank import RerankStep
 
-READ = 45
+READ = 40
 """So many of the best passages are read, or four for each result that is asked for."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
@@ -87,14 +87,20 @@ def search(
     near = f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
     trace.step(4, "vector leg", near, before=asked.milliseconds)
     spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
-    candidates = _merged(query, reader, words, meaning, spotter, nearness)
+    times = _named_times(query)
+    reorders = bool(times) or query.half_life_days is not None or query.mmr_lambda is not None or rerank_with is not None
+    candidates = _merged(query, reader, words, meaning, spotter, nearness, judge_all=reorders)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
-    candidates, named = _with_time_bonus(query, candidates)
+    if times:
+        from clawmark.search.when import prefer_times
+
+        candidates = prefer_times(candidates, times)
     if query.half_life_days is not None:
         from clawmark.search.decay import apply_decay
 
         candidates = apply_decay(candidates, query.half_life_days, query.today)
     decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
+    named = ", ".join(f"{first} to {last}" for first, last in times)
     trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
     reranked = None
     if rerank_with is not None:
@@ -137,7 +143,14 @@ def search(
 
 
 def _merged(
-    query: Query, reader: Reader, words: KeywordLeg, meaning: VectorLeg, spotter: Spotter, nearness: Nearness | None
+    query: Query,
+    reader: Reader,
+    words: KeywordLeg,
+    meaning: VectorLeg,
+    spotter: Spotter,
+    nearness: Nearness | None,
+    *,
+    judge_all: bool,
 ) -> list[Candidate]:
     """The candidates of both legs with one score each, best first."""
     keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
@@ -146,11 +159,11 @@ def _merged(
         from clawmark.search.weighted import merge_weighted
 
         return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
-    most = len(keys) if query.explain else max(READ, 4 * query.max_results)
+    most = max(READ, 4 * query.max_results)
     bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
     scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
     candidates = merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
-    return weigh_statements(query, candidates, spotter, nearness, bias)
+    return weigh_statements(query, candidates, spotter, nearness, bias, judge_all=judge_all)
 
 
 def _hits(query: Query, passages: Sequence[Passage], spotter: Spotter, nearness: Nearness | None) -> tuple[Hit, ...]:
@@ -210,18 +223,15 @@ def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | N
     return nearness
 
 
-def _with_time_bonus(query: Query, candidates: list[Candidate]) -> tuple[list[Candidate], str]:
-    """The candidates with the bonus for a time the question names, and that time in words; empty when it names none."""
-    from clawmark.search.when import may_name_time, prefer_times
+def _named_times(query: Query) -> Sequence[tuple[str, str]]:
+    """The times the question names, as ranges of days."""
+    from clawmark.search.when import may_name_time
 
     if not query.today or not may_name_time(query.text):
-        return candidates, ""
+        return ()
     from clawmark.text.when import time_expressions
 
-    ranges = time_expressions(query.text, query.today)
-    if not ranges:
-        return candidates, ""
-    return prefer_times(candidates, ranges), ", ".join(f"{first} to {last}" for first, last in ranges)
+    return time_expressions(query.text, query.today)
 
 
 def _mode(words: KeywordLeg, meaning: VectorLeg) -> Mode:

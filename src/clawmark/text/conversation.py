@@ -69,14 +69,19 @@ class Stated(NamedTuple):
 
 
 def is_conversation(text: str) -> bool:
-    """Whether at least two lines begin with a speaker's label; a text without a question or a user is not looked at."""
+    """Whether at least two lines begin with a speaker's label, or the first one with a user's.
+
+    A text without a question or a user is not looked at.
+    """
     if "?" not in text:
         lowered = text.lower()
         asks = not text.isascii() and any(mark in text for mark in _QUESTION_ENDS)
         if not asks and not any(name in lowered for name in USERS):
             return False
     first = _LABEL.search(text)
-    return first is not None and _LABEL.search(text, first.end()) is not None
+    if first is None:
+        return False
+    return (first[1].lower() in USERS and not text[: first.start()].strip()) or _LABEL.search(text, first.end()) is not None
 
 
 def turns_of(text: str) -> list[Turn]:
@@ -116,6 +121,9 @@ def stated(text: str) -> Stated:
             length += len(reply.text)
             number += 1
             continue
+        if turn.speaker in USERS and (reply is None or reply.speaker == turn.speaker) and only_asks(turn.text):
+            asked.append(whole)
+            continue
         kept.append(whole)
         stated_length += len(turn.text)
         if turn.speaker in USERS:
@@ -147,6 +155,12 @@ def is_question(text: str) -> bool:
     text = text.strip(" \n\"')*_")
     first = text.split(maxsplit=1)[0].lower().replace("’", "'") if text else ""
     return text.endswith(_QUESTION_ENDS) or (f" {first} " in _QUESTION_STARTS and not text.endswith(_STATEMENT_ENDS))
+
+
+def only_asks(text: str) -> bool:
+    """Whether every sentence of a text is a question."""
+    sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+    return bool(sentences) and all(is_question(sentence) for sentence in sentences)
 
 
 def statements(text: str) -> list[str]:

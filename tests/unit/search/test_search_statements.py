@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clawmark.search import statements
+from clawmark.search.neighbours import join_neighbours
 from clawmark.search.scoring import BIAS, INSTANT_MEANING, Candidate, confidence, ranked
 from clawmark.search.snippet import make_spotter
 from clawmark.search.statements import weigh_statements
@@ -126,22 +129,86 @@ def test_echoes_do_not_use_up_the_candidates_that_are_read() -> None:
     assert weighed[0].line == 1.0
 
 
-def test_candidates_beyond_those_that_are_read_keep_their_score() -> None:
+def test_lines_are_not_judged_once_the_results_are_full() -> None:
     many = ranked([candidate(f"Plain note number {key} says little.", key) for key in range(1, 60)])
     weighed = weigh_statements(QUERY, many, SPOTTER, near_to("says"))
     assert {one.row.key for one in weighed} == {one.row.key for one in many}
-    assert sum(one.line > 0.0 for one in weighed) == statements.LINES_DEEP * QUERY.max_results
+    judged = [one.line > 0.0 for one in weighed]
+    assert sum(judged) == statements.BATCH * QUERY.max_results
+    assert all(judged[: QUERY.max_results])
 
 
-@pytest.mark.xfail(strict=True, reason="lines are judged for the first candidates only, and others may push one out")
+def test_every_candidate_is_judged_when_the_order_changes_afterwards() -> None:
+    many = ranked([candidate(f"Plain note number {key} says little.", key) for key in range(1, 60)])
+    weighed = weigh_statements(QUERY, many, SPOTTER, near_to("says"), judge_all=True)
+    assert all(one.line > 0.0 for one in weighed)
+
+
+def test_lines_are_judged_as_long_as_there_is_room() -> None:
+    weak = [candidate(f"Plain note number {key} says little.", key, words=0.0, vector=1.0) for key in range(1, 40)]
+    last = candidate("The spare key lies under the third flower pot.", 99, words=0.0, vector=0.95)
+    query = QUERY._replace(min_score=weak[0].score + 0.05)
+    weighed = weigh_statements(query, ranked([*weak, last]), SPOTTER, lambda parts: [1.0 * ("spare" in p) for p in parts])
+    assert weighed[0].row.key == 99
+    assert weighed[0].line == 1.0
+
+
+def test_lines_of_a_candidate_that_cannot_reach_the_threshold_are_not_judged() -> None:
+    weak = candidate("The spare key lies under the third flower pot.", words=0.0, vector=0.0)._replace(name=0.0)
+    weak = weak._replace(score=confidence(weak, QUERY))
+    (weighed,) = weigh_statements(QUERY, [weak], SPOTTER, near_to("spare"))
+    assert weighed.line == 0.0
+    assert confidence(weighed._replace(line=1.5), QUERY) < QUERY.min_score
+    (exact,) = weigh_statements(QUERY, [weak._replace(is_exact=True)], SPOTTER, near_to("spare"))
+    assert exact.line == 1.0
+
+
+def test_a_hit_made_of_joined_neighbours_counts_once() -> None:
+    def part(key: int) -> Candidate:
+        made = candidate("The spare key lies under the pot.", key)
+        return made._replace(row=made.row._replace(path="memory/one.md", start_line=key, end_line=key + 1))
+
+    others = [candidate(f"Plain note number {key} says little.", key, words=0.6) for key in range(20, 50)]
+    order = ranked([*(part(key) for key in range(1, 13)), *others])
+    weighed = weigh_statements(QUERY, order, SPOTTER, near_to("e"))
+    passages, _ = join_neighbours(weighed, QUERY.max_results, QUERY.min_score)
+    assert len(passages) == QUERY.max_results
+    assert all(passage.best.line == 1.0 for passage in passages)
+
+
 def test_a_score_does_not_depend_on_how_many_other_candidates_are_better() -> None:
     last = candidate("The spare key lies under the third flower pot.", 99, words=0.2)
     others = [candidate(f"Plain note number {key} says little.", key, words=0.5) for key in range(1, 20)]
-    among_few = weigh_statements(QUERY, ranked([*others[:5], last]), SPOTTER, near_to("spare"))
-    among_more = weigh_statements(QUERY, ranked([*others, last]), SPOTTER, near_to("spare"))
+    query = QUERY._replace(max_results=20)
+    among_few = weigh_statements(query, ranked([*others[:5], last]), SPOTTER, near_to("spare"))
+    among_more = weigh_statements(query, ranked([*others, last]), SPOTTER, near_to("spare"))
     few, more = (next(one for one in weighed if one.row.key == 99) for weighed in (among_few, among_more))
     assert few.line == 1.0
     assert few.score == more.score
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_the_score_of_a_hit_is_the_same_among_any_other_candidates(data: st.DataObject) -> None:
+    share = st.floats(0.0, 1.0)
+    made = [
+        candidate(
+            f"Note {key}: the {'spare' if data.draw(st.booleans()) else 'other'} key.",
+            key,
+            data.draw(share),
+            data.draw(share),
+        )
+        for key in range(1, data.draw(st.integers(2, 40)))
+    ]
+    query = QUERY._replace(max_results=data.draw(st.integers(1, 6)), min_score=data.draw(share))
+    alone = {one.row.key: weigh_statements(query, [one], SPOTTER, near_to("spare"))[0].score for one in made}
+    passages, _ = join_neighbours(
+        weigh_statements(query, ranked(made), SPOTTER, near_to("spare")), query.max_results, query.min_score
+    )
+    assert all(passage.best.score == alone[passage.best.row.key] for passage in passages)
+    room = query.max_results - len(passages)
+    lost = [key for key, score in alone.items() if score >= query.min_score] if room else []
+    assert set(lost) <= {passage.best.row.key for passage in passages}
 
 
 def test_of_a_passage_with_very_many_lines_those_with_the_words_are_judged() -> None:

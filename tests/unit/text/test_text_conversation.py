@@ -189,7 +189,6 @@ def test_text_that_is_not_a_conversation_is_returned_as_it_is() -> None:
     assert stated(text) == Stated(text, 1.0)
 
 
-@pytest.mark.xfail(strict=True, reason="a question needs a reply to be judged")
 @pytest.mark.parametrize(
     "text",
     [
