@@ -3,7 +3,7 @@
 The table comes from the `wordllama` package, which is needed for this one moment only: it is a requirement of the
 build, and only while `static.bin` is not there, so neither it nor what it depends on reaches the user's environment.
 None of its code is imported; its two data files are read and checked by hash. What is made of them, and where the
-licences are, is told in `src/clawmark/embed/table.py` and `src/clawmark/embed/NOTICE.md`.
+licences are, is told in `src/clawmark/embed/local/static_table.py` and `src/clawmark/embed/local/NOTICE.md`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-EMBED = Path("src", "clawmark", "embed")
+EMBED = Path("src", "clawmark", "embed", "local")
 
 
 class StaticTableHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Makes `src/clawmark/embed/data/static.bin` when it is missing or not the expected one."""
+    """Makes `src/clawmark/embed/local/data/static.bin` when it is missing or not the expected one."""
 
     PLUGIN_NAME = "custom"
 
@@ -34,10 +34,17 @@ class StaticTableHook(BuildHookInterface):  # type: ignore[type-arg]
         folder = find_package(table.PACKAGE)
         if folder is None:
             needed = f"{table.PACKAGE}=={table.VERSION}"
-            raise RuntimeError(f"Building Clawmark needs {needed}: install it, or build with isolation, which does.")
-        made = table.pack(str(folder / table.WEIGHTS[0]), str(folder / table.TOKENIZER[0]), self.target)
+            raise RuntimeError(
+                f"Building Clawmark needs {needed}: install it, or build with isolation, which "
+                f"does."
+            )
+        made = table.pack(
+            str(folder / table.WEIGHTS[0]), str(folder / table.TOKENIZER[0]), self.target
+        )
         if made != table.SHA256:
-            raise RuntimeError(f"The packed word table has the hash {made}; {table.SHA256} was expected.")
+            raise RuntimeError(
+                f"The packed word table has the hash {made}; {table.SHA256} was expected."
+            )
 
     @property
     def target(self) -> str:
@@ -46,7 +53,9 @@ class StaticTableHook(BuildHookInterface):  # type: ignore[type-arg]
 
 def load_table_module(root: str) -> ModuleType:
     """The module that knows the file's layout, run from its path: the package itself is not importable yet."""
-    spec = importlib.util.spec_from_file_location("clawmark_static_table", Path(root) / EMBED / "table.py")
+    spec = importlib.util.spec_from_file_location(
+        "clawmark_static_table", Path(root) / EMBED / "static_table.py"
+    )
     if spec is None or spec.loader is None:
         raise RuntimeError(f"{EMBED}/table.py is missing from the source tree.")
     module = importlib.util.module_from_spec(spec)
@@ -57,4 +66,8 @@ def load_table_module(root: str) -> ModuleType:
 def find_package(name: str) -> Path | None:
     """The folder of an installed package; finding a top-level package does not run it."""
     spec = importlib.util.find_spec(name)
-    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+    return (
+        Path(spec.submodule_search_locations[0])
+        if spec and spec.submodule_search_locations
+        else None
+    )

@@ -1,11 +1,12 @@
-"""How many of the hostile cases are met: the tests that play them, run whole, counted and written down.
+"""How many of the hostile cases are met: the tests that play them, run whole, counted and written
+down.
 
     python bench/cases.py [--python PYTHON]
 
-Comes in: groups of test files, each about one kind of hostile input; with `CLAWMARK_ALL=1` they leave nothing out (all waits
-of the silent providers, 50 kills instead of 10, long stories for the machine). Goes out: a table, and
-`bench/results/cases.json`. The shared folder has to be there: without it the tests would be skipped, which counts as a miss.
-"""
+Comes in: groups of test files, each about one kind of hostile input; with `CLAWMARK_ALL=1` they
+leave nothing out (all waits of the silent providers, 50 kills instead of 10, long stories for the
+machine). Goes out: a table, and `bench/results/cases.json`. The shared folder has to be there:
+without it the tests would be skipped, which counts as a miss."""
 
 from __future__ import annotations
 
@@ -20,13 +21,21 @@ from pathlib import Path
 from harness import ROOT, run, shared_folder, table, write_result
 
 GROUPS = {
-    "hostile workspace, seeds 1 and 2": ("test_hostile_index", "test_workspace_hostile", "test_hostile_embedding"),
+    "hostile workspace, seeds 1 and 2": (
+        "test_hostile_index",
+        "test_workspace_hostile",
+        "test_hostile_embedding",
+    ),
     "hostile queries, paths and tool arguments": ("test_hostile_tools",),
     "hostile configurations": ("test_hostile_configs",),
     "hostile command lines": ("test_hostile_cli",),
     "hostile transcripts and secrets": ("test_transcripts_hostile", "test_hostile_secrets"),
     "hostile injections in recalled text": ("test_hostile_recall", "test_hostile_runtime"),
-    "hostile MCP clients, stdio and HTTP": ("test_mcp_hostile_stdio", "test_mcp_hostile_http", "test_mcp_limits"),
+    "hostile MCP clients, stdio and HTTP": (
+        "test_mcp_hostile_stdio",
+        "test_mcp_hostile_http",
+        "test_mcp_limits",
+    ),
     "text that is not Unicode, at every other door": ("test_hostile_surrogates",),
     "hostile paths for the SDK adapters": ("test_adapter_hostile",),
     "114 faults of a provider, search and index": ("test_provider_faults",),
@@ -38,20 +47,31 @@ GROUPS = {
 ELSEWHERE = {
     "random stories end as a fresh rebuild": ("tests/property/test_machine.py",),
     "install and remove, real configurations": ("tests/unit/hooks/test_hooks_install.py",),
-    # The test with a real OpenClaw installs it first; `bench/interop_openclaw.py` does the same and writes its result.
-    "recorded inputs and outputs of OpenClaw": ("tests/compat", "--ignore=tests/compat/test_real_openclaw.py"),
+    # The test with a real OpenClaw installs it first; `bench/interop_openclaw.py` does the same and
+    # writes its result.
+    "recorded inputs and outputs of OpenClaw": (
+        "tests/compat",
+        "--ignore=tests/compat/test_real_openclaw.py",
+    ),
 }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--python", default=sys.executable, help="interpreter with the extra `test`")
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter with the extra `test`"
+    )
     python = parser.parse_args().python
     shared_folder()
-    groups = {name: [f"tests/integration/{file}.py" for file in files] for name, files in GROUPS.items()}
+    groups = {
+        name: [f"tests/integration/{file}.py" for file in files] for name, files in GROUPS.items()
+    }
     groups |= {name: list(files) for name, files in ELSEWHERE.items()}
     rows = [{"what": name, **count(python, files)} for name, files in groups.items()]
-    shown = [(str(row["what"]), str(row["passed"]), str(row["failed"]), str(row["skipped"])) for row in rows]
+    shown = [
+        (str(row["what"]), str(row["passed"]), str(row["failed"]), str(row["skipped"]))
+        for row in rows
+    ]
     print(table([("what", "passed", "failed", "skipped"), *shown]))
     write_result("cases", "python bench/cases.py", python, {"rows": rows})
     return 1 if any(row["failed"] or row["skipped"] or not row["passed"] for row in rows) else 0

@@ -1,8 +1,9 @@
-"""What the benchmarks share: where things are, how a command is run and weighed, how a result file is written.
+"""What the benchmarks share: where things are, how a command is run and weighed, how a result file
+is written.
 
-Comes in: command lines. Goes out: what they cost (CPU of the whole process, by `wait4`) and JSON files in
-`bench/results` that say how they were made. What is measured and what counts as good is left to each script.
-"""
+Comes in: command lines. Goes out: what they cost (CPU of the whole process, by `wait4`) and JSON
+files in `bench/results` that say how they were made. What is measured and what counts as good is
+left to each script."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 
-# An audit hook sees every socket call of the interpreter, whatever library makes it, and cannot be taken out again.
+# An audit hook sees every socket call of the interpreter, whatever library makes it, and cannot be
+# taken out again.
 BLOCK_SOCKETS = """\
 import sys
 
@@ -45,7 +47,9 @@ class Run(NamedTuple):
 
 
 def shared_folder() -> Path:
-    """The folder with the exam, the data and the corpus maker: `CLAWMARK_SHARED`, or `shared` beside the repository."""
+    """The folder with the exam, the data and the corpus maker: `CLAWMARK_SHARED`, or `shared`
+    beside the repository.
+    """
     folder = Path(os.environ.get("CLAWMARK_SHARED") or ROOT.parent / "shared")
     if not (folder / "exam" / "exam.py").is_file():
         sys.exit("The shared folder (exam, data, bench) was not found. Set CLAWMARK_SHARED to it.")
@@ -60,15 +64,29 @@ def clawmark_command(python: str) -> list[str]:
 
 def clean_environment(home: Path) -> dict[str, str]:
     """The environment of a new user: a home of its own and no setting of ours left in it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLAWMARK_", "OPENCLAW_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CLAWMARK_", "OPENCLAW_"))
+    }
     home.mkdir(parents=True, exist_ok=True)
-    # An empty value lets Python keep its compiled modules, as it does for everyone: compiling is not what is measured.
+    # An empty value lets Python keep its compiled modules, as it does for everyone: compiling is
+    # not what is measured.
     return {**kept, "HOME": str(home), "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": ""}
 
 
-def run(argv: Sequence[str], env: Mapping[str, str] | None = None, cwd: Path | None = None, stdin: str = "") -> Run:
+def run(
+    argv: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: str = "",
+) -> Run:
     """Run a command to its end; its output goes through files, so that no pipe can stall it."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as given:
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        tempfile.TemporaryFile() as given,
+    ):
         given.write(stdin.encode())
         given.seek(0)
         started = time.perf_counter()
@@ -80,7 +98,13 @@ def run(argv: Sequence[str], env: Mapping[str, str] | None = None, cwd: Path | N
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode("utf-8", "replace"))
-    return Run(child.returncode, texts[0], texts[1], used.ru_utime + used.ru_stime, wall)
+    return Run(
+        code=child.returncode,
+        out=texts[0],
+        err=texts[1],
+        cpu=used.ru_utime + used.ru_stime,
+        wall=wall,
+    )
 
 
 def must(ran: Run, what: str) -> Run:
@@ -105,10 +129,16 @@ def settings(provider: str) -> dict[str, Any]:
 
 
 def network_off(folder: Path) -> tuple[list[str], dict[str, str], str]:
-    """How to run a command without network: words to put before it, variables to add, and the name of the way."""
+    """How to run a command without network: words to put before it, variables to add, and the name
+    of the way.
+    """
     for flags in ("-rn", "-n"):
         tool = shutil.which("unshare")
-        if tool and subprocess.run([tool, flags, "true"], capture_output=True, check=False).returncode == 0:
+        if (
+            tool
+            and subprocess.run([tool, flags, "true"], capture_output=True, check=False).returncode
+            == 0
+        ):
             return [tool, flags], {}, f"unshare {flags}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sitecustomize.py").write_text(BLOCK_SOCKETS, encoding="utf-8")
@@ -119,7 +149,8 @@ def facts(python: str) -> dict[str, Any]:
     """What a reader needs to place the numbers; nothing that names the machine or its folders."""
     probe = (
         "import json, platform, apsw; "
-        "print(json.dumps([platform.python_version(), apsw.sqlite_lib_version(), apsw.apsw_version()]))"
+        "print(json.dumps([platform.python_version(), apsw.sqlite_lib_version(), "
+        "apsw.apsw_version()]))"
     )
     versions = run([python, "-c", probe])
     found = json.loads(versions.out) if versions.code == 0 else [platform.python_version(), "", ""]
@@ -145,19 +176,24 @@ def write_result(name: str, command: str, python: str, body: Mapping[str, Any]) 
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({**head, **body}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps({**head, **body}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     print(f"written: bench/results/{path.name}")
     return path
 
 
 def commit(folder: Path = ROOT, part: str = "") -> str:
-    """The commit measured, or the last one that changed a part of it; with `+` when the working tree has changes there."""
+    """The commit measured, or the last one that changed a part of it; with `+` when the working
+    tree has changes there.
+    """
     try:
         asked = ["git", "log", "-1", "--format=%H", *(["--", part] if part else [])]
         head = subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=False)
         if head.returncode != 0:
             return ""
-        # Result files are made by the very run that is being written down, so they do not count as a change.
+        # Result files are made by the very run that is being written down, so they do not count as
+        # a change.
         changed = ["git", "status", "--porcelain", "--", part or ".", ":!bench/results"]
         dirty = subprocess.run(changed, cwd=folder, capture_output=True, text=True, check=False)
     except OSError:
@@ -166,7 +202,9 @@ def commit(folder: Path = ROOT, part: str = "") -> str:
 
 
 def code_version(python: str) -> str:
-    """The commit of the Clawmark that an interpreter imports, or its version when it is not from a checkout."""
+    """The commit of the Clawmark that an interpreter imports, or its version when it is not from a
+    checkout.
+    """
     found = run([python, "-c", "import clawmark; print(clawmark.__file__)"])
     package = Path(must(found, f"importing clawmark with {python}").out.strip()).parent
     return commit(package.parent, "clawmark") or _clawmark_version(python)
@@ -180,7 +218,10 @@ def verdict(value: float, floor: float, at_least: bool) -> str:
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Rows as aligned text; the first row is the heading."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 

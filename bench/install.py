@@ -1,12 +1,12 @@
-"""A fresh machine's first minute: how much an install adds, how long it takes, and that the demo needs no network.
+"""A fresh machine's first minute: how much an install adds, how long it takes, and that the demo
+needs no network.
 
     python bench/install.py [--base PYTHON] [--keep DIR]
 
-Comes in: the files of this repository that git knows or would add, copied aside, as a clone would have them. For
-`pip install .` and `pip install '.[local]'` it makes a new virtual environment and reads the growth of its folder;
-then it runs `clawmark demo` with the network off. Installing itself needs a package index. Goes out: a table, and
-`bench/results/install.json`.
-"""
+Comes in: the files of this repository that git knows or would add, copied aside, as a clone would
+have them. For `pip install .` and `pip install '.[local]'` it makes a new virtual environment and
+reads the growth of its folder; then it runs `clawmark demo` with the network off. Installing itself
+needs a package index. Goes out: a table, and `bench/results/install.json`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,14 @@ MB = 1_000_000
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--base", default=sys.executable, help="interpreter that makes the virtual environments")
-    parser.add_argument("--keep", type=Path, help="work in this folder and leave it, to look at or to measure further")
+    parser.add_argument(
+        "--base", default=sys.executable, help="interpreter that makes the virtual environments"
+    )
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="work in this folder and leave it, to look at or to measure further",
+    )
     given = parser.parse_args()
     place = Path(given.keep or tempfile.mkdtemp(prefix="clawmark-install-")).resolve()
     place.mkdir(parents=True, exist_ok=True)
@@ -46,7 +52,9 @@ def main() -> int:
 
 
 def clone(target: Path) -> Path:
-    """Copy what a clone would hold: tracked files and those not yet added, but nothing that is ignored."""
+    """Copy what a clone would hold: tracked files and those not yet added, but nothing that is
+    ignored.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -68,22 +76,44 @@ def install(base: str, copy: Path, what: str, place: Path) -> dict[str, Any]:
     shutil.rmtree(venv, ignore_errors=True)
     must(run([base, "-m", "venv", str(venv)]), "making a virtual environment")
     before = weigh(venv)
-    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", what]
+    pip = [
+        str(venv / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--quiet",
+        what,
+    ]
     installed = must(run(pip, cwd=copy), f"pip install '{what}'")
     grown = (weigh(venv) - before) / MB
-    packages = run([str(venv / "bin" / "python"), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"])
+    packages = run(
+        [
+            str(venv / "bin" / "python"),
+            "-m",
+            "pip",
+            "list",
+            "--format=freeze",
+            "--disable-pip-version-check",
+        ]
+    )
     shutil.rmtree(place / "home", ignore_errors=True)
     prefix, extra, way = network_off(place / "blocked")
     env = {**clean_environment(place / "home"), **extra}
     demo = run([*prefix, str(venv / "bin" / "clawmark"), "demo"], env, cwd=place)
-    print(f"--- clawmark demo after pip install '{what}', {way}, exit {demo.code}\n{demo.out}{demo.err}")
+    print(
+        f"--- clawmark demo after pip install '{what}', {way}, exit "
+        f"{demo.code}\n{demo.out}{demo.err}"
+    )
     return {
         "install": f"pip install '{what}'",
         "megabytes": round(grown, 1),
         "floor": FLOORS_MB[what],
         "verdict": verdict(grown, FLOORS_MB[what], at_least=False),
         "install_seconds": round(installed.wall, 1),
-        "packages": sorted(line for line in packages.out.split() if not line.startswith(("pip=", "setuptools="))),
+        "packages": sorted(
+            line for line in packages.out.split() if not line.startswith(("pip=", "setuptools="))
+        ),
         "network": way,
         "demo_exit": demo.code,
         "demo_citations": len(re.findall(r"\.md#L\d", demo.out)),
@@ -106,7 +136,9 @@ def weigh(folder: Path) -> int:
 def show(rows: list[dict[str, Any]]) -> str:
     lines = [["install", "MB", "floor", "", "pip", "demo, network off"]]
     for row in rows:
-        demo = f"exit {row['demo_exit']}, {row['demo_citations']} citations, {row['demo_seconds']} s"
+        demo = (
+            f"exit {row['demo_exit']}, {row['demo_citations']} citations, {row['demo_seconds']} s"
+        )
         size = [f"{row['megabytes']:.1f}", f"<= {row['floor']:.0f}", row["verdict"]]
         lines.append([row["install"], *size, f"{row['install_seconds']} s", demo])
     return table(lines)

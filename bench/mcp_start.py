@@ -1,11 +1,12 @@
-"""What an MCP host waits for: CPU seconds of `clawmark mcp` until it has answered `initialize`, and `tools/list` after it.
+"""What an MCP host waits for: CPU seconds of `clawmark mcp` until it has answered `initialize`, and
+`tools/list` after it.
 
     python bench/mcp_start.py [--rounds 20] [--python PYTHON]
 
-Each round starts a new server over a small workspace and `python -c pass`, in turns. The CPU of the server is read from
-/proc the moment the answer has arrived (Linux only); it goes on loading after the first answer, so the number is an upper
-bound. Output: a table and `bench/results/mcp-start.json`.
-"""
+Each round starts a new server over a small workspace and `python -c pass`, in turns. The CPU of the
+server is read from /proc the moment the answer has arrived (Linux only); it goes on loading after
+the first answer, so the number is an upper bound. Output: a table and
+`bench/results/mcp-start.json`."""
 
 from __future__ import annotations
 
@@ -21,19 +22,28 @@ from typing import Any
 from harness import clawmark_command, clean_environment, must, run, table, verdict, write_result
 
 LIMIT_SECONDS = 0.4
-CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+CLIENT = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the environment to measure")
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter of the environment to measure"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         costs = measure(given.python, Path(folder), given.rounds)
     bare = statistics.median(costs["pass"])
     rows = [summary(name, cpu, bare) for name, cpu in costs.items()]
-    shown = [(row["what"], f"{row['median']:.3f}", f"{row['p95']:.3f}", f"{row['times_pass']:.1f}") for row in rows]
+    shown = [
+        (row["what"], f"{row['median']:.3f}", f"{row['p95']:.3f}", f"{row['times_pass']:.1f}")
+        for row in rows
+    ]
     print(table([("what", "median CPU s", "p95", "x python -c pass"), *shown]))
     judged = verdict(rows[1]["p95"], LIMIT_SECONDS, False)
     print(f"initialize within {LIMIT_SECONDS} CPU seconds (p95): {judged}")
@@ -60,7 +70,9 @@ def measure(python: str, folder: Path, rounds: int) -> dict[str, list[float]]:
 
 
 def start(command: list[str], env: dict[str, str]) -> tuple[float, float]:
-    """Start a server; its CPU seconds when it has answered `initialize`, and when it has answered `tools/list`."""
+    """Start a server; its CPU seconds when it has answered `initialize`, and when it has answered
+    `tools/list`.
+    """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=env) as server:
         first = ask(server, {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": CLIENT})
@@ -86,13 +98,24 @@ def ask(server: subprocess.Popen[bytes], message: dict[str, Any]) -> float:
 
 def cpu_seconds(pid: int) -> float:
     """The time all threads of a process have run; the scheduler counts it in nanoseconds."""
-    return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+    return (
+        sum(
+            int(path.read_text().split()[0])
+            for path in Path(f"/proc/{pid}/task").glob("*/schedstat")
+        )
+        / 1e9
+    )
 
 
 def summary(what: str, cpu: list[float], bare: float) -> dict[str, Any]:
     median = statistics.median(cpu)
     p95 = statistics.quantiles(cpu, n=100, method="inclusive")[94]
-    return {"what": what, "median": round(median, 4), "p95": round(p95, 4), "times_pass": round(median / bare, 1)}
+    return {
+        "what": what,
+        "median": round(median, 4),
+        "p95": round(p95, 4),
+        "times_pass": round(median / bare, 1),
+    }
 
 
 if __name__ == "__main__":

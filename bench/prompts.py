@@ -1,8 +1,8 @@
-"""What `recall.py` and `hooks.py` ask: questions with an answer, and what people type to a coding agent all day.
+"""What `recall.py` and `hooks.py` ask: questions with an answer, and what people type to a coding
+agent all day.
 
-The prompts fall into two halves by a checksum. The constants of `clawmark.runtime.worth` were chosen on one half; the other
-is held out, and is what the limits are for.
-"""
+The prompts fall into two halves by a checksum. The constants of `clawmark.agent.prompt.recall_rule`
+were chosen on one half; the other is held out, and is what the limits are for."""
 
 from __future__ import annotations
 
@@ -34,16 +34,24 @@ SAMPLE: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("what were my blood test results?", (13,)),
     ("how do I reset the standing desk?", (3,)),
 )
-"""Questions about the sample workspace, and how many days ago the notes that answer them were written; 0 is MEMORY.md."""
+"""Questions about the sample workspace, and how many days ago the notes that answer them were
+written; 0 is MEMORY.md.
+"""
 
 TINY: tuple[tuple[tuple[str, ...], tuple[tuple[str, int], ...]], ...] = (
     (("We chose PostgreSQL for billing",), (("which database did we choose for billing?", 0),)),
-    (("- We chose PostgreSQL for billing.\n",), (("what db does billing use", 0), ("where do invoices get stored?", 0))),
+    (
+        ("- We chose PostgreSQL for billing.\n",),
+        (("what db does billing use", 0), ("where do invoices get stored?", 0)),
+    ),
     (
         ("# Facts\n\n- Deploys go out on Tuesdays from the main branch.\n",),
         (("when do we deploy?", 0), ("which day are releases shipped", 0)),
     ),
-    (("The API key rotation happens every 90 days; Dana runs it.\n",), (("who rotates the api keys?", 0),)),
+    (
+        ("The API key rotation happens every 90 days; Dana runs it.\n",),
+        (("who rotates the api keys?", 0),),
+    ),
     (
         ("- I prefer tabs over spaces.\n- Use pytest, not unittest.\n",),
         (("do I prefer tabs or spaces?", 0), ("which test framework should you use?", 0)),
@@ -61,7 +69,11 @@ TINY: tuple[tuple[tuple[str, ...], tuple[tuple[str, int], ...]], ...] = (
             "# Decision\nWe use Redis for the job queue because Celery was already there.\n",
             "# People\n- Mallory owns the sitemap generator.\n",
         ),
-        (("why do we use redis?", 0), ("who owns the sitemap generator?", 1), ("which broker does the job queue use", 0)),
+        (
+            ("why do we use redis?", 0),
+            ("who owns the sitemap generator?", 1),
+            ("which broker does the job queue use", 0),
+        ),
     ),
     (
         (
@@ -76,7 +88,11 @@ TINY: tuple[tuple[tuple[str, ...], tuple[tuple[str, int], ...]], ...] = (
         ),
     ),
     (
-        ("Dentist appointment on 12 March at 9.\n", "Car insurance renews in June.\n", "Mum's birthday is 4 October.\n"),
+        (
+            "Dentist appointment on 12 March at 9.\n",
+            "Car insurance renews in June.\n",
+            "Mum's birthday is 4 October.\n",
+        ),
         (
             ("when is my dentist appointment?", 0),
             ("when does the car insurance renew", 1),
@@ -85,7 +101,8 @@ TINY: tuple[tuple[tuple[str, ...], tuple[tuple[str, int], ...]], ...] = (
     ),
     (
         (
-            "# Project Kestrel\nKestrel is the internal name of the search rewrite. Owner: Jun. Deadline: end of Q3.\n",
+            "# Project Kestrel\nKestrel is the internal name of the search rewrite. Owner: Jun. "
+            "Deadline: end of Q3.\n",
             "# Style\nCommit messages in the imperative, max 72 characters.\n",
         ),
         (
@@ -105,13 +122,26 @@ TINY: tuple[tuple[tuple[str, ...], tuple[tuple[str, int], ...]], ...] = (
             "Umbrella cancelled in May.\n",
             "Hooli is on the enterprise plan.\n",
         ),
-        (("how does initech pay?", 0), ("which format does globex want its invoices in?", 1), ("what plan is hooli on?", 3)),
+        (
+            ("how does initech pay?", 0),
+            ("which format does globex want its invoices in?", 1),
+            ("what plan is hooli on?", 3),
+        ),
     ),
-    (("Die Datenbank für die Abrechnung ist PostgreSQL.\n",), (("welche Datenbank nutzt die Abrechnung?", 0),)),
-    (("计费系统使用 PostgreSQL 数据库。\n",), (("计费系统用什么数据库？", 0),)),
-    (("La base de données de la facturation est PostgreSQL.\n",), (("quelle base de données pour la facturation ?", 0),)),
     (
-        ("# 2026-01-10\n\n- Talked to legal: user data must stay in the EU, so only eu-central-1.\n- Lunch with Omar.\n",),
+        ("Die Datenbank für die Abrechnung ist PostgreSQL.\n",),
+        (("welche Datenbank nutzt die Abrechnung?", 0),),
+    ),
+    (("计费系统使用 PostgreSQL 数据库。\n",), (("计费系统用什么数据库？", 0),)),
+    (
+        ("La base de données de la facturation est PostgreSQL.\n",),
+        (("quelle base de données pour la facturation ?", 0),),
+    ),
+    (
+        (
+            "# 2026-01-10\n\n- Talked to legal: user data must stay in the EU, so only "
+            "eu-central-1.\n- Lunch with Omar.\n",
+        ),
         (("which aws region can we use?", 0), ("what did legal say about user data?", 0)),
     ),
     (
@@ -131,7 +161,10 @@ TINY: tuple[tuple[tuple[str, ...], tuple[tuple[str, int], ...]], ...] = (
         ),
     ),
     (
-        ("# MEMORY\n\n- The user is called Sam and works at Acme on the mobile app.\n- Sam likes concise answers.\n",),
+        (
+            "# MEMORY\n\n- The user is called Sam and works at Acme on the mobile app.\n- Sam "
+            "likes concise answers.\n",
+        ),
         (("what's my name?", 0), ("where do I work?", 0)),
     ),
     (
@@ -232,62 +265,84 @@ CHATTER = (
     (
         "TypeError: Cannot read properties of undefined (reading 'map')\n    at UserList "
         "(src/components/UserList.tsx:24:18)\n    at renderWithHooks "
-        "(node_modules/react-dom/cjs/react-dom.development.js:14985:18)\n    at mountIndeterminateComponent "
+        "(node_modules/react-dom/cjs/react-dom.development.js:14985:18)\n    at "
+        "mountIndeterminateComponent "
         "(node_modules/react-dom/cjs/react-dom.development.js:17811:13)"
     ),
     (
-        'Traceback (most recent call last):\n  File "/app/main.py", line 42, in <module>\n    main()\n  File '
+        'Traceback (most recent call last):\n  File "/app/main.py", line 42, in <module>\n    '
+        "main()\n  File "
         '"/app/main.py", line 31, in main\n    data = json.loads(body)\n  File '
-        '"/usr/lib/python3.11/json/__init__.py", line 346, in loads\n    return _default_decoder.decode(s)\n'
+        '"/usr/lib/python3.11/json/__init__.py", line 346, in loads\n    return '
+        "_default_decoder.decode(s)\n"
         "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
     ),
     (
-        "error[E0502]: cannot borrow `self.items` as mutable because it is also borrowed as immutable\n  --> "
-        "src/store.rs:57:13\n   |\n55 |         let first = &self.items[0];\n   |                      ---------- "
+        "error[E0502]: cannot borrow `self.items` as mutable because it is also borrowed as "
+        "immutable\n  --> "
+        "src/store.rs:57:13\n   |\n55 |         let first = &self.items[0];\n   |                "
+        "      ---------- "
         "immutable borrow occurs here"
     ),
     (
-        "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree\nnpm ERR! Found: "
+        "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree\nnpm ERR! "
+        "Found: "
         'react@18.2.0\nnpm ERR! Could not resolve dependency: peer react@"^17.0.0" from '
         "react-beautiful-dnd@13.1.0"
     ),
     "I get this when I start it: ModuleNotFoundError: No module named 'requests'",
-    "FAILED tests/test_api.py::test_create_user - AssertionError: assert 422 == 201\nwhat is going on here?",
+    "FAILED tests/test_api.py::test_create_user - AssertionError: assert 422 == 201\nwhat is "
+    "going on here?",
     (
-        "segfault in the parser, here is the backtrace: #0 0x00007ffff7e4 in strlen () from /lib/libc.so.6 #1 "
+        "segfault in the parser, here is the backtrace: #0 0x00007ffff7e4 in strlen () from "
+        "/lib/libc.so.6 #1 "
         "0x0000555555 in parse_line (line=0x0) at parser.c:88"
     ),
     (
-        "what does this do?\n\ndef merge(a, b):\n    result = []\n    i = j = 0\n    while i < len(a) and j < "
-        "len(b):\n        if a[i] <= b[j]:\n            result.append(a[i]); i += 1\n        else:\n            "
+        "what does this do?\n\ndef merge(a, b):\n    result = []\n    i = j = 0\n    while i < "
+        "len(a) and j < "
+        "len(b):\n        if a[i] <= b[j]:\n            result.append(a[i]); i += 1\n        "
+        "else:\n            "
         "result.append(b[j]); j += 1\n    return result + a[i:] + b[j:]\n"
     ),
     (
-        "please review:\n```ts\nexport async function fetchUser(id: string): Promise<User> {\n  const response = "
+        "please review:\n```ts\nexport async function fetchUser(id: string): Promise<User> {\n  "
+        "const response = "
         "await fetch(`/api/users/${id}`);\n  if (!response.ok) throw new Error(`Request failed: "
-        "${response.status}`);\n  const body = await response.json();\n  return { id: body.id, name: body.name, "
-        "email: body.email, createdAt: new Date(body.created_at) };\n}\n```\nis the error handling ok?"
+        "${response.status}`);\n  const body = await response.json();\n  return { id: body.id, "
+        "name: body.name, "
+        "email: body.email, createdAt: new Date(body.created_at) };\n}\n```\nis the error "
+        "handling ok?"
     ),
     (
-        "here is my component, the state does not update when I click:\n\nfunction Counter() {\n  const [count, "
-        "setCount] = useState(0);\n  const handleClick = () => { count = count + 1; };\n  return <button "
+        "here is my component, the state does not update when I click:\n\nfunction Counter() {\n "
+        " const [count, "
+        "setCount] = useState(0);\n  const handleClick = () => { count = count + 1; };\n  return "
+        "<button "
         "onClick={handleClick}>Clicked {count} times</button>;\n}\n"
     ),
     (
-        "optimise this query:\nSELECT o.id, o.total, c.name FROM orders o JOIN customers c ON c.id = o.customer_id "
-        "WHERE o.created_at > now() - interval '30 days' AND o.status = 'open' ORDER BY o.created_at DESC LIMIT "
+        "optimise this query:\nSELECT o.id, o.total, c.name FROM orders o JOIN customers c ON "
+        "c.id = o.customer_id "
+        "WHERE o.created_at > now() - interval '30 days' AND o.status = 'open' ORDER BY "
+        "o.created_at DESC LIMIT "
         "100;"
     ),
     (
-        "I have a class that loads a config file, merges the values with environment variables and command line "
-        "flags, validates them against a schema and exposes them as attributes. The problem is that it is "
-        "impossible to test because everything happens in the constructor. Please split it into pure functions, "
-        "keep the public interface the same, and write tests for each of the steps. Don't add any new dependencies."
+        "I have a class that loads a config file, merges the values with environment variables "
+        "and command line "
+        "flags, validates them against a schema and exposes them as attributes. The problem is "
+        "that it is "
+        "impossible to test because everything happens in the constructor. Please split it into "
+        "pure functions, "
+        "keep the public interface the same, and write tests for each of the steps. Don't add "
+        "any new dependencies."
     ),
     "build a small todo app with a form, a list and a delete button, no frameworks please",
     "I want the sidebar to collapse on small screens and remember its state in local storage",
     "write a script that walks a directory, finds duplicate files by hash and prints them grouped",
-    "the tests pass locally but fail in CI, can you figure out why? start by looking at the workflow file",
+    "the tests pass locally but fail in CI, can you figure out why? start by looking at the "
+    "workflow file",
     "change the color of the primary button to blue and make the corners rounder",
     "please make sure that the endpoint returns 404 instead of 500 when the record does not exist",
     "use the new syntax everywhere and get rid of the deprecated calls",

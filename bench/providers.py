@@ -1,13 +1,15 @@
-"""What a first index through a remote provider costs in time, beside the time the provider itself takes.
+"""What a first index through a remote provider costs in time, beside the time the provider itself
+takes.
 
     python bench/providers.py --work DIR [--chunks 10000] [--delay-ms 50] [--dims 1536,384] [--rounds 5]
 
-Comes in: nothing; the notes are made here, the provider is `tests/servers/embeddings.py` in a process of its own, which
-takes `--delay-ms` for every 64 texts of a request. Its rows are as long as those of real services, and written beforehand:
-what they cost the server is none of our time. Words and instant vectors are indexed first, so that what is measured is
-the provider's part: one `clawmark index` from its start to its end. The server says how long its requests took; with 4 of
-them at once no client can be done sooner than a quarter of that. The least of the rounds counts, for each size of vectors.
-Goes out: a table, and `bench/results/providers.json` with every round.
+Comes in: nothing; the notes are made here, the provider is `tests/servers/embeddings.py` in a
+process of its own, which takes `--delay-ms` for every 64 texts of a request. Its rows are as long
+as those of real services, and written beforehand: what they cost the server is none of our time.
+Words and instant vectors are indexed first, so that what is measured is the provider's part: one
+`clawmark index` from its start to its end. The server says how long its requests took; with 4 of
+them at once no client can be done sooner than a quarter of that. The least of the rounds counts,
+for each size of vectors. Goes out: a table, and `bench/results/providers.json` with every round.
 """
 
 from __future__ import annotations
@@ -24,7 +26,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness import ROOT, clawmark_command, clean_environment, must, run, settings_file, table, verdict, write_result
+from harness import (
+    ROOT,
+    clawmark_command,
+    clean_environment,
+    must,
+    run,
+    settings_file,
+    table,
+    verdict,
+    write_result,
+)
 
 AT_ONCE = 4
 MOST_RATIO = 1.3
@@ -51,10 +63,16 @@ class Round(NamedTuple):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Index through a remote provider, and compare with its own time.")
-    parser.add_argument("--work", type=Path, required=True, help="a folder for the notes and the indexes")
+    parser = argparse.ArgumentParser(
+        description="Index through a remote provider, and compare with its own time."
+    )
+    parser.add_argument(
+        "--work", type=Path, required=True, help="a folder for the notes and the indexes"
+    )
     parser.add_argument("--chunks", type=int, default=10_000)
-    parser.add_argument("--delay-ms", type=float, default=50.0, help="what the server takes for 64 texts")
+    parser.add_argument(
+        "--delay-ms", type=float, default=50.0, help="what the server takes for 64 texts"
+    )
     parser.add_argument("--dims", default="1536,384", help="the sizes of the vectors")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--python", default=sys.executable)
@@ -63,14 +81,29 @@ def main() -> int:
     write_notes(notes, args.chunks)
     cases = [run_case(args, notes, int(dims)) for dims in args.dims.split(",")]
     chunks, text_wall = chunks_and_text_time(args.python, args.work, notes)
-    rows = [["numbers", "index s", "its CPU s", f"server s, {AT_ONCE} at once", "ratio", "at most", ""]]
+    rows = [
+        ["numbers", "index s", "its CPU s", f"server s, {AT_ONCE} at once", "ratio", "at most", ""]
+    ]
     for case in cases:
-        wall, cpu, busy = case["wall_seconds"], case["cpu_seconds"], case["server_busy_seconds_at_4"]
-        figures = [f"{wall:.2f}", f"{cpu:.2f}", f"{busy:.2f}", f"{case['ratio']:.2f}", f"{MOST_RATIO}"]
+        wall, cpu, busy = (
+            case["wall_seconds"],
+            case["cpu_seconds"],
+            case["server_busy_seconds_at_4"],
+        )
+        figures = [
+            f"{wall:.2f}",
+            f"{cpu:.2f}",
+            f"{busy:.2f}",
+            f"{case['ratio']:.2f}",
+            f"{MOST_RATIO}",
+        ]
         rows.append([str(case["dims"]), *figures, verdict(case["ratio"], MOST_RATIO, False)])
     print(table(rows))
     print(f"{chunks:,} chunks; words and instant vectors before that: {text_wall:.2f} s")
-    words = f"--chunks {args.chunks} --delay-ms {args.delay_ms:g} --dims {args.dims} --rounds {args.rounds}"
+    words = (
+        f"--chunks {args.chunks} --delay-ms {args.delay_ms:g} "
+        f"--dims {args.dims} --rounds {args.rounds}"
+    )
     body = {
         "chunks": chunks,
         "server_ms_per_64_texts": args.delay_ms,
@@ -110,7 +143,10 @@ def write_notes(folder: Path, chunks: int) -> None:
     chance = random.Random(1)
     letters = "bcdfghjklmnprstvwz"
     words = [
-        "".join(chance.choice(letters) + chance.choice("aeiou") for _ in range(chance.randint(1, 4))) for _ in range(8000)
+        "".join(
+            chance.choice(letters) + chance.choice("aeiou") for _ in range(chance.randint(1, 4))
+        )
+        for _ in range(8000)
     ]
     for number in range(-(-chunks // SECTIONS)):
         sections = []
@@ -147,14 +183,19 @@ def measure(python: str, work: Path, notes: Path, url: str, dims: int) -> Round:
     config.write_text(json.dumps({"memorySearch": settings}), encoding="utf-8")
     places = ["--workspace", str(notes), "--state-dir", str(state)]
     command = clawmark_command(python)
-    must(run([*command, "index", *places, *settings_file(work, "static")], env), "indexing the words")
+    must(
+        run([*command, "index", *places, *settings_file(work, "static")], env), "indexing the words"
+    )
     ask(url, "/reset", b"")
-    ran = must(run([*command, "index", "--json", *places, "--config", str(config)], env), "indexing the vectors")
+    ran = must(
+        run([*command, "index", "--json", *places, "--config", str(config)], env),
+        "indexing the vectors",
+    )
     report = json.loads(ran.out)
     if report["degraded"] or report["dueVectors"]:
         sys.exit(f"The index is not complete: {report}")
     stats = ask(url, "/stats")
-    return Round(ran.wall, ran.cpu, float(stats["busy_seconds"]), stats)
+    return Round(wall=ran.wall, cpu=ran.cpu, busy=float(stats["busy_seconds"]), stats=stats)
 
 
 def chunks_and_text_time(python: str, work: Path, notes: Path) -> tuple[int, float]:

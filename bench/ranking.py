@@ -1,19 +1,23 @@
-"""How well the ranking finds what is asked for: exams, growth, echoes, hostile files and a service with low cosines.
+"""How well the ranking finds what is asked for: exams, growth, echoes, hostile files and a service
+with low cosines.
 
     python bench/ranking.py --work DIR [--parts dev,growth,echo,hostile,mock] [--sets notes,locomo] [--tiers default,static]
                             [--jobs 2] [--before PYTHON] [--fresh]
 
-Everything runs through the command line (see `exam.py`), ten results, minimum score 0 except where the threshold matters.
+Everything runs through the command line (see `exam.py`), ten results, minimum score 0 except where
+the threshold matters.
 
-- dev: every data set, in both tiers, and by each leg alone. Hybrid search may not be worse than the better of its legs.
+- dev: every data set, in both tiers, and by each leg alone. Hybrid search may not be worse than the
+  better of its legs.
 - growth: the same 20 questions among 1,000, 5,000 and 20,000 files, with static vectors.
-- echo: notes and locomo again, with session notes in which the questions were asked and not answered.
+- echo: notes and locomo again, with session notes in which the questions were asked and not
+  answered.
 - hostile: each token that occurs in one file only must be among the first three hits.
 - mock: an embedding service with low cosines, at the default threshold, against keywords alone.
 
-Goes out: tables, and `bench/results/ranking.json`, written after every exam. An exam that the file has for the same code
-is not taken again; `--fresh` takes it again, with new indexes. `--before` measures an older Clawmark as well.
-"""
+Goes out: tables, and `bench/results/ranking.json`, written after every exam. An exam that the file
+has for the same code is not taken again; `--fresh` takes it again, with new indexes. `--before`
+measures an older Clawmark as well."""
 
 from __future__ import annotations
 
@@ -26,7 +30,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exam import Code, Mode, build_growth, build_hostile, build_set, forget_indexes, question_sets, questions_of, take
+from exam import (
+    Code,
+    Mode,
+    build_growth,
+    build_hostile,
+    build_set,
+    forget_indexes,
+    question_sets,
+    questions_of,
+    take,
+)
 from harness import RESULTS, code_version, shared_folder, table, write_result
 
 PARTS = ("dev", "growth", "echo", "hostile", "mock")
@@ -100,17 +114,36 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--work", type=Path, required=True, help="folder for workspaces and indexes; kept between runs")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        required=True,
+        help="folder for workspaces and indexes; kept between runs",
+    )
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated; all by default")
-    parser.add_argument("--sets", default="", help="the data sets of the part dev, comma-separated; all by default")
-    parser.add_argument("--tiers", default="static,default", help="the default tier takes minutes to index")
+    parser.add_argument(
+        "--sets", default="", help="the data sets of the part dev, comma-separated; all by default"
+    )
+    parser.add_argument(
+        "--tiers", default="static,default", help="the default tier takes minutes to index"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="workspaces at a time")
-    parser.add_argument("--fresh", action="store_true", help="take all exams again, with new indexes")
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the Clawmark to measure")
-    parser.add_argument("--before", default="", help="interpreter of an older Clawmark to compare with")
+    parser.add_argument(
+        "--fresh", action="store_true", help="take all exams again, with new indexes"
+    )
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter of the Clawmark to measure"
+    )
+    parser.add_argument(
+        "--before", default="", help="interpreter of an older Clawmark to compare with"
+    )
     given = parser.parse_args()
     given.work = given.work.resolve()
-    for name, allowed in (("parts", PARTS), ("tiers", tuple(TIERS)), ("sets", tuple(question_sets()))):
+    for name, allowed in (
+        ("parts", PARTS),
+        ("tiers", tuple(TIERS)),
+        ("sets", tuple(question_sets())),
+    ):
         unknown = [one for one in getattr(given, name).split(",") if one and one not in allowed]
         if unknown:
             parser.error(f"--{name}: {unknown[0]!r} is not one of {', '.join(allowed)}")
@@ -140,7 +173,10 @@ class Bench:
 
     def echo(self) -> None:
         for name in ECHO:
-            plain, echoed = build_set(self.given.work, name), build_set(self.given.work, name, echo=True)
+            plain, echoed = (
+                build_set(self.given.work, name),
+                build_set(self.given.work, name, echo=True),
+            )
             for hybrid, _ in self.tiers:
                 self.take(plain, hybrid)
                 self.take(echoed, hybrid)
@@ -158,7 +194,9 @@ class Bench:
             remote = {"baseUrl": address, "apiKey": "not-needed"}
             mode = Mode("mock", "mock", settings("openai", model="mock", remote=remote), options=())
             for code in self.versions:
-                forget_indexes(self.given.work, folder.name, mode, code)  # the address is another one each time
+                forget_indexes(
+                    self.given.work, folder.name, mode, code
+                )  # the address is another one each time
             self.take(folder, mode)
 
     def take(self, folder: Path, mode: Mode) -> None:
@@ -183,8 +221,13 @@ class Bench:
 
     def write(self) -> None:
         found = checks(self.rows)
-        body = {"checks": [{**check._asdict(), "met": check.is_met} for check in found], "exams": self.rows}
-        write_result("ranking", "python bench/ranking.py --work DIR --before PYTHON", self.given.python, body)
+        body = {
+            "checks": [{**check._asdict(), "met": check.is_met} for check in found],
+            "exams": self.rows,
+        }
+        write_result(
+            "ranking", "python bench/ranking.py --work DIR --before PYTHON", self.given.python, body
+        )
 
 
 def earlier() -> Rows:
@@ -197,7 +240,9 @@ def earlier() -> Rows:
 
 
 def first_three(folder: Path, answers: Path) -> dict[str, Any]:
-    """The share of the markers whose file is among the first three hits, and the markers of the other files."""
+    """The share of the markers whose file is among the first three hits, and the markers of the
+    other files.
+    """
     given = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
     hits = {answer["id"]: answer["results"][:3] for answer in given}
     # A file with two names is found under one of them, so the marker itself counts like the path.
@@ -205,7 +250,8 @@ def first_three(folder: Path, answers: Path) -> dict[str, Any]:
         question["id"]
         for question in questions_of(folder)
         if not any(
-            hit["path"] == question["gold"][0]["path"] or question["id"] in hit["snippet"] for hit in hits[question["id"]]
+            hit["path"] == question["gold"][0]["path"] or question["id"] in hit["snippet"]
+            for hit in hits[question["id"]]
         )
     ]
     return {"recall@3": round(1 - len(lost) / len(hits), 4), "not_in_first_three": lost}
@@ -218,7 +264,9 @@ def mock_service() -> Iterator[str]:
     with subprocess.Popen(maker, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
-            yield next(word for word in server.stdout.readline().split() if word.startswith("http://"))
+            yield next(
+                word for word in server.stdout.readline().split() if word.startswith("http://")
+            )
         finally:
             server.terminate()
 
@@ -237,7 +285,14 @@ def checks(rows: Rows) -> list[Check]:
         for row in figures(rows, (exam, mode))
         for metric, floor in floors.items()
     ]
-    return [*found, *leg_checks(rows), *growth_checks(rows), *echo_checks(rows), *hostile_checks(rows), *mock_checks(rows)]
+    return [
+        *found,
+        *leg_checks(rows),
+        *growth_checks(rows),
+        *echo_checks(rows),
+        *hostile_checks(rows),
+        *mock_checks(rows),
+    ]
 
 
 def leg_checks(rows: Rows) -> Iterator[Check]:
@@ -245,7 +300,11 @@ def leg_checks(rows: Rows) -> Iterator[Check]:
         for tier in TIERS:
             if taken := figures(rows, (exam, tier), (exam, "keywords"), (exam, f"{tier}-vectors")):
                 hybrid, *legs = (row["recall@6"] for row in taken)
-                yield Check(f"{exam}, {tier}: recall@6 against its legs", hybrid, max(legs) - BELOW_BETTER_LEG)
+                yield Check(
+                    f"{exam}, {tier}: recall@6 against its legs",
+                    hybrid,
+                    max(legs) - BELOW_BETTER_LEG,
+                )
 
 
 def growth_checks(rows: Rows) -> Iterator[Check]:
@@ -261,7 +320,9 @@ def echo_checks(rows: Rows) -> Iterator[Check]:
             if taken := figures(rows, (exam, tier), (f"{exam}-echo", tier)):
                 plain, echoed = taken
                 for metric, most in LOST_TO_ECHOES.items():
-                    yield Check(f"{exam}-echo, {tier}: {metric}", echoed[metric], plain[metric] - most)
+                    yield Check(
+                        f"{exam}-echo, {tier}: {metric}", echoed[metric], plain[metric] - most
+                    )
 
 
 def hostile_checks(rows: Rows) -> Iterator[Check]:
@@ -281,7 +342,19 @@ def mock_checks(rows: Rows) -> Iterator[Check]:
 def show(rows: Rows) -> str:
     """All figures, next to those of the older version."""
     lines = [
-        ["exam", "mode", "questions", "recall@6", "before", "mrr", "before", "seen@2000", "before", "recall@3", "before"]
+        [
+            "exam",
+            "mode",
+            "questions",
+            "recall@6",
+            "before",
+            "mrr",
+            "before",
+            "seen@2000",
+            "before",
+            "recall@3",
+            "before",
+        ]
     ]
     for exam, modes in rows.items():
         for mode, columns in modes.items():
@@ -295,7 +368,10 @@ def show(rows: Rows) -> str:
 
 
 def show_checks(found: list[Check]) -> str:
-    lines = [(check.what, f"{check.value:.3f}", f"{check.floor:.3f}", "ok" if check.is_met else "MISSED") for check in found]
+    lines = [
+        (check.what, f"{check.value:.3f}", f"{check.floor:.3f}", "ok" if check.is_met else "MISSED")
+        for check in found
+    ]
     return table([("check", "value", "floor", ""), *lines])
 
 

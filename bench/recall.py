@@ -2,12 +2,13 @@
 
     python bench/recall.py --work DIR [--provider static]
 
-Six kinds of workspaces: the sample of `clawmark demo`, workspaces of one to five notes, 1,000 made-up days, and the exam's
-locomo, notes and longmemeval. Each is asked its own questions (answered: lines that answer are recalled), the chatter of
-`prompts.py`, and questions about the other workspaces, which it should not answer. Shares are averaged over the six
-kinds. Beside `Memory.recall` as it is, the same with the search's own minimum score alone. All in this process.
-Goes out: a table, and `bench/results/recall.json`; the limits are for the half of the prompts that is held out.
-"""
+Six kinds of workspaces: the sample of `clawmark demo`, workspaces of one to five notes, 1,000
+made-up days, and the exam's locomo, notes and longmemeval. Each is asked its own questions
+(answered: lines that answer are recalled), the chatter of `prompts.py`, and questions about the
+other workspaces, which it should not answer. Shares are averaged over the six kinds. Beside
+`Memory.recall` as it is, the same with the search's own minimum score alone. All in this process.
+Goes out: a table, and `bench/results/recall.json`; the limits are for the half of the prompts that
+is held out."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from harness import must, run, shared_folder, table, verdict, write_result
 from prompts import CHATTER, SAMPLE, TINY, is_held_out
 
 from clawmark import Memory
-from clawmark.runtime.recall import parse_block
+from clawmark.agent.prompt.recall import parse_block
 from clawmark.workspace.daily import daily_path
 from clawmark.workspace.sample import write_sample
 
@@ -49,7 +50,9 @@ class Place(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What became of one prompt in one workspace; `hit`: answered for a question, anything recalled for the rest."""
+    """What became of one prompt in one workspace; `hit`: answered for a question, anything recalled
+    for the rest.
+    """
 
     kind: str
     group: str
@@ -60,17 +63,33 @@ class Asked(NamedTuple):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--work", type=Path, required=True, help="folder for workspaces and indexes; kept")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for workspaces and indexes; kept"
+    )
     parser.add_argument("--provider", default="static")
     given = parser.parse_args()
     work = given.work.resolve() / "recall"
     places = [*sample(work), *tiny(work), *made_up(work), *exam(work)]
-    asked = [one for place in places for one in ask(place, places, work / f"state-{given.provider}", given.provider)]
+    asked = [
+        one
+        for place in places
+        for one in ask(place, places, work / f"state-{given.provider}", given.provider)
+    ]
     rows, counts = report(asked)
-    print(table([("half", "what", "recalled", "by score alone", "limit", ""), *(row.pop("shown") for row in rows)]))
+    print(
+        table(
+            [
+                ("half", "what", "recalled", "by score alone", "limit", ""),
+                *(row.pop("shown") for row in rows),
+            ]
+        )
+    )
     body = {"provider": given.provider, "rows": rows, "counts": counts}
     name = "recall" if given.provider == "static" else f"recall-{given.provider}"
-    command = f"python bench/recall.py --work DIR{'' if given.provider == 'static' else f' --provider {given.provider}'}"
+    command = (
+        f"python bench/recall.py --work "
+        f"DIR{'' if given.provider == 'static' else f' --provider {given.provider}'}"
+    )
     write_result(name, command, sys.executable, body)
     return 1 if any(row["verdict"] == "MISSED" for row in rows) else 0
 
@@ -80,9 +99,18 @@ def sample(work: Path) -> Iterator[Place]:
     write_sample(str(folder), TODAY)
 
     def lines(days: int) -> Lines:
-        return (daily_path((TODAY - timedelta(days=days)).isoformat()) if days else "MEMORY.md", 1, 10_000)
+        return (
+            daily_path((TODAY - timedelta(days=days)).isoformat()) if days else "MEMORY.md",
+            1,
+            10_000,
+        )
 
-    yield Place("sample", "sample", folder, tuple((text, tuple(map(lines, days))) for text, days in SAMPLE))
+    yield Place(
+        kind="sample",
+        name="sample",
+        folder=folder,
+        questions=tuple((text, tuple(map(lines, days))) for text, days in SAMPLE),
+    )
 
 
 def tiny(work: Path) -> Iterator[Place]:
@@ -93,15 +121,23 @@ def tiny(work: Path) -> Iterator[Place]:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(note, encoding="utf-8")
         asked = tuple((text, ((names[at], 1, 10_000),)) for text, at in questions)
-        yield Place("tiny", f"tiny-{number}", folder, asked)
+        yield Place(kind="tiny", name=f"tiny-{number}", folder=folder, questions=asked)
 
 
 def made_up(work: Path) -> Iterator[Place]:
     folder = work / "corpus-1000"
     if not Path(f"{folder}.info.json").is_file():
-        must(run([sys.executable, str(shared_folder() / "bench" / "corpus.py"), str(folder)]), "making the corpus")
+        must(
+            run([sys.executable, str(shared_folder() / "bench" / "corpus.py"), str(folder)]),
+            "making the corpus",
+        )
     rows = json.loads(Path(f"{folder}.queries.json").read_text(encoding="utf-8"))
-    yield Place("made-up", "made-up", folder, tuple((row["q"], ((row["expect"], 1, 10_000),)) for row in rows))
+    yield Place(
+        kind="made-up",
+        name="made-up",
+        folder=folder,
+        questions=tuple((row["q"], ((row["expect"], 1, 10_000),)) for row in rows),
+    )
 
 
 def exam(work: Path) -> Iterator[Place]:
@@ -111,7 +147,16 @@ def exam(work: Path) -> Iterator[Place]:
             folder.mkdir(parents=True, exist_ok=True)
             shared = shared_folder()
             must(
-                run([sys.executable, str(shared / "exam/exam.py"), "build", str(shared / "data" / kind), str(folder)]), kind
+                run(
+                    [
+                        sys.executable,
+                        str(shared / "exam/exam.py"),
+                        "build",
+                        str(shared / "data" / kind),
+                        str(folder),
+                    ]
+                ),
+                kind,
             )
         groups = defaultdict(list)
         for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
@@ -119,7 +164,12 @@ def exam(work: Path) -> Iterator[Place]:
             gold = tuple((unit["path"], unit["from"], unit["to"]) for unit in row["gold"])
             groups[row["group"]].append((row["query"], gold))
         for group, questions in sorted(groups.items()):
-            yield Place(kind, f"{kind}-{group}", folder / group / "workspace", tuple(questions))
+            yield Place(
+                kind=kind,
+                name=f"{kind}-{group}",
+                folder=folder / group / "workspace",
+                questions=tuple(questions),
+            )
 
 
 def ask(place: Place, places: list[Place], state: Path, provider: str) -> Iterator[Asked]:
@@ -130,7 +180,9 @@ def ask(place: Place, places: list[Place], state: Path, provider: str) -> Iterat
         theirs = [text for other in places if other.kind == kind for text, _ in other.questions]
         foreign += draw.sample(theirs, min(FOREIGN, len(theirs)))
     own = draw.sample(place.questions, min(OWN, len(place.questions)))
-    with Memory.open(place.folder, provider=provider, state_dir=state / place.name, background=False) as memory:
+    with Memory.open(
+        place.folder, provider=provider, state_dir=state / place.name, background=False
+    ) as memory:
         memory.sync()
         usual = memory.settings.memory_search.query.min_score
 
@@ -146,36 +198,63 @@ def ask(place: Place, places: list[Place], state: Path, provider: str) -> Iterat
 
 
 def is_met(block: str, gold: tuple[Lines, ...] | None) -> bool:
-    """Whether a block has some of these lines; without lines to look for, whether there is a block at all."""
+    """Whether a block has some of these lines; without lines to look for, whether there is a block
+    at all.
+    """
     if gold is None or not block:
         return bool(block)
     for item in parse_block(block):
         path, _, at = item.citation.rpartition("#L")
         first, _, last = at.partition("-L")
-        if any(path == other and int(first) <= end and int(last or first) >= start for other, start, end in gold):
+        if any(
+            path == other and int(first) <= end and int(last or first) >= start
+            for other, start, end in gold
+        ):
             return True
     return False
 
 
 def report(asked: list[Asked]) -> tuple[list[dict[str, Any]], dict[str, dict[str, list[int]]]]:
-    """The shares, averaged over the kinds of workspaces, of each half; and hits and prompts of each kind, held out."""
+    """The shares, averaged over the kinds of workspaces, of each half; and hits and prompts of each
+    kind, held out.
+    """
     kinds = sorted({one.kind for one in asked})
     rows, counts = [], {}
     for half in (True, False):
         for group, (limit, at_least) in LIMITS.items():
             of = {
-                kind: [one for one in asked if (one.kind, one.group, one.held_out) == (kind, group, half)] for kind in kinds
+                kind: [
+                    one
+                    for one in asked
+                    if (one.kind, one.group, one.held_out) == (kind, group, half)
+                ]
+                for kind in kinds
             }
-            share = sum(sum(one.hit for one in of[kind]) / len(of[kind]) for kind in kinds) / len(kinds)
-            bare = sum(sum(one.hit_by_score for one in of[kind]) / len(of[kind]) for kind in kinds) / len(kinds)
+            share = sum(sum(one.hit for one in of[kind]) / len(of[kind]) for kind in kinds) / len(
+                kinds
+            )
+            bare = sum(
+                sum(one.hit_by_score for one in of[kind]) / len(of[kind]) for kind in kinds
+            ) / len(kinds)
             judged = verdict(share, limit, at_least) if half else ""
             shown_limit = f"{'≥' if at_least else '≤'} {limit:g}" if half else ""
             name = "held out" if half else "chosen on"
             shown = (name, group, f"{share:.3f}", f"{bare:.3f}", shown_limit, judged)
             shares = {"recalled": round(share, 3), "by_score_alone": round(bare, 3)}
-            rows.append({"half": name, "what": group, **shares, "limit": limit, "verdict": judged, "shown": shown})
+            rows.append(
+                {
+                    "half": name,
+                    "what": group,
+                    **shares,
+                    "limit": limit,
+                    "verdict": judged,
+                    "shown": shown,
+                }
+            )
             if half:
-                counts[group] = {kind: [sum(one.hit for one in of[kind]), len(of[kind])] for kind in kinds}
+                counts[group] = {
+                    kind: [sum(one.hit for one in of[kind]), len(of[kind])] for kind in kinds
+                }
     return rows, counts
 
 

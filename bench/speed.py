@@ -1,16 +1,16 @@
-"""What indexing and a cold search cost, as ratios to `python -c pass` of the same interpreter in the same run.
+"""What indexing and a cold search cost, as ratios to `python -c pass` of the same interpreter in
+the same run.
 
     python bench/speed.py --work DIR [--tiers none,static,auto] [--rounds 15] [--files 1000] [--python PYTHON]
 
-Comes in: the corpus of the shared `bench/corpus.py`. Each number is user + system CPU of a whole, new process. The
-commands take turns inside every round and the least of the rounds counts, because neighbours on a shared machine can
-only add to a measurement. A search's number is the mean over several queries of each one's least. What embedding takes is
-timed inside the very process whose cost it is taken off.
-Goes out: a table, and `bench/results/speed.json`.
+Comes in: the corpus of the shared `bench/corpus.py`. Each number is user + system CPU of a whole,
+new process. The commands take turns inside every round and the least of the rounds counts, because
+neighbours on a shared machine can only add to a measurement. A search's number is the mean over
+several queries of each one's least. What embedding takes is timed inside the very process whose
+cost it is taken off. Goes out: a table, and `bench/results/speed.json`.
 
-The tiers: `none` is keywords only, `static` the instant vectors, `auto` the defaults with the transformer, whose index
-takes about ten minutes to build; it stays in DIR.
-"""
+The tiers: `none` is keywords only, `static` the instant vectors, `auto` the defaults with the
+transformer, whose index takes about ten minutes to build; it stays in DIR."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ NOOP = 6.0
 SEARCH = {"none": 5.0, "static": 12.0, "auto": 40.0}
 TIERS = {"none": "keyword-only", "static": "static", "auto": "transformer"}
 
-# Run inside the measured interpreter: the command itself, with a watch on the embedder of the static tier.
+# Run inside the measured interpreter: the command itself, with a watch on the embedder of the
+# static tier.
 TIMED = """
 import sys, time
 from clawmark.cli import run
 from clawmark.cli.process import end, prepare
-from clawmark.embed.static import StaticEmbedder
+from clawmark.embed.local.static import StaticEmbedder
 
 plain, spent = StaticEmbedder.embed_texts, []
 
@@ -83,23 +84,39 @@ def main() -> int:
         fill(bench, tier)
     costs = cold(bench, tiers)
     body = report(full, costs, tiers)
-    print(table([["what", "value", "floor", ""], *([row["what"], *row["shown"]] for row in body["rows"])]))
+    print(
+        table(
+            [
+                ["what", "value", "floor", ""],
+                *([row["what"], *row["shown"]] for row in body["rows"]),
+            ]
+        )
+    )
     for row in body["rows"]:
         del row["shown"]
     info = json.loads(Path(f"{bench.corpus}.info.json").read_text(encoding="utf-8"))
     setup = {"corpus": info, "rounds": bench.rounds, "queries": bench.queries}
-    write_result("speed", f"python bench/speed.py --work DIR --tiers {','.join(tiers)}", bench.python, {**setup, **body})
+    write_result(
+        "speed",
+        f"python bench/speed.py --work DIR --tiers {','.join(tiers)}",
+        bench.python,
+        {**setup, **body},
+    )
     return 1 if any(row.get("verdict") == "MISSED" for row in body["rows"]) else 0
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--work", type=Path, required=True, help="folder for the corpus and the indexes; kept")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for the corpus and the indexes; kept"
+    )
     parser.add_argument("--tiers", default="none,static,auto")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--queries", type=int, default=5)
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the environment to measure")
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter of the environment to measure"
+    )
     given = parser.parse_args()
     given.work = given.work.resolve()
     return given
@@ -110,28 +127,50 @@ def prepare(given: argparse.Namespace) -> Bench:
     if not Path(f"{corpus}.info.json").is_file():
         given.work.mkdir(parents=True, exist_ok=True)
         maker = str(shared_folder() / "bench" / "corpus.py")
-        must(run([sys.executable, maker, str(corpus), "--files", str(given.files)]), "making the corpus")
+        must(
+            run([sys.executable, maker, str(corpus), "--files", str(given.files)]),
+            "making the corpus",
+        )
     rows = json.loads(Path(f"{corpus}.queries.json").read_text(encoding="utf-8"))
     queries = [row["q"] for row in rows[: given.queries]]
     env = clean_environment(given.work / "home")
-    return Bench(given.python, clawmark_command(given.python), env, given.work, corpus, queries, given.rounds)
+    return Bench(
+        python=given.python,
+        command=clawmark_command(given.python),
+        env=env,
+        work=given.work,
+        corpus=corpus,
+        queries=queries,
+        rounds=given.rounds,
+    )
 
 
 def state_of(bench: Bench, tier: str) -> Path:
     return bench.work / f"state-{tier}-{bench.corpus.name}"
 
 
-def clawmark(bench: Bench, tier: str, words: list[str], state: Path | None = None, command: list[str] | None = None) -> Run:
+def clawmark(
+    bench: Bench,
+    tier: str,
+    words: list[str],
+    state: Path | None = None,
+    command: list[str] | None = None,
+) -> Run:
     places = ["--workspace", str(bench.corpus), "--state-dir", str(state or state_of(bench, tier))]
     chosen = settings_file(bench.work, tier)
     if words[0] == "search" and tier != "auto":
-        chosen = ["--provider", tier]  # reading a configuration file is no part of a search with the defaults
+        chosen = [
+            "--provider",
+            tier,
+        ]  # reading a configuration file is no part of a search with the defaults
     argv = [*(command or bench.command), *words, *places, *chosen]
     return must(run(argv, bench.env), f"clawmark {' '.join(words[:1])} ({TIERS[tier]})")
 
 
 def full_index(bench: Bench) -> dict[str, Any]:
-    """From nothing to a complete index, without and with the instant vectors; of every round what it cost."""
+    """From nothing to a complete index, without and with the instant vectors; of every round what
+    it cost.
+    """
     costs: dict[str, list[float]] = {"pass": [], "none": [], "static": [], "embedding": []}
     fresh = bench.work / "state-full"
     for _ in range(max(3, bench.rounds)):
@@ -142,7 +181,10 @@ def full_index(bench: Bench) -> dict[str, Any]:
             costs[tier].append(ran.cpu)
         costs["embedding"].append(float(ran.err))
     shutil.rmtree(fresh, ignore_errors=True)
-    written = [static - embedding for static, embedding in zip(costs["static"], costs["embedding"], strict=True)]
+    written = [
+        static - embedding
+        for static, embedding in zip(costs["static"], costs["embedding"], strict=True)
+    ]
     return {
         "chunks": number(json.loads(ran.out), "chunks"),
         "pass_cpu": min(costs["pass"]),
@@ -180,7 +222,9 @@ def fill(bench: Bench, tier: str) -> None:
 
 
 def cold(bench: Bench, tiers: list[str]) -> dict[str, Any]:
-    """Least CPU seconds of each command over the rounds, all taking turns; one unmeasured round first."""
+    """Least CPU seconds of each command over the rounds, all taking turns; one unmeasured round
+    first.
+    """
     costs: dict[tuple[str, str], list[float]] = {}
     for turn in range(bench.rounds + 1):
         found = {("pass", str(again)): nothing(bench) for again in range(3)}
@@ -194,12 +238,21 @@ def cold(bench: Bench, tiers: list[str]) -> dict[str, Any]:
     least: dict[str, list[float]] = {}
     for (what, _), values in costs.items():
         least.setdefault(what, []).append(min(values))
-    return {what: min(values) if what == "pass" else sum(values) / len(values) for what, values in least.items()}
+    return {
+        what: min(values) if what == "pass" else sum(values) / len(values)
+        for what, values in least.items()
+    }
 
 
 def report(full: dict[str, Any], costs: dict[str, Any], tiers: list[str]) -> dict[str, Any]:
     base = costs["pass"]
-    rows = [{"what": "python -c pass", "cpu_ms": round(base * 1000, 1), "shown": [f"{base * 1000:.1f} ms", "", ""]}]
+    rows = [
+        {
+            "what": "python -c pass",
+            "cpu_ms": round(base * 1000, 1),
+            "shown": [f"{base * 1000:.1f} ms", "", ""],
+        }
+    ]
     for what, cpu in (
         ("full index without vectors, chunks/CPU s", full["keywords_cpu"]),
         ("full index with static vectors, less their embedding, chunks/CPU s", full["written_cpu"]),
@@ -210,7 +263,9 @@ def report(full: dict[str, Any], costs: dict[str, Any], tiers: list[str]) -> dic
         rows.append(entry(f"no-op index, {TIERS[tier]}", cpu, cpu / base, NOOP, at_least=False))
     for tier in tiers:
         cpu = costs[f"search {tier}"]
-        rows.append(entry(f"cold search, {TIERS[tier]}", cpu, cpu / base, SEARCH[tier], at_least=False))
+        rows.append(
+            entry(f"cold search, {TIERS[tier]}", cpu, cpu / base, SEARCH[tier], at_least=False)
+        )
     return {"full_index": rounded(full), "rows": rows}
 
 
@@ -229,7 +284,13 @@ def entry(what: str, cpu: float, value: float, floor: float, at_least: bool) -> 
         f"{'>=' if at_least else '<='} {floor:,.0f}{unit}",
         word,
     ]
-    row = {"what": what, "cpu_ms": round(cpu * 1000, 1), "value": round(value, 2), "floor": floor, "verdict": word}
+    row = {
+        "what": what,
+        "cpu_ms": round(cpu * 1000, 1),
+        "value": round(value, 2),
+        "floor": floor,
+        "verdict": word,
+    }
     return {**row, "shown": shown}
 
 

@@ -2,11 +2,10 @@
 
     python bench/vectors.py [--rows 100000] [--dims 384]
 
-prints the numbers and writes bench/results/vectors.json. Times are CPU milliseconds per search for 24 results. The
-made-up vectors are clustered, anisotropic and have a power-law spectrum, as models' vectors do; the real ones are the
-static tier's for passages of Python's own documentation. `one_bit` is what scanning one bit per component first would
-have found.
-"""
+prints the numbers and writes bench/results/vectors.json. Times are CPU milliseconds per search for
+24 results. The made-up vectors are clustered, anisotropic and have a power-law spectrum, as models'
+vectors do; the real ones are the static tier's for passages of Python's own documentation.
+`one_bit` is what scanning one bit per component first would have found."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from harness import write_result
 
-from clawmark.index.store import Index
+from clawmark.store.sqlite.store import Index
 from clawmark.testing.vectors import file_of, identity_of
 
 K = 24
@@ -40,11 +39,18 @@ def main() -> None:
     parser.add_argument("--dims", type=int, default=384)
     options = parser.parse_args()
     vectors, queries = made_up(options.rows, options.dims)
-    results: dict[str, Any] = {"rows": options.rows, "dims": options.dims, "k": K, "queries": QUERIES}
+    results: dict[str, Any] = {
+        "rows": options.rows,
+        "dims": options.dims,
+        "k": K,
+        "queries": QUERIES,
+    }
     with tempfile.TemporaryDirectory() as folder:
         opened = {}
         for engine in ("blocks", "sqlite-vec"):
-            index = opened[engine] = Index(os.path.join(folder, f"{engine}.sqlite"), vector_engine=engine)
+            index = opened[engine] = Index(
+                os.path.join(folder, f"{engine}.sqlite"), vector_engine=engine
+            )
             results[f"{engine}_insert_us"] = round(store(index, vectors) * 1e6 / len(vectors), 1)
         results.update(compare(opened["blocks"], opened["sqlite-vec"], vectors, queries))
         for index in opened.values():
@@ -53,7 +59,9 @@ def main() -> None:
             index = Index(os.path.join(folder, f"cold{rows}.sqlite"))
             store(index, vectors[:rows])
             results[f"cold_open_and_search_ms_{rows}"] = cold(index.path, queries[0])
-        results.update({f"one_bit_{name}": value for name, value in one_bit(vectors, queries).items()})
+        results.update(
+            {f"one_bit_{name}": value for name, value in one_bit(vectors, queries).items()}
+        )
         results["static_tier"] = static_tier(folder)
     print(json.dumps(results, indent=2))
     write_result("vectors", "python bench/vectors.py", sys.executable, results)
@@ -68,12 +76,20 @@ def made_up(rows: int, dims: int) -> tuple[np.ndarray, np.ndarray]:
     common = chance.standard_normal(dims).astype(np.float32) * 0.08
 
     def spread(count: int, around: np.ndarray, noise: float) -> np.ndarray:
-        points = (around + noise * chance.standard_normal((count, dims)).astype(np.float32)) * spectrum @ turn + common
-        unit: np.ndarray = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+        points = (
+            around + noise * chance.standard_normal((count, dims)).astype(np.float32)
+        ) * spectrum @ turn + common
+        unit: np.ndarray = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(
+            np.float32
+        )
         return unit
 
-    members = centres[chance.integers(0, 400, rows)] + 0.7 * chance.standard_normal((rows, dims)).astype(np.float32)
-    return spread(rows, members, 0.0), spread(QUERIES, members[chance.integers(0, rows, QUERIES)], 0.25)
+    members = centres[chance.integers(0, 400, rows)] + 0.7 * chance.standard_normal(
+        (rows, dims)
+    ).astype(np.float32)
+    return spread(rows, members, 0.0), spread(
+        QUERIES, members[chance.integers(0, rows, QUERIES)], 0.25
+    )
 
 
 def store(index: Index, vectors: np.ndarray) -> float:
@@ -81,11 +97,16 @@ def store(index: Index, vectors: np.ndarray) -> float:
     spent = 0.0
     for start in range(0, len(vectors), FILE_CHUNKS):
         part = vectors[start : start + FILE_CHUNKS]
-        file = file_of(f"memory/{start}.md", *[f"passage {start + number}" for number in range(len(part))])
+        file = file_of(
+            f"memory/{start}.md", *[f"passage {start + number}" for number in range(len(part))]
+        )
         with index.writing() as writer:
             keys = writer.put_file(*file)
             space = writer.space(identity_of(vectors.shape[1])).id
-            rows = [(key, chunk.hash, row.tobytes()) for key, chunk, row in zip(keys, file[1], part, strict=True)]
+            rows = [
+                (key, chunk.hash, row.tobytes())
+                for key, chunk, row in zip(keys, file[1], part, strict=True)
+            ]
             began = time.process_time()
             writer.put_vectors(space, rows)
             spent += time.process_time() - began
@@ -94,7 +115,9 @@ def store(index: Index, vectors: np.ndarray) -> float:
 
 
 def compare(blocks: Index, vec0: Index, vectors: np.ndarray, queries: np.ndarray) -> dict[str, Any]:
-    """Search with both in turns of sixteen, so that a busy moment of the machine meets both and each is warm."""
+    """Search with both in turns of sixteen, so that a busy moment of the machine meets both and
+    each is warm.
+    """
     truth = exact(vectors, queries)
     times: dict[str, list[float]] = {"blocks": [], "sqlite-vec": []}
     found: dict[str, list[list[int]]] = {"blocks": [], "sqlite-vec": []}
@@ -110,9 +133,14 @@ def compare(blocks: Index, vec0: Index, vectors: np.ndarray, queries: np.ndarray
                     found[name].append([key - 1 for key, _ in answer])
     results: dict[str, Any] = {}
     for name in times:
-        results[f"{name}_ms"] = {"min": round(min(times[name]), 3), "median": round(statistics.median(times[name]), 3)}
+        results[f"{name}_ms"] = {
+            "min": round(min(times[name]), 3),
+            "median": round(statistics.median(times[name]), 3),
+        }
         results[f"{name}_recall"] = recall(found[name], truth)
-    results["times_faster"] = round(statistics.median(times["sqlite-vec"]) / statistics.median(times["blocks"]), 1)
+    results["times_faster"] = round(
+        statistics.median(times["sqlite-vec"]) / statistics.median(times["blocks"]), 1
+    )
     return results
 
 
@@ -121,7 +149,9 @@ def exact(vectors: np.ndarray, queries: np.ndarray) -> list[list[int]]:
 
 
 def recall(found: list[list[int]], truth: list[list[int]]) -> float:
-    return round(statistics.fmean(len(set(a) & set(b)) / K for a, b in zip(found, truth, strict=True)), 5)
+    return round(
+        statistics.fmean(len(set(a) & set(b)) / K for a, b in zip(found, truth, strict=True)), 5
+    )
 
 
 def cold(path: str, query: np.ndarray) -> float:
@@ -145,18 +175,23 @@ def one_bit(vectors: np.ndarray, queries: np.ndarray) -> dict[str, float]:
         np.argsort(np.bitwise_count(codes ^ code).sum(axis=1), kind="stable")
         for code in np.packbits(queries > centre, axis=1)
     ]
-    return {f"recall_x{times}": recall([list(row[: K * times]) for row in order], truth) for times in (10, 40)}
+    return {
+        f"recall_x{times}": recall([list(row[: K * times]) for row in order], truth)
+        for times in (10, 40)
+    }
 
 
 def static_tier(folder: str) -> dict[str, Any]:
     """The same with real vectors: passages of Python's documentation."""
     from pydoc_data.topics import topics
 
-    from clawmark.embed.static import StaticEmbedder
+    from clawmark.embed.local.static import StaticEmbedder
 
     words = " ".join(topics[name] for name in sorted(topics)).split()
     passages = [" ".join(words[start : start + 40]) for start in range(0, len(words) - 40, 10)]
-    made = np.frombuffer(b"".join(StaticEmbedder().embed_texts(passages)), np.float32).reshape(len(passages), -1)
+    made = np.frombuffer(b"".join(StaticEmbedder().embed_texts(passages)), np.float32).reshape(
+        len(passages), -1
+    )
     queries, vectors = made[:: len(made) // QUERIES][:QUERIES], made
     index = Index(os.path.join(folder, "static.sqlite"))
     store(index, vectors)

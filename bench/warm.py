@@ -2,10 +2,10 @@
 
     python bench/warm.py --work DIR --before PYTHON [--rounds 4]
 
-Comes in: the corpus of 1,000 files and its questions, made by the shared `corpus.py`. Each interpreter indexes it with
-static vectors into a state folder of its own. Then they take turns, each asking every question several times in one process.
-What counts is the least CPU time of each question. Goes out: a table, and `bench/results/warm.json`.
-"""
+Comes in: the corpus of 1,000 files and its questions, made by the shared `corpus.py`. Each
+interpreter indexes it with static vectors into a state folder of its own. Then they take turns,
+each asking every question several times in one process. What counts is the least CPU time of each
+question. Goes out: a table, and `bench/results/warm.json`."""
 
 from __future__ import annotations
 
@@ -45,10 +45,17 @@ print(sum(best) / len(best) * 1000)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--work", type=Path, required=True, help="folder for the corpus and the indexes; kept between runs")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        required=True,
+        help="folder for the corpus and the indexes; kept between runs",
+    )
     parser.add_argument("--before", required=True, help="interpreter of an older Clawmark")
     parser.add_argument("--rounds", type=int, default=4, help="turns of each")
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the Clawmark to measure")
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter of the Clawmark to measure"
+    )
     given = parser.parse_args()
     work = given.work.resolve()
     corpus = work / "corpus-1000"
@@ -61,10 +68,16 @@ def main() -> int:
             times[name].append(ask(python, work, corpus, work / f"warm-{name}"))
     best = {name: min(values) for name, values in times.items()}
     ratio = best["now"] / best["before"]
-    print(table([("", "CPU ms a search"), *((name, f"{value:.2f}") for name, value in best.items())]))
+    print(
+        table([("", "CPU ms a search"), *((name, f"{value:.2f}") for name, value in best.items())])
+    )
     print(f"ratio {ratio:.2f}, floor {FLOOR}: {verdict(ratio, FLOOR, at_least=False)}")
     command = "python bench/warm.py --work DIR --before PYTHON"
-    body = {"cpu_ms": {name: round(value, 2) for name, value in best.items()}, "ratio": round(ratio, 3), "floor": FLOOR}
+    body = {
+        "cpu_ms": {name: round(value, 2) for name, value in best.items()},
+        "ratio": round(ratio, 3),
+        "floor": FLOOR,
+    }
     write_result("warm", command, given.python, {**body, "all_rounds": times})
     return 1 if ratio > FLOOR else 0
 

@@ -1,12 +1,13 @@
-"""What one edited file among many costs a process that keeps the index fresh, beside a bare look at the tree.
+"""What one edited file among many costs a process that keeps the index fresh, beside a bare look at
+the tree.
 
     python bench/watch.py [--files 10000] [--rounds 20] [--providers none,static]
 
-In one process, taking turns: a bare scan (`os.scandir` and a `stat` of each file, nothing kept), then one note is edited and
-`Memory.sync()` finds, reads and indexes it. CPU of the process, user and system, all threads; medians of the rounds. Other
-providers may be named; their rows have no limit, because most of a sync is then the model's own work on the one note. Goes
-out: a table, and `bench/results/watch.json`.
-"""
+In one process, taking turns: a bare scan (`os.scandir` and a `stat` of each file, nothing kept),
+then one note is edited and `Memory.sync()` finds, reads and indexes it. CPU of the process, user
+and system, all threads; medians of the rounds. Other providers may be named; their rows have no
+limit, because most of a sync is then the model's own work on the one note. Goes out: a table, and
+`bench/results/watch.json`."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from typing import Any
 from harness import table, verdict, write_result
 
 from clawmark import Memory
-from clawmark.reports import SyncReport
+from clawmark.model.reports import SyncReport
 
 LIMIT = 3.0
 WITH_LIMIT = ("none", "static")
@@ -43,12 +44,32 @@ def main() -> None:
         for provider in given.providers.split(","):
             bare, sync, embedder = measure(Path(folder), notes, provider, given.rounds)
             ratio = sync / bare
-            results[provider] = {"embedder": embedder, "bare_ms": bare, "sync_ms": sync, "ratio": round(ratio, 2)}
+            results[provider] = {
+                "embedder": embedder,
+                "bare_ms": bare,
+                "sync_ms": sync,
+                "ratio": round(ratio, 2),
+            }
             limit = LIMIT if provider in WITH_LIMIT else 0.0
             judged = verdict(ratio, limit, at_least=False) if limit else ""
-            rows.append((provider, f"{bare:.1f}", f"{sync:.1f}", f"{ratio:.2f}", f"{limit:g}" if limit else "", judged))
+            rows.append(
+                (
+                    provider,
+                    f"{bare:.1f}",
+                    f"{sync:.1f}",
+                    f"{ratio:.2f}",
+                    f"{limit:g}" if limit else "",
+                    judged,
+                )
+            )
     print(table(rows))
-    body = {"unit": "CPU milliseconds", "files": given.files, "rounds": given.rounds, "limit": LIMIT, "results": results}
+    body = {
+        "unit": "CPU milliseconds",
+        "files": given.files,
+        "rounds": given.rounds,
+        "limit": LIMIT,
+        "results": results,
+    }
     write_result("watch", "python bench/watch.py", sys.executable, body)
     if any(results[name]["ratio"] > LIMIT for name in WITH_LIMIT if name in results):
         sys.exit(1)
@@ -67,7 +88,9 @@ def make_notes(root: Path, files: int) -> list[Path]:
     return notes
 
 
-def measure(folder: Path, notes: list[Path], provider: str, rounds: int) -> tuple[float, float, str]:
+def measure(
+    folder: Path, notes: list[Path], provider: str, rounds: int
+) -> tuple[float, float, str]:
     """The medians of a bare scan and of a sync after one edit, in CPU milliseconds."""
     bare, syncs = [], []
     rng = random.Random(2)
@@ -78,7 +101,9 @@ def measure(folder: Path, notes: list[Path], provider: str, rounds: int) -> tupl
         for number in range(rounds + 2):
             note = rng.choice(notes)
             scan_ms = cpu(lambda: scan(str(root)))
-            note.write_text(f"# Edited {number}\n\nThe heron came back for {provider}: {rng.random()}.\n")
+            note.write_text(
+                f"# Edited {number}\n\nThe heron came back for {provider}: {rng.random()}.\n"
+            )
             reports: list[SyncReport] = []
             sync_ms = cpu(lambda: reports.append(memory.sync()))  # noqa: B023 - called at once
             assert reports[0].updated == 1

@@ -1,4 +1,5 @@
-"""Claude with its memory tool, whose files are a workspace: what it writes is Markdown, and found by every other host.
+"""Claude with its memory tool, whose files are a workspace: what it writes is Markdown, and found
+by every other host.
 
     pip install 'clawmark[anthropic]'
     python examples/anthropic_memory.py ~/agent "What do you know about me?"

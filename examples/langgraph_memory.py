@@ -3,9 +3,8 @@
     pip install 'clawmark[langgraph]' openai
     python examples/langgraph_memory.py ~/agent "I take tea, never coffee."
 
-The graph keeps what the user says about themselves and shows the model what fits. Needs `OPENAI_API_KEY`;
-`OPENAI_BASE_URL` names another server.
-"""
+The graph keeps what the user says about themselves and shows the model what fits. Needs
+`OPENAI_API_KEY`; `OPENAI_BASE_URL` names another server."""
 
 from __future__ import annotations
 
@@ -35,12 +34,18 @@ def remember(state: State, *, store: BaseStore) -> None:
 
 
 def respond(state: State, *, store: BaseStore) -> dict[str, str]:
-    known = [str(item.value["text"]) for item in store.search(NAMESPACE, query=state["question"], limit=3)]
+    known = [
+        str(item.value["text"])
+        for item in store.search(NAMESPACE, query=state["question"], limit=3)
+    ]
     system = "\n".join(["What the user said about themselves:", *(f"- {text}" for text in known)])
     with OpenAI() as client:
         answer = client.chat.completions.create(
             model="gpt-4o-mini",
-            messages=[{"role": "system", "content": system}, {"role": "user", "content": state["question"]}],
+            messages=[
+                {"role": "system", "content": system},
+                {"role": "user", "content": state["question"]},
+            ],
         )
     return {"answer": answer.choices[0].message.content or ""}
 

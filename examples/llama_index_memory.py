@@ -1,4 +1,5 @@
-"""A LlamaIndex memory with a block of ours: the prompt has what the workspace knows about the message.
+"""A LlamaIndex memory with a block of ours: the prompt has what the workspace knows about the
+message.
 
     pip install 'clawmark[llama-index]' openai
     python examples/llama_index_memory.py ~/agent "Which database did we pick?"
@@ -33,8 +34,12 @@ async def main(workspace: str, *questions: str) -> None:
         async with AsyncOpenAI() as client:
             for question in questions:
                 await chat.aput(ChatMessage(role="user", content=question))
-                messages: list[Any] = [{"role": one.role.value, "content": one.content} for one in await chat.aget()]
-                answer = await client.chat.completions.create(model="gpt-4o-mini", messages=messages)
+                messages: list[Any] = [
+                    {"role": one.role.value, "content": one.content} for one in await chat.aget()
+                ]
+                answer = await client.chat.completions.create(
+                    model="gpt-4o-mini", messages=messages
+                )
                 reply = answer.choices[0].message.content or ""
                 print(reply)
                 await chat.aput(ChatMessage(role="assistant", content=reply))

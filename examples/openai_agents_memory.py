@@ -19,7 +19,9 @@ from clawmark.adapters.openai_agents import TranscriptSession, memory_tools
 
 
 async def main(workspace: str, question: str, model: str = "gpt-4o-mini") -> None:
-    set_tracing_disabled(True)  # otherwise what is said is also sent to the service that keeps traces
+    set_tracing_disabled(
+        True
+    )  # otherwise what is said is also sent to the service that keeps traces
     with Memory.open(workspace) as memory:
         async with AsyncOpenAI() as client:
             agent = Agent(

@@ -2,9 +2,9 @@
 
     python examples/plain_loop.py ~/agent openai:gpt-4o-mini
 
-Type a message, an empty line or the end of the input to leave. `/new` begins another session. Needs the key of the model's
-provider, here `OPENAI_API_KEY`; `OPENAI_BASE_URL` names another server that speaks like OpenAI.
-"""
+Type a message, an empty line or the end of the input to leave. `/new` begins another session. Needs
+the key of the model's provider, here `OPENAI_API_KEY`; `OPENAI_BASE_URL` names another server that
+speaks like OpenAI."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ import os
 import sys
 
 from clawmark import ClawmarkError, Memory
-from clawmark.runtime.completer import Completer, Message
-from clawmark.runtime.models import choose_completer, parse_model
-from clawmark.runtime.turns import complete_with_tools
+from clawmark.agent.models.completer import Completer, Message
+from clawmark.agent.models.models import choose_completer, parse_model
+from clawmark.agent.models.turns import complete_with_tools
 
 
 def main(workspace: str, model: str) -> None:
     completer = choose_completer(model, os.environ)
     with Memory.open(workspace) as memory:
-        talk = memory.conversation(completer=completer, context_window=parse_model(model).window, append=True)
+        talk = memory.conversation(
+            completer=completer, context_window=parse_model(model).window, append=True
+        )
         tools = memory.tools(talk.session_key, append=True)
         talk.start()
         history: list[Message] = []
@@ -42,9 +44,15 @@ def main(workspace: str, model: str) -> None:
 
 
 def with_address(model: str) -> str:
-    """The model at the server that `OPENAI_BASE_URL` names, unless the model has an address of its own."""
+    """The model at the server that `OPENAI_BASE_URL` names, unless the model has an address of its
+    own.
+    """
     base_url = os.environ.get("OPENAI_BASE_URL", "").strip()
-    return f"{model}@{base_url}" if base_url and model.startswith("openai:") and "@" not in model else model
+    return (
+        f"{model}@{base_url}"
+        if base_url and model.startswith("openai:") and "@" not in model
+        else model
+    )
 
 
 def read() -> str:
@@ -56,7 +64,10 @@ def read() -> str:
 
 def shortened(completer: Completer, history: list[Message]) -> list[Message]:
     """The history as one summary. What matters for later is in the memory already."""
-    asked = Message("user", "Summarise our conversation so far in a few sentences, so that you can go on from there.")
+    asked = Message(
+        "user",
+        "Summarise our conversation so far in a few sentences, so that you can go on from there.",
+    )
     summary = completer.complete("You summarise conversations.", [*history, asked]).text
     return [Message("user", "What we talked about so far?"), Message("assistant", summary)]
 

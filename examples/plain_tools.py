@@ -4,8 +4,8 @@
     python examples/plain_tools.py ~/agent openai "Which database did we pick?"
     python examples/plain_tools.py ~/agent anthropic "Which database did we pick?"
 
-Needs `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`; `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` name other servers.
-"""
+Needs `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`; `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` name other
+servers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ from clawmark.adapters.plain import Toolbox
 def ask_openai(box: Toolbox, system: str, question: str) -> str:
     from openai import OpenAI
 
-    messages: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": question}]
+    messages: list[Any] = [
+        {"role": "system", "content": system},
+        {"role": "user", "content": question},
+    ]
     tools: list[Any] = box.openai()
     with OpenAI() as client:
         while True:
-            answer = client.chat.completions.create(model="gpt-4o-mini", messages=messages, tools=tools).choices[0].message
+            answer = (
+                client.chat.completions.create(model="gpt-4o-mini", messages=messages, tools=tools)
+                .choices[0]
+                .message
+            )
             messages.append(answer)
             if not answer.tool_calls:
                 return answer.content or ""
@@ -41,11 +48,19 @@ def ask_anthropic(box: Toolbox, system: str, question: str) -> str:
     with Anthropic() as client:
         while True:
             answer = client.messages.create(
-                model="claude-sonnet-4-5", max_tokens=2048, system=system, messages=messages, tools=tools
+                model="claude-sonnet-4-5",
+                max_tokens=2048,
+                system=system,
+                messages=messages,
+                tools=tools,
             )
             messages.append({"role": "assistant", "content": answer.content})
             results = [
-                {"type": "tool_result", "tool_use_id": block.id, "content": box.call(block.name, block.input)}
+                {
+                    "type": "tool_result",
+                    "tool_use_id": block.id,
+                    "content": box.call(block.name, block.input),
+                }
                 for block in answer.content
                 if block.type == "tool_use"
             ]

@@ -1,5 +1,5 @@
-"""What every test stands on: hypothesis without a stopwatch, none of the caller's own settings or signals, a clock that
-stands still until told to move, and an index of its own."""
+"""What every test stands on: hypothesis without a stopwatch, none of the caller's own settings or
+signals, a clock that stands still until told to move, and an index of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from clawmark.index.store import Index
+from clawmark.store.sqlite.store import Index
 
 # A loaded machine is no reason for a property to be false, so examples have no deadline.
 settings.register_profile("clawmark", deadline=None)
 settings.load_profile("clawmark")
 
-# Under `nohup`, or in the background of a script, these are ignored, and so they would be by every process a test starts.
+# Under `nohup`, or in the background of a script, these are ignored, and so they would be by every
+# process a test starts.
 for _number, _usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
     if hasattr(signal, _number) and signal.getsignal(getattr(signal, _number)) is signal.SIG_IGN:
         signal.signal(getattr(signal, _number), _usual)
@@ -25,7 +26,9 @@ for _number, _usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signa
 
 @pytest.fixture(autouse=True)
 def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A developer's CLAWMARK_* and OPENCLAW_* variables must not reach a test; CLAWMARK_SHARED only names a folder."""
+    """A developer's CLAWMARK_* and OPENCLAW_* variables must not reach a test; CLAWMARK_SHARED only
+    names a folder.
+    """
     for name in list(os.environ):
         if name.startswith(("CLAWMARK_", "OPENCLAW_")) and name != "CLAWMARK_SHARED":
             monkeypatch.delenv(name)

@@ -1,4 +1,5 @@
-"""Clawmark: a memory for AI agents made of plain Markdown files, and the search that finds what is in them.
+"""Clawmark: a memory for AI agents made of plain Markdown files, and the search that finds what is
+in them.
 
     from clawmark import Memory
 
@@ -14,27 +15,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clawmark.aio import AsyncMemory as AsyncMemory
-    from clawmark.errors import ClawmarkError as ClawmarkError
-    from clawmark.errors import ConfigError as ConfigError
-    from clawmark.errors import EmbeddingError as EmbeddingError
-    from clawmark.errors import IndexStoreError as IndexStoreError
-    from clawmark.errors import PathDenied as PathDenied
-    from clawmark.errors import ToolInputError as ToolInputError
-    from clawmark.errors import WorkspaceError as WorkspaceError
     from clawmark.memory import Memory as Memory
+    from clawmark.model.errors import ClawmarkError as ClawmarkError
+    from clawmark.model.errors import ConfigError as ConfigError
+    from clawmark.model.errors import EmbeddingError as EmbeddingError
+    from clawmark.model.errors import IndexStoreError as IndexStoreError
+    from clawmark.model.errors import PathDenied as PathDenied
+    from clawmark.model.errors import ToolInputError as ToolInputError
+    from clawmark.model.errors import WorkspaceError as WorkspaceError
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Memory": "clawmark.memory",
     "AsyncMemory": "clawmark.aio",
-    "ClawmarkError": "clawmark.errors",
-    "ConfigError": "clawmark.errors",
-    "WorkspaceError": "clawmark.errors",
-    "PathDenied": "clawmark.errors",
-    "EmbeddingError": "clawmark.errors",
-    "IndexStoreError": "clawmark.errors",
-    "ToolInputError": "clawmark.errors",
+    "ClawmarkError": "clawmark.model.errors",
+    "ConfigError": "clawmark.model.errors",
+    "WorkspaceError": "clawmark.model.errors",
+    "PathDenied": "clawmark.model.errors",
+    "EmbeddingError": "clawmark.model.errors",
+    "IndexStoreError": "clawmark.model.errors",
+    "ToolInputError": "clawmark.model.errors",
 }
 
 __all__ = [

@@ -1,9 +1,9 @@
 """`AsyncMemory`: the verbs of `Memory`, awaited.
 
-In: the same arguments as `Memory`. Out: the same values, once a worker thread has them. What a verb does is left to
-`Memory`; this module owns the threads and nothing else. The core stays synchronous because SQLite, files and vector
-arithmetic block anyway; a server must only not block its event loop meanwhile.
-"""
+In: the same arguments as `Memory`. Out: the same values, once a worker thread has them. What a verb
+does is left to `Memory`; this module owns the threads and nothing else. The core stays synchronous
+because SQLite, files and vector arithmetic block anyway; a server must only not block its event
+loop meanwhile."""
 
 from __future__ import annotations
 
@@ -13,26 +13,31 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
-from clawmark.asker import Asker
-from clawmark.errors import ClawmarkError
+from clawmark.agent.tools import Payload, Tool
 from clawmark.memory import Memory
-from clawmark.tools import Payload, Tool
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ClawmarkError
+from clawmark.system.cancellation import Asker
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from clawmark.backends.evaluate import Question
-    from clawmark.backends.spending import Spending
+    from clawmark.agent.flush.flush import FlushOutcome
+    from clawmark.agent.models.completer import Completer
+    from clawmark.agent.notes.session_note import NoteOutcome, Reason
+    from clawmark.agent.prompt.sections import Prompt
+    from clawmark.agent.session.conversation import Conversation, Manner, UserTurn
+    from clawmark.agent.session.session import Fields
+    from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.watching import Watching
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
-    from clawmark.documents import Excerpt, Written
     from clawmark.embed.base import Choice, Embedder
-    from clawmark.observe import Metrics
-    from clawmark.reports import (
+    from clawmark.engine.maintenance.evaluate import Question
+    from clawmark.engine.maintenance.spending import Spending
+    from clawmark.model.documents import Excerpt, Written
+    from clawmark.model.reports import (
         Evaluation,
         Finding,
         Probe,
@@ -44,21 +49,17 @@ if TYPE_CHECKING:
         VerifyReport,
         WatchEvent,
     )
-    from clawmark.runtime.completer import Completer
-    from clawmark.runtime.conversation import Conversation, Manner, UserTurn
-    from clawmark.runtime.flush import FlushOutcome
-    from clawmark.runtime.prompt import Prompt
-    from clawmark.runtime.session import Fields
-    from clawmark.runtime.session_note import NoteOutcome, Reason
-    from clawmark.text.transcript import Said
-    from clawmark.tools.gate import Refusal
-    from clawmark.types import Found, Identity, Scan, SyncPlan, Vector
+    from clawmark.model.values import Found, Identity, Scan, SyncPlan, Vector
+    from clawmark.system.counters import Metrics
+    from clawmark.text.transcripts.records import Said
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 WORKERS = 4
-"""Threads per memory: a long sync must leave room for searches, and two cores serve no more than this."""
+"""Threads per memory: a long sync must leave room for searches, and two cores serve no more than
+this.
+"""
 
 
 class AsyncTool(NamedTuple):
@@ -129,9 +130,8 @@ class AsyncConversation:
 class AsyncMemory:
     """A memory for programs with an event loop.
 
-    `async with AsyncMemory.open(path) as memory:` closes it at the end; `memory = await AsyncMemory.open(path)` leaves
-    that to you.
-    """
+    `async with AsyncMemory.open(path) as memory:` closes it at the end; `memory = await
+    AsyncMemory.open(path)` leaves that to you."""
 
     def __init__(self, opening: Callable[[], Memory]) -> None:
         self._opening = opening
@@ -177,7 +177,10 @@ class AsyncMemory:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         await self.close()
 
@@ -214,7 +217,9 @@ class AsyncMemory:
         explain: bool = False,
         freshen: bool = True,
     ) -> Found:
-        """Find the passages that answer a question; a search that is cancelled stops before its next step."""
+        """Find the passages that answer a question; a search that is cancelled stops before its
+        next step.
+        """
         return await self._run_while_awaited(
             self._opened.search,
             text,
@@ -229,10 +234,17 @@ class AsyncMemory:
         )
 
     async def read(
-        self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
+        self,
+        path: str,
+        *,
+        start: int | None = None,
+        lines: int | None = None,
+        max_chars: int = 12_000,
     ) -> Excerpt:
         """Read lines of a memory file."""
-        return await self._run(self._opened.read, path, start=start, lines=lines, max_chars=max_chars)
+        return await self._run(
+            self._opened.read, path, start=start, lines=lines, max_chars=max_chars
+        )
 
     async def append(self, text: str, *, to: str = "") -> Written:
         """Add to today's log, or to another memory file; on disk when it returns."""
@@ -260,10 +272,17 @@ class AsyncMemory:
     ) -> SyncReport:
         """Bring the index in step with the files. `progress` is called in the worker thread."""
         verb = self._opened.sync
-        return await self._run(verb, force=force, progress=progress, instant_only=instant_only, seconds=seconds)
+        return await self._run(
+            verb, force=force, progress=progress, instant_only=instant_only, seconds=seconds
+        )
 
-    async def watch(self, on_event: Callable[[WatchEvent], None] | None = None, *, files: bool | None = None) -> Watching:
-        """Keep the index in step from here on; `on_event` is called in another thread. Closing the memory ends it too."""
+    async def watch(
+        self, on_event: Callable[[WatchEvent], None] | None = None, *, files: bool | None = None
+    ) -> Watching:
+        """Keep the index in step from here on; `on_event` is called in another thread.
+
+        Closing the memory ends it too.
+        """
         return await self._run(self._opened.watch, on_event, files=files)
 
     async def session_started(self, session_key: str | None = None) -> bool:
@@ -329,9 +348,13 @@ class AsyncMemory:
         """How well the memory answers questions whose answers are known."""
         return await self._run(self._opened.evaluate, questions, progress=progress)
 
-    async def make_questions(self, count: int = 50, *, completer: Completer | None = None) -> list[dict[str, str]]:
+    async def make_questions(
+        self, count: int = 50, *, completer: Completer | None = None
+    ) -> list[dict[str, str]]:
         """Questions for `evaluate`, written by the model from passages all over the notes."""
-        return await self._run(lambda: list(self._opened.make_questions(count, completer=completer)))
+        return await self._run(
+            lambda: list(self._opened.make_questions(count, completer=completer))
+        )
 
     async def verify(self) -> VerifyReport:
         """Re-derive every row of the index from its file and compare."""
@@ -341,7 +364,9 @@ class AsyncMemory:
         """Today's date where the user lives."""
         return await self._run(self._opened.today)
 
-    async def prompt(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> Prompt:
+    async def prompt(
+        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+    ) -> Prompt:
         """The memory's part of a session's system prompt."""
         return await self._run(self._opened.prompt, session_key, append=append, chat_type=chat_type)
 
@@ -356,7 +381,12 @@ class AsyncMemory:
     ) -> str:
         """What the memory holds about a message, as one block of quoted data."""
         return await self._run_while_awaited(
-            self._opened.recall, text, session_key, max_results=max_results, min_score=min_score, chat_type=chat_type
+            self._opened.recall,
+            text,
+            session_key,
+            max_results=max_results,
+            min_score=min_score,
+            chat_type=chat_type,
         )
 
     async def conversation(
@@ -369,16 +399,36 @@ class AsyncMemory:
         recall: bool = False,
         manner: Manner | None = None,
     ) -> AsyncConversation:
-        """A session with this memory, its calls awaited; the completer is called in a worker thread."""
-        verb = partial(self._opened.conversation, completer=completer, context_window=context_window, manner=manner)
-        return AsyncConversation(await self._run(verb, session_key, append=append, recall=recall), self._run)
+        """A session with this memory, its calls awaited; the completer is called in a worker
+        thread.
+        """
+        verb = partial(
+            self._opened.conversation,
+            completer=completer,
+            context_window=context_window,
+            manner=manner,
+        )
+        return AsyncConversation(
+            await self._run(verb, session_key, append=append, recall=recall), self._run
+        )
 
-    def tools(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> list[AsyncTool]:
-        """The tools with awaitable calls. Making them waits for nothing, so this one is no coroutine."""
-        return [self._awaitable(tool) for tool in self._opened.tools(session_key, append=append, chat_type=chat_type)]
+    def tools(
+        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+    ) -> list[AsyncTool]:
+        """The tools with awaitable calls.
+
+        Making them waits for nothing, so this one is no coroutine.
+        """
+        return [
+            self._awaitable(tool)
+            for tool in self._opened.tools(session_key, append=append, chat_type=chat_type)
+        ]
 
     async def close(self) -> None:
-        """Wait for the verbs that run, drop those that have not begun, and close the memory. Closing twice is fine."""
+        """Wait for the verbs that run, drop those that have not begun, and close the memory.
+
+        Closing twice is fine.
+        """
         memory, self._memory = self._memory, None
         await asyncio.to_thread(self._workers.shutdown, wait=True, cancel_futures=True)
         if memory is not None:
@@ -388,7 +438,8 @@ class AsyncMemory:
     def _opened(self) -> Memory:
         if self._memory is None:
             raise ClawmarkError(
-                "This AsyncMemory is not open.", hint="Use it inside `async with AsyncMemory.open(...) as memory:`."
+                "This AsyncMemory is not open.",
+                hint="Use it inside `async with AsyncMemory.open(...) as memory:`.",
             )
         return self._memory
 
@@ -396,10 +447,16 @@ class AsyncMemory:
         async def call(given: object) -> Payload:
             return await self._run_while_awaited(tool.call, given)
 
-        return AsyncTool(tool.name, tool.description, tool.parameters, call)
+        return AsyncTool(
+            name=tool.name, description=tool.description, parameters=tool.parameters, call=call
+        )
 
-    async def _run_while_awaited(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same for a verb that may be given up on the way: it hears of it when nobody awaits it any more."""
+    async def _run_while_awaited(
+        self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same for a verb that may be given up on the way: it hears of it when nobody awaits it
+        any more.
+        """
         asker = Asker()
         try:
             return await self._run(asker.serve, partial(verb, *args, **kwargs))
@@ -408,5 +465,9 @@ class AsyncMemory:
             raise
 
     async def _run(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have a thread do it; cancelled before it began it never does, afterwards it is done all the same."""
-        return await asyncio.get_running_loop().run_in_executor(self._workers, partial(verb, *args, **kwargs))
+        """Have a thread do it; cancelled before it began it never does, afterwards it is done all
+        the same.
+        """
+        return await asyncio.get_running_loop().run_in_executor(
+            self._workers, partial(verb, *args, **kwargs)
+        )

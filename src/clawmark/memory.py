@@ -15,25 +15,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from clawmark.assembly import build, keys_of, make_query, open_sessions, redactor_of
+from clawmark.composition import build, keys_of, make_query, open_sessions, redactor_of
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import NO_QMD, Loaded, Settings
 from clawmark.embed.base import Embedder
-from clawmark.errors import ConfigError, WorkspaceError
-from clawmark.observe import Metrics
-from clawmark.types import NO_FILTERS, Degraded, Found, Identity, Scan, SyncPlan, Vector
+from clawmark.model.errors import ConfigError, WorkspaceError
+from clawmark.model.values import NO_FILTERS, Degraded, Found, Identity, Scan, SyncPlan, Vector
+from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from clawmark.backends.evaluate import Question
+    from clawmark.agent.models.completer import Completer
+    from clawmark.agent.prompt.context import ContextReader
+    from clawmark.agent.prompt.sections import Prompt
+    from clawmark.agent.session.conversation import Conversation, Manner
+    from clawmark.agent.tools import Notebook, Tool
+    from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.source_file import SourceFile
-    from clawmark.backends.spending import Spending
     from clawmark.backends.watching import Watching
-    from clawmark.documents import Excerpt, Written
-    from clawmark.reports import (
+    from clawmark.engine.maintenance.evaluate import Question
+    from clawmark.engine.maintenance.spending import Spending
+    from clawmark.model.documents import Excerpt, Written
+    from clawmark.model.reports import (
         Evaluation,
         Finding,
         Probe,
@@ -45,14 +51,8 @@ if TYPE_CHECKING:
         VerifyReport,
         WatchEvent,
     )
-    from clawmark.runtime.completer import Completer
-    from clawmark.runtime.context import ContextReader
-    from clawmark.runtime.conversation import Conversation, Manner
-    from clawmark.runtime.prompt import Prompt
-    from clawmark.text.transcript import Said
-    from clawmark.tools import Notebook, Tool
-    from clawmark.tools.gate import Refusal
-    from clawmark.workspace.sessions import Sessions
+    from clawmark.text.transcripts.records import Said
+    from clawmark.workspace.transcripts.sessions import Sessions
 
 
 class Memory:
@@ -91,10 +91,10 @@ class Memory:
     ) -> Memory:
         """Open a workspace; nothing is read, loaded or created until it is needed.
 
-        `embedder` or `provider` stand in for the configured provider; `overrides` are settings by their dotted key, as
-        `{"memorySearch.query.maxResults": 3}`; `clock` tells the time where a day matters (today's log, the age of a note).
-        With `background` a search that finds more due than it has time for leaves the rest to a thread, begun only then.
-        """
+        `embedder` or `provider` stand in for the configured provider; `overrides` are settings by
+        their dotted key, as `{"memorySearch.query.maxResults": 3}`; `clock` tells the time where a
+        day matters (today's log, the age of a note). With `background` a search that finds more due
+        than it has time for leaves the rest to a thread, begun only then."""
         places = resolve_places(_text(workspace), agent, _text(config), _text(state_dir))
         loaded = load(places, overrides or {})
         return cls(places, loaded, embedder, provider, clock, background)
@@ -127,10 +127,9 @@ class Memory:
     ) -> Found:
         """Find what the memory holds about something; an empty answer says why.
 
-        `since` and `until` are days (`2026-02-24`, or `7d` and `2w` before today), both inclusive; passages without a date
-        pass neither. `path` is a pattern such as `memory/projects/**`, `source` is `memory`, `sessions` or
-        the name of an added folder.
-        """
+        `since` and `until` are days (`2026-02-24`, or `7d` and `2w` before today), both inclusive;
+        passages without a date pass neither. `path` is a pattern such as `memory/projects/**`,
+        `source` is `memory`, `sessions` or the name of an added folder."""
         if not self.settings.memory_search.enabled:
             raise ConfigError(
                 "Memory search is switched off: memorySearch.enabled is false.",
@@ -141,49 +140,74 @@ class Memory:
         if since or until or path or source:
             from clawmark.text.filters import make_filters
 
-            filters = make_filters(since=since, until=until, path=path, source=source, today=self.today)
+            filters = make_filters(
+                since=since, until=until, path=path, source=source, today=self.today
+            )
         options = self.settings.memory_search.query
-        query = make_query(options, text, max_results, min_score, self.today)._replace(filters=filters, explain=explain)
+        query = make_query(options, text, max_results, min_score, self.today)._replace(
+            filters=filters, explain=explain
+        )
         found = self._backend.search(query, freshen=freshen)
         if self.settings.memory.backend != "builtin" and found.degraded is None:
-            found = found._replace(degraded=Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.'))
+            found = found._replace(
+                degraded=Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.')
+            )
         return found
 
-    def read(self, path: str, *, start: int | None = None, lines: int | None = None, max_chars: int = 12_000) -> Excerpt:
-        """Lines of a memory file, by its path or by a citation; 120 of them unless `lines` says otherwise."""
+    def read(
+        self,
+        path: str,
+        *,
+        start: int | None = None,
+        lines: int | None = None,
+        max_chars: int = 12_000,
+    ) -> Excerpt:
+        """Lines of a memory file, by its path or by a citation; 120 of them unless `lines` says
+        otherwise.
+        """
         return self._backend.read(path, start, lines, max_chars)
 
     def append(self, text: str, *, to: str = "") -> Written:
         """Add an entry to today's log, or to `MEMORY.md`; it is on disk when this returns.
 
-        Only redaction masks are refused. `check_note` applies the write gate that agents and `clawmark remember` have.
-        """
-        from clawmark.text.redact import has_mask
+        Only redaction masks are refused. `check_note` applies the write gate that agents and
+        `clawmark remember` have."""
+        from clawmark.text.secrets.redact import has_mask
         from clawmark.workspace.daily import format_entry
 
         if has_mask(text):
             raise WorkspaceError(
-                "The text contains a redaction mask, which would be kept in place of the real value.",
+                "The text contains a redaction mask, which would be kept in place of the real "
+                "value.",
                 hint="Leave the masked value out; say where it can be found instead.",
             )
         workspace = self._backend.parts.workspace
-        return workspace.append(to, format_entry(text)) if to else workspace.remember(text, self.today())
+        return (
+            workspace.append(to, format_entry(text))
+            if to
+            else workspace.remember(text, self.today())
+        )
 
     def check_note(self, text: str, *, to: str = "") -> Refusal | None:
-        """Why the write gate would refuse this entry (a duplicate, a secret, noise …); None when it may be added."""
+        """Why the write gate would refuse this entry (a duplicate, a secret, noise …); None when it
+        may be added.
+        """
         return self._notebook().check(text, to)
 
     def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
-        """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the new one.
+        """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of
+        the new one.
 
-        `WriteConflict` names both hashes when the file is another by now. The last three texts are kept in the state folder.
-        A text with a redaction mask, or without most lines of the old one, is refused; the latter is allowed with `force`.
-        """
+        `WriteConflict` names both hashes when the file is another by now. The last three texts are
+        kept in the state folder. A text with a redaction mask, or without most lines of the old
+        one, is refused; the latter is allowed with `force`."""
         from clawmark.workspace.versions import check_replacement
 
         workspace = self._backend.parts.workspace
         current = workspace.read_exact(path)
-        if current is None or current.hash == base_hash:  # otherwise it is a conflict, whatever the text says
+        if (
+            current is None or current.hash == base_hash
+        ):  # otherwise it is a conflict, whatever the text says
             check_replacement(path, text, current.text if current is not None else "", force=force)
         return workspace.replace(path, text, base_hash)
 
@@ -199,17 +223,29 @@ class Memory:
         instant_only: bool = False,
         seconds: float | None = None,
     ) -> SyncReport:
-        """Bring the index in step; `force` builds the next generation, with `seconds` it stops then and waits for nobody."""
-        from clawmark.sync.run import SyncRequest
+        """Bring the index in step; `force` builds the next generation, with `seconds` it stops then
+        and waits for nobody.
+        """
+        from clawmark.engine.sync.run import SyncRequest
 
-        return self._backend.sync(SyncRequest(force, instant_only, seconds, 10.0 if seconds is None else 0.0, progress))
+        return self._backend.sync(
+            SyncRequest(
+                force=force,
+                instant_only=instant_only,
+                seconds=seconds,
+                lock_timeout=10.0 if seconds is None else 0.0,
+                progress=progress,
+            )
+        )
 
-    def watch(self, on_event: Callable[[WatchEvent], None] | None = None, *, files: bool | None = None) -> Watching:
+    def watch(
+        self, on_event: Callable[[WatchEvent], None] | None = None, *, files: bool | None = None
+    ) -> Watching:
         """Keep the index in step from here on, in the background; close what this returns to stop.
 
-        `on_event` is told, in another thread, what changes and what is done about it. `files` says whether the files are
-        watched; without it, what `sync.watch` says. The interval of `sync.intervalMinutes` counts either way.
-        """
+        `on_event` is told, in another thread, what changes and what is done about it. `files` says
+        whether the files are watched; without it, what `sync.watch` says. The interval of
+        `sync.intervalMinutes` counts either way."""
         from clawmark.backends.watching import Watching
 
         wanted = self.settings.memory_search.sync.watch if files is None else files
@@ -218,9 +254,14 @@ class Memory:
         return watching
 
     def session_started(self, session_key: str | None = None) -> bool:
-        """Bring the index up to date because a session begins, once for each key; whether that was done or begun."""
+        """Bring the index up to date because a session begins, once for each key; whether that was
+        done or begun.
+        """
         options = self.settings.memory_search
-        if not (options.enabled and options.sync.on_session_start) or session_key in self._sessions_seen:
+        if (
+            not (options.enabled and options.sync.on_session_start)
+            or session_key in self._sessions_seen
+        ):
             return False
         if session_key is not None:
             self._sessions_seen.add(session_key)
@@ -228,17 +269,24 @@ class Memory:
         return True
 
     def compacted(self) -> None:
-        """Bring the index up to date because a conversation was compacted: its words are in the transcript, and here now."""
+        """Bring the index up to date because a conversation was compacted: its words are in the
+        transcript, and here now.
+        """
         options = self.settings.memory_search
         if options.enabled:
-            self._backend.freshen_for("post-compaction", deltas=not options.sync.sessions.post_compaction_force)
+            self._backend.freshen_for(
+                "post-compaction", deltas=not options.sync.sessions.post_compaction_force
+            )
 
-    def add_source(self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()) -> SourceReport:
-        """Search a folder of Markdown too; its files are cited as `name:path`, read and never written.
+    def add_source(
+        self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
+    ) -> SourceReport:
+        """Search a folder of Markdown too; its files are cited as `name:path`, read and never
+        written.
 
-        The name is made of the folder's unless it is given. `patterns` (`*`, `?`, `[]`, `**`) take a part of the folder.
-        Every process that has this memory open searches it from its next look on. `ConfigError` says why it cannot be.
-        """
+        The name is made of the folder's unless it is given. `patterns` (`*`, `?`, `[]`, `**`) take
+        a part of the folder. Every process that has this memory open searches it from its next look
+        on. `ConfigError` says why it cannot be."""
         from clawmark.backends.sources import add_source
 
         added = add_source(self._source_file(), self.workspace, os.fspath(folder), name, patterns)
@@ -269,13 +317,17 @@ class Memory:
         return self.workspace.absolute(path)
 
     def sessions(self) -> tuple[Transcript, ...]:
-        """The transcripts of the agent's conversations, the latest first, whether they are a source or not."""
+        """The transcripts of the agent's conversations, the latest first, whether they are a source
+        or not.
+        """
         from clawmark.backends.transcripts import list_transcripts
 
         return list_transcripts(self._backend.parts, self._transcripts())
 
     def transcript(self, name: str) -> tuple[str, tuple[Said, ...]]:
-        """The path of a transcript and what was said in it, secrets masked; by its path, its name or the start of that."""
+        """The path of a transcript and what was said in it, secrets masked; by its path, its name
+        or the start of that.
+        """
         from clawmark.backends.transcripts import read_transcript
 
         return read_transcript(self._transcripts(), name)
@@ -285,75 +337,106 @@ class Memory:
 
     def status(self) -> Status:
         """The answers to the operational questions."""
-        from clawmark.backends.inspect import status
+        from clawmark.engine.maintenance.status import status
 
-        return status(self._backend.parts, self.places, self.loaded, self.choice, self._backend.last_error)
+        return status(
+            self._backend.parts, self.places, self.loaded, self.choice, self._backend.last_error
+        )
 
     def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors made elsewhere, by the SHA-256 hex of their text, so that the same text is not embedded again."""
+        """Keep vectors made elsewhere, by the SHA-256 hex of their text, so that the same text is
+        not embedded again.
+        """
         with self._backend.parts.store.writing() as writer:
             writer.put_cached(identity, vectors)
 
     def spending(self) -> Spending:
-        """What a full sync would send to the best embedder, and for how much; nothing is sent to find out."""
-        from clawmark.backends.spending import spending
+        """What a full sync would send to the best embedder, and for how much; nothing is sent to
+        find out.
+        """
+        from clawmark.engine.maintenance.spending import spending
 
         return spending(self._backend)
 
     def doctor(self, *, fix: bool = False, probe: bool = False) -> list[Finding]:
-        """What is wrong, why, and what to do; `fix` does what is safe to do, `probe` adds the outcome of `probe()`."""
-        from clawmark.backends.doctor import examine
+        """What is wrong, why, and what to do; `fix` does what is safe to do, `probe` adds the
+        outcome of `probe()`.
+        """
+        from clawmark.engine.maintenance.doctor import examine
 
         probes = self.probe() if probe else ()
         return examine(self._backend, self.places, self.loaded, self.choice, fix=fix, probes=probes)
 
     def probe(self) -> tuple[Probe, ...]:
-        """Embed one word with the configured provider and have the vector engine score two known vectors.
+        """Embed one word with the configured provider and have the vector engine score two known
+        vectors.
 
-        A service is really asked. A failure is a `Probe` with the reason and the next step, never an exception.
-        """
-        from clawmark.backends.probe import probe
+        A service is really asked. A failure is a `Probe` with the reason and the next step, never
+        an exception."""
+        from clawmark.engine.maintenance.probe import probe
 
         return probe(self._backend.parts, self.choice, self.settings.memory_search.store.vector)
 
     def verify(self) -> VerifyReport:
         """Derive every row from its file again and compare."""
-        from clawmark.backends.verify import verify
+        from clawmark.engine.maintenance.verify import verify
 
         return verify(self._backend.parts)
 
     def evaluate(
-        self, questions: Iterable[Mapping[str, object] | Question], *, progress: Callable[[int, int], None] | None = None
+        self,
+        questions: Iterable[Mapping[str, object] | Question],
+        *,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Evaluation:
-        """How well the memory answers questions whose answers are known, with the configured threshold.
+        """How well the memory answers questions whose answers are known, with the configured
+        threshold.
 
-        A question is `{"question": …, "path": "memory/x.md#L3-L5"}`, or has the expected `text` in place of a path.
-        """
-        from clawmark.backends.evaluate import DEPTH, as_questions, evaluate
+        A question is `{"question": …, "path": "memory/x.md#L3-L5"}`, or has the expected `text` in
+        place of a path."""
+        from clawmark.engine.maintenance.evaluate import DEPTH, as_questions, evaluate
 
-        most, tell = max(DEPTH, self.settings.memory_search.query.max_results), progress or (lambda *_: None)
-        return evaluate(as_questions(questions), lambda text: self.search(text, max_results=most), self.read, tell)
+        most, tell = (
+            max(DEPTH, self.settings.memory_search.query.max_results),
+            progress or (lambda *_: None),
+        )
+        return evaluate(
+            as_questions(questions),
+            lambda text: self.search(text, max_results=most),
+            self.read,
+            tell,
+        )
 
-    def make_questions(self, count: int = 50, *, completer: Completer | None = None) -> Iterator[dict[str, str]]:
-        """Questions for `evaluate`, written by the model from passages all over the notes, each with its lines.
+    def make_questions(
+        self, count: int = 50, *, completer: Completer | None = None
+    ) -> Iterator[dict[str, str]]:
+        """Questions for `evaluate`, written by the model from passages all over the notes, each
+        with its lines.
 
         Without a `completer` the configured model writes them; `ConfigError` when there is none.
         """
-        from clawmark.runtime.question_maker import make_questions
-        from clawmark.runtime.setup import needed_model
+        from clawmark.agent.models.question_maker import make_questions
+        from clawmark.agent.session.setup import needed_model
 
-        completer = completer or needed_model(self.settings.runtime, os.environ, "write the questions")
+        completer = completer or needed_model(
+            self.settings.runtime, os.environ, "write the questions"
+        )
         self.sync(instant_only=True)
-        return make_questions(completer, self._backend.parts.store, redactor_of(self.settings.memory_search), count)
+        return make_questions(
+            completer, self._backend.parts.store, redactor_of(self.settings.memory_search), count
+        )
 
-    def tools(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> list[Tool]:
-        """`memory_search` and `memory_get` as tools for any agent, and with `append` also `memory_append`.
+    def tools(
+        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+    ) -> list[Tool]:
+        """`memory_search` and `memory_get` as tools for any agent, and with `append` also
+        `memory_append`.
 
-        The session key decides whom they answer and whether with citations; a `chat_type` the host has noted can only make
-        it less. Without a key, it is the caller's own memory. `tools.allow` and `tools.deny` leave tools out; so does
-        `memorySearch.enabled: false`, for the first two.
+        The session key decides whom they answer and whether with citations; a `chat_type` the host
+        has noted can only make it less. Without a key, it is the caller's own memory. `tools.allow`
+        and `tools.deny` leave tools out; so does `memorySearch.enabled: false`, for the first two.
         """
-        from clawmark.tools import make_tools
+        from clawmark.agent.tools import make_tools
 
         absent = set(self.settings.tools.denied)
         if not self.settings.memory_search.enabled:
@@ -361,7 +444,9 @@ class Memory:
 
         query = self.settings.memory_search.query
         tools = make_tools(
-            lambda text, most, least, filters: self.search(text, max_results=most, min_score=least, **filters._asdict()),
+            lambda text, most, least, filters: self.search(
+                text, max_results=most, min_score=least, **filters._asdict()
+            ),
             lambda path, start, lines: self.read(path, start=start, lines=lines),
             citations=self.settings.memory.citations,
             session_key=session_key,
@@ -375,26 +460,50 @@ class Memory:
         return [tool for tool in tools if tool.name not in absent]
 
     def _notebook(self) -> Notebook:
-        from clawmark.tools import Notebook
+        from clawmark.agent.tools import Notebook
 
-        read_lines, redactor = self._backend.parts.workspace.read_lines, redactor_of(self.settings.memory_search)
-        return Notebook(self.today, read_lines, lambda entry, to: self.append(entry, to=to), redactor)
+        read_lines, redactor = (
+            self._backend.parts.workspace.read_lines,
+            redactor_of(self.settings.memory_search),
+        )
+        return Notebook(
+            today=self.today,
+            read_lines=read_lines,
+            append=lambda entry, to: self.append(entry, to=to),
+            redactor=redactor,
+        )
 
-    def prompt(self, session_key: str | None = None, *, append: bool = False, chat_type: str = "") -> Prompt:
-        """The memory's part of a session's system prompt, as the files are now; `append` when it has `memory_append`."""
-        from clawmark.backends.inspect import pulse
-        from clawmark.runtime.context import ContextReader, Limits
-        from clawmark.runtime.prompt import Facts, build_prompt, with_pulse
-        from clawmark.tools.policy import access_of
+    def prompt(
+        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+    ) -> Prompt:
+        """The memory's part of a session's system prompt, as the files are now; `append` when it
+        has `memory_append`.
+        """
+        from clawmark.agent.prompt.context import ContextReader, Limits
+        from clawmark.agent.prompt.sections import Facts, build_prompt, with_pulse
+        from clawmark.agent.tools.policy import access_of
+        from clawmark.engine.maintenance.status import pulse
 
         settings, startup, parts = self.settings, self.settings.startup_context, self._backend.parts
         citations, shared = settings.memory.citations, settings.memory.shared_sessions
         access = access_of(session_key, chat_type=chat_type, citations=citations, shared=shared)
         days = startup.daily_memory_days if startup.enabled else 0
         most, most_in_all = settings.bootstrap_max_chars, settings.bootstrap_total_max_chars
-        limits = Limits(most, most_in_all, days, startup.max_file_chars, startup.max_total_chars)
+        limits = Limits(
+            per_file=most,
+            total=most_in_all,
+            log_days=days,
+            per_log=startup.max_file_chars,
+            all_logs=startup.max_total_chars,
+        )
         self._context = self._context or ContextReader(parts.workspace.root)
-        facts = Facts(self.places.agent_id, session_key or "", self.places.workspace, self.today(), settings.user_timezone)
+        facts = Facts(
+            agent=self.places.agent_id,
+            session_key=session_key or "",
+            workspace=self.places.workspace,
+            today=self.today(),
+            timezone=settings.user_timezone,
+        )
         context = self._context.read(access.kind, facts.today, limits)
         if not access.reads:
             return build_prompt(context, tools=(), cites=access.cites, facts=facts)
@@ -412,21 +521,26 @@ class Memory:
         min_score: float | None = None,
         chat_type: str = "",
     ) -> str:
-        """What the memory holds about a message, as one block of quoted data; empty outside private sessions.
+        """What the memory holds about a message, as one block of quoted data; empty outside private
+        sessions.
 
-        Only what is worth a place that nobody asked for; with `min_score`, everything from that score on.
-        """
-        from clawmark.runtime.kinds import is_private, kind_of
-        from clawmark.runtime.recall import recall_block, recalled
-        from clawmark.runtime.worth import says_something, worth_recalling
-        from clawmark.text.blocks import strip_recalled
+        Only what is worth a place that nobody asked for; with `min_score`, everything from that
+        score on."""
+        from clawmark.agent.prompt.recall import recall_block, recalled
+        from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
+        from clawmark.agent.prompt.session_files import is_private, kind_of
+        from clawmark.text.recalled.blocks import strip_recalled
 
         asked = strip_recalled(text).strip()
         if not self.settings.memory_search.enabled:
             return ""
-        if not is_private(kind_of(session_key, chat_type)) or (min_score is None and not says_something(asked)):
+        if not is_private(kind_of(session_key, chat_type)) or (
+            min_score is None and not says_something(asked)
+        ):
             return ""
-        found = self.search(asked, max_results=max_results, min_score=min_score or 0.0, explain=min_score is None)
+        found = self.search(
+            asked, max_results=max_results, min_score=min_score or 0.0, explain=min_score is None
+        )
         hits = worth_recalling(found) if min_score is None else found.hits
         return recall_block([recalled(hit) for hit in hits])
 
@@ -440,29 +554,40 @@ class Memory:
         recall: bool = False,
         manner: Manner | None = None,
     ) -> Conversation:
-        """A session with this memory, for a host that talks to a model: its prompt, its flush, its note.
+        """A session with this memory, for a host that talks to a model: its prompt, its flush, its
+        note.
 
-        Without a `completer` the configured model flushes; `context_window` is how many tokens the host's model holds. With
-        `append` the prompt tells of `memory_append`, with `recall` each message brings what the memory has about it.
-        """
-        from clawmark.runtime.conversation import Conversation, Voice, open_parts
+        Without a `completer` the configured model flushes; `context_window` is how many tokens the
+        host's model holds. With `append` the prompt tells of `memory_append`, with `recall` each
+        message brings what the memory has about it."""
+        from clawmark.agent.session.conversation import Conversation, Voice, open_parts
 
         options, workspace = self.settings.memory_search, self._backend.parts.workspace
         keys = keys_of(options)
         folder = self.places.conversations_dir
-        parts = open_parts(self.settings.runtime, folder, workspace, keys, self._now, completer, context_window)
+        parts = open_parts(
+            self.settings.runtime, folder, workspace, keys, self._now, completer, context_window
+        )
 
         def chat_type() -> str:
-            """What the host says now, else what was noted when it last said something: a group stays one."""
-            return manner.chat_type if manner and manner.chat_type else parts.store.get(session_key).chat_type
+            """What the host says now, else what was noted when it last said something: a group
+            stays one.
+            """
+            return (
+                manner.chat_type
+                if manner and manner.chat_type
+                else parts.store.get(session_key).chat_type
+            )
 
         voice = Voice(
-            lambda: self.prompt(session_key, append=append, chat_type=chat_type()).text,
-            lambda text: self.recall(text, session_key, chat_type=chat_type()) if recall else "",
-            lambda: self.session_started(session_key),
-            self.compacted,
+            prompt=lambda: self.prompt(session_key, append=append, chat_type=chat_type()).text,
+            recall=lambda text: (
+                self.recall(text, session_key, chat_type=chat_type()) if recall else ""
+            ),
+            started=lambda: self.session_started(session_key),
+            compacted=self.compacted,
         )
-        return Conversation(session_key, parts, voice, manner)
+        return Conversation(session_key=session_key, parts=parts, voice=voice, manner=manner)
 
     def today(self) -> str:
         """Today's date where the user lives."""
@@ -476,7 +601,9 @@ class Memory:
         from calendar import timegm
 
         zone = self.settings.user_timezone
-        seconds = timegm(time.gmtime())  # datetime.now() counts nanoseconds, and stays at the year 2262 for ever
+        seconds = timegm(
+            time.gmtime()
+        )  # datetime.now() counts nanoseconds, and stays at the year 2262 for ever
         if not zone:
             return datetime.fromtimestamp(seconds).astimezone()
         from zoneinfo import ZoneInfo
@@ -492,7 +619,12 @@ class Memory:
     def __enter__(self) -> Memory:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from clawmark.text.chunk import chunk_id, chunk_text, split_utf8
-from clawmark.text.lines import chunk_lines
-from clawmark.text.tokens import utf16_length
+from clawmark.text.chunking.chunks import chunk_id, chunk_text, split_utf8
+from clawmark.text.chunking.lines import chunk_lines
+from clawmark.text.chunking.tokens import utf16_length
 
-RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "openclaw_chunks.json").read_text(encoding="utf-8"))
+RECORDED: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "data" / "openclaw_chunks.json").read_text(encoding="utf-8")
+)
 
 INPUTS = {
     "empty": "",
@@ -32,7 +34,9 @@ INPUTS = {
 
 def _cases() -> list[Any]:
     return [
-        pytest.param(case, weigh_cjk, id=f"{case['input']}-{case['tokens']}-{case['overlap']}-{weigh_cjk}")
+        pytest.param(
+            case, weigh_cjk, id=f"{case['input']}-{case['tokens']}-{case['overlap']}-{weigh_cjk}"
+        )
         for case in RECORDED["chunks"]
         for weigh_cjk in case["weigh_cjk"]
     ]
@@ -41,7 +45,10 @@ def _cases() -> list[Any]:
 @pytest.mark.parametrize(("case", "weigh_cjk"), _cases())
 def test_chunks_are_those_that_openclaw_made(case: dict[str, Any], weigh_cjk: bool) -> None:
     chunks = chunk_lines(INPUTS[case["input"]], case["tokens"], case["overlap"], weigh_cjk)
-    rows: list[Any] = [[chunk.start_line, chunk.end_line, utf16_length(chunk.text), chunk.hash[:16]] for chunk in chunks]
+    rows: list[Any] = [
+        [chunk.start_line, chunk.end_line, utf16_length(chunk.text), chunk.hash[:16]]
+        for chunk in chunks
+    ]
     assert len(rows) == case["count"]
     recorded = case["rows"]
     if "..." in recorded:
@@ -62,19 +69,30 @@ def test_lines_mode_drops_blank_chunks() -> None:
 
 def test_a_chunk_id_is_the_one_openclaw_gives() -> None:
     known = RECORDED["chunk_id"]
-    made = chunk_id(known["source"], known["path"], known["startLine"], known["endLine"], known["chunkHash"], known["model"])
+    made = chunk_id(
+        known["source"],
+        known["path"],
+        known["startLine"],
+        known["endLine"],
+        known["chunkHash"],
+        known["model"],
+    )
     assert made == known["id"]
 
 
 @pytest.mark.parametrize(("text", "limit", "pieces"), RECORDED["utf8_split"])
-def test_texts_above_a_byte_limit_are_split_as_openclaw_splits_them(text: str, limit: int, pieces: list[str]) -> None:
+def test_texts_above_a_byte_limit_are_split_as_openclaw_splits_them(
+    text: str, limit: int, pieces: list[str]
+) -> None:
     assert split_utf8(text, limit) == pieces
 
 
 def test_the_scope_without_extra_paths_has_the_fingerprint_known_by_heart() -> None:
     import hashlib
 
-    from clawmark.assembly import NO_EXTRA_PATHS
+    from clawmark.composition import NO_EXTRA_PATHS
 
-    text = '{"extraPaths":[],"multimodal":{"enabled":false,"modalities":[],"maxFileBytes":10485760}}'
+    text = (
+        '{"extraPaths":[],"multimodal":{"enabled":false,"modalities":[],"maxFileBytes":10485760}}'
+    )
     assert hashlib.sha256(text.encode()).hexdigest() == NO_EXTRA_PATHS

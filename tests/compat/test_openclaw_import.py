@@ -1,8 +1,9 @@
-"""Databases that real releases of OpenClaw made are imported, and every vector in them is used again.
+"""Databases that real releases of OpenClaw made are imported, and every vector in them is used
+again.
 
-`python bench/interop_openclaw.py --record` made them from the files in `bench/data/interop`. Nothing listens at the
-address they were made with: a passage that was sent again would be left without a vector.
-"""
+`python bench/interop_openclaw.py --record` made them from the files in `bench/data/interop`.
+Nothing listens at the address they were made with: a passage that was sent again would be left
+without a vector."""
 
 from __future__ import annotations
 
@@ -37,8 +38,14 @@ def openclaw(folder: Path, name: str, provider: str, mode: str) -> Path:
     (state / place).parent.mkdir(parents=True)
     shutil.copyfile(DATA / f"{name}.sqlite", state / place)
     shutil.copytree(WORKSPACE, state / "workspace")
-    search = {"provider": provider, "model": "demo-embed", "remote": {"baseUrl": ADDRESS, "apiKey": "sk-FAKE"}}
-    (state / "openclaw.json").write_text(json.dumps({"memory": {"search": search}}), encoding="utf-8")
+    search = {
+        "provider": provider,
+        "model": "demo-embed",
+        "remote": {"baseUrl": ADDRESS, "apiKey": "sk-FAKE"},
+    }
+    (state / "openclaw.json").write_text(
+        json.dumps({"memory": {"search": search}}), encoding="utf-8"
+    )
     (state / "clawmark").mkdir(mode=0o700)
     ours = {"memorySearch": {"chunking": {"mode": mode}}}
     (state / "clawmark" / "clawmark.json").write_text(json.dumps(ours), encoding="utf-8")
@@ -51,14 +58,21 @@ def imported(memory: Memory, state: Path) -> Seeded:
 
 
 @pytest.mark.parametrize(("name", "provider", "mode"), RELEASES)
-def test_no_passage_that_openclaw_embedded_is_sent_again(tmp_path: Path, name: str, provider: str, mode: str) -> None:
+def test_no_passage_that_openclaw_embedded_is_sent_again(
+    tmp_path: Path, name: str, provider: str, mode: str
+) -> None:
     state = openclaw(tmp_path, name, provider, mode)
     with Memory.open(state_dir=state, background=False) as memory:
         seeded = imported(memory, state)
     with Memory.open(state_dir=state, background=False) as memory:
         report = memory.sync()
         status = memory.status()
-    assert (seeded.kept, seeded.reusable, seeded.unsound, seeded.chunking_mode) == (VECTORS[name], VECTORS[name], 0, mode)
+    assert (seeded.kept, seeded.reusable, seeded.unsound, seeded.chunking_mode) == (
+        VECTORS[name],
+        VECTORS[name],
+        0,
+        mode,
+    )
     assert status.due_vectors == 0
     assert report.degraded is None
     (space,) = [space for space in status.spaces if space.identity.model == "demo-embed"]
@@ -66,10 +80,14 @@ def test_no_passage_that_openclaw_embedded_is_sent_again(tmp_path: Path, name: s
 
 
 @pytest.mark.parametrize(("name", "provider", "mode"), RELEASES)
-def test_a_second_import_and_a_trial_run_count_the_same(tmp_path: Path, name: str, provider: str, mode: str) -> None:
+def test_a_second_import_and_a_trial_run_count_the_same(
+    tmp_path: Path, name: str, provider: str, mode: str
+) -> None:
     state = openclaw(tmp_path, name, provider, mode)
     with Memory.open(state_dir=state, background=False) as memory:
-        (database,) = [str(path) for path in state.rglob("*.sqlite") if "clawmark" not in path.parts]
+        (database,) = [
+            str(path) for path in state.rglob("*.sqlite") if "clawmark" not in path.parts
+        ]
         planned = run_seeding(memory, database, dry_run=True)
         assert memory.status().cache_entries == 0
         assert run_seeding(memory, database) == run_seeding(memory, database) == planned

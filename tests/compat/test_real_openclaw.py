@@ -1,7 +1,8 @@
-"""Real releases of OpenClaw, installed from npm, index a workspace; Clawmark takes over without sending a passage again.
+"""Real releases of OpenClaw, installed from npm, index a workspace; Clawmark takes over without
+sending a passage again.
 
-Takes minutes and the network, so it runs only when asked for: `CLAWMARK_INTEROP=<folder for the installations>`.
-"""
+Takes minutes and the network, so it runs only when asked for: `CLAWMARK_INTEROP=<folder for the
+installations>`."""
 
 from __future__ import annotations
 
@@ -17,8 +18,12 @@ WORK = os.environ.get("CLAWMARK_INTEROP", "")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not WORK, reason="CLAWMARK_INTEROP does not name a folder for the installations")
-def test_every_vector_of_a_real_openclaw_is_used_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    not WORK, reason="CLAWMARK_INTEROP does not name a folder for the installations"
+)
+def test_every_vector_of_a_real_openclaw_is_used_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
     interop = import_module("interop_openclaw")
     if reason := interop.why_not():

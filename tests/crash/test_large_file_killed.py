@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.index.schema import STAGED
+from clawmark.store.sqlite.schema import STAGED
 
 SETTINGS: dict[str, object] = {"memorySearch.provider": "none"}
 CHILD = """
@@ -33,12 +33,16 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def opened(workspace: Path) -> Memory:
-    return Memory.open(workspace, state_dir=workspace.parent / "state", overrides=SETTINGS, background=False)
+    return Memory.open(
+        workspace, state_dir=workspace.parent / "state", overrides=SETTINGS, background=False
+    )
 
 
 def staged_chunks(memory: Memory) -> int:
     with memory._backend.parts.store.reading() as reader:
-        rows = reader._db.rows("SELECT count(*) FROM chunks JOIN files f ON f.key = file WHERE f.died = ?", (STAGED,))
+        rows = reader._db.rows(
+            "SELECT count(*) FROM chunks JOIN files f ON f.key = file WHERE f.died = ?", (STAGED,)
+        )
     return int(rows[0][0])
 
 
@@ -65,7 +69,7 @@ def test_index_after_a_killed_index_does_not_wait_for_the_dead_process(
     def refuse(seconds: float) -> None:
         pytest.fail(f"waited {seconds} s for a process that is dead")
 
-    monkeypatch.setattr("clawmark.sync.text.time.sleep", refuse)
+    monkeypatch.setattr("clawmark.engine.sync.text.time.sleep", refuse)
     with opened(workspace) as memory:
         report = memory.sync()
         assert (report.failures, report.due_files) == ((), 0)

@@ -1,7 +1,8 @@
-"""What is acknowledged is on the disk: each test fails when one of the syncs before the acknowledgement is left out.
+"""What is acknowledged is on the disk: each test fails when one of the syncs before the
+acknowledgement is left out.
 
-Power is not really lost. `power_loss.Disk` records what was synced and knows which states a disk could be in.
-"""
+Power is not really lost. `power_loss.Disk` records what was synced and knows which states a disk
+could be in."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from pathlib import Path
 import pytest
 from power_loss import Disk
 
-from clawmark.errors import WorkspaceError
-from clawmark.runtime.transcript_log import TranscriptLog
+from clawmark.agent.session.transcript_log import TranscriptLog
+from clawmark.model.errors import WorkspaceError
 from clawmark.workspace import Workspace
 
 LOG = "memory/2026-02-24.md"
@@ -82,7 +83,10 @@ def test_an_entry_in_a_file_with_a_second_name_is_on_the_disk(ws: Path, tmp_path
 
 @pytest.mark.parametrize("syncs", [0, 1, 2])
 def test_an_entry_that_an_editor_saved_without_a_sync_is_on_the_disk(syncs: int, ws: Path) -> None:
-    """The editor saves after so many syncs of the append. Its version holds the entry, and it does not sync."""
+    """The editor saves after so many syncs of the append.
+
+    Its version holds the entry, and it does not sync.
+    """
     put(ws)
     edited = b"# Edited day\n\n- old\n" + ENTRY
     with Disk(ws) as disk:
@@ -103,7 +107,10 @@ def test_a_write_that_was_cut_short_is_undone_on_the_disk(ws: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_010, hard))
     try:
-        with Disk(ws, LOG) as disk, pytest.raises(WorkspaceError, match="could not be written in full"):
+        with (
+            Disk(ws, LOG) as disk,
+            pytest.raises(WorkspaceError, match="could not be written in full"),
+        ):
             Workspace(str(ws)).append(LOG, "- this entry is longer than ten bytes")
         assert disk.possible(LOG) == {old}
     finally:
@@ -113,7 +120,9 @@ def test_a_write_that_was_cut_short_is_undone_on_the_disk(ws: Path) -> None:
 # --- replacing ---------------------------------------------------------------------------------------------------
 
 
-def test_a_replaced_text_is_on_the_disk_and_never_anything_but_the_old_or_the_new_one(ws: Path) -> None:
+def test_a_replaced_text_is_on_the_disk_and_never_anything_but_the_old_or_the_new_one(
+    ws: Path,
+) -> None:
     put(ws)
     with Disk(ws, LOG) as disk:
         Workspace(str(ws)).replace(LOG, NEW.decode(), hash_of(OLD))
@@ -129,7 +138,9 @@ def test_a_text_in_a_new_file_is_on_the_disk_and_never_in_part(ws: Path) -> None
 
 
 @pytest.mark.parametrize("change", ["replace", "delete"])
-def test_the_kept_version_is_on_the_disk_before_the_old_text_may_be_gone(change: str, ws: Path, tmp_path: Path) -> None:
+def test_the_kept_version_is_on_the_disk_before_the_old_text_may_be_gone(
+    change: str, ws: Path, tmp_path: Path
+) -> None:
     put(ws)
     workspace = Workspace(str(ws), lock_dir=str(tmp_path / "state" / "locks"))
     with Disk(tmp_path) as disk:
@@ -189,7 +200,12 @@ def test_a_message_is_on_the_disk_when_it_was_written_to_the_transcript(
 ) -> None:
     path = "state/agents/main/sessions/s.jsonl"
     prepare(tmp_path / path)
-    log = TranscriptLog(str(tmp_path / path), "s", str(tmp_path), lambda: datetime(2026, 2, 24, tzinfo=UTC))
+    log = TranscriptLog(
+        path=str(tmp_path / path),
+        session_id="s",
+        cwd=str(tmp_path),
+        now=lambda: datetime(2026, 2, 24, tzinfo=UTC),
+    )
     with Disk(tmp_path) as disk:
         for text in ("We chose PostgreSQL", "And Redis for the queue"):
             log.said("user", text)

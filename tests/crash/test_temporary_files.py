@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.errors import WorkspaceError
+from clawmark.model.errors import WorkspaceError
 from clawmark.workspace import Workspace
 
 NOTE = "memory/note.md"
 
-# Replaces the note, and stops right before the new text is renamed over the old one: for ever, or until it is told to go on.
+# Replaces the note, and stops right before the new text is renamed over the old one: for ever, or
+# until it is told to go on.
 CHILD = """
 import hashlib, os, sys
 from clawmark import Memory
@@ -112,7 +113,9 @@ def test_a_living_writer_keeps_its_file_and_finishes(ws: Path, state: str) -> No
         with opened(ws) as memory:
             memory.append("Something else")
             memory.sync()
-        Workspace(str(ws), lock_dir=str(ws.parent / "locks")).replace("memory/other.md", "other\n", "")
+        Workspace(str(ws), lock_dir=str(ws.parent / "locks")).replace(
+            "memory/other.md", "other\n", ""
+        )
         assert temporary_files(ws) == [temporary]
         child.communicate("go on\n")
     assert child.returncode == 0
@@ -132,7 +135,9 @@ def test_what_only_has_the_name_of_a_temporary_file_is_left_alone(ws: Path) -> N
     assert (ws / "memory" / "other.md").read_text() == "other\n"
 
 
-def test_a_failed_write_removes_its_own_temporary_file(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_removes_its_own_temporary_file(
+    ws: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 

@@ -1,4 +1,6 @@
-"""A process that is killed while it indexes a transcript leaves it indexed up to some line; the next one goes on there."""
+"""A process that is killed while it indexes a transcript leaves it indexed up to some line; the
+next one goes on there.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.sync.reached import UNFINISHED
+from clawmark.engine.sync.transcript_progress import UNFINISHED
 
-SETTINGS: dict[str, object] = {"memorySearch.sources": ["memory", "sessions"], "memorySearch.provider": "none"}
+SETTINGS: dict[str, object] = {
+    "memorySearch.sources": ["memory", "sessions"],
+    "memorySearch.provider": "none",
+}
 CHILD = """
 import sys
 from clawmark import Memory
@@ -30,14 +35,23 @@ def state(tmp_path: Path) -> Path:
     (tmp_path / "agent").mkdir()
     with (folder / "s.jsonl").open("w", encoding="utf-8") as file:
         for number in range(1600):
-            text = f"message {number} " + "amber birch cedar delta ember fjord " * (40 if number % 400 else 3000)
+            text = f"message {number} " + "amber birch cedar delta ember fjord " * (
+                40 if number % 400 else 3000
+            )
             message = {"role": "user" if number % 2 else "assistant", "content": text}
-            file.write(json.dumps({"type": "message", "timestamp": "2026-02-24T10:00:00Z", "message": message}) + "\n")
+            file.write(
+                json.dumps(
+                    {"type": "message", "timestamp": "2026-02-24T10:00:00Z", "message": message}
+                )
+                + "\n"
+            )
     return tmp_path / "state"
 
 
 def opened(state: Path) -> Memory:
-    return Memory.open(state.parent / "agent", state_dir=state, overrides=SETTINGS, background=False)
+    return Memory.open(
+        state.parent / "agent", state_dir=state, overrides=SETTINGS, background=False
+    )
 
 
 def progress(memory: Memory, *, building: bool) -> str:
@@ -47,7 +61,9 @@ def progress(memory: Memory, *, building: bool) -> str:
 
 
 @pytest.mark.parametrize("how", ["new", "force"])
-def test_a_killed_sync_is_gone_on_with_and_nothing_is_lost_or_doubled(how: str, state: Path) -> None:
+def test_a_killed_sync_is_gone_on_with_and_nothing_is_lost_or_doubled(
+    how: str, state: Path
+) -> None:
     if how == "force":
         with opened(state) as memory:
             memory.sync()

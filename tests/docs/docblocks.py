@@ -1,7 +1,7 @@
 """Reads the repository's Markdown for the tests: fenced blocks, links, headings.
 
-A block that is to be run has `<!-- runs -->` on the line above its fence, where a reader does not see it.
-"""
+A block that is to be run has `<!-- runs -->` on the line above its fence, where a reader does not
+see it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,15 @@ def blocks(file: Path) -> list[Block]:
             fence, language, start = match[1], match[2], number + 1
             runs = number > 0 and lines[number - 1].strip() == RUNS
         elif fence and line.strip() == fence:
-            found.append(Block(file, start, language, "\n".join(lines[start:number]), runs))
+            found.append(
+                Block(
+                    file=file,
+                    line=start,
+                    language=language,
+                    text="\n".join(lines[start:number]),
+                    runs=runs,
+                )
+            )
             fence = ""
     return found
 
@@ -63,7 +71,9 @@ def links(file: Path) -> list[str]:
 def anchors(file: Path) -> set[str]:
     """The anchors a code host makes of a document's headings."""
     headings = (match[1] for line in prose(file).split("\n") if (match := _HEADING.match(line)))
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
+    }
 
 
 def where(file: Path) -> str:

@@ -1,4 +1,6 @@
-"""Every command a document shows exists, with every flag it shows; every command and flag that exists is documented."""
+"""Every command a document shows exists, with every flag it shows; every command and flag that
+exists is documented.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,17 @@ def flags_of(verb: str) -> set[str]:
 
 def shown_commands(file: Path) -> list[tuple[str, str]]:
     """Verb and words of every command in fenced blocks of a shell and in code spans."""
-    shells = [line for block in blocks(file) if block.language == "console" for line in block.text.split("\n")]
-    typed = [line.removeprefix("$ ") for line in shells if line.startswith("$ ") or "clawmark" in line.split()[:1]]
+    shells = [
+        line
+        for block in blocks(file)
+        if block.language == "console"
+        for line in block.text.split("\n")
+    ]
+    typed = [
+        line.removeprefix("$ ")
+        for line in shells
+        if line.startswith("$ ") or "clawmark" in line.split()[:1]
+    ]
     spans = re.findall(r"`([^`\n]+)`", prose(file))
     return [(match[1], match[2]) for text in (*typed, *spans) for match in SHOWN.finditer(text)]
 
@@ -34,7 +45,9 @@ def shown_commands(file: Path) -> list[tuple[str, str]]:
 def test_every_command_shown_exists_with_its_flags(file: Path) -> None:
     wrong = []
     for verb, words in shown_commands(file):
-        if verb == "memory" and words.split()[:1]:  # the flags are those of the command that follows
+        if (
+            verb == "memory" and words.split()[:1]
+        ):  # the flags are those of the command that follows
             verb = words.split()[0]
         unquoted = re.sub(r"\"[^\"]*\"|'[^']*'", "", words)
         flags = re.findall(r"(?<!\S)--[a-z-]+", unquoted)

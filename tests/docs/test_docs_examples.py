@@ -1,9 +1,10 @@
-"""Every block marked `<!-- runs -->` runs, in the order of its document, and prints what the document says it prints.
+"""Every block marked `<!-- runs -->` runs, in the order of its document, and prints what the
+document says it prints.
 
-A document gets a home and a folder of its own; its blocks share them, and the folder a block changes to. In a `console`
-block the lines after a command are its output. They are compared with numbers masked (scores and dates differ from day
-to day) and `…` standing for anything; a command without lines after it may print what it likes.
-"""
+A document gets a home and a folder of its own; its blocks share them, and the folder a block
+changes to. In a `console` block the lines after a command are its output. They are compared with
+numbers masked (scores and dates differ from day to day) and `…` standing for anything; a command
+without lines after it may print what it likes."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ from docblocks import ROOT, Block, blocks, documents, where
 
 HANG_SECONDS = 300
 SHOWN_DAY = "2026-11-15"
-FOREIGN = ("CLAWMARK_", "OPENCLAW_", "OLLAMA_", "AWS_")  # with keys, what would make an example ask a service
+FOREIGN = (
+    "CLAWMARK_",
+    "OPENCLAW_",
+    "OLLAMA_",
+    "AWS_",
+)  # with keys, what would make an example ask a service
 RUNNABLE = [file for file in documents() if any(block.runs for block in blocks(file))]
 
 
@@ -38,8 +44,18 @@ class Place(NamedTuple):
     path: str
 
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN) and "_API_KEY" not in name}
-        return {**kept, "HOME": str(self.home), "PATH": self.path, "NO_COLOR": "1", "PYTHONWARNINGS": "error"}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(FOREIGN) and "_API_KEY" not in name
+        }
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "PATH": self.path,
+            "NO_COLOR": "1",
+            "PYTHONWARNINGS": "error",
+        }
 
 
 @pytest.fixture
@@ -58,7 +74,9 @@ def place(tmp_path: Path) -> Place:
 def make_workspace(folder: Path) -> None:
     """For a document that begins with a program: the workspace that its readers already have."""
     (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n\nWe chose PostgreSQL for billing.\n", encoding="utf-8")
+    (folder / "MEMORY.md").write_text(
+        "# Facts\n\nWe chose PostgreSQL for billing.\n", encoding="utf-8"
+    )
 
 
 def commands(text: str) -> list[Command]:
@@ -72,7 +90,9 @@ def commands(text: str) -> list[Command]:
 
 
 def pattern(output: str) -> re.Pattern[str]:
-    """Expected output as a pattern: any number for a number, any time for a time, any blanks, anything for `…`."""
+    """Expected output as a pattern: any number for a number, any time for a time, any blanks,
+    anything for `…`.
+    """
     words = [re.escape(word) for word in output.split()]
     text = r"\s+".join(words)
     text = re.sub(r"(\\s\+)?…(\\s\+)?", ".*?", text)

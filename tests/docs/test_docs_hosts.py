@@ -21,14 +21,23 @@ def workspace(host: str) -> str:
 def shown(host: str) -> list[object]:
     """What the blocks of a page say, read as the host reads them."""
     found = [block for block in blocks(FOLDER / f"{host}.md") if block.language in ("json", "toml")]
-    return [tomllib.loads(block.text) if block.language == "toml" else parse(block.text).value for block in found]
+    return [
+        tomllib.loads(block.text) if block.language == "toml" else parse(block.text).value
+        for block in found
+    ]
 
 
 @pytest.mark.parametrize("host", NAMES)
 def test_what_the_page_of_a_host_says_is_what_is_installed(host: str) -> None:
     launch = Launch(("clawmark",), ("--workspace", workspace(host)))
     wanted: dict[str, object] = {}
-    for file, form, path, value, lines in additions(host, "user", Surroundings("/none", "/none", {}, "linux"), launch, ""):
+    for file, form, path, value, lines in additions(
+        host,
+        "user",
+        Surroundings(home="/none", project="/none", environ={}, platform="linux"),
+        launch,
+        "",
+    ):
         if form == "toml":
             wanted[file] = tomllib.loads("\n".join(lines))
         elif form != "text":
@@ -37,7 +46,9 @@ def test_what_the_page_of_a_host_says_is_what_is_installed(host: str) -> None:
                 at = at.setdefault(key, {})  # type: ignore[assignment]
             at[path[-1]] = [value] if form == "item" else value
     # A shell would not look into quotes for ~; we do, and a reader needs none.
-    assert shown(host) == json.loads(json.dumps(list(wanted.values())).replace("'~/agent'", "~/agent"))
+    assert shown(host) == json.loads(
+        json.dumps(list(wanted.values())).replace("'~/agent'", "~/agent")
+    )
 
 
 def test_the_index_names_every_host() -> None:

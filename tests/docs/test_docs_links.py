@@ -36,7 +36,9 @@ def test_every_document_can_be_reached_from_the_readme() -> None:
         for link in links(file):
             path, _ = target(file, link)
             found = path.rglob("*.md") if path.is_dir() else [path]
-            fresh = [one for one in found if one.suffix == ".md" and one.is_file() and one not in reached]
+            fresh = [
+                one for one in found if one.suffix == ".md" and one.is_file() and one not in reached
+            ]
             reached.update(fresh)
             todo.extend(fresh)
     assert [where(file) for file in DOCUMENTS if file not in reached] == []

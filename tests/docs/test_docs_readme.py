@@ -15,7 +15,9 @@ TEST = "scripts/ci"
 
 
 def commands() -> list[str]:
-    return [block.text for block in blocks(README) if block.language == "console" and not block.runs]
+    return [
+        block.text for block in blocks(README) if block.language == "console" and not block.runs
+    ]
 
 
 def test_the_readme_fits_on_a_screen() -> None:
@@ -43,7 +45,9 @@ def test_ci_runs_the_readmes_test_command_and_nothing_else() -> None:
 def test_every_script_the_contributors_page_names_is_there_and_can_be_run() -> None:
     page = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
     scripts = [file for file in (ROOT / "scripts").iterdir() if file.is_file() and not file.suffix]
-    assert {"install", "check", "test", "test-integration", "bench", "ci"} <= {file.name for file in scripts}
+    assert {"install", "check", "test", "test-integration", "bench", "ci"} <= {
+        file.name for file in scripts
+    }
     for file in scripts:
         assert f"`scripts/{file.name}`" in page
         assert file.stat().st_mode & 0o111
@@ -53,7 +57,9 @@ def test_every_script_the_contributors_page_names_is_there_and_can_be_run() -> N
 def test_the_layers_on_a_page_are_those_the_linter_checks(page: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
-    names = " / ".join(layer.replace("(", "").replace(")", "") for layer in layers if layer != "__main__")
+    names = " / ".join(
+        layer.replace("(", "").replace(")", "") for layer in layers if layer != "__main__"
+    )
     assert names in " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 

@@ -1,4 +1,6 @@
-"""What exists is documented, and what is documented exists: errors, settings, names, tools, commands."""
+"""What exists is documented, and what is documented exists: errors, settings, names, tools,
+commands.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ import sys
 from docblocks import ROOT
 
 import clawmark
-from clawmark import errors
+from clawmark.agent.tools import make_tools
 from clawmark.cli import VERBS
 from clawmark.config.keys import KEYS
-from clawmark.documents import Excerpt
 from clawmark.memory import Memory
-from clawmark.tools import make_tools
-from clawmark.types import Filters, Found
+from clawmark.model import errors
+from clawmark.model.documents import Excerpt
+from clawmark.model.values import Filters, Found
 
 PACKAGE = ROOT / "src" / "clawmark"
 REFERENCE = ROOT / "docs" / "reference"
@@ -27,7 +29,9 @@ def page(name: str) -> str:
 
 
 def test_every_error_is_documented_with_its_parent_and_exit_code() -> None:
-    documented = re.findall(r"^\| `(\w+)` \| (?:`(\w+)`)? ?\| (\d) \|", page("errors"), flags=re.MULTILINE)
+    documented = re.findall(
+        r"^\| `(\w+)` \| (?:`(\w+)`)? ?\| (\d) \|", page("errors"), flags=re.MULTILINE
+    )
     actual = []
     for name, one in inspect.getmembers(errors, inspect.isclass):
         assert issubclass(one, errors.ClawmarkError)
@@ -55,7 +59,11 @@ def test_every_public_name_can_be_imported_and_is_documented() -> None:
 
 
 def test_every_verb_of_memory_is_documented_and_no_other() -> None:
-    verbs = {name for name, member in inspect.getmembers(Memory) if not name.startswith("_") and callable(member)}
+    verbs = {
+        name
+        for name, member in inspect.getmembers(Memory)
+        if not name.startswith("_") and callable(member)
+    }
     documented = set(re.findall(r"^\| `(?:Memory)?\.(\w+)\(", page("library"), flags=re.MULTILINE))
     assert documented == verbs
 
@@ -68,7 +76,9 @@ def test_every_tool_and_parameter_is_documented() -> None:
         raise AssertionError(path)
 
     text = page("tools")
-    for tool in make_tools(search, read, citations="auto", session_key=None, max_results=6, min_score=0.35):
+    for tool in make_tools(
+        search, read, citations="auto", session_key=None, max_results=6, min_score=0.35
+    ):
         section = text.split(f"\n## {tool.name}\n")[1].split("\n## ")[0]
         properties = tool.parameters["properties"]
         assert isinstance(properties, dict)
@@ -76,9 +86,15 @@ def test_every_tool_and_parameter_is_documented() -> None:
 
 
 def modules_listed(text: str) -> dict[str, list[str]]:
-    """The modules that the page on the architecture lists for each package; "" holds those beside the packages."""
+    """The modules that the page on the architecture lists for each package; "" holds those beside
+    the packages.
+    """
     overview = text.split("\n## What each part takes and gives\n")[1].split("\n## ")[0]
-    packages, embed = text.split("\n## Inside the packages\n")[1].split("\n## ")[0].split("\n`embed` is the largest:\n")
+    packages, embed = (
+        text.split("\n## Inside the packages\n")[1]
+        .split("\n## ")[0]
+        .split("\n`embed` is the largest:\n")
+    )
     listed = {"embed": [name for row in rows(embed) for name in names(row[1])]}
     listed |= {names(row[0])[0]: names(row[1]) for row in rows(packages)}
     above = [name for row in rows(overview) for name in names(row[0])]
@@ -97,8 +113,13 @@ def names(cell: str) -> list[str]:
 
 
 def test_the_architecture_lists_every_module_once_in_the_row_of_its_package() -> None:
-    listed = modules_listed((ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8"))
-    listed["cli"] = [*(name for name in listed["cli"] if name != "import"), *(set(VERBS) - {"import"})]
+    listed = modules_listed(
+        (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    )
+    listed["cli"] = [
+        *(name for name in listed["cli"] if name != "import"),
+        *(set(VERBS) - {"import"}),
+    ]
     found: dict[str, list[str]] = {}
     for file in PACKAGE.rglob("*.py"):
         if not file.name.startswith("__"):

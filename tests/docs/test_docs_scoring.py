@@ -6,8 +6,8 @@ import json
 
 from docblocks import ROOT
 
-from clawmark.runtime import worth
-from clawmark.search import scoring
+from clawmark.agent.prompt import recall_rule as worth
+from clawmark.engine.search import scoring
 
 PAGE = " ".join((ROOT / "docs" / "explanation" / "scoring.md").read_text(encoding="utf-8").split())
 
@@ -20,14 +20,15 @@ def test_the_formula_of_the_confidence_has_the_weights_of_the_code() -> None:
     assert f"and {scoring.MODEL_MEANING:g} for a model" in PAGE
     few = f"{scoring.FEW:g} × ln({scoring.SMALLEST_CROWD} / passages)"
     assert (
-        f"`bias` is −{-scoring.BIAS:g}. In a vector space of fewer than {scoring.SMALLEST_CROWD} passages it is {few}"
-        in PAGE
+        f"`bias` is −{-scoring.BIAS:g}. In a vector space of fewer than {scoring.SMALLEST_CROWD} "
+        f"passages it is {few}" in PAGE
     )
 
 
 def test_the_rule_of_recall_has_the_constants_of_the_code() -> None:
     assert (
-        f"log-odds = ln(score / (1 − score)) + {worth.ABOUT:g} − (1 − {worth.RARE:g} × rare) × ln(passages) − small" in PAGE
+        f"log-odds = ln(score / (1 − score)) + {worth.ABOUT:g} − (1 − {worth.RARE:g} × rare) × "
+        f"ln(passages) − small" in PAGE
     )
     assert f"counts up to {worth.MOST_SCORE:g}" in PAGE
     assert f"At most {worth.MOST_RARE:g} count" in PAGE
@@ -42,6 +43,9 @@ def test_the_table_of_recall_is_what_was_measured() -> None:
         ("chatter", "chatter that recalls something"),
         ("foreign", "questions about another workspace that recall something"),
     ):
-        assert f"| {words} | {rows[what]['recalled']:.2f} | {rows[what]['by_score_alone']:.2f} |" in PAGE
+        assert (
+            f"| {words} | {rows[what]['recalled']:.2f} | {rows[what]['by_score_alone']:.2f} |"
+            in PAGE
+        )
     recalled, asked = body["counts"]["chatter"]["notes"]
     assert f"{recalled} of the {asked} held-out prompts of chatter recall one" in PAGE

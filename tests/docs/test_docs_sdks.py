@@ -1,4 +1,6 @@
-"""The programs of the how-to on agent SDKs run as written, with the real packages, against a scripted model."""
+"""The programs of the how-to on agent SDKs run as written, with the real packages, against a
+scripted model.
+"""
 
 from __future__ import annotations
 
@@ -36,20 +38,35 @@ def answer(seen: Seen) -> Turn:
             return call("memory", command="view", path="/memories/people.md")
         return call("memory_search", query=seen.last_user)
     known = seen.system + "".join(one.text for one in seen.messages) + "".join(seen.results)
-    return say(", ".join(word for word in ("PostgreSQL", "jasmine tea", "dentist") if word in known) or "nothing")
+    return say(
+        ", ".join(word for word in ("PostgreSQL", "jasmine tea", "dentist") if word in known)
+        or "nothing"
+    )
 
 
 @pytest.mark.parametrize("block", PROGRAMS, ids=adapter_of)
-def test_a_program_of_the_page_runs_and_its_model_knows_what_the_memory_knows(block: Block, tmp_path: Path) -> None:
+def test_a_program_of_the_page_runs_and_its_model_knows_what_the_memory_knows(
+    block: Block, tmp_path: Path
+) -> None:
     if find_spec(NEEDS[adapter_of(block)]) is None:
         pytest.skip(f"{NEEDS[adapter_of(block)]} is not installed")
     (tmp_path / "agent" / "memory").mkdir(parents=True)
-    (tmp_path / "agent" / "MEMORY.md").write_text("# Facts\n\nWe chose the database PostgreSQL.\n", encoding="utf-8")
-    (tmp_path / "agent" / "memory" / "people.md").write_text("Carla is the dentist.\n", encoding="utf-8")
+    (tmp_path / "agent" / "MEMORY.md").write_text(
+        "# Facts\n\nWe chose the database PostgreSQL.\n", encoding="utf-8"
+    )
+    (tmp_path / "agent" / "memory" / "people.md").write_text(
+        "Carla is the dentist.\n", encoding="utf-8"
+    )
     # The model's key is in the environment, and `auto` would take it for embeddings too.
     (tmp_path / ".clawmark").mkdir()
-    (tmp_path / ".clawmark" / "clawmark.json").write_text('{"memorySearch": {"provider": "static"}}', encoding="utf-8")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLAWMARK_", "OPENCLAW_"))}
+    (tmp_path / ".clawmark" / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "static"}}', encoding="utf-8"
+    )
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CLAWMARK_", "OPENCLAW_"))
+    }
     with ChatServer(answer) as server:
         ran = subprocess.run(
             [sys.executable, "-c", block.text],
@@ -67,7 +84,9 @@ def test_a_program_of_the_page_runs_and_its_model_knows_what_the_memory_knows(bl
             check=False,
         )
     assert ran.returncode == 0, ran.stderr
-    expected = {"anthropic": "dentist", "langgraph": "jasmine tea"}.get(adapter_of(block).rpartition(".")[2], "PostgreSQL")
+    expected = {"anthropic": "dentist", "langgraph": "jasmine tea"}.get(
+        adapter_of(block).rpartition(".")[2], "PostgreSQL"
+    )
     assert expected in ran.stdout, ran.stdout
 
 

@@ -16,7 +16,9 @@ SHOWN = [block for file in documents() for block in blocks(file) if block.langua
 
 
 @pytest.mark.parametrize("block", SHOWN, ids=lambda block: f"{where(block.file)}:{block.line}")
-def test_every_configuration_shown_is_valid(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_configuration_shown_is_valid(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in re.findall(r"\$\{(\w+)\}", block.text):
         monkeypatch.setenv(name, "sk-example")
@@ -36,6 +38,8 @@ def test_there_are_some() -> None:
 def test_every_provider_has_lines_to_paste() -> None:
     page = (ROOT / "docs" / "how-to" / "use-a-provider.md").read_text(encoding="utf-8")
     providers = (*BUILT_IN, *REMOTE, *COMPATIBLE)
-    assert [name for name in providers if name != "auto" and f'provider: "{name}"' not in page] == []
+    assert [
+        name for name in providers if name != "auto" and f'provider: "{name}"' not in page
+    ] == []
     variables = [variable for names in LADDER.values() for variable in names]
     assert [variable for variable in variables if f"`{variable}`" not in page] == []

@@ -1,4 +1,6 @@
-"""Modules of at most 500 lines, functions of at most 80, and each module of the package says what it is."""
+"""Modules of at most 500 lines, functions of at most 80, and each module of the package says what
+it is.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_a_module_and_its_functions_are_small_and_it_says_what_it_is(file: Path)
     tree = ast.parse(text)
     if text.strip() and "tests" not in file.parts:  # the names of tests speak for themselves
         assert ast.get_docstring(tree)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     lengths = {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
     assert {name: length for name, length in lengths.items() if length > MOST_FUNCTION_LINES} == {}
 

@@ -1,4 +1,6 @@
-"""Runs the real command line in processes of its own, with a home, a state folder and a workspace of its own."""
+"""Runs the real command line in processes of its own, with a home, a state folder and a workspace
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,11 @@ class Place(NamedTuple):
 
     def environment(self, more: Mapping[str, str | None] | None = None) -> dict[str, str]:
         """None of the caller's settings; `more` adds variables, or takes them away with None."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLAWMARK_", "OPENCLAW_"))}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("CLAWMARK_", "OPENCLAW_"))
+        }
         ours: dict[str, str | None] = {
             **kept,
             "HOME": str(self.home),
@@ -90,7 +96,10 @@ def new_place(folder: Path) -> Place:
     place = Place(folder)
     place.home.mkdir()
     place.write("MEMORY.md", "# Facts\n\nWe chose PostgreSQL for billing because MySQL was slow.\n")
-    place.write("memory/2026-11-15.md", "# 2026-11-15\n\n- Tea with Ann at the harbour.\n- The router got a new cable.\n")
+    place.write(
+        "memory/2026-11-15.md",
+        "# 2026-11-15\n\n- Tea with Ann at the harbour.\n- The router got a new cable.\n",
+    )
     return place
 
 

@@ -1,4 +1,6 @@
-"""Real MCP servers in processes of their own, spoken to in plain bytes: what a client of the SDK would never send, too."""
+"""Real MCP servers in processes of their own, spoken to in plain bytes: what a client of the SDK
+would never send, too.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,23 @@ INITIALIZE: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": "init",
     "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
 }
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def call(name: str, arguments: Mapping[str, object], number: int | str = 1) -> dict[str, Any]:
     """A request that calls a tool."""
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments},
+    }
 
 
 def _request(method: str, params: str, number: str = "1") -> bytes:
@@ -45,13 +56,25 @@ SURROGATES = {
     "params value": _request('"tools/list"', '{"cursor":"\\ud800"}'),
     "meta": _request('"tools/list"', '{"_meta":{"progressToken":"\\ud800"}}'),
     "prompt name": _request('"prompts/get"', '{"name":"\\ud800"}'),
-    "prompt argument": _request('"prompts/get"', '{"name":"recall","arguments":{"question":"tea \\ud800"}}'),
-    "prompt argument name": _request('"prompts/get"', '{"name":"recall","arguments":{"\\udc00":"tea"}}'),
+    "prompt argument": _request(
+        '"prompts/get"', '{"name":"recall","arguments":{"question":"tea \\ud800"}}'
+    ),
+    "prompt argument name": _request(
+        '"prompts/get"', '{"name":"recall","arguments":{"\\udc00":"tea"}}'
+    ),
     "tool name": _request('"tools/call"', '{"name":"\\ud800","arguments":{}}'),
-    "tool argument name": _request('"tools/call"', '{"name":"memory_search","arguments":{"\\ud800":"tea"}}'),
-    "query": _request('"tools/call"', '{"name":"memory_search","arguments":{"query":"tea \\uD83D"}}'),
-    "path": _request('"tools/call"', '{"name":"memory_get","arguments":{"path":"memory/\\udcff.md"}}'),
-    "note": _request('"tools/call"', '{"name":"memory_append","arguments":{"text":"Half an emoji: \\ud83d."}}'),
+    "tool argument name": _request(
+        '"tools/call"', '{"name":"memory_search","arguments":{"\\ud800":"tea"}}'
+    ),
+    "query": _request(
+        '"tools/call"', '{"name":"memory_search","arguments":{"query":"tea \\uD83D"}}'
+    ),
+    "path": _request(
+        '"tools/call"', '{"name":"memory_get","arguments":{"path":"memory/\\udcff.md"}}'
+    ),
+    "note": _request(
+        '"tools/call"', '{"name":"memory_append","arguments":{"text":"Half an emoji: \\ud83d."}}'
+    ),
     "resource": _request('"resources/read"', '{"uri":"memory://\\ud800"}'),
     "subscription": _request('"resources/subscribe"', '{"uri":"memory://\\ud800"}'),
     "initialize": _request(
@@ -74,7 +97,9 @@ class StdioServer:
 
     def __init__(self, words: Sequence[str], env: Mapping[str, str], *, reads: bool = True) -> None:
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([*CLAWMARK, "mcp", *words], stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env))
+        self.process = subprocess.Popen(
+            [*CLAWMARK, "mcp", *words], stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env)
+        )
         self.lines: queue.Queue[bytes | None] = queue.Queue()
         self._errors: list[bytes] = []
         self._count = 0
@@ -163,7 +188,9 @@ class StdioServer:
 
 
 @contextmanager
-def stdio_server(words: Sequence[str], env: Mapping[str, str], *, reads: bool = True) -> Iterator[StdioServer]:
+def stdio_server(
+    words: Sequence[str], env: Mapping[str, str], *, reads: bool = True
+) -> Iterator[StdioServer]:
     """A server that is gone afterwards, whatever happened."""
     server = StdioServer(words, env, reads=reads)
     try:
@@ -202,7 +229,9 @@ class HttpServer(NamedTuple):
         return socket.create_connection(("127.0.0.1", self.port), timeout=seconds)
 
     def send(self, raw: bytes, *, ends: bool = False) -> Reply:
-        """Send bytes on a connection of their own and read one answer; with `ends` say that no more will come."""
+        """Send bytes on a connection of their own and read one answer; with `ends` say that no more
+        will come.
+        """
         with self.connect() as connection:
             try:
                 connection.sendall(raw)
@@ -212,15 +241,27 @@ class HttpServer(NamedTuple):
                 pass  # refused before everything was sent; there may be an answer all the same
             return read_reply(connection)
 
-    def request(self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes | None = None) -> Reply:
+    def request(
+        self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes | None = None
+    ) -> Reply:
         """Send a request exactly as given; {PORT} and {TOKEN} are filled in."""
-        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers), "Connection: close"]
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in headers),
+            "Connection: close",
+        ]
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
-        text = "\r\n".join([*lines, "", ""]).replace("{PORT}", str(self.port)).replace("{TOKEN}", self.token)
+        text = (
+            "\r\n".join([*lines, "", ""])
+            .replace("{PORT}", str(self.port))
+            .replace("{TOKEN}", self.token)
+        )
         return self.send(text.encode("utf-8") + (body or b""))
 
-    def post(self, message: Mapping[str, object] | bytes, *more: tuple[str, str], path: str = "/mcp") -> Reply:
+    def post(
+        self, message: Mapping[str, object] | bytes, *more: tuple[str, str], path: str = "/mcp"
+    ) -> Reply:
         """A request of a good client."""
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         return self.request("POST", path, [*GOOD_HEADERS, *more], body)
@@ -242,7 +283,10 @@ def read_reply(connection: socket.socket) -> Reply:
             data += more
         head, _, body = data.partition(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in lines[1:])
+        }
         while not _is_whole(headers, body) and (more := connection.recv(65536)):
             body += more
     except ConnectionError:
@@ -257,7 +301,9 @@ def _is_whole(headers: Mapping[str, str], body: bytes) -> bool:
 @contextmanager
 def http_server(words: Sequence[str], env: Mapping[str, str]) -> Iterator[HttpServer]:
     """A server on a free port."""
-    process = subprocess.Popen([*CLAWMARK, "mcp", "--http", "--port", "0", *words], stderr=subprocess.PIPE, env=dict(env))
+    process = subprocess.Popen(
+        [*CLAWMARK, "mcp", "--http", "--port", "0", *words], stderr=subprocess.PIPE, env=dict(env)
+    )
     try:
         assert process.stderr is not None
         said = process.stderr.readline().decode()

@@ -30,12 +30,20 @@ def place(tmp_path: Path) -> Iterator[Path]:
 def path_of(case: dict[str, Any]) -> str:
     if "input_wtf8_b64" in case:
         return base64.b64decode(case["input_wtf8_b64"]).decode("utf-8", "surrogatepass")
-    return str(case["input"]) if "input" in case else base64.b64decode(case["input_b64"]).decode("utf-8", "surrogateescape")
+    return (
+        str(case["input"])
+        if "input" in case
+        else base64.b64decode(case["input_b64"]).decode("utf-8", "surrogateescape")
+    )
 
 
 def spellings(path: str) -> set[str]:
     """The path as it is, below /memories, and with /memories in the place of memory."""
-    return {path, f"/memories/{path}", "/memories" + path.removeprefix("memory") if path.startswith("memory") else path}
+    return {
+        path,
+        f"/memories/{path}",
+        "/memories" + path.removeprefix("memory") if path.startswith("memory") else path,
+    }
 
 
 def refused(tool: MemoryTool, **command: object) -> str:
@@ -49,10 +57,16 @@ def outside(place: Path) -> dict[str, tuple[int, int]]:
     """Everything that is not below the folder memory, by size and time."""
     memory = place / "workspace" / "memory"
     paths = (path for path in place.rglob("*") if memory != path and memory not in path.parents)
-    return {str(path): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in paths if not path.is_dir()}
+    return {
+        str(path): (path.lstat().st_size, path.lstat().st_mtime_ns)
+        for path in paths
+        if not path.is_dir()
+    }
 
 
-def test_every_refused_path_is_refused_by_every_command_that_reads_or_changes(place: Path, tmp_path: Path) -> None:
+def test_every_refused_path_is_refused_by_every_command_that_reads_or_changes(
+    place: Path, tmp_path: Path
+) -> None:
     before = outside(place)
     with Memory.open(place / "workspace", state_dir=tmp_path / "state") as memory:
         tool = MemoryTool(memory)
@@ -60,10 +74,14 @@ def test_every_refused_path_is_refused_by_every_command_that_reads_or_changes(pl
             if case["expect"] != "refused":
                 continue
             for path in spellings(path_of(case)):
-                if path.rstrip("/") == "/memories":  # the folder itself is what this tool is there to show
+                if (
+                    path.rstrip("/") == "/memories"
+                ):  # the folder itself is what this tool is there to show
                     continue
                 folder = (
-                    memory.workspace.list_folder("memory" + path.removeprefix("/memories")) if _is_folder(path) else None
+                    memory.workspace.list_folder("memory" + path.removeprefix("/memories"))
+                    if _is_folder(path)
+                    else None
                 )
                 said = [] if folder is not None else [refused(tool, command="view", path=path)]
                 said += [
@@ -99,7 +117,9 @@ def test_creating_and_renaming_stay_in_the_folder_memory(place: Path, tmp_path: 
     assert outside(place) == before
 
 
-def test_a_path_with_a_step_back_a_backslash_or_a_control_character_makes_nothing(tmp_path: Path) -> None:
+def test_a_path_with_a_step_back_a_backslash_or_a_control_character_makes_nothing(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
     with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state") as memory:
         tool = MemoryTool(memory)
@@ -115,4 +135,6 @@ def test_a_path_with_a_step_back_a_backslash_or_a_control_character_makes_nothin
             "a/./b.md",
         ):
             assert refused(tool, command="create", path=f"/memories/{name}", file_text="x"), name
-    assert [str(path.relative_to(tmp_path / "agent")) for path in (tmp_path / "agent").rglob("*")] == ["memory"]
+    assert [
+        str(path.relative_to(tmp_path / "agent")) for path in (tmp_path / "agent").rglob("*")
+    ] == ["memory"]

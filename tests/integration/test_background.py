@@ -1,4 +1,6 @@
-"""What a memory does beside answering: it finishes what a search had no time for, and the old answers stay meanwhile."""
+"""What a memory does beside answering: it finishes what a search had no time for, and the old
+answers stay meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from embeddings import EmbeddingServer
 
 from clawmark import Memory
 from clawmark.backends import freshening
-from clawmark.reports import WatchEvent
-from clawmark.sync.run import SyncRequest
+from clawmark.engine.sync.run import SyncRequest
+from clawmark.model.reports import WatchEvent
 from clawmark.testing import HashingEmbedder
 
 LONG = 60.0
@@ -24,7 +26,7 @@ QUESTION = "where does the heron nest?"
 @pytest.fixture(autouse=True)
 def _no_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """The look past the clock's grain comes at once, so that no test waits for it."""
-    monkeypatch.setattr("clawmark.sync.triggers.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("clawmark.engine.sync.triggers.SETTLE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "agent" / "memory"
     folder.mkdir(parents=True)
     for day in range(1, 29):
-        (folder / f"2026-02-{day:02d}.md").write_text(f"# Day {day}\n\n- Note {day}: the heron nests by pier {day}.\n")
+        (folder / f"2026-02-{day:02d}.md").write_text(
+            f"# Day {day}\n\n- Note {day}: the heron nests by pier {day}.\n"
+        )
     return folder.parent
 
 
@@ -57,7 +61,12 @@ def opened(workspace: Path, settings: Settings | None = None, *, background: boo
 
 
 def service(server: EmbeddingServer, **more: object) -> Settings:
-    return {"provider": "openai", "remote.baseUrl": server.url, "remote.apiKey": "not-a-real-key", **more}
+    return {
+        "provider": "openai",
+        "remote.baseUrl": server.url,
+        "remote.apiKey": "not-a-real-key",
+        **more,
+    }
 
 
 def begun(memory: Memory) -> bool:
@@ -86,7 +95,9 @@ def test_a_search_without_time_hands_the_rest_over_and_says_what_is_due(
     with opened(workspace) as memory:
         memory.sync()
         for number in range(100):
-            (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
+            (workspace / "memory" / f"later-{number}.md").write_text(
+                f"The kingfisher number {number} came late."
+            )
         monkeypatch.setattr(freshening, "FRESHEN_SECONDS", 0.0)
         found = memory.search("kingfisher")
         assert found.hits and found.due_files
@@ -96,11 +107,15 @@ def test_a_search_without_time_hands_the_rest_over_and_says_what_is_due(
     assert threads() == set()
 
 
-def test_without_a_background_the_rest_stays_due(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_background_the_rest_stays_due(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened(workspace, background=False) as memory:
         memory.sync()
         for number in range(100):
-            (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
+            (workspace / "memory" / f"later-{number}.md").write_text(
+                f"The kingfisher number {number} came late."
+            )
         monkeypatch.setattr(freshening, "FRESHEN_SECONDS", 0.0)
         assert memory.search("kingfisher").due_files
         assert threads() == set()
@@ -122,7 +137,9 @@ def test_another_embedder_is_filled_in_the_background_while_the_old_one_answers(
         assert memory.verify().problems == ()
 
 
-def test_without_a_background_another_embedder_waits_for_an_index(workspace: Path, server: EmbeddingServer) -> None:
+def test_without_a_background_another_embedder_waits_for_an_index(
+    workspace: Path, server: EmbeddingServer
+) -> None:
     with opened(workspace, service(server), background=False) as memory:
         memory.sync()
     sent = len(server.requests)
@@ -133,7 +150,9 @@ def test_without_a_background_another_embedder_waits_for_an_index(workspace: Pat
     assert len(server.requests) == sent + 1, "one query, and no passage"
 
 
-def test_a_service_that_is_away_is_not_asked_again_by_every_search(workspace: Path, server: EmbeddingServer) -> None:
+def test_a_service_that_is_away_is_not_asked_again_by_every_search(
+    workspace: Path, server: EmbeddingServer
+) -> None:
     with opened(workspace, service(server)) as memory:
         memory.sync(instant_only=True)
         server.spoil(401)
@@ -158,7 +177,9 @@ def test_the_background_stops_at_the_daily_budget(workspace: Path, server: Embed
         assert memory.search(QUESTION).hits
 
 
-def test_another_chunking_is_rebuilt_in_the_background_and_old_passages_answer(workspace: Path) -> None:
+def test_another_chunking_is_rebuilt_in_the_background_and_old_passages_answer(
+    workspace: Path,
+) -> None:
     with opened(workspace) as memory:
         memory.sync()
     with opened(workspace, {"chunking.tokens": 100}) as memory:
@@ -169,7 +190,9 @@ def test_another_chunking_is_rebuilt_in_the_background_and_old_passages_answer(w
         assert memory.search(QUESTION).hits and memory.verify().problems == ()
 
 
-def test_without_a_background_another_chunking_is_said_and_new_notes_are_found_all_the_same(workspace: Path) -> None:
+def test_without_a_background_another_chunking_is_said_and_new_notes_are_found_all_the_same(
+    workspace: Path,
+) -> None:
     with opened(workspace) as memory:
         memory.sync()
     with opened(workspace, {"chunking.tokens": 100}, background=False) as memory:
@@ -196,7 +219,9 @@ def test_another_scope_is_noticed_by_the_next_search(workspace: Path) -> None:
         assert memory.status().due_files == 0
 
 
-def test_new_notes_are_found_while_the_background_is_busy(workspace: Path, server: EmbeddingServer) -> None:
+def test_new_notes_are_found_while_the_background_is_busy(
+    workspace: Path, server: EmbeddingServer
+) -> None:
     server.delay = 3.0
     with opened(workspace, service(server)) as memory:
         memory.sync(instant_only=True)
@@ -211,9 +236,13 @@ def test_new_notes_are_found_while_the_background_is_busy(workspace: Path, serve
 
 @pytest.fixture
 def held(workspace: Path) -> Iterator[Memory]:
-    """A memory of many new files whose keeper has begun with them, and goes on when the memory is closed."""
+    """A memory of many new files whose keeper has begun with them, and goes on when the memory is
+    closed.
+    """
     for number in range(300):
-        (workspace / "memory" / f"later-{number}.md").write_text(f"The kingfisher number {number} came late.")
+        (workspace / "memory" / f"later-{number}.md").write_text(
+            f"The kingfisher number {number} came late."
+        )
     written_ns = time.time_ns()
     while time.time_ns() < written_ns + 2 * freshening.TICK_NS:
         continue  # else they would count as written since the memory was opened
@@ -247,13 +276,17 @@ def test_what_changes_meanwhile_is_found_by_the_next_search(held: Memory, worksp
     assert {hit.path for hit in held.search("puffin").hits} == {"memory/later-7.md"}
 
 
-def test_few_files_are_indexed_beside_the_keeper(held: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_files_are_indexed_beside_the_keeper(
+    held: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(freshening, "MANY_FILES", 1000)
     found = held.search("kingfisher")
     assert found.hits
 
 
-def test_closing_does_not_wait_for_a_service_that_does_not_answer(workspace: Path, server: EmbeddingServer) -> None:
+def test_closing_does_not_wait_for_a_service_that_does_not_answer(
+    workspace: Path, server: EmbeddingServer
+) -> None:
     server.delay = 3600.0
     with opened(workspace, service(server)) as memory:
         memory.sync(instant_only=True)
@@ -266,7 +299,9 @@ def test_a_session_starts_one_sync_and_its_key_no_second_one(workspace: Path) ->
     with opened(workspace) as memory:
         assert memory.session_started("agent:main:main")
         wait_idle(memory)
-        assert memory.status().files == 28 and memory.status().last_sync["reason"] == "session-start"
+        assert (
+            memory.status().files == 28 and memory.status().last_sync["reason"] == "session-start"
+        )
         assert not memory.session_started("agent:main:main")
         assert memory.session_started("agent:main:other")
     with opened(workspace, {"sync.onSessionStart": False}) as memory:

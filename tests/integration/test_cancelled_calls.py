@@ -1,4 +1,6 @@
-"""A call that nobody waits for any more stops: its search at the next step, its wait for a service at once."""
+"""A call that nobody waits for any more stops: its search at the next step, its wait for a service
+at once.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ from embeddings import EmbeddingServer
 
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
-from clawmark.asker import Abandoned, Asker
+from clawmark.system.cancellation import Abandoned, Asker
+from clawmark.system.file_lock import locked
 from clawmark.workspace.guard import open_root
-from clawmark.workspace.lock import locked
 
 HANG_SECONDS = 30
 QUESTION = "which database did we choose for billing?"
@@ -51,12 +53,19 @@ def let_go(server: EmbeddingServer) -> Callable[[], bool]:
 
 
 def open_async(place: Place, server: EmbeddingServer) -> AsyncMemory:
-    remote = {"memorySearch.remote.baseUrl": server.url, "memorySearch.remote.apiKey": "not-a-real-key"}
+    remote = {
+        "memorySearch.remote.baseUrl": server.url,
+        "memorySearch.remote.apiKey": "not-a-real-key",
+    }
     overrides = {"memorySearch.provider": "openai", **remote}
-    return AsyncMemory.open(place.workspace, state_dir=place.state, overrides=overrides, background=False)
+    return AsyncMemory.open(
+        place.workspace, state_dir=place.state, overrides=overrides, background=False
+    )
 
 
-def test_a_cancelled_search_waits_for_no_service_and_blames_none(place: Place, server: EmbeddingServer) -> None:
+def test_a_cancelled_search_waits_for_no_service_and_blames_none(
+    place: Place, server: EmbeddingServer
+) -> None:
     async def cancel_then_search() -> str:
         async with open_async(place, server) as memory:
             await memory.sync()
@@ -70,27 +79,39 @@ def test_a_cancelled_search_waits_for_no_service_and_blames_none(place: Place, s
             assert await asyncio.to_thread(comes, let_go(server))
             assert len(server.tally.log) == 1
             server.delay = 0
-            # A wait that ran out would have opened the breaker, and this one would be answered by words alone.
+            # A wait that ran out would have opened the breaker, and this one would be answered by
+            # words alone.
             return (await memory.search(QUESTION)).provider
 
     assert asyncio.run(cancel_then_search()) == "openai"
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("clawmark")] == []
+    assert [
+        thread.name for thread in threading.enumerate() if thread.name.startswith("clawmark")
+    ] == []
 
 
 def test_a_cancelled_search_indexes_no_further(place: Place) -> None:
     for number in range(2400):  # less than fits into the time of a first search
-        place.write(f"memory/n{number:04}.md", f"# Note {number}\n\nSome words about nothing in particular.\n")
+        place.write(
+            f"memory/n{number:04}.md",
+            f"# Note {number}\n\nSome words about nothing in particular.\n",
+        )
 
     async def cancel_when_begun() -> None:
-        memory = AsyncMemory.open(place.workspace, state_dir=place.state, provider="none", background=False)
+        memory = AsyncMemory.open(
+            place.workspace, state_dir=place.state, provider="none", background=False
+        )
         async with memory:
             search = asyncio.create_task(memory.search(QUESTION))
-            with Memory.open(place.workspace, state_dir=place.state, provider="none", background=False) as other:
+            with Memory.open(
+                place.workspace, state_dir=place.state, provider="none", background=False
+            ) as other:
                 assert await asyncio.to_thread(comes, lambda: other.status().files > 0)
             search.cancel()
 
     asyncio.run(cancel_when_begun())
-    with Memory.open(place.workspace, state_dir=place.state, provider="none", background=False) as memory:
+    with Memory.open(
+        place.workspace, state_dir=place.state, provider="none", background=False
+    ) as memory:
         assert memory.plan()[0].due > 0
 
 
@@ -115,13 +136,17 @@ def test_an_append_that_waits_for_its_turn_is_dropped(place: Place) -> None:
         assert "Nobody waits" not in (place.workspace / "MEMORY.md").read_text()
 
 
-def test_a_cancelled_tool_call_leaves_the_server_free(place: Place, server: EmbeddingServer) -> None:
+def test_a_cancelled_tool_call_leaves_the_server_free(
+    place: Place, server: EmbeddingServer
+) -> None:
     pytest.importorskip("mcp")
     from mcp_servers import call, stdio_server
 
     config = place.folder / "config.json"
     remote = {"baseUrl": server.url, "apiKey": "not-a-real-key"}
-    config.write_text(json.dumps({"memorySearch": {"provider": "openai", "remote": remote}}), encoding="utf-8")
+    config.write_text(
+        json.dumps({"memorySearch": {"provider": "openai", "remote": remote}}), encoding="utf-8"
+    )
     env = place.environment({"CLAWMARK_CONFIG": str(config)})
     assert place.run("index", env=env).code == 0
     server.tally.reset()
@@ -133,10 +158,18 @@ def test_a_cancelled_tool_call_leaves_the_server_free(place: Place, server: Embe
             running.send(call("memory_search", {"query": QUESTION}, name))
         assert comes(holds(server, len(names)))
         for name in names:
-            running.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": name}})
+            running.send(
+                {
+                    "jsonrpc": "2.0",
+                    "method": "notifications/cancelled",
+                    "params": {"requestId": name},
+                }
+            )
         assert comes(let_go(server))
         server.delay = 0
-        answer = running.ask(call("memory_search", {"query": QUESTION}, "next"))["result"]["structuredContent"]
+        answer = running.ask(call("memory_search", {"query": QUESTION}, "next"))["result"][
+            "structuredContent"
+        ]
         assert answer["provider"] == "openai"
         assert len(server.tally.log) == len(names) + 1
         assert running.close() == 0

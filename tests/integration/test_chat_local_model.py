@@ -1,8 +1,9 @@
-"""`clawmark chat` with a real language model in its own process: that a conversation works, not that it is a good one.
+"""`clawmark chat` with a real language model in its own process: that a conversation works, not
+that it is a good one.
 
-The model is SmolLM2-135M-Instruct from a wheel of PyPI (tests/servers/local_chat.py), far too small to use a memory well.
-It is asked in earnest all the same: a real server, a real chat template, a real stream, real token counts.
-"""
+The model is SmolLM2-135M-Instruct from a wheel of PyPI (tests/servers/local_chat.py), far too small
+to use a memory well. It is asked in earnest all the same: a real server, a real chat template, a
+real stream, real token counts."""
 
 from __future__ import annotations
 
@@ -20,14 +21,18 @@ from clawmark.workspace.bootstrap import SEEDED
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(local_chat.weights() is None, reason=f"the model is not installed: {local_chat.INSTALL}"),
+    pytest.mark.skipif(
+        local_chat.weights() is None, reason=f"the model is not installed: {local_chat.INSTALL}"
+    ),
 ]
 
 
 @pytest.fixture
 def address() -> Iterator[str]:
     command = [sys.executable, local_chat.__file__]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as serving:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as serving:
         assert serving.stdin is not None and serving.stdout is not None
         yield serving.stdout.readline().decode().strip()
         serving.stdin.close()
@@ -44,14 +49,17 @@ def place(tmp_path: Path) -> Place:
     made.write("MEMORY.md", "# Facts\n\n- Ann is the user. The capital of France is Paris.\n")
     made.state.mkdir()
     defaults = {"contextTokens": local_chat.WINDOW}
-    (made.state / "clawmark.json").write_text(json.dumps({"agents": {"defaults": defaults}}), encoding="utf-8")
+    (made.state / "clawmark.json").write_text(
+        json.dumps({"agents": {"defaults": defaults}}), encoding="utf-8"
+    )
     return made
 
 
 def test_a_conversation_with_a_real_model(place: Place, address: str) -> None:
     words = ("chat", "--json", "--model", "openai:smollm2", "--base-url", address)
     said = "Hello! Who are you?\nWhat is the capital of France?\n/flush\n"
-    # The model computes for more than a minute on two idle cores, so it needs longer than other commands on busy ones.
+    # The model computes for more than a minute on two idle cores, so it needs longer than other
+    # commands on busy ones.
     ran = place.run(*words, stdin=said, env={"OPENAI_API_KEY": None}, timeout=4 * HANG_SECONDS)
     assert ran.code == 0, ran.err
     first, second = ran.json()["turns"]

@@ -1,4 +1,6 @@
-"""`clawmark chat` as people run it: in a pipe, at a terminal, interrupted, killed, and with everything going wrong."""
+"""`clawmark chat` as people run it: in a pipe, at a terminal, interrupted, killed, and with
+everything going wrong.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from commands import CLAWMARK, HANG_SECONDS, Place, Ran, new_place, says_one_cle
 from typists import Typist
 
 import clawmark
-from clawmark.cli.screen import PROMPT
+from clawmark.cli.chat_screen import PROMPT
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
 CTRL_C, CTRL_D = b"\x03", b"\x04"
@@ -60,7 +62,9 @@ def sit_down(place: Place, server: ChatServer) -> Typist:
 
 def notes(place: Place) -> list[str]:
     """Session notes are the files of a day with a name behind the date."""
-    return sorted(file.name for file in (place.workspace / "memory").iterdir() if len(file.stem) > 10)
+    return sorted(
+        file.name for file in (place.workspace / "memory").iterdir() if len(file.stem) > 10
+    )
 
 
 # --- in a pipe ---------------------------------------------------------------------------------------------------
@@ -83,9 +87,18 @@ def test_a_line_in_is_an_answer_out(place: Place, server: ChatServer) -> None:
         ("We chose PostgreSQL for billing.\n", [fault("key")]),
         ("hello\nare you there?\n", [fault("key"), fault("key")]),
     ],
-    ids=["greeting", "scripted question", "no answer", "scripted request", "failed statement", "failed twice"],
+    ids=[
+        "greeting",
+        "scripted question",
+        "no answer",
+        "scripted request",
+        "failed statement",
+        "failed twice",
+    ],
 )
-def test_chat_without_a_statement_leaves_no_note(place: Place, server: ChatServer, lines: str, turns: list[Turn]) -> None:
+def test_chat_without_a_statement_leaves_no_note(
+    place: Place, server: ChatServer, lines: str, turns: list[Turn]
+) -> None:
     before = {file.name for file in place.workspace.rglob("*.md")}
     server.script(turns)
     ran = talk(place, server, lines, "--json")
@@ -95,36 +108,65 @@ def test_chat_without_a_statement_leaves_no_note(place: Place, server: ChatServe
 
 
 def test_note_does_not_repeat_what_the_memory_gave(place: Place, server: ChatServer) -> None:
-    place.write("memory/2026-02-03.md", "# 2026-02-03\n\n- The quagga lives behind the old lighthouse.\n")
-    search = [call("memory_search", query="quagga"), say("The quagga lives behind the old lighthouse.")]
-    server.script(script({"where": search, "boat": [say("The boat needs a new mast before June.")]}))
+    place.write(
+        "memory/2026-02-03.md", "# 2026-02-03\n\n- The quagga lives behind the old lighthouse.\n"
+    )
+    search = [
+        call("memory_search", query="quagga"),
+        say("The quagga lives behind the old lighthouse."),
+    ]
+    server.script(
+        script({"where": search, "boat": [say("The boat needs a new mast before June.")]})
+    )
     ran = talk(place, server, "where is the quagga?\nThe boat is leaking.\n", "--json")
     note = (place.workspace / ran.json()["note"]).read_text(encoding="utf-8")
-    assert "quagga" not in note and "> The boat is leaking." in note and "> The boat needs a new mast" in note
+    assert (
+        "quagga" not in note
+        and "> The boat is leaking." in note
+        and "> The boat needs a new mast" in note
+    )
 
 
-def test_server_error_is_shown_with_its_status_and_message(place: Place, server: ChatServer) -> None:
+def test_server_error_is_shown_with_its_status_and_message(
+    place: Place, server: ChatServer
+) -> None:
     server.script([fault("broken")] * 4)
     ran = talk(place, server, "hello\n")
     assert ran.code == 3
     assert "failed (HTTP 500: The server had an error while processing your request)." in ran.err
 
 
-def test_citations_of_what_was_found_stand_beside_the_answer(place: Place, server: ChatServer) -> None:
-    server.script(rules({"database": [call("memory_search", query="database billing"), say("PostgreSQL.")]}))
+def test_citations_of_what_was_found_stand_beside_the_answer(
+    place: Place, server: ChatServer
+) -> None:
+    server.script(
+        rules({"database": [call("memory_search", query="database billing"), say("PostgreSQL.")]})
+    )
     ran = talk(place, server, "which database?\n")
-    assert ran.out == "PostgreSQL.\n" and 'searched memory for "database billing": MEMORY.md#L' in ran.err
+    assert (
+        ran.out == "PostgreSQL.\n"
+        and 'searched memory for "database billing": MEMORY.md#L' in ran.err
+    )
     as_json = talk(place, server, "which database?\n", "--json").json()
     [turn] = as_json["turns"]
-    assert turn["answer"] == "PostgreSQL." and turn["citations"][0].startswith("MEMORY.md#L") and turn["problem"] is None
+    assert (
+        turn["answer"] == "PostgreSQL."
+        and turn["citations"][0].startswith("MEMORY.md#L")
+        and turn["problem"] is None
+    )
     assert as_json["note"] is None and turn["tokens"] > 100
 
 
-def test_a_failing_service_is_one_sentence_and_the_talk_goes_on(place: Place, server: ChatServer) -> None:
+def test_a_failing_service_is_one_sentence_and_the_talk_goes_on(
+    place: Place, server: ChatServer
+) -> None:
     server.script([fault("no-model"), say("Back again."), say("name")])
     ran = talk(place, server, "first\nsecond\n")
     assert (ran.code, ran.out) == (0, "Back again.\n")
-    assert f"clawmark: {server.openai_url} is not there (HTTP 404: The model does not exist). Check the name" in ran.err
+    assert (
+        f"clawmark: {server.openai_url} is not there (HTTP 404: The model does not exist). Check "
+        f"the name" in ran.err
+    )
     server.script([fault("key"), say("name")])
     assert talk(place, server, "first\n").code == 3
 
@@ -134,7 +176,10 @@ def test_commands_in_a_pipe_answer_on_standard_output(place: Place, server: Chat
     ran = talk(place, server, "/help\n/memory\n/prompt\n/prompt full\n/nothing\n/flush\n\n")
     assert "/new" in ran.out and "all of it" in ran.out and "## This Conversation" in ran.out
     assert "We chose PostgreSQL for billing" in ran.out
-    assert "There is no command /nothing." in ran.err and "nothing was said since the last flush" in ran.err
+    assert (
+        "There is no command /nothing." in ran.err
+        and "nothing was said since the last flush" in ran.err
+    )
     assert server.seen == [] and notes(place) == []
 
 
@@ -154,9 +199,15 @@ def test_a_closed_output_ends_it_quietly(place: Place, server: ChatServer) -> No
     server.script(script({}, say("An answer that nobody reads. " * 400)))
     command = [*CLAWMARK, *words(server)]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=place.environment(env())
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=place.environment(env()),
     ) as running:
-        assert running.stdin is not None and running.stdout is not None and running.stderr is not None
+        assert (
+            running.stdin is not None and running.stdout is not None and running.stderr is not None
+        )
         running.stdout.close()
         running.stdin.write(b"Ann moved to Lisbon.\n")
         running.stdin.close()
@@ -181,20 +232,28 @@ def test_what_was_said_is_listed_and_can_be_searched(place: Place, server: ChatS
 # --- at a terminal -----------------------------------------------------------------------------------------------
 
 
-def test_lines_are_broken_between_words_and_the_meter_stands_below(place: Place, server: ChatServer) -> None:
+def test_lines_are_broken_between_words_and_the_meter_stands_below(
+    place: Place, server: ChatServer
+) -> None:
     server.script(rules({}, [say("counting " * 30, input_tokens=1234, output_tokens=66)]))
     with sit_down(place, server) as typist:
         typist.type("We count to thirty in the kitchen.")
         shown = typist.wait_for("1,300 of 32,768 tokens")
         lines = [line for line in shown.split("\n") if line.startswith("counting")]
-        assert len(lines) == 3 and all(line.strip().split(" ") == ["counting"] * len(line.split()) for line in lines)
-        typist.wait_for(PROMPT)  # before it a terminal takes the key for the end of a line that nobody has begun
+        assert len(lines) == 3 and all(
+            line.strip().split(" ") == ["counting"] * len(line.split()) for line in lines
+        )
+        typist.wait_for(
+            PROMPT
+        )  # before it a terminal takes the key for the end of a line that nobody has begun
         typist.press(CTRL_D)
         typist.wait_for("left a note")
         assert typist.end() == 0
 
 
-def test_ctrl_c_stops_an_answer_and_twice_leaves_with_a_note(place: Place, server: ChatServer) -> None:
+def test_ctrl_c_stops_an_answer_and_twice_leaves_with_a_note(
+    place: Place, server: ChatServer
+) -> None:
     server.script(script({"wait": [fault("hang")]}, say("Still here.")))
     with sit_down(place, server) as typist:
         typist.type("wait for it")
@@ -251,8 +310,14 @@ def test_a_terminated_process_leaves_its_note(place: Place, server: ChatServer, 
     assert len(server.seen) == (2 if said else 1)  # nobody was asked for a name
 
 
-def test_a_killed_conversation_goes_on_in_the_next_process(place: Place, server: ChatServer) -> None:
-    server.script(script({"tea": [call("memory_search", query="tea"), say("With Ann.")], "wait": [fault("hang")]}))
+def test_a_killed_conversation_goes_on_in_the_next_process(
+    place: Place, server: ChatServer
+) -> None:
+    server.script(
+        script(
+            {"tea": [call("memory_search", query="tea"), say("With Ann.")], "wait": [fault("hang")]}
+        )
+    )
     with sit_down(place, server) as typist:
         typist.type("who had tea?")
         typist.wait_for("With Ann.")
@@ -268,7 +333,11 @@ def test_a_killed_conversation_goes_on_in_the_next_process(place: Place, server:
         typist.type("/quit")
         assert typist.end() == 0
     heard = next(seen for seen in server.seen if seen.last_user == "Ann moved to Lisbon.").messages
-    assert [one.text for one in heard if one.role == "user"] == ["who had tea?", "wait for it", "Ann moved to Lisbon."]
+    assert [one.text for one in heard if one.role == "user"] == [
+        "who had tea?",
+        "wait for it",
+        "Ann moved to Lisbon.",
+    ]
     assert heard[1].calls[0].name == "memory_search" and heard[2].role == "tool"
     assert len(notes(place)) == 1
 
@@ -283,14 +352,30 @@ def test_two_do_not_talk_in_one_session(place: Place, server: ChatServer) -> Non
         assert typist.end() == 0
 
 
-def test_a_session_that_is_not_private_sees_no_private_file_and_writes_none(place: Place, server: ChatServer) -> None:
-    server.script(rules({"read": [call("file_read", path="MEMORY.md"), call("memory_search", query="billing"), say("No.")]}))
+def test_a_session_that_is_not_private_sees_no_private_file_and_writes_none(
+    place: Place, server: ChatServer
+) -> None:
+    server.script(
+        rules(
+            {
+                "read": [
+                    call("file_read", path="MEMORY.md"),
+                    call("memory_search", query="billing"),
+                    say("No."),
+                ]
+            }
+        )
+    )
     place.write("USER.md", "marker-of-the-user\n")
-    ran = talk(place, server, "read it\n/prompt full\n", "--session", "agent:main:telegram:group:42")
+    ran = talk(
+        place, server, "read it\n/prompt full\n", "--session", "agent:main:telegram:group:42"
+    )
     assert ran.code == 0
     [tools] = {seen.tools for seen in server.seen if "## This Conversation" in seen.system}
     assert tools == ("memory_search", "memory_get")
-    told = ran.out + "".join(seen.system + "".join(one.text for one in seen.messages) for seen in server.seen)
+    told = ran.out + "".join(
+        seen.system + "".join(one.text for one in seen.messages) for seen in server.seen
+    )
     assert "PostgreSQL" not in told and "marker-of-the-user" not in told
 
 
@@ -310,28 +395,40 @@ def test_without_a_model_it_says_how_to_name_one_and_makes_nothing(tmp_path: Pat
     [
         (["--model", "nonsense"], "names no model"),
         (["--model", "openai:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
-        (["--model", "openai:x@http://127.0.0.1:9", "--base-url", "http://127.0.0.1:9"], "leave --base-url out"),
+        (
+            ["--model", "openai:x@http://127.0.0.1:9", "--base-url", "http://127.0.0.1:9"],
+            "leave --base-url out",
+        ),
         (["--model", "openai:x", "--base-url", "ftp://example.org"], "begins with http://"),
     ],
 )
-def test_a_model_that_cannot_be_used_is_said_first(place: Place, given: list[str], words: str) -> None:
+def test_a_model_that_cannot_be_used_is_said_first(
+    place: Place, given: list[str], words: str
+) -> None:
     ran = place.run("chat", *given, stdin="hi\n", env=env())
     assert ran.code == 2 and says_one_clear_thing(ran) and words in ran.err
 
 
-def test_the_model_may_come_from_the_environment_or_the_configuration(place: Place, server: ChatServer) -> None:
+def test_the_model_may_come_from_the_environment_or_the_configuration(
+    place: Place, server: ChatServer
+) -> None:
     server.script(rules({}, [say("Hello.")]))
     name = f"scripted@{server.openai_url}"
     assert place.run("chat", stdin="hi\n", env={**env(), "CLAWMARK_MODEL": name}).out == "Hello.\n"
     place.state.mkdir(exist_ok=True)
-    (place.state / "clawmark.json").write_text(json.dumps({"agents": {"defaults": {"model": name}}}), encoding="utf-8")
+    (place.state / "clawmark.json").write_text(
+        json.dumps({"agents": {"defaults": {"model": name}}}), encoding="utf-8"
+    )
     assert place.run("chat", stdin="hi\n", env=env()).out == "Hello.\n"
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     source = Path(clawmark.__file__).parent.parent
-    # -S leaves out every installed package: nothing but the standard library and our own source is there.
-    program = f"import sys; sys.path.insert(0, {str(source)!r}); from clawmark.cli import main; main()"
+    # -S leaves out every installed package: nothing but the standard library and our own source is
+    # there.
+    program = (
+        f"import sys; sys.path.insert(0, {str(source)!r}); from clawmark.cli import main; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-S", "-c", program, "chat", "--model", "openai:x"],
         capture_output=True,
@@ -341,4 +438,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> 
         env=Place(tmp_path).environment({"PYTHONPATH": None}),
     )
     assert done.returncode == 3 and done.stdout == ""
-    assert done.stderr == "clawmark: The chat needs the extra `chat`.\n  Install it with: pip install 'clawmark[chat]'\n"
+    assert (
+        done.stderr == "clawmark: The chat needs the extra `chat`.\n  Install "
+        "it with: pip install 'clawmark[chat]'\n"
+    )

@@ -1,4 +1,6 @@
-"""The commands of `openclaw memory` run as `clawmark memory`, with the flags that scripts give them."""
+"""The commands of `openclaw memory` run as `clawmark memory`, with the flags that scripts give
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,29 @@ def place(tmp_path: Path) -> Place:
 
 def test_the_three_commands_do_what_those_without_memory_do(place: Place) -> None:
     assert place.run("memory", "index", "--force", "--verbose").code == 0
-    found = place.run("memory", "search", "--query", "PostgreSQL", "--max-results", "1", "--min-score", "0.1", "--json")
+    found = place.run(
+        "memory",
+        "search",
+        "--query",
+        "PostgreSQL",
+        "--max-results",
+        "1",
+        "--min-score",
+        "0.1",
+        "--json",
+    )
     plain = place.run("search", "PostgreSQL", "--max-results", "1", "--min-score", "0.1", "--json")
     assert found.json()["results"] == plain.json()["results"] != []
-    assert {"path", "startLine", "endLine", "score", "vectorScore", "textScore", "snippet", "source"} <= set(
-        found.json()["results"][0]
-    )
+    assert {
+        "path",
+        "startLine",
+        "endLine",
+        "score",
+        "vectorScore",
+        "textScore",
+        "snippet",
+        "source",
+    } <= set(found.json()["results"][0])
     assert "Workspace" in place.run("memory", "status").out
 
 
@@ -41,8 +60,16 @@ def test_the_status_of_memory_has_the_shape_that_openclaw_gives_it(place: Place)
     (entry,) = place.run("memory", "status", "--json").json()
     assert entry["agentId"] == "main"
     status = entry["status"]
-    assert (status["files"], status["dirty"], status["workspaceDir"]) == (2, False, str(place.workspace))
-    assert status["chunks"] > 0 and status["backend"] == "builtin" and status["custom"]["searchMode"] == "hybrid"
+    assert (status["files"], status["dirty"], status["workspaceDir"]) == (
+        2,
+        False,
+        str(place.workspace),
+    )
+    assert (
+        status["chunks"] > 0
+        and status["backend"] == "builtin"
+        and status["custom"]["searchMode"] == "hybrid"
+    )
     assert "embeddingProbe" not in entry
 
 
@@ -62,7 +89,9 @@ def test_status_deep_asks_the_embedder_and_a_plain_status_does_not(place: Place)
     with EmbeddingServer(key="sk-right") as server:
         search = {"provider": "openai", "remote": {"baseUrl": server.url, "apiKey": "sk-right"}}
         place.state.mkdir(mode=0o700)
-        (place.state / "clawmark.json").write_text(json.dumps({"memorySearch": search}), encoding="utf-8")
+        (place.state / "clawmark.json").write_text(
+            json.dumps({"memorySearch": search}), encoding="utf-8"
+        )
         place.run("status")
         assert not server.tally.log
         assert place.run("status", "--deep", "--json").json()["embeddingProbe"] == {"ok": True}

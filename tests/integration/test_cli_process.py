@@ -35,7 +35,12 @@ def shell(place: Place, command: str, **env: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize(
-    "command", ["clawmark search tea | head -c0", "clawmark search tea >&-", "clawmark config schema | head -1"]
+    "command",
+    [
+        "clawmark search tea | head -c0",
+        "clawmark search tea >&-",
+        "clawmark config schema | head -1",
+    ],
 )
 def test_a_closed_output_ends_quietly(place: Place, command: str) -> None:
     assert shell(place, command).stderr == ""
@@ -60,7 +65,12 @@ def test_an_ascii_locale_finds_and_names_the_same_files(place: Place) -> None:
     place.write("memory/café.md", "Le café est fermé.\n")
     before = place.run("index", "--json").json()
     assert before["added"] == 1
-    ascii_locale: dict[str, str | None] = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": None}
+    ascii_locale: dict[str, str | None] = {
+        "LANG": "C",
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONIOENCODING": None,
+    }
     again = place.run("index", "--json", env=ascii_locale).json()
     assert (again["added"], again["deleted"]) == (0, 0)
     ran = place.run("search", "café", env=ascii_locale)
@@ -107,7 +117,9 @@ def on_a_terminal(place: Place, *words: str, **env: str) -> str:
     return b"".join(pieces).decode("utf-8")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+)
 def test_a_signal_ends_a_command_cleanly(place: Place, number: int, code: int) -> None:
     """The batch has answered its first line, so the command is in the middle of its work."""
     child = subprocess.Popen(
@@ -149,7 +161,9 @@ def test_answers_of_a_batch_come_as_the_questions_do(place: Place) -> None:
 def test_a_removed_current_folder_is_no_matter_when_paths_are_whole(place: Place) -> None:
     ran = shell(place, "mkdir gone && cd gone && rmdir ../gone && clawmark status")
     assert ran.returncode == 0
-    lost = shell(place, "mkdir gone && cd gone && rmdir ../gone && clawmark status --workspace here")
+    lost = shell(
+        place, "mkdir gone && cd gone && rmdir ../gone && clawmark status --workspace here"
+    )
     assert lost.returncode == 2 and "no longer exists" in lost.stderr
 
 
@@ -157,7 +171,9 @@ def test_an_unexpected_error_is_one_sentence_and_a_traceback_when_asked_for(plac
     """A broken installation: the module that opens indexes cannot be imported."""
     broken = place.folder / "broken" / "apsw"
     broken.mkdir(parents=True)
-    (broken / "__init__.py").write_text("raise RuntimeError('broken on purpose')\n", encoding="utf-8")
+    (broken / "__init__.py").write_text(
+        "raise RuntimeError('broken on purpose')\n", encoding="utf-8"
+    )
     env = {"PYTHONPATH": str(broken.parent)}
     ran = place.run("search", "tea", env=env)
     assert ran.code == 3 and says_one_clear_thing(ran)
@@ -169,8 +185,10 @@ def test_an_unexpected_error_is_one_sentence_and_a_traceback_when_asked_for(plac
 def test_only_what_a_search_needs_is_imported(place: Place) -> None:
     """Import time is the cold search: what is slow to import must stay out of it."""
     program = (
-        "import sys; from clawmark.cli import main; code = main(['search', 'tea', '--provider', 'none']);"
-        "slow = {'numpy', 'json5', 'asyncio', 'http', 'logging', 'dataclasses', 'inspect', 'importlib.metadata',"
+        "import sys; from clawmark.cli import main; code = main(['search', 'tea', '--provider', "
+        "'none']);"
+        "slow = {'numpy', 'json5', 'asyncio', 'http', 'logging', 'dataclasses', 'inspect', "
+        "'importlib.metadata',"
         " 'pathlib', 'shutil', 'tempfile', 'difflib', 'subprocess', 'email', 'urllib.request'};"
         "print(code, sorted(slow & set(sys.modules)), file=sys.stderr)"
     )

@@ -29,12 +29,20 @@ def logs(place: Place) -> dict[str, str]:
     return {file.name: file.read_text() for file in (place.workspace / "memory").iterdir()}
 
 
-@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=[f"{number}-{why}" for number, (_, why) in enumerate(REFUSED)])
-def test_refused_note_changes_nothing_and_force_keeps_it(place: Place, text: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"), REFUSED, ids=[f"{number}-{why}" for number, (_, why) in enumerate(REFUSED)]
+)
+def test_refused_note_changes_nothing_and_force_keeps_it(
+    place: Place, text: str, reason: str
+) -> None:
     before = logs(place)
     refused = place.run("remember", text)
     assert refused.code == 4 and refused.out == ""
-    assert says_one_clear_thing(refused) and "Not remembered" in refused.err and "--force" in refused.err
+    assert (
+        says_one_clear_thing(refused)
+        and "Not remembered" in refused.err
+        and "--force" in refused.err
+    )
     assert KEY not in refused.err
     told = place.run("remember", "--json", text)
     assert told.code == 4 and told.err == ""

@@ -38,16 +38,28 @@ def test_init_keeps_what_is_there_and_a_second_workspace_is_no_default(place: Pl
     assert (place.workspace / "AGENTS.md").read_text(encoding="utf-8") == "mine"
     second = place.run("init", str(place.folder / "two"), "--json", env=bare).json()
     assert second["default"] is False
-    assert place.run("init", str(place.folder / "three"), "--default", env=bare).out.count("stays as it is") == 1
+    assert (
+        place.run("init", str(place.folder / "three"), "--default", env=bare).out.count(
+            "stays as it is"
+        )
+        == 1
+    )
 
 
-def test_init_beside_settings_that_name_no_workspace_says_how_it_becomes_the_default(place: Place) -> None:
+def test_init_beside_settings_that_name_no_workspace_says_how_it_becomes_the_default(
+    place: Place,
+) -> None:
     place.state.mkdir()
-    (place.state / "clawmark.json").write_text('{ memorySearch: { provider: "static" } }', encoding="utf-8")
+    (place.state / "clawmark.json").write_text(
+        '{ memorySearch: { provider: "static" } }', encoding="utf-8"
+    )
     bare = {"CLAWMARK_WORKSPACE": None}
     made = place.run("init", str(place.folder / "agent"), env=bare)
     assert "stays as it is" in made.out and "agents: { defaults: { workspace:" in made.out
-    assert "stays as it is" not in place.run("init", str(place.folder / "agent"), "--no-default", env=bare).out
+    assert (
+        "stays as it is"
+        not in place.run("init", str(place.folder / "agent"), "--no-default", env=bare).out
+    )
     settings = json.dumps({"agents": {"defaults": {"workspace": str(place.folder / "agent")}}})
     (place.state / "clawmark.json").write_text(settings, encoding="utf-8")
     assert "stays as it is" not in place.run("init", str(place.folder / "two"), env=bare).out
@@ -57,14 +69,31 @@ def test_an_import_that_brings_nothing_new_says_so(place: Place) -> None:
     notes = place.folder / "recipes"
     notes.mkdir()
     (notes / "soup.md").write_text("# Soup\n\nNeeds salt.\n", encoding="utf-8")
-    assert "Imported into memory/imports/markdown/: 1 new.\n" in place.run("import", "markdown", str(notes)).out
-    assert place.run("import", "markdown", str(notes)).out == "Nothing new for memory/imports/markdown/: 1 unchanged.\n"
+    assert (
+        "Imported into memory/imports/markdown/: 1 new.\n"
+        in place.run("import", "markdown", str(notes)).out
+    )
+    assert (
+        place.run("import", "markdown", str(notes)).out
+        == "Nothing new for memory/imports/markdown/: 1 unchanged.\n"
+    )
 
 
 def test_what_an_import_skips_is_not_said_to_be_imported(place: Place) -> None:
-    said = {"message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Hello"]}}}
+    said = {
+        "message": {
+            "author": {"role": "user"},
+            "content": {"content_type": "text", "parts": ["Hello"]},
+        }
+    }
     conversations = [
-        {"id": "good", "title": "Greeting", "create_time": 1_700_000_000, "mapping": {"a": said}, "current_node": "a"},
+        {
+            "id": "good",
+            "title": "Greeting",
+            "create_time": 1_700_000_000,
+            "mapping": {"a": said},
+            "current_node": "a",
+        },
         {"id": "odd", "title": "No messages at all"},
         {"id": "quiet", "mapping": {}},
         ["text"],
@@ -81,7 +110,12 @@ def test_what_an_import_skips_is_not_said_to_be_imported(place: Place) -> None:
 
 
 def test_init_can_leave_the_default_alone_and_refuses_a_file(place: Place) -> None:
-    assert place.run("init", str(place.workspace), "--no-default", env={"CLAWMARK_WORKSPACE": None}).code == 0
+    assert (
+        place.run(
+            "init", str(place.workspace), "--no-default", env={"CLAWMARK_WORKSPACE": None}
+        ).code
+        == 0
+    )
     assert not (place.state / "clawmark.json").exists()
     refused = place.run("init", str(place.workspace / "MEMORY.md"))
     assert refused.code == 3 and "not a folder" in refused.err
@@ -120,8 +154,17 @@ def test_explain_shows_steps_and_candidates(place: Place) -> None:
 
 
 def test_a_batch_answers_line_by_line_and_bad_lines_do_not_stop_it(place: Place) -> None:
-    lines = ['{"id": "a", "query": "PostgreSQL"}', "tea with Ann", "", '{"id": "c"}', "{broken", '{"query": "router"}']
-    ran = place.run("search", "--batch", "-", "--max-results", "2", "--min-score", "0", stdin="\n".join(lines))
+    lines = [
+        '{"id": "a", "query": "PostgreSQL"}',
+        "tea with Ann",
+        "",
+        '{"id": "c"}',
+        "{broken",
+        '{"query": "router"}',
+    ]
+    ran = place.run(
+        "search", "--batch", "-", "--max-results", "2", "--min-score", "0", stdin="\n".join(lines)
+    )
     assert ran.code == 0
     answers = [json.loads(line) for line in ran.out.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", 2, "c", 5, 6]
@@ -137,7 +180,8 @@ def test_a_batch_from_a_file_that_is_not_there_is_a_usage_error(place: Place) ->
 
 def test_search_shows_people_no_labels(place: Place) -> None:
     place.write(
-        "memory/2026-11-14.md", "# 2026-11-14\n\n- The harbour pilot is Ann. <!-- clawmark: origin=agent session=s1 -->\n"
+        "memory/2026-11-14.md",
+        "# 2026-11-14\n\n- The harbour pilot is Ann. <!-- clawmark: origin=agent session=s1 -->\n",
     )
     assert "- The harbour pilot is Ann.\n" in place.run("search", "harbour pilot").out
     assert "origin=agent" in place.run("search", "--json", "harbour pilot").out
@@ -146,10 +190,14 @@ def test_search_shows_people_no_labels(place: Place) -> None:
 def test_what_is_remembered_is_found_by_the_next_search(place: Place) -> None:
     place.run("index")
     written = place.run("remember", "The", "garage", "code", "is", "4711", "--json").json()
-    assert written["citation"].startswith("memory/") and written["workspace"] == str(place.workspace)
+    assert written["citation"].startswith("memory/") and written["workspace"] == str(
+        place.workspace
+    )
     found = place.run("search", "garage code", "--json").json()
     assert "4711" in found["results"][0]["snippet"]
-    assert place.run("remember", "--to", "MEMORY.md", "Prefers tea").out.startswith("Remembered in MEMORY.md#L")
+    assert place.run("remember", "--to", "MEMORY.md", "Prefers tea").out.startswith(
+        "Remembered in MEMORY.md#L"
+    )
     assert place.run("remember", "-", stdin="from a pipe\n").code == 0
     assert "from a pipe" in place.run("search", "from a pipe", "--json").out
     assert place.run("remember", "x", "--to", "../evil.md").code == 4
@@ -165,7 +213,12 @@ def test_index_plans_does_and_reports(place: Place) -> None:
     assert place.run("index", "--dry-run", "--json").json()["delete"] == ["memory/2026-11-15.md"]
     again = place.run("index")
     assert "1 deleted" in again.out and "1 unchanged" in again.out
-    assert place.run("search", "Ann", "--json", "--min-score", "0", "--provider", "none").json()["results"] == []
+    assert (
+        place.run("search", "Ann", "--json", "--min-score", "0", "--provider", "none").json()[
+            "results"
+        ]
+        == []
+    )
 
 
 def test_skipped_files_are_listed_with_reasons(place: Place) -> None:
@@ -192,7 +245,9 @@ def test_get_shows_exactly_the_lines_of_a_citation(place: Place) -> None:
     body = place.run("get", "memory/long.md#L10-L12", "--json").json()
     assert (body["from"], body["lines"]) == (10, 3)
     assert place.run("get", "memory/long.md#L10-L12", "--lines", "1").out == "line 10\n"
-    assert place.run("get", "memory/long.md#L10-L12", "--from", "3", "--lines", "1").out == "line 3\n"
+    assert (
+        place.run("get", "memory/long.md#L10-L12", "--from", "3", "--lines", "1").out == "line 3\n"
+    )
 
 
 def test_get_of_a_missing_file_fails_and_an_empty_file_does_not(place: Place) -> None:
@@ -235,7 +290,9 @@ def test_status_answers_before_and_after_the_first_index(place: Place) -> None:
     assert "up to date" in place.run("status").out
 
 
-def test_doctor_and_verify_find_nothing_in_a_sound_index_and_something_in_a_damaged_one(place: Place) -> None:
+def test_doctor_and_verify_find_nothing_in_a_sound_index_and_something_in_a_damaged_one(
+    place: Place,
+) -> None:
     place.run("index")
     assert place.run("doctor").code == 0
     assert place.run("verify").code == 0
@@ -279,20 +336,33 @@ def test_openclaws_state_is_only_read(tmp_path: Path) -> None:
     (base / "memory").mkdir()
     (base / "memory" / "main.sqlite").write_bytes(b"theirs")
     (base / "workspace" / "MEMORY.md").write_text("The capital is Lisbon.\n", encoding="utf-8")
-    (base / "openclaw.json").write_text("{agents: {defaults: {model: {primary: 'x'}}}}", encoding="utf-8")
+    (base / "openclaw.json").write_text(
+        "{agents: {defaults: {model: {primary: 'x'}}}}", encoding="utf-8"
+    )
     before = {path: path.read_bytes() for path in base.rglob("*") if path.is_file()}
     bare = {"CLAWMARK_STATE_DIR": None, "CLAWMARK_WORKSPACE": None}
-    found = place.run("search", "capital Lisbon", "--state-dir", str(base), "--json", env=bare).json()
+    found = place.run(
+        "search", "capital Lisbon", "--state-dir", str(base), "--json", env=bare
+    ).json()
     assert found["results"][0]["path"] == "MEMORY.md"
     assert {path: path.read_bytes() for path in before} == before
-    new = {path.relative_to(base).parts[0] for path in base.rglob("*") if path.is_file() and path not in before}
+    new = {
+        path.relative_to(base).parts[0]
+        for path in base.rglob("*")
+        if path.is_file() and path not in before
+    }
     assert new == {"clawmark"}
 
 
 def test_the_demo_shows_three_answers_and_leaves_the_users_state_alone(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.home.mkdir()
-    bare = {"CLAWMARK_STATE_DIR": None, "CLAWMARK_WORKSPACE": None, "TMPDIR": str(tmp_path), "COLUMNS": "80"}
+    bare = {
+        "CLAWMARK_STATE_DIR": None,
+        "CLAWMARK_WORKSPACE": None,
+        "TMPDIR": str(tmp_path),
+        "COLUMNS": "80",
+    }
     ran = place.run("demo", env=bare)
     assert ran.code == 0, ran.err
     assert ran.out.count("? ") >= 3 and ran.out.count("memory/") >= 3
@@ -317,7 +387,9 @@ def test_a_vault_is_searched_where_it_is_and_the_settings_stay(place: Place) -> 
     file.write_text(settings, encoding="utf-8")
     tried = place.run("import", "obsidian", str(vault), "--dry-run")
     assert "would be added" in tried.out and place.run("sources", "--json").json()["sources"] == []
-    assert place.run("import", "obsidian", str(vault), "--json").json()["source"]["name"] == "my-vault"
+    assert (
+        place.run("import", "obsidian", str(vault), "--json").json()["source"]["name"] == "my-vault"
+    )
     assert "searched already" in place.run("import", "obsidian", str(vault)).out
     (found,) = place.run("search", "zebra plan", "--json").json()["results"]
     assert found["path"] == "my-vault:note.md" and "[[Zebra plan|the plan]]" in found["snippet"]

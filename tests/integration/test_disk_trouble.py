@@ -1,5 +1,5 @@
-"""A full disk, a home that cannot be written, no folder for temporary files, no descriptor left: one sentence says so,
-nothing is lost, and the next run is right."""
+"""A full disk, a home that cannot be written, no folder for temporary files, no descriptor left:
+one sentence says so, nothing is lost, and the next run is right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Ended = subprocess.CompletedProcess[str]
 def workspace(tmp_path: Path) -> Path:
     notes = tmp_path / "ws" / "memory"
     notes.mkdir(parents=True)
-    (tmp_path / "ws" / "MEMORY.md").write_text("# Memory\n\n- The zebra is striped.\n", encoding="utf-8")
+    (tmp_path / "ws" / "MEMORY.md").write_text(
+        "# Memory\n\n- The zebra is striped.\n", encoding="utf-8"
+    )
     for number in range(120):
         text = " ".join(f"word{number}x{line}" for line in range(800))
         (notes / f"{number}.md").write_text(f"# Note {number}\n\n{text}\n", encoding="utf-8")
@@ -34,10 +36,23 @@ def clawmark(workspace: Path, state: Path, *words: str, descriptors: int = 0, **
         if descriptors:
             resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
-    command = [sys.executable, "-m", "clawmark", *words, "--workspace", str(workspace), "--state-dir", str(state)]
-    (workspace.parent / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "clawmark",
+        *words,
+        "--workspace",
+        str(workspace),
+        "--state-dir",
+        str(state),
+    ]
+    (workspace.parent / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
+    )
     command += ["--config", str(workspace.parent / "clawmark.json")]
-    return subprocess.run(command, env={**os.environ, **more}, capture_output=True, text=True, preexec_fn=limit)
+    return subprocess.run(
+        command, env={**os.environ, **more}, capture_output=True, text=True, preexec_fn=limit
+    )
 
 
 def mounted(folder: Path, options: str) -> bool:
@@ -45,7 +60,12 @@ def mounted(folder: Path, options: str) -> bool:
     mount = shutil.which("mount")
     if mount is None or os.geteuid() != 0:
         return False
-    return subprocess.run([mount, "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True).returncode == 0
+    return (
+        subprocess.run(
+            [mount, "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True
+        ).returncode
+        == 0
+    )
 
 
 @pytest.fixture
@@ -66,7 +86,9 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_named_with_its_room_and_the_next_run_is_right(workspace: Path, small_disk: Path) -> None:
+def test_a_full_disk_is_named_with_its_room_and_the_next_run_is_right(
+    workspace: Path, small_disk: Path
+) -> None:
     ended = clawmark(workspace, small_disk / "state", "index")
     assert ended.returncode == 3
     assert "The disk is full" in ended.stderr and str(small_disk) in ended.stderr
@@ -120,7 +142,9 @@ def test_running_out_of_descriptors_is_said_and_the_next_run_is_right(
     assert "Traceback" not in ended.stderr
     if ended.returncode:
         assert "oo many" in ended.stderr and "ulimit -n" in ended.stderr, ended.stderr
-    noted = clawmark(workspace, tmp_path / "state", "remember", "A quagga.", descriptors=descriptors)
+    noted = clawmark(
+        workspace, tmp_path / "state", "remember", "A quagga.", descriptors=descriptors
+    )
     assert noted.returncode == 0 or "ulimit -n" in noted.stderr, noted.stderr
     assert clawmark(workspace, tmp_path / "state", "index").returncode == 0
     assert clawmark(workspace, tmp_path / "state", "verify").returncode == 0
@@ -144,7 +168,9 @@ def bound(workspace: Path, state: Path, *words: str) -> Ended:
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_a_file_that_cannot_be_read_is_told_by_index_status_and_doctor(workspace: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_told_by_index_status_and_doctor(
+    workspace: Path, tmp_path: Path
+) -> None:
     state = tmp_path / "state"
     assert bound(workspace, state, "index").returncode == 0
     (workspace / "memory" / "7.md").write_text("Other words.\n", encoding="utf-8")
@@ -152,16 +178,27 @@ def test_a_file_that_cannot_be_read_is_told_by_index_status_and_doctor(workspace
     indexed = bound(workspace, state, "index")
     assert "memory/7.md cannot be read: permission denied" in indexed.stdout
     assert "1 could not be indexed" in bound(workspace, state, "status").stdout
-    assert json.loads(bound(workspace, state, "status", "--json").stdout)["metrics"]["read.errors"] == 1
+    assert (
+        json.loads(bound(workspace, state, "status", "--json").stdout)["metrics"]["read.errors"]
+        == 1
+    )
     examined = bound(workspace, state, "doctor")
-    assert examined.returncode == 1 and "memory/7.md cannot be read: permission denied" in examined.stdout
+    assert (
+        examined.returncode == 1
+        and "memory/7.md cannot be read: permission denied" in examined.stdout
+    )
     (workspace / "memory" / "7.md").chmod(0o600)
     assert bound(workspace, state, "index").returncode == 0
-    assert json.loads(bound(workspace, state, "status", "--json").stdout)["metrics"]["read.errors"] == 0
+    assert (
+        json.loads(bound(workspace, state, "status", "--json").stdout)["metrics"]["read.errors"]
+        == 0
+    )
     assert bound(workspace, state, "doctor").returncode == 0
 
 
-def test_a_folder_that_cannot_be_listed_is_told_in_one_sentence(workspace: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_listed_is_told_in_one_sentence(
+    workspace: Path, tmp_path: Path
+) -> None:
     state = tmp_path / "state"
     (workspace / "memory" / "closed").mkdir(mode=0)
     assert "\n  memory/closed: permission denied\n" in bound(workspace, state, "index").stdout
@@ -171,7 +208,9 @@ def test_a_folder_that_cannot_be_listed_is_told_in_one_sentence(workspace: Path,
     (workspace / "memory" / "closed").chmod(0o700)
 
 
-def test_an_index_that_cannot_be_reached_is_not_taken_for_none(workspace: Path, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_reached_is_not_taken_for_none(
+    workspace: Path, tmp_path: Path
+) -> None:
     state = tmp_path / "state"
     assert bound(workspace, state, "index").returncode == 0
     (state / "memory").chmod(0)

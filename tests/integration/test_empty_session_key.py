@@ -1,8 +1,8 @@
-"""An empty session key is an unknown session at every door; only a caller that gives no key at all is the owner.
+"""An empty session key is an unknown session at every door; only a caller that gives no key at all
+is the owner.
 
-A host whose variable is empty passes an empty key. Each door is asked twice: without a key it shows the private note, which
-proves that the question finds it, and with the empty key it does not.
-"""
+A host whose variable is empty passes an empty key. Each door is asked twice: without a key it shows
+the private note, which proves that the question finds it, and with the empty key it does not."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mcp_servers import INITIALIZE, INITIALIZED, StdioServer, call
 
 from clawmark import Memory
 from clawmark.adapters.plain import Toolbox
+from clawmark.agent.tools import render
 from clawmark.aio import AsyncMemory
 from clawmark.testing import HashingEmbedder
-from clawmark.tools import render
 
 QUESTION = "kingfisher by the harbour"
 PRIVATE = "marker4711"
@@ -38,7 +38,9 @@ class Scene(NamedTuple):
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     place = new_place(tmp_path_factory.mktemp("keys"))
     place.write("MEMORY.md", f"# Facts\n\n- The {QUESTION} is {PRIVATE}.\n")
-    with Memory.open(place.workspace, state_dir=place.state, embedder=HashingEmbedder(), background=False) as memory:
+    with Memory.open(
+        place.workspace, state_dir=place.state, embedder=HashingEmbedder(), background=False
+    ) as memory:
         memory.sync()
         yield Scene(place, memory)
 
@@ -98,8 +100,12 @@ def openai_agents(scene: Scene, *key: str) -> str:
     pytest.importorskip("agents")
     from clawmark.adapters.openai_agents import memory_tools
 
-    search: Any = next(tool for tool in memory_tools(scene.memory, *key) if tool.name == "memory_search")
-    return str(asyncio.run(search.on_invoke_tool(None, json.dumps({"query": QUESTION, "minScore": 0}))))
+    search: Any = next(
+        tool for tool in memory_tools(scene.memory, *key) if tool.name == "memory_search"
+    )
+    return str(
+        asyncio.run(search.on_invoke_tool(None, json.dumps({"query": QUESTION, "minScore": 0})))
+    )
 
 
 def llama_index(scene: Scene, *key: str) -> str:
@@ -129,7 +135,9 @@ def hook_start(scene: Scene, *key: str) -> str:
 
 def hook_prompt(scene: Scene, *key: str) -> str:
     event = json.dumps({"prompt": f"Where is the {QUESTION}?"})
-    return scene.place.run("hook", "claude-code", "UserPromptSubmit", "--bar", "0", *flag(key), stdin=event).out
+    return scene.place.run(
+        "hook", "claude-code", "UserPromptSubmit", "--bar", "0", *flag(key), stdin=event
+    ).out
 
 
 def mcp_stdio(scene: Scene, *key: str) -> str:
@@ -161,7 +169,9 @@ DOORS: list[Callable[..., str]] = [
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
-def test_private_memory_is_shown_without_a_key_and_not_with_an_empty_one(scene: Scene, door: Callable[..., str]) -> None:
+def test_private_memory_is_shown_without_a_key_and_not_with_an_empty_one(
+    scene: Scene, door: Callable[..., str]
+) -> None:
     assert PRIVATE in door(scene)
     assert PRIVATE not in door(scene, "")
 
@@ -172,15 +182,24 @@ def test_prompt_tells_that_an_empty_key_is_an_unknown_session(scene: Scene) -> N
     assert (unknown["session"], unknown["kind"], unknown["private"]) == ("", "unknown", False)
 
 
-@pytest.mark.parametrize("words", [("chat", "--model", "openai:x"), ("flush",)], ids=["chat", "flush"])
-def test_commands_that_write_a_conversation_refuse_an_empty_key(scene: Scene, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words", [("chat", "--model", "openai:x"), ("flush",)], ids=["chat", "flush"]
+)
+def test_commands_that_write_a_conversation_refuse_an_empty_key(
+    scene: Scene, words: tuple[str, ...]
+) -> None:
     ran = scene.place.run(*words, "--session", "")
     assert ran.code == 2 and "--session" in ran.err and PRIVATE not in ran.out
 
 
 def test_hook_writes_no_note_of_a_session_with_an_empty_key(scene: Scene, tmp_path: Path) -> None:
     transcript = tmp_path / "s1.jsonl"
-    transcript.write_text('{"type":"user","message":{"role":"user","content":"The ferry leaves at seven from Lisbon."}}\n')
+    transcript.write_text(
+        '{"type":"user","message":{"role":"user","content":"The ferry leaves at seven from '
+        'Lisbon."}}\n'
+    )
     event = json.dumps({"session_id": "s1", "transcript_path": str(transcript)})
     ran = scene.place.run("hook", "claude-code", "SessionEnd", "--session", "", stdin=event)
-    assert ran.code == 0 and "ferry" not in "".join(file.read_text() for file in scene.place.workspace.rglob("*.md"))
+    assert ran.code == 0 and "ferry" not in "".join(
+        file.read_text() for file in scene.place.workspace.rglob("*.md")
+    )

@@ -1,4 +1,6 @@
-"""`clawmark eval`: a healthy memory scores well, a broken ranking is noticed, and two configurations are compared."""
+"""`clawmark eval`: a healthy memory scores well, a broken ranking is noticed, and two
+configurations are compared.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,22 @@ from chat import ChatServer, Seen, Turn, fault, say
 from commands import Place, new_place, says_one_clear_thing
 
 from clawmark import Memory
-from clawmark.backends.evaluate import changed
+from clawmark.engine.maintenance.evaluate import changed
+from clawmark.model.values import Vector
 from clawmark.testing import HashingEmbedder
-from clawmark.types import Vector
 
-ANIMALS = ("heron", "otter", "badger", "falcon", "beaver", "marten", "kestrel", "salmon", "hedgehog", "squirrel")
+ANIMALS = (
+    "heron",
+    "otter",
+    "badger",
+    "falcon",
+    "beaver",
+    "marten",
+    "kestrel",
+    "salmon",
+    "hedgehog",
+    "squirrel",
+)
 KEY = "sk-test-4f9aXb21Qz77Lm03"
 
 
@@ -43,9 +56,15 @@ def write_notes(root: Path) -> list[dict[str, str]]:
     """A note on each animal, and a question about each."""
     (root / "memory").mkdir(parents=True, exist_ok=True)
     for animal in ANIMALS:
-        text = f"# {animal}\n\nThe {animal} lives by the river and was counted twice this spring by the wardens.\n"
+        text = (
+            f"# {animal}\n\nThe {animal} lives by the river and was "
+            f"counted twice this spring by the wardens.\n"
+        )
         (root / "memory" / f"{animal}.md").write_text(text, encoding="utf-8")
-    return [{"question": f"by which river is the {animal} at home?", "path": f"memory/{animal}.md#L3"} for animal in ANIMALS]
+    return [
+        {"question": f"by which river is the {animal} at home?", "path": f"memory/{animal}.md#L3"}
+        for animal in ANIMALS
+    ]
 
 
 def test_a_ranking_by_noise_is_noticed(tmp_path: Path) -> None:
@@ -54,7 +73,11 @@ def test_a_ranking_by_noise_is_noticed(tmp_path: Path) -> None:
     for name, embedder in (("sound", HashingEmbedder()), ("noise", NoiseEmbedder())):
         overrides = {"memorySearch.query.hybrid.enabled": False, "memorySearch.query.minScore": 0.0}
         with Memory.open(
-            tmp_path / "agent", state_dir=tmp_path / name, embedder=embedder, overrides=overrides, background=False
+            tmp_path / "agent",
+            state_dir=tmp_path / name,
+            embedder=embedder,
+            overrides=overrides,
+            background=False,
         ) as memory:
             memory.sync()
             results[name] = memory.evaluate(questions)
@@ -69,15 +92,26 @@ def place(tmp_path: Path) -> Place:
     made = new_place(tmp_path)
     questions = write_notes(made.workspace)
     made.state.mkdir()
-    (made.state / "clawmark.json").write_text('{ memorySearch: { provider: "none" } }', encoding="utf-8")
-    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
+    (made.state / "clawmark.json").write_text(
+        '{ memorySearch: { provider: "none" } }', encoding="utf-8"
+    )
+    (tmp_path / "questions.jsonl").write_text(
+        "\n".join(map(json.dumps, questions)), encoding="utf-8"
+    )
     return made
 
 
 def test_the_figures_are_shown_as_a_table_and_as_json(place: Place) -> None:
     ran = place.run("eval", "questions.jsonl")
     assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[0].split() == ["recall@1", "recall@3", "recall@6", "mrr", "seen", "questions"]
+    assert ran.out.splitlines()[0].split() == [
+        "recall@1",
+        "recall@3",
+        "recall@6",
+        "mrr",
+        "seen",
+        "questions",
+    ]
     assert ran.out.splitlines()[1].split() == ["1.000"] * 5 + ["10"]
     body = place.run("eval", "questions.jsonl", "--json").json()
     assert (body["recall@1"], body["seen"], body["questions"]) == (1.0, 1.0, 10)
@@ -85,7 +119,14 @@ def test_the_figures_are_shown_as_a_table_and_as_json(place: Place) -> None:
 
 
 def test_a_setting_that_spoils_the_answers_shows_which_questions_changed(place: Place) -> None:
-    ran = place.run("eval", "questions.jsonl", "--set", "query.maxResults=6", "--set", "memorySearch.provider=none")
+    ran = place.run(
+        "eval",
+        "questions.jsonl",
+        "--set",
+        "query.maxResults=6",
+        "--set",
+        "memorySearch.provider=none",
+    )
     assert "No question is answered differently." in ran.out
     ran = place.run("eval", "questions.jsonl", "--set", "query.minScore=1")
     assert ran.out.splitlines()[3].split() == ["change", *["-1.000"] * 5]
@@ -100,13 +141,19 @@ def indexed(place: Place) -> list[object]:
     [file] = (place.state / "memory").glob("*.sqlite")
     with closing(sqlite3.connect(file)) as index:
         chunker = index.execute("SELECT value FROM meta WHERE key = 'chunker'").fetchall()
-        return chunker + index.execute("SELECT start_line, end_line, text FROM chunks ORDER BY text").fetchall()
+        return (
+            chunker
+            + index.execute(
+                "SELECT start_line, end_line, text FROM chunks ORDER BY text"
+            ).fetchall()
+        )
 
 
 def test_a_configuration_that_needs_another_index_leaves_the_own_one_alone(place: Place) -> None:
     place.run("index")
     (place.folder / "other.json").write_text(
-        '{ memorySearch: { provider: "none", chunking: { tokens: 32 }, extraPaths: [] } }', encoding="utf-8"
+        '{ memorySearch: { provider: "none", chunking: { tokens: 32 }, extraPaths: [] } }',
+        encoding="utf-8",
     )
     before = indexed(place)
     compared = place.run("eval", "questions.jsonl", "--against", "other.json", "--json")
@@ -136,7 +183,9 @@ def test_questions_that_are_lost_are_listed(place: Place) -> None:
         (("questions.jsonl", "--make", "--model", "ollama:x"), "is there already"),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_sentence(place: Place, words: tuple[str, ...], message: str) -> None:
+def test_what_cannot_be_done_is_one_clear_sentence(
+    place: Place, words: tuple[str, ...], message: str
+) -> None:
     (place.folder / "broken.jsonl").write_text("{\n", encoding="utf-8")
     ran = place.run("eval", *words)
     assert (ran.code, ran.out) == (2, "") and message in ran.err
@@ -157,20 +206,40 @@ def model(server: ChatServer) -> tuple[str, str]:
 
 
 def ask_about_the_animal(seen: Seen) -> Turn:
-    """Quotes the sentence it was given; for the otter it makes one up, and other notes answer nothing."""
-    line = next((line.removeprefix("| ") for line in seen.last_user.splitlines() if "lives by" in line), "")
+    """Quotes the sentence it was given; for the otter it makes one up, and other notes answer
+    nothing.
+    """
+    line = next(
+        (line.removeprefix("| ") for line in seen.last_user.splitlines() if "lives by" in line), ""
+    )
     if not line:
         return say("{}")
     animal = line.split()[1]
     quote = "The otter is a myth." if animal == "otter" else line
-    return say("Here it is:\n" + json.dumps({"question": f"By which river is the {animal} found?", "quote": quote}))
+    return say(
+        "Here it is:\n"
+        + json.dumps({"question": f"By which river is the {animal} found?", "quote": quote})
+    )
 
 
-def test_a_model_writes_questions_with_the_lines_they_come_from(place: Place, server: ChatServer) -> None:
+def test_a_model_writes_questions_with_the_lines_they_come_from(
+    place: Place, server: ChatServer
+) -> None:
     server.script(ask_about_the_animal)
-    ran = place.run("eval", "made.jsonl", "--make", "-n", "6", *model(server), env={"CLAWMARK_MODEL_API_KEY": KEY})
+    ran = place.run(
+        "eval",
+        "made.jsonl",
+        "--make",
+        "-n",
+        "6",
+        *model(server),
+        env={"CLAWMARK_MODEL_API_KEY": KEY},
+    )
     assert ran.code == 0, ran.err
-    made = [json.loads(line) for line in (place.folder / "made.jsonl").read_text(encoding="utf-8").splitlines()]
+    made = [
+        json.loads(line)
+        for line in (place.folder / "made.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert len(made) == 6
     assert all("otter" not in one["question"] for one in made)
     assert all(one["path"].endswith(".md#L3") and one["text"].startswith("The ") for one in made)
@@ -179,7 +248,9 @@ def test_a_model_writes_questions_with_the_lines_they_come_from(place: Place, se
 
 def test_secrets_of_the_notes_are_not_sent_to_the_model(place: Place, server: ChatServer) -> None:
     secret = "sk-proj-" + "a1B2" * 12
-    note = f"The otter lives by the river and its key is {secret} as the wardens told us in spring.\n"
+    note = (
+        f"The otter lives by the river and its key is {secret} as the wardens told us in spring.\n"
+    )
     (place.workspace / "memory" / "otter.md").write_text(note, encoding="utf-8")
     server.script(ask_about_the_animal)
     place.run("eval", "made.jsonl", "--make", *model(server), env={"CLAWMARK_MODEL_API_KEY": KEY})
@@ -187,7 +258,9 @@ def test_secrets_of_the_notes_are_not_sent_to_the_model(place: Place, server: Ch
 
 
 def test_without_a_model_no_file_is_made(place: Place) -> None:
-    ran = place.run("eval", "made.jsonl", "--make", env=dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY")))
+    ran = place.run(
+        "eval", "made.jsonl", "--make", env=dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"))
+    )
     assert ran.code == 2 and "No model is configured" in ran.err and says_one_clear_thing(ran)
     assert not (place.folder / "made.jsonl").exists()
 
@@ -195,9 +268,13 @@ def test_without_a_model_no_file_is_made(place: Place) -> None:
 def test_what_was_written_before_a_model_fails_is_kept(place: Place, server: ChatServer) -> None:
     answers = iter((1, 2))
     server.script(lambda seen: ask_about_the_animal(seen) if next(answers, 0) else fault("key"))
-    ran = place.run("eval", "made.jsonl", "--make", *model(server), env={"CLAWMARK_MODEL_API_KEY": KEY})
+    ran = place.run(
+        "eval", "made.jsonl", "--make", *model(server), env={"CLAWMARK_MODEL_API_KEY": KEY}
+    )
     assert ran.code == 0 and KEY not in ran.err and "clawmark:" in ran.err
     assert (place.folder / "made.jsonl").read_text(encoding="utf-8").count("\n") in (1, 2)
     server.script([fault("key")] * 5)
-    failed = place.run("eval", "never.jsonl", "--make", *model(server), env={"CLAWMARK_MODEL_API_KEY": KEY})
+    failed = place.run(
+        "eval", "never.jsonl", "--make", *model(server), env={"CLAWMARK_MODEL_API_KEY": KEY}
+    )
     assert failed.code == 3 and not (place.folder / "never.jsonl").exists()

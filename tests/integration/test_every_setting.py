@@ -1,9 +1,8 @@
 """Every key that is accepted has an effect: two values of it lead to two results that can be seen.
 
-The table below is compared with the table of keys, so a key cannot be added without proof. Keys that have no effect are
-in `config/unsupported.py`; `tests/unit/config/test_config_unsupported.py` proves a warning for each, and the last tests
-here show where a person and a program see it.
-"""
+The table below is compared with the table of keys, so a key cannot be added without proof. Keys
+that have no effect are in `config/unsupported.py`; `tests/unit/config/test_config_unsupported.py`
+proves a warning for each, and the last tests here show where a person and a program see it."""
 
 from __future__ import annotations
 
@@ -20,12 +19,18 @@ from commands import Place
 from embeddings import EmbeddingServer
 
 from clawmark import Memory
-from clawmark.assembly import make_query
+from clawmark.agent.session.setup import (
+    flush_settings,
+    model_name,
+    models_for,
+    note_settings,
+    rollover_settings,
+)
+from clawmark.composition import make_query
 from clawmark.config.keys import BY_NAME
-from clawmark.embed.settings import batch_options, remote_options
-from clawmark.errors import ClawmarkError
-from clawmark.runtime.setup import flush_settings, model_name, models_for, note_settings, rollover_settings
-from clawmark.sync.run import SyncRequest
+from clawmark.embed.services.settings import batch_options, remote_options
+from clawmark.engine.sync.run import SyncRequest
+from clawmark.model.errors import ClawmarkError
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTION = "where does the heron nest?"
@@ -53,7 +58,9 @@ class Acts(NamedTuple):
 
 
 def put(tree: dict[str, Any], key: str, value: object) -> None:
-    """Set a key in a tree, where it stands in a file: session-memory and the like have no dots in them."""
+    """Set a key in a tree, where it stands in a file: session-memory and the like have no dots in
+    them.
+    """
     *groups, last = key.split(".")
     for group in groups:
         tree = tree.setdefault(group, {})
@@ -79,14 +86,21 @@ def chunks(scene: Scene) -> object:
     with scene.open() as memory:
         memory.sync()
         with memory._backend.parts.store.reading() as reader:
-            return [(row.start_line, row.end_line, row.text) for row in reader.chunks_of("MEMORY.md")]
+            return [
+                (row.start_line, row.end_line, row.text) for row in reader.chunks_of("MEMORY.md")
+            ]
 
 
 def status(scene: Scene) -> object:
     with scene.open(None) as memory:
         memory.sync(instant_only=True)
         state = memory.status()
-    return state.index_path, state.embedder, state.vector_engine, [space.identity for space in state.spaces]
+    return (
+        state.index_path,
+        state.embedder,
+        state.vector_engine,
+        [space.identity for space in state.spaces],
+    )
 
 
 def opens(scene: Scene) -> object:
@@ -117,7 +131,9 @@ def prompt(scene: Scene) -> object:
     def clock() -> datetime:
         return datetime(2026, 2, 24, 12, tzinfo=UTC)
 
-    with Memory.open(state_dir=scene.place.state, provider="none", clock=clock, background=False) as memory:
+    with Memory.open(
+        state_dir=scene.place.state, provider="none", clock=clock, background=False
+    ) as memory:
         return memory.prompt().text
 
 
@@ -154,24 +170,35 @@ def sent(scene: Scene) -> object:
         memory.sync()
         memory.search(QUESTION)
         return [
-            (request.target, request.headers.get("authorization"), request.headers.get("x-more"), json.loads(request.body))
+            (
+                request.target,
+                request.headers.get("authorization"),
+                request.headers.get("x-more"),
+                json.loads(request.body),
+            )
             for request in scene.server.requests
         ]
 
 
 def sent_to_reranker(scene: Scene) -> object:
-    """The request for one question; that this server does not answer it like a reranker makes no difference."""
+    """The request for one question; that this server does not answer it like a reranker makes no
+    difference.
+    """
     scene.server.requests.clear()
     with scene.open() as memory:
         memory.search(QUESTION)
     return [
-        (request.target, request.headers.get("authorization"), json.loads(request.body)) for request in scene.server.requests
+        (request.target, request.headers.get("authorization"), json.loads(request.body))
+        for request in scene.server.requests
     ]
 
 
 def embedder_key(scene: Scene) -> object:
     with scene.open(None) as memory:
-        return [embedder.traits.label for embedder in (*memory.choice.embedders, *memory.choice.fallbacks)]
+        return [
+            embedder.traits.label
+            for embedder in (*memory.choice.embedders, *memory.choice.fallbacks)
+        ]
 
 
 def remote(scene: Scene) -> object:
@@ -189,16 +216,30 @@ def spent(scene: Scene) -> object:
 def say(file: Path) -> None:
     """Add a message to a transcript."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    message = {"role": "user", "content": [{"type": "text", "text": "The heron nests by pier nine now."}]}
+    message = {
+        "role": "user",
+        "content": [{"type": "text", "text": "The heron nests by pier nine now."}],
+    }
     with file.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps({"type": "message", "timestamp": "2026-02-24T10:00:00.000Z", "message": message}) + "\n")
+        stream.write(
+            json.dumps(
+                {"type": "message", "timestamp": "2026-02-24T10:00:00.000Z", "message": message}
+            )
+            + "\n"
+        )
 
 
 def transcripts(scene: Scene) -> object:
     say(scene.place.state / "agents" / "main" / "sessions" / "a.jsonl")
     say(scene.place.folder / "talks" / "b.jsonl")
     with scene.open() as memory:
-        return sorted({hit.path for hit in memory.search("heron pier nine", min_score=0).hits if hit.source == "sessions"})
+        return sorted(
+            {
+                hit.path
+                for hit in memory.search("heron pier nine", min_score=0).hits
+                if hit.source == "sessions"
+            }
+        )
 
 
 def due_after_small_growth(scene: Scene) -> object:
@@ -228,60 +269,104 @@ def conversation(scene: Scene) -> object:
         runtime = memory.settings.runtime
     models = models_for(runtime, {}, None, 0)
     names = (model_name(runtime, {}), model_name(runtime, {}, for_flush=True))
-    return flush_settings(runtime), note_settings(runtime), rollover_settings(runtime), models.window, names
+    return (
+        flush_settings(runtime),
+        note_settings(runtime),
+        rollover_settings(runtime),
+        models.window,
+        names,
+    )
 
 
 S, Q, H = "memorySearch.", "memorySearch.query.", "memorySearch.query.hybrid."
 RERANK = "memorySearch.query.rerank."
 R, B = "memorySearch.remote.", "memorySearch.remote.batch."
-D, C, F = "agents.defaults.", "agents.defaults.compaction.", "agents.defaults.compaction.memoryFlush."
+D, C, F = (
+    "agents.defaults.",
+    "agents.defaults.compaction.",
+    "agents.defaults.compaction.memoryFlush.",
+)
 N, X = "hooks.internal.entries.session-memory.", "agents.defaults.startupContext."
 SESSIONS: dict[str, object] = {S + "sources": ["memory", "sessions"]}
 SERVICE: dict[str, object] = {S + "provider": "openai", R + "baseUrl": "{url}", R + "apiKey": KEY}
-RERANKER: dict[str, object] = {RERANK + "provider": "jina", RERANK + "baseUrl": "{url}", RERANK + "apiKey": KEY}
+RERANKER: dict[str, object] = {
+    RERANK + "provider": "jina",
+    RERANK + "baseUrl": "{url}",
+    RERANK + "apiKey": KEY,
+}
 COMPATIBLE = {**SERVICE, S + "provider": "openai-compatible", S + "model": "nomic"}
 
 ACTS: dict[str, Acts] = {
     S + "enabled": Acts(True, False, tools),
     S + "sources": Acts(["memory"], ["memory", "sessions"], transcripts),
-    S + "experimental.sessionMemory": Acts(True, False, transcripts, SESSIONS),
-    S + "sessions.paths": Acts([], ["{folder}/talks"], transcripts, SESSIONS),
+    S + "experimental.sessionMemory": Acts(
+        one=True, other=False, look=transcripts, beside=SESSIONS
+    ),
+    S + "sessions.paths": Acts(one=[], other=["{folder}/talks"], look=transcripts, beside=SESSIONS),
     S + "extraPaths": Acts([], ["{folder}/extra"], found),
     S + "provider": Acts("none", "static", status),
-    S + "model": Acts("text-embedding-3-small", "text-embedding-ada-002", sent, SERVICE),
-    S + "fallback": Acts("none", "ollama", embedder_key, SERVICE),
-    S + "local.modelPath": Acts("", "{folder}/nosuch.gguf", opens, {S + "provider": "local"}),
-    S + "outputDimensionality": Acts(1536, 256, sent, SERVICE),
+    S + "model": Acts(
+        one="text-embedding-3-small", other="text-embedding-ada-002", look=sent, beside=SERVICE
+    ),
+    S + "fallback": Acts(one="none", other="ollama", look=embedder_key, beside=SERVICE),
+    S + "local.modelPath": Acts(
+        one="", other="{folder}/nosuch.gguf", look=opens, beside={S + "provider": "local"}
+    ),
+    S + "outputDimensionality": Acts(one=1536, other=256, look=sent, beside=SERVICE),
     S + "store.driver": Acts("sqlite", "postgres", opens),
-    S + "store.path": Acts("", "{folder}/elsewhere/{agentId}.sqlite", status, {S + "provider": "none"}),
-    S + "store.vector.enabled": Acts(True, False, status, {S + "provider": "static"}),
-    S + "store.vector.engine": Acts("blocks", "sqlite-vec", status, {S + "provider": "none"}),
+    S + "store.path": Acts(
+        one="",
+        other="{folder}/elsewhere/{agentId}.sqlite",
+        look=status,
+        beside={S + "provider": "none"},
+    ),
+    S + "store.vector.enabled": Acts(
+        one=True, other=False, look=status, beside={S + "provider": "static"}
+    ),
+    S + "store.vector.engine": Acts(
+        one="blocks", other="sqlite-vec", look=status, beside={S + "provider": "none"}
+    ),
     S + "chunking.mode": Acts("markdown", "lines", chunks),
     S + "chunking.tokens": Acts(400, 20, chunks),
-    S + "chunking.overlap": Acts(0, 60, chunks, {S + "chunking.tokens": 80, S + "chunking.mode": "lines"}),
+    S + "chunking.overlap": Acts(
+        one=0,
+        other=60,
+        look=chunks,
+        beside={S + "chunking.tokens": 80, S + "chunking.mode": "lines"},
+    ),
     S + "cache.enabled": Acts(True, False, kept_vectors),
     S + "cache.maxEntries": Acts(1, 50, kept_vectors),
     S + "sync.onSessionStart": Acts(True, False, session_start),
     S + "sync.onSearch": Acts(True, False, found_after_a_new_note),
-    S + "sync.sessions.deltaBytes": Acts(1, 100_000, due_after_small_growth, SESSIONS),
-    S + "sync.sessions.deltaMessages": Acts(1, 50, due_after_small_growth, SESSIONS),
-    S + "sync.sessions.postCompactionForce": Acts(True, False, due_after_compaction, SESSIONS),
+    S + "sync.sessions.deltaBytes": Acts(
+        one=1, other=100_000, look=due_after_small_growth, beside=SESSIONS
+    ),
+    S + "sync.sessions.deltaMessages": Acts(
+        one=1, other=50, look=due_after_small_growth, beside=SESSIONS
+    ),
+    S + "sync.sessions.postCompactionForce": Acts(
+        one=True, other=False, look=due_after_compaction, beside=SESSIONS
+    ),
     Q + "maxResults": Acts(1, 5, found),
     Q + "minScore": Acts(0, 1, found_as_configured),
     H + "enabled": Acts(True, False, question),
     H + "fusion": Acts("calibrated", "weighted", question),
     H + "vectorWeight": Acts(0.1, 0.9, question),
     H + "textWeight": Acts(0.1, 0.9, question),
-    H + "candidateMultiplier": Acts(4, 20, question, {Q + "maxResults": 50}),
+    H + "candidateMultiplier": Acts(one=4, other=20, look=question, beside={Q + "maxResults": 50}),
     H + "mmr.enabled": Acts(True, False, question),
-    H + "mmr.lambda": Acts(0.1, 0.9, question, {H + "mmr.enabled": True}),
+    H + "mmr.lambda": Acts(one=0.1, other=0.9, look=question, beside={H + "mmr.enabled": True}),
     H + "temporalDecay.enabled": Acts(True, False, question),
-    H + "temporalDecay.halfLifeDays": Acts(1, 90, question, {H + "temporalDecay.enabled": True}),
-    RERANK + "provider": Acts("jina", "cohere", sent_to_reranker, RERANKER),
-    RERANK + "model": Acts("one", "two", sent_to_reranker, RERANKER),
-    RERANK + "baseUrl": Acts("{url}", "{url}/other", sent_to_reranker, RERANKER),
-    RERANK + "apiKey": Acts(KEY, "another-key", sent_to_reranker, RERANKER),
-    RERANK + "topK": Acts(2, 3, sent_to_reranker, RERANKER),
+    H + "temporalDecay.halfLifeDays": Acts(
+        one=1, other=90, look=question, beside={H + "temporalDecay.enabled": True}
+    ),
+    RERANK + "provider": Acts(one="jina", other="cohere", look=sent_to_reranker, beside=RERANKER),
+    RERANK + "model": Acts(one="one", other="two", look=sent_to_reranker, beside=RERANKER),
+    RERANK + "baseUrl": Acts(
+        one="{url}", other="{url}/other", look=sent_to_reranker, beside=RERANKER
+    ),
+    RERANK + "apiKey": Acts(one=KEY, other="another-key", look=sent_to_reranker, beside=RERANKER),
+    RERANK + "topK": Acts(one=2, other=3, look=sent_to_reranker, beside=RERANKER),
     "memory.citations": Acts("on", "off", citations),
     "memory.sharedSessions": Acts([], ["group"], answer_in_a_group),
     "tools.allow": Acts([], ["memory_get"], tools),
@@ -311,11 +396,11 @@ ACTS: dict[str, Acts] = {
     "session.reset.atHour": Acts(3, 4, conversation),
     "session.reset.idleMinutes": Acts(0, 60, conversation),
     R + "baseUrl": Acts("{url}", "{url}/other", remote),
-    R + "apiKey": Acts(KEY, "another-key", sent, {**SERVICE}),
-    R + "headers": Acts({}, {"X-More": "yes"}, sent, SERVICE),
-    R + "dailyTokens": Acts(0, 1, spent, SERVICE),
-    R + "queryInputType": Acts("", "query", sent, COMPATIBLE),
-    R + "documentInputType": Acts("", "document", sent, COMPATIBLE),
+    R + "apiKey": Acts(one=KEY, other="another-key", look=sent, beside={**SERVICE}),
+    R + "headers": Acts(one={}, other={"X-More": "yes"}, look=sent, beside=SERVICE),
+    R + "dailyTokens": Acts(one=0, other=1, look=spent, beside=SERVICE),
+    R + "queryInputType": Acts(one="", other="query", look=sent, beside=COMPATIBLE),
+    R + "documentInputType": Acts(one="", other="document", look=sent, beside=COMPATIBLE),
     R + "region": Acts("eu-west-1", "us-east-1", remote),
     B + "enabled": Acts(True, False, remote),
     B + "wait": Acts(True, False, remote),
@@ -325,10 +410,14 @@ ACTS: dict[str, Acts] = {
 }
 
 PROVEN_ELSEWHERE = {
-    S + "sync.watch": "integration/test_watch.py::test_with_watching_switched_off_only_the_rest_of_it_runs",
-    S + "sync.watchDebounceMs": "integration/test_watch.py::test_a_manual_sync_beside_the_watcher_reports_its_own_work",
-    S + "sync.intervalMinutes": "integration/test_background.py::test_the_clock_brings_the_index_up_to_date",
-    RERANK + "timeoutMs": "integration/test_rerank.py::test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
+    S
+    + "sync.watch": "integration/test_watch.py::test_with_watching_switched_off_only_the_rest_of_it_runs",
+    S
+    + "sync.watchDebounceMs": "integration/test_watch.py::test_a_manual_sync_beside_the_watcher_reports_its_own_work",
+    S
+    + "sync.intervalMinutes": "integration/test_background.py::test_the_clock_brings_the_index_up_to_date",
+    RERANK
+    + "timeoutMs": "integration/test_rerank.py::test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
     "memory.backend": "integration/test_every_setting.py::test_a_search_says_that_the_builtin_backend_answered",
 }
@@ -346,10 +435,15 @@ def place(tmp_path: Path) -> Place:
     made = Place(tmp_path)
     made.home.mkdir()
     made.state.mkdir()
-    text = "".join(f"## Bird {n}\n\nThe heron {n} nests by pier {n}, and the swan does not.\n\n" for n in range(12))
+    text = "".join(
+        f"## Bird {n}\n\nThe heron {n} nests by pier {n}, and the swan does not.\n\n"
+        for n in range(12)
+    )
     made.write("MEMORY.md", f"# Birds\n\n{text}")
     (tmp_path / "extra").mkdir()
-    (tmp_path / "extra" / "MEMORY.md").write_text("The heron also nests inland.\n", encoding="utf-8")
+    (tmp_path / "extra" / "MEMORY.md").write_text(
+        "The heron also nests inland.\n", encoding="utf-8"
+    )
     return made
 
 
@@ -359,8 +453,14 @@ def result(place: Place, server: EmbeddingServer, key: str, value: object, acts:
         shutil.rmtree(place.state / name, ignore_errors=True)
     (place.workspace / "memory" / "2026-03-01.md").unlink(missing_ok=True)
     for day in ("2026-02-23", "2026-02-24"):
-        place.write(f"memory/{day}.md", f"- On {day} the heron was seen at the nest near the long pier.\n")
-    words = {"{folder}": str(place.folder), "{url}": server.url, "{workspace}": str(place.workspace)}
+        place.write(
+            f"memory/{day}.md", f"- On {day} the heron was seen at the nest near the long pier.\n"
+        )
+    words = {
+        "{folder}": str(place.folder),
+        "{url}": server.url,
+        "{workspace}": str(place.workspace),
+    }
     tree: dict[str, Any] = {}
     put(tree, D + "workspace", str(place.workspace))
     for name, given in {**acts.beside, key: value}.items():
@@ -373,13 +473,17 @@ def result(place: Place, server: EmbeddingServer, key: str, value: object, acts:
 
 
 @pytest.mark.parametrize("key", ACTS)
-def test_the_setting_has_an_effect(key: str, place: Place, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_has_an_effect(
+    key: str, place: Place, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in place.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("CLAWMARK_WORKSPACE")
     monkeypatch.chdir(place.home)
     acts = ACTS[key]
-    assert result(place, server, key, acts.one, acts) != result(place, server, key, acts.other, acts)
+    assert result(place, server, key, acts.one, acts) != result(
+        place, server, key, acts.other, acts
+    )
 
 
 def test_every_key_has_a_proof() -> None:
@@ -400,7 +504,9 @@ def test_a_service_is_reached_through_the_proxy(place: Place, server: EmbeddingS
     tree = {"memorySearch": {"provider": "openai", "remote": remote}}
     (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
     assert place.run("index").code == 0
-    assert {request.target for request in server.requests} == {"http://embeddings.test/v1/embeddings"}
+    assert {request.target for request in server.requests} == {
+        "http://embeddings.test/v1/embeddings"
+    }
 
 
 NOT_USED = {
@@ -414,8 +520,16 @@ NAMED = ("plugins.slots.memory", "sandbox.workspaceAccess", "memorySearch.multim
 
 def test_settings_without_effect_are_named_where_a_person_looks(place: Place) -> None:
     (place.state / "clawmark.json").write_text(json.dumps(NOT_USED), encoding="utf-8")
-    looks = {words[0]: place.run(*words) for words in (["status"], ["doctor"], ["search", "heron"], ["get", "MEMORY.md"])}
-    assert [(name, ran.code) for name, ran in looks.items()] == [("status", 0), ("doctor", 1), ("search", 0), ("get", 0)]
+    looks = {
+        words[0]: place.run(*words)
+        for words in (["status"], ["doctor"], ["search", "heron"], ["get", "MEMORY.md"])
+    }
+    assert [(name, ran.code) for name, ran in looks.items()] == [
+        ("status", 0),
+        ("doctor", 1),
+        ("search", 0),
+        ("get", 0),
+    ]
     for name, ran in looks.items():
         seen, unseen = (ran.out, ran.err) if name in ("status", "doctor") else (ran.err, ran.out)
         assert [seen.count(key) for key in NAMED] == [1] * len(NAMED), name
@@ -423,9 +537,13 @@ def test_settings_without_effect_are_named_where_a_person_looks(place: Place) ->
 
 
 @pytest.mark.parametrize(
-    "words", [["search", "heron"], ["get", "MEMORY.md"], ["prompt"], ["index"], ["status"]], ids=lambda w: w[0]
+    "words",
+    [["search", "heron"], ["get", "MEMORY.md"], ["prompt"], ["index"], ["status"]],
+    ids=lambda w: w[0],
 )
-def test_a_program_finds_them_as_warnings_in_the_one_document(place: Place, words: list[str]) -> None:
+def test_a_program_finds_them_as_warnings_in_the_one_document(
+    place: Place, words: list[str]
+) -> None:
     (place.state / "clawmark.json").write_text(json.dumps(NOT_USED), encoding="utf-8")
     ran = place.run(*words, "--json")
     warnings = ran.json()["warnings"]
@@ -433,7 +551,9 @@ def test_a_program_finds_them_as_warnings_in_the_one_document(place: Place, word
 
 
 def test_a_file_without_mistakes_has_no_warnings(place: Place) -> None:
-    (place.state / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    (place.state / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
+    )
     ran = place.run("search", "heron", "--json")
     assert "warnings" not in ran.json() and ran.err == ""
 
@@ -448,4 +568,7 @@ def test_a_search_says_that_the_builtin_backend_answered(place: Place) -> None:
     assert body["results"] and body["degraded"]["reason"] == said and body["warnings"] == [said]
     with Memory.open(place.workspace, state_dir=place.state, background=False) as memory:
         payload = memory.tools()[0].call({"query": "heron"})
-    assert payload["degraded"] == {"reason": said, "fix": 'Set memory.backend to "builtin", or remove it.'}
+    assert payload["degraded"] == {
+        "reason": said,
+        "fix": 'Set memory.backend to "builtin", or remove it.',
+    }

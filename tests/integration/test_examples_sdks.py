@@ -15,10 +15,14 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """A place whose memory embeds by itself: the model's key is in the environment, and `auto` would take it too."""
+    """A place whose memory embeds by itself: the model's key is in the environment, and `auto`
+    would take it too.
+    """
     made = new_place(tmp_path)
     made.state.mkdir()
-    (made.state / "clawmark.json").write_text('{"memorySearch": {"provider": "static"}}', encoding="utf-8")
+    (made.state / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "static"}}', encoding="utf-8"
+    )
     return made
 
 
@@ -46,14 +50,21 @@ def run(place: Place, example: str, script: list[Turn], *words: str) -> tuple[st
 
 
 def kept(place: Place) -> str:
-    return "".join(file.read_text(encoding="utf-8") for file in (place.workspace / "memory").rglob("*.md"))
+    return "".join(
+        file.read_text(encoding="utf-8") for file in (place.workspace / "memory").rglob("*.md")
+    )
 
 
 def test_claude_looks_at_its_memories_and_adds_one(place: Place) -> None:
     pytest.importorskip("anthropic")
     script = [
         call("memory", command="view", path="/memories"),
-        call("memory", command="create", path="/memories/people/carla.txt", file_text="Carla is the dentist.\n"),
+        call(
+            "memory",
+            command="create",
+            path="/memories/people/carla.txt",
+            file_text="Carla is the dentist.\n",
+        ),
         call("memory", command="view", path="/memories/../MEMORY.md"),
         say("Noted."),
     ]
@@ -63,7 +74,9 @@ def test_claude_looks_at_its_memories_and_adds_one(place: Place) -> None:
     assert looked.startswith("Here're the files and directories") and "\t/memories" in looked
     assert made == "File created successfully at: /memories/people/carla.txt"
     assert refused == "Path /memories/../MEMORY.md would escape /memories directory"
-    assert (place.workspace / "memory/people/carla.txt.md").read_text(encoding="utf-8") == "Carla is the dentist.\n"
+    assert (place.workspace / "memory/people/carla.txt.md").read_text(
+        encoding="utf-8"
+    ) == "Carla is the dentist.\n"
     assert "memory/people/carla.txt.md" in place.run("search", "dentist").out
 
 
@@ -81,8 +94,13 @@ def test_an_openai_agent_searches_notes_and_goes_on_where_it_was(place: Place) -
     assert "We chose PostgreSQL" in found and '"written": true' in noted
     assert "asked about the billing database again" in kept(place)
 
-    printed, server = run(place, "openai_agents_memory.py", [say("Because MySQL was slow.")], "Why?")
-    assert [one.text for one in server.seen[0].messages if one.role == "user"] == ["Which database did we pick?", "Why?"]
+    printed, server = run(
+        place, "openai_agents_memory.py", [say("Because MySQL was slow.")], "Why?"
+    )
+    assert [one.text for one in server.seen[0].messages if one.role == "user"] == [
+        "Which database did we pick?",
+        "Why?",
+    ]
     assert "example.jsonl" in place.run("sessions").out
 
 
@@ -124,10 +142,14 @@ def test_a_plain_program_sends_the_schemas_and_answers_the_calls(place: Place, a
 def test_a_langgraph_graph_keeps_and_finds_what_the_user_said(place: Place) -> None:
     pytest.importorskip("langgraph")
     pytest.importorskip("openai")
-    printed, _ = run(place, "langgraph_memory.py", [say("Noted.")], "I take jasmine tea, never coffee.")
+    printed, _ = run(
+        place, "langgraph_memory.py", [say("Noted.")], "I take jasmine tea, never coffee."
+    )
     assert printed == "Noted.\n"
     assert "I take jasmine tea" in kept(place)
-    printed, server = run(place, "langgraph_memory.py", [say("Jasmine tea.")], "What tea do I like?")
+    printed, server = run(
+        place, "langgraph_memory.py", [say("Jasmine tea.")], "What tea do I like?"
+    )
     assert printed == "Jasmine tea.\n"
     assert "- I take jasmine tea, never coffee." in server.seen[0].system
     assert "memory/langgraph/users/example/" in place.run("search", "jasmine tea").out
@@ -141,5 +163,10 @@ def test_a_llama_index_memory_recalls_and_leaves_a_transcript(place: Place) -> N
     printed, server = run(place, "llama_index_memory.py", script, *questions)
     assert printed.splitlines()[-1] == "Yes."
     asked = server.seen[0]
-    assert "We chose PostgreSQL for billing" in asked.system + "".join(one.text for one in asked.messages)
-    assert "Which database did we pick for billing?" in place.run("sessions", "show", "example.jsonl").out
+    assert "We chose PostgreSQL for billing" in asked.system + "".join(
+        one.text for one in asked.messages
+    )
+    assert (
+        "Which database did we pick for billing?"
+        in place.run("sessions", "show", "example.jsonl").out
+    )

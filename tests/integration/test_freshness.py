@@ -1,7 +1,8 @@
-"""What an answer says of the files: never older than a second, or not known; and no hit that does not stand in its file.
+"""What an answer says of the files: never older than a second, or not known; and no hit that does
+not stand in its file.
 
-The clock is the test's, and looks are counted, so that nothing here depends on how fast the machine is.
-"""
+The clock is the test's, and looks are counted, so that nothing here depends on how fast the machine
+is."""
 
 from __future__ import annotations
 
@@ -13,18 +14,20 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.errors import EmbeddingUnavailable, IndexBusy
-from clawmark.reports import SyncReport
-from clawmark.sync import run
-from clawmark.sync.look import SyncParts
+from clawmark.engine.sync import run
+from clawmark.engine.sync.scan import SyncParts
+from clawmark.model.errors import EmbeddingUnavailable, IndexBusy
+from clawmark.model.reports import SyncReport
+from clawmark.model.values import Scan, Vector
 from clawmark.testing import HashingEmbedder
-from clawmark.types import Scan, Vector
 
 LONG = 60.0
 
 
 class Disk:
-    """The clock of a memory, and its looks at the disk, each of which takes as long as the test says."""
+    """The clock of a memory, and its looks at the disk, each of which takes as long as the test
+    says.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self.now = 1000.0
@@ -66,14 +69,20 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "agent" / "memory"
     folder.mkdir(parents=True)
     for number in range(6):
-        (folder / f"{number}.md").write_text(f"# Note {number}\n\nThe zebra number {number} is striped.\n", encoding="utf-8")
+        (folder / f"{number}.md").write_text(
+            f"# Note {number}\n\nThe zebra number {number} is striped.\n", encoding="utf-8"
+        )
     return folder.parent
 
 
-def opened(workspace: Path, embedder: HashingEmbedder, *, background: bool = False, sessions: bool = False) -> Memory:
+def opened(
+    workspace: Path, embedder: HashingEmbedder, *, background: bool = False, sessions: bool = False
+) -> Memory:
     overrides = {"memorySearch.sources": ["memory", "sessions"]} if sessions else {}
     state = workspace.parent / "state"
-    return Memory.open(workspace, state_dir=state, embedder=embedder, background=background, overrides=overrides)
+    return Memory.open(
+        workspace, state_dir=state, embedder=embedder, background=background, overrides=overrides
+    )
 
 
 @pytest.fixture
@@ -164,7 +173,9 @@ def test_with_a_background_an_expensive_look_is_made_there_and_freshness_is_not_
         assert paths(memory, "quagga")[0] == "memory/new.md"
 
 
-def test_a_search_that_did_not_look_does_not_claim_that_nothing_is_due(memory: Memory, workspace: Path) -> None:
+def test_a_search_that_did_not_look_does_not_claim_that_nothing_is_due(
+    memory: Memory, workspace: Path
+) -> None:
     disk = Disk(memory)
     assert memory.search("zebra", freshen=False).due_files is None
     memory.search("zebra")
@@ -209,7 +220,9 @@ def test_a_claim_counts_what_changed_while_the_index_was_brought_up_to_date(
 # --- hits that hold -----------------------------------------------------------------------------------------------------
 
 
-def test_a_hit_of_a_file_that_changed_after_the_look_is_answered_from_its_new_text(memory: Memory, workspace: Path) -> None:
+def test_a_hit_of_a_file_that_changed_after_the_look_is_answered_from_its_new_text(
+    memory: Memory, workspace: Path
+) -> None:
     Disk(memory)
     memory.search("zebra")
     rewrite(workspace, "3.md", "The okapi took the place of number 3.")
@@ -218,7 +231,9 @@ def test_a_hit_of_a_file_that_changed_after_the_look_is_answered_from_its_new_te
     assert found.due_files == 0
 
 
-def test_a_hit_of_a_file_that_is_deleted_after_the_look_is_not_shown(memory: Memory, workspace: Path) -> None:
+def test_a_hit_of_a_file_that_is_deleted_after_the_look_is_not_shown(
+    memory: Memory, workspace: Path
+) -> None:
     Disk(memory)
     memory.search("zebra")
     (workspace / "memory" / "3.md").unlink()
@@ -239,7 +254,9 @@ def busy(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
 
 
 @pytest.mark.parametrize("freshen", [True, False])
-def test_what_cannot_be_indexed_now_is_left_out_when_it_is_gone(busy: Memory, workspace: Path, freshen: bool) -> None:
+def test_what_cannot_be_indexed_now_is_left_out_when_it_is_gone(
+    busy: Memory, workspace: Path, freshen: bool
+) -> None:
     (workspace / "memory" / "3.md").unlink()
     rewrite(workspace, "4.md", "The okapi took the place of number 4.")
     found = busy.search("zebra", min_score=0.0, freshen=freshen)
@@ -248,18 +265,30 @@ def test_what_cannot_be_indexed_now_is_left_out_when_it_is_gone(busy: Memory, wo
 
 
 @pytest.mark.parametrize("freshen", [True, False])
-def test_a_passage_that_moved_is_cited_where_it_stands_now(busy: Memory, workspace: Path, freshen: bool) -> None:
+def test_a_passage_that_moved_is_cited_where_it_stands_now(
+    busy: Memory, workspace: Path, freshen: bool
+) -> None:
     (before,) = [hit for hit in busy.search("zebra number 3").hits if hit.path == "memory/3.md"]
     text = (workspace / "memory" / "3.md").read_text(encoding="utf-8")
     rewrite(workspace, "3.md", "An entry that came later.\n\nAnd another.\n\n" + text)
-    (after,) = [hit for hit in busy.search("zebra number 3", freshen=freshen).hits if hit.path == "memory/3.md"]
+    (after,) = [
+        hit
+        for hit in busy.search("zebra number 3", freshen=freshen).hits
+        if hit.path == "memory/3.md"
+    ]
     assert after.citation == f"memory/3.md#L{before.start_line + 4}-L{before.end_line + 4}"
     assert (after.snippet, after.snippet_start) == (before.snippet, before.snippet_start + 4)
-    assert after.snippet_ranges == tuple((first + 4, last + 4) for first, last in before.snippet_ranges) != ()
+    assert (
+        after.snippet_ranges
+        == tuple((first + 4, last + 4) for first, last in before.snippet_ranges)
+        != ()
+    )
     assert before.snippet in busy.read(after.citation).text
 
 
-def test_when_every_match_is_gone_the_answer_says_that_the_index_lags(busy: Memory, workspace: Path) -> None:
+def test_when_every_match_is_gone_the_answer_says_that_the_index_lags(
+    busy: Memory, workspace: Path
+) -> None:
     for number in range(6):
         (workspace / "memory" / f"{number}.md").unlink()
     found = busy.search("zebra", min_score=0.0)
@@ -284,7 +313,10 @@ def test_a_transcript_that_grew_is_still_cited_and_one_that_was_replaced_is_not(
     with opened(workspace, embedder, sessions=True) as memory:
         folder = Path(memory.places.sessions_dir)
         folder.mkdir(parents=True)
-        line = '{"type": "message", "message": {"role": "user", "content": "The heron nests by the pier."}}\n'
+        line = (
+            '{"type": "message", "message": {"role": "user", '
+            '"content": "The heron nests by the pier."}}\n'
+        )
         (folder / "s.jsonl").write_text(line, encoding="utf-8")
         memory.sync()
         with (folder / "s.jsonl").open("a", encoding="utf-8") as file:
@@ -310,11 +342,17 @@ class StoppedEmbedder(HashingEmbedder):
         return super().embed_texts(texts)
 
 
-def test_search_and_status_count_the_same_due_files_and_vectors(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawmark.sync.vectors.INSTANT_BATCH", 2)
-    monkeypatch.setattr("clawmark.sync.vectors.FIRST_BATCH", 2)
+def test_search_and_status_count_the_same_due_files_and_vectors(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawmark.engine.sync.vectors.INSTANT_BATCH", 2)
+    monkeypatch.setattr("clawmark.engine.sync.vectors.FIRST_BATCH", 2)
     with opened(workspace, StoppedEmbedder()) as memory:
         for _ in range(2):
             found, status = memory.search("zebra"), memory.status()
-            assert (found.due_files, found.due_vectors) == (status.due_files, status.due_vectors) == (0, 4)
+            assert (
+                (found.due_files, found.due_vectors)
+                == (status.due_files, status.due_vectors)
+                == (0, 4)
+            )
             assert memory.sync().due_vectors == 4

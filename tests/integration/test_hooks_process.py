@@ -1,4 +1,6 @@
-"""`clawmark hook` as hosts run it: real processes, transcripts of Claude Code and Codex, and things that go wrong."""
+"""`clawmark hook` as hosts run it: real processes, transcripts of Claude Code and Codex, and things
+that go wrong.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 from commands import CLAWMARK, HANG_SECONDS, Place
 
-from clawmark.runtime.recall import parse_block
+from clawmark.agent.prompt.recall import parse_block
 
 HOSTS = ("claude-code", "codex")
 DAY = "2026-03-04"
@@ -27,13 +29,25 @@ def line_of(host: str, speaker: str, text: str, minute: int) -> str:
         payload = {"type": "message", "role": speaker, "content": [{"type": kind, "text": text}]}
         return json.dumps({"timestamp": time, "type": "response_item", "payload": payload})
     message = {"role": speaker, "content": [{"type": "text", "text": text}]}
-    return json.dumps({"type": speaker, "timestamp": time, "uuid": f"u{minute}", "sessionId": "s1", "message": message})
+    return json.dumps(
+        {
+            "type": speaker,
+            "timestamp": time,
+            "uuid": f"u{minute}",
+            "sessionId": "s1",
+            "message": message,
+        }
+    )
 
 
 def transcript(host: str, folder: Path, talk: list[tuple[str, str]], first: int = 0) -> Path:
     """A transcript with the noise around it that hosts write; more of it is added to the same file."""
     file = folder / f"{host}.jsonl"
-    head = {"type": "session_meta", "payload": {"id": "s1"}} if host == "codex" else {"type": "summary", "summary": "x"}
+    head = (
+        {"type": "session_meta", "payload": {"id": "s1"}}
+        if host == "codex"
+        else {"type": "summary", "summary": "x"}
+    )
     lines = [] if file.exists() else [json.dumps(head)]
     lines += [line_of(host, *said, minute) for minute, said in enumerate(talk, first)]
     with file.open("a", encoding="utf-8") as out:
@@ -46,11 +60,20 @@ def place(tmp_path: Path) -> Place:
     made = Place(tmp_path)
     for folder in (made.home, made.workspace / "memory"):
         folder.mkdir(parents=True)
-    (made.workspace / "MEMORY.md").write_text("# Facts\n\n- Billing runs on PostgreSQL, because of row locks.\n")
+    (made.workspace / "MEMORY.md").write_text(
+        "# Facts\n\n- Billing runs on PostgreSQL, because of row locks.\n"
+    )
     return made
 
 
-def fire(place: Place, host: str, event: str, fields: object = None, *more: str, env: dict[str, str] | None = None) -> Any:
+def fire(
+    place: Place,
+    host: str,
+    event: str,
+    fields: object = None,
+    *more: str,
+    env: dict[str, str] | None = None,
+) -> Any:
     """What a hook answers; it must end with 0 and one JSON object, whatever happens."""
     ran = subprocess.run(
         [*CLAWMARK, "hook", host, event, *more],
@@ -70,12 +93,18 @@ def fire(place: Place, host: str, event: str, fields: object = None, *more: str,
 def context_of(answer: Any, event: str) -> str:
     output = answer["hookSpecificOutput"]
     assert output["hookEventName"] == event
-    assert set(answer) == {"hookSpecificOutput"} and set(output) == {"hookEventName", "additionalContext"}
+    assert set(answer) == {"hookSpecificOutput"} and set(output) == {
+        "hookEventName",
+        "additionalContext",
+    }
     return str(output["additionalContext"])
 
 
 def notes(place: Place) -> list[str]:
-    return [path.read_text(encoding="utf-8") for path in sorted((place.workspace / "memory").glob("*-*-*-*.md"))]
+    return [
+        path.read_text(encoding="utf-8")
+        for path in sorted((place.workspace / "memory").glob("*-*-*-*.md"))
+    ]
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -83,31 +112,46 @@ def test_a_session_begins_with_what_is_known(place: Place, host: str) -> None:
     answer, err = fire(place, host, "SessionStart", {"session_id": "s1", "source": "startup"})
     text = context_of(answer, "SessionStart")
     assert "row locks" in text and len(text) < 10_000 and err == ""
-    assert not place.state.exists() or not list(place.state.rglob("*.sqlite")), "the index is not even opened"
+    assert not place.state.exists() or not list(place.state.rglob("*.sqlite")), (
+        "the index is not even opened"
+    )
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_message_recalls_what_is_written_about_it(place: Place, host: str) -> None:
-    answer, _ = fire(place, host, "UserPromptSubmit", {"prompt": "Which database does billing run on?"})
+    answer, _ = fire(
+        place, host, "UserPromptSubmit", {"prompt": "Which database does billing run on?"}
+    )
     (item,) = parse_block(context_of(answer, "UserPromptSubmit"))
     assert "row locks" in item.text and item.citation == "MEMORY.md#L1-L3"
-    (place.workspace / "memory" / f"{DAY}.md").write_text(f"# {DAY}\n\n- Mallory owns the sitemap generator.\n")
+    (place.workspace / "memory" / f"{DAY}.md").write_text(
+        f"# {DAY}\n\n- Mallory owns the sitemap generator.\n"
+    )
     answer, _ = fire(place, host, "UserPromptSubmit", {"prompt": "who owns the sitemap generator?"})
     assert "Mallory" in context_of(answer, "UserPromptSubmit"), "a note made since is found"
-    answer, _ = fire(place, host, "UserPromptSubmit", {"prompt": "please tidy up the imports in this module"})
+    answer, _ = fire(
+        place, host, "UserPromptSubmit", {"prompt": "please tidy up the imports in this module"}
+    )
     assert answer == {}
 
 
 def test_a_recall_takes_no_vectors_away(place: Place) -> None:
-    """Whatever embeds by default here: a hook indexes for its own sake and leaves the other vectors where they are."""
+    """Whatever embeds by default here: a hook indexes for its own sake and leaves the other vectors
+    where they are.
+    """
 
     def spaces() -> list[str]:
-        return [json.dumps(space["identity"]) for space in place.run("status", "--json").json()["spaces"]]
+        return [
+            json.dumps(space["identity"])
+            for space in place.run("status", "--json").json()["spaces"]
+        ]
 
     assert place.run("index").code == 0
     before = spaces()
     (place.workspace / "memory" / f"{DAY}.md").write_text("- Mallory owns the sitemap generator.\n")
-    answer, _ = fire(place, "codex", "UserPromptSubmit", {"prompt": "who owns the sitemap generator?"})
+    answer, _ = fire(
+        place, "codex", "UserPromptSubmit", {"prompt": "who owns the sitemap generator?"}
+    )
     assert "Mallory" in context_of(answer, "UserPromptSubmit")
     assert spaces() == before != []
 
@@ -118,14 +162,25 @@ def test_a_recall_asks_no_service(place: Place) -> None:
     remote = '{ provider: "openai", remote: { baseUrl: "http://127.0.0.1:9/v1", apiKey: "k" } }'
     config.write_text(f"{{ agents: {{ defaults: {{ memorySearch: {remote} }} }} }}")
     answer, err = fire(
-        place, "codex", "UserPromptSubmit", {"prompt": "which database does billing run on?"}, "--config", str(config)
+        place,
+        "codex",
+        "UserPromptSubmit",
+        {"prompt": "which database does billing run on?"},
+        "--config",
+        str(config),
     )
     assert "row locks" in context_of(answer, "UserPromptSubmit") and err == ""
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_each_word_is_noted_once_before_a_compaction_and_at_the_end(place: Place, host: str) -> None:
-    talk = [("user", "We picked PostgreSQL for billing."), ("assistant", "Looking."), ("assistant", "Migrated.")]
+def test_each_word_is_noted_once_before_a_compaction_and_at_the_end(
+    place: Place, host: str
+) -> None:
+    talk = [
+        ("user", "We picked PostgreSQL for billing."),
+        ("assistant", "Looking."),
+        ("assistant", "Migrated."),
+    ]
     fields = {"session_id": "s1", "transcript_path": str(transcript(host, place.folder, talk))}
     for _ in range(2):
         assert fire(place, host, "PreCompact", {**fields, "trigger": "auto"}) == ({}, "")
@@ -137,7 +192,12 @@ def test_each_word_is_noted_once_before_a_compaction_and_at_the_end(place: Place
         assert fire(place, host, "SessionEnd", {**fields, "reason": "other"}) == ({}, "")
     first_again, second = sorted(notes(place), key=lambda text: "exit" in text)
     assert first_again == first
-    assert f"{host}, exit" in second and "PostgreSQL" not in second and KEY not in second and "> Ok." in second
+    assert (
+        f"{host}, exit" in second
+        and "PostgreSQL" not in second
+        and KEY not in second
+        and "> Ok." in second
+    )
 
 
 def test_a_transcript_without_dates_is_noted_beside_notes_without_dates(place: Place) -> None:
@@ -145,11 +205,16 @@ def test_a_transcript_without_dates_is_noted_beside_notes_without_dates(place: P
     file = place.home / "undated.jsonl"
     talk = (("user", "The parser must accept tabs."), ("assistant", "Tabs are accepted now."))
     file.write_text(
-        "".join(json.dumps({"type": who, "message": {"role": who, "content": text}}) + "\n" for who, text in talk)
+        "".join(
+            json.dumps({"type": who, "message": {"role": who, "content": text}}) + "\n"
+            for who, text in talk
+        )
     )
     fields = {"session_id": "s1", "transcript_path": str(file)}
     assert fire(place, "claude-code", "SessionEnd", fields) == ({}, "")
-    assert fire(place, "claude-code", "SessionEnd", fields) == ({}, ""), "it is known how far the note goes"
+    assert fire(place, "claude-code", "SessionEnd", fields) == ({}, ""), (
+        "it is known how far the note goes"
+    )
     (note,) = place.workspace.glob("memory/*-*.md")
     assert "Tabs are accepted now." in note.read_text()
     missing = {"session_id": "s2", "transcript_path": str(file.with_name("gone.jsonl"))}
@@ -158,10 +223,15 @@ def test_a_transcript_without_dates_is_noted_beside_notes_without_dates(place: P
 
 def test_hooks_that_run_at_once_leave_one_note(place: Place) -> None:
     """Codex runs the hooks of the user and of the project side by side."""
-    file = transcript("codex", place.folder, [("user", "We picked PostgreSQL for billing."), ("assistant", "Ok.")])
+    file = transcript(
+        "codex", place.folder, [("user", "We picked PostgreSQL for billing."), ("assistant", "Ok.")]
+    )
     fields = {"session_id": "s1", "transcript_path": str(file)}
     with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(lambda _: fire(place, "codex", "SessionEnd", fields), range(3))) == [({}, "")] * 3
+        assert (
+            list(pool.map(lambda _: fire(place, "codex", "SessionEnd", fields), range(3)))
+            == [({}, "")] * 3
+        )
     assert len(notes(place)) == 1
 
 
@@ -169,12 +239,17 @@ def test_hooks_that_run_at_once_leave_one_note(place: Place) -> None:
 def test_a_session_in_which_nobody_spoke_leaves_nothing(place: Place, host: str) -> None:
     file = transcript(host, place.folder, [("assistant", "Hello?")])
     for path in (str(file), str(place.folder / "no-such.jsonl"), str(place.workspace), "", None):
-        assert fire(place, host, "SessionEnd", {"session_id": "s1", "transcript_path": path}) == ({}, "")
+        assert fire(place, host, "SessionEnd", {"session_id": "s1", "transcript_path": path}) == (
+            {},
+            "",
+        )
     assert notes(place) == []
 
 
 def test_recalled_text_is_not_noted_as_something_new(place: Place) -> None:
-    answer, _ = fire(place, "claude-code", "UserPromptSubmit", {"prompt": "which database does billing run on?"})
+    answer, _ = fire(
+        place, "claude-code", "UserPromptSubmit", {"prompt": "which database does billing run on?"}
+    )
     recalled = context_of(answer, "UserPromptSubmit")
     talk = [("user", f"Deploy on Friday.\n{recalled}"), ("assistant", "Ok.")]
     file = transcript("claude-code", place.folder, talk)
@@ -204,7 +279,9 @@ def test_a_hook_inside_a_hook_answers_nothing(place: Place, event: str) -> None:
         (("claude-code", "UserPromptSubmit", "--items", "many"), b"{}"),
     ],
 )
-def test_whatever_goes_wrong_is_one_line_and_an_empty_answer(place: Place, words: tuple[str, ...], given: bytes) -> None:
+def test_whatever_goes_wrong_is_one_line_and_an_empty_answer(
+    place: Place, words: tuple[str, ...], given: bytes
+) -> None:
     answer, err = fire(place, words[0], words[1], given, *words[2:])
     assert answer == {} and err.startswith("clawmark: ")
 
@@ -213,11 +290,18 @@ def test_a_damaged_index_and_a_read_only_state_stop_no_host(place: Place) -> Non
     fire(place, "codex", "UserPromptSubmit", {"prompt": "which database does billing run on?"})
     (index,) = place.state.rglob("*.sqlite")
     index.write_bytes(b"damaged" * 1_000)
-    answer, _ = fire(place, "codex", "UserPromptSubmit", {"prompt": "which database does billing run on?"})
+    answer, _ = fire(
+        place, "codex", "UserPromptSubmit", {"prompt": "which database does billing run on?"}
+    )
     assert answer == {} or "row locks" in context_of(answer, "UserPromptSubmit")
     index.unlink()
     index.mkdir()
-    assert fire(place, "codex", "UserPromptSubmit", {"prompt": "which database does billing run on?"})[0] == {}
+    assert (
+        fire(place, "codex", "UserPromptSubmit", {"prompt": "which database does billing run on?"})[
+            0
+        ]
+        == {}
+    )
 
 
 def test_the_answer_is_json_in_a_plain_locale(place: Place) -> None:
@@ -241,17 +325,39 @@ def test_a_host_that_never_closes_its_end_is_answered(place: Place) -> None:
 
 
 def test_a_hook_loads_nothing_heavy(place: Place) -> None:
-    program = "import sys; from clawmark.cli import main; main(['hook', 'codex', 'SessionStart']); print(*sys.modules)"
+    program = (
+        "import sys; from clawmark.cli import main; main(['hook', "
+        "'codex', 'SessionStart']); print(*sys.modules)"
+    )
     ran = subprocess.run(
-        [CLAWMARK[0], "-c", program], input="{}", env=place.environment(), capture_output=True, text=True, check=True
+        [CLAWMARK[0], "-c", program],
+        input="{}",
+        env=place.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     loaded = set(ran.stdout.splitlines()[-1].split())
-    assert loaded & {"asyncio", "mcp", "numpy", "http.client", "threading", "dataclasses", "clawmark.sync.run"} == set()
+    assert (
+        loaded
+        & {
+            "asyncio",
+            "mcp",
+            "numpy",
+            "http.client",
+            "threading",
+            "dataclasses",
+            "clawmark.engine.sync.run",
+        }
+        == set()
+    )
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_what_install_registers_is_what_the_host_can_run(place: Place, host: str) -> None:
-    """Install for real, take the commands out of the host's file as the host does, and run each in a shell."""
+    """Install for real, take the commands out of the host's file as the host does, and run each in
+    a shell.
+    """
     done = place.run("install", host, "--json")
     assert done.code == 0 and len(done.json()["changes"]) == (3 if host == "claude-code" else 2)
     assert place.run("install", host, "--json").json()["changes"] == []
@@ -287,7 +393,11 @@ def test_the_server_that_install_registers_answers(place: Place) -> None:
         "jsonrpc": "2.0",
         "id": 1,
         "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
     }
     with subprocess.Popen(
         [server["command"], *server["args"]],
@@ -295,7 +405,9 @@ def test_the_server_that_install_registers_answers(place: Place) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=place.home,
-        env=place.environment({"CLAWMARK_WORKSPACE": None, "CLAWMARK_STATE_DIR": None, "PYTHONWARNINGS": None}),
+        env=place.environment(
+            {"CLAWMARK_WORKSPACE": None, "CLAWMARK_STATE_DIR": None, "PYTHONWARNINGS": None}
+        ),
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(hello).encode() + b"\n")
@@ -304,17 +416,27 @@ def test_the_server_that_install_registers_answers(place: Place) -> None:
         process.stdin.close()
 
 
-def test_a_dry_run_shows_the_diff_without_other_peoples_secrets_and_changes_nothing(place: Place) -> None:
+def test_a_dry_run_shows_the_diff_without_other_peoples_secrets_and_changes_nothing(
+    place: Place,
+) -> None:
     file = place.home / ".cursor" / "mcp.json"
     file.parent.mkdir()
-    file.write_text('{"mcpServers": {"x": {"env": {"GITHUB_TOKEN": "ghp_abcdefghijklmnopqrstuvwxyz0123456789"}}}}')
+    file.write_text(
+        '{"mcpServers": {"x": {"env": {"GITHUB_TOKEN": '
+        '"ghp_abcdefghijklmnopqrstuvwxyz0123456789"}}}}'
+    )
     before = file.read_bytes()
     shown = place.run("install", "cursor", "--dry-run")
     assert shown.code == 0 and '"clawmark"' in shown.out and "ghp_abcdefghijklmnop" not in shown.out
-    assert file.read_bytes() == before and [path.name for path in place.home.rglob("*")] == [".cursor", "mcp.json"]
+    assert file.read_bytes() == before and [path.name for path in place.home.rglob("*")] == [
+        ".cursor",
+        "mcp.json",
+    ]
 
 
-@pytest.mark.parametrize("words", [["emacs"], ["cursor", "--project", "--user"], [], ["openclaw", "--project"]])
+@pytest.mark.parametrize(
+    "words", [["emacs"], ["cursor", "--project", "--user"], [], ["openclaw", "--project"]]
+)
 def test_a_wrong_command_line_is_a_usage_error(place: Place, words: list[str]) -> None:
     assert place.run("install", *words).code == 2
 
@@ -327,35 +449,51 @@ def injected(answer: Any) -> str:
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_text_that_the_session_start_shows_is_not_recalled_again(place: Place, host: str) -> None:
-    today = place.run("remember", "The quagga lives behind the old lighthouse", "--json").json()["path"]
+    today = place.run("remember", "The quagga lives behind the old lighthouse", "--json").json()[
+        "path"
+    ]
     place.write("memory/2026-02-01.md", "# 2026-02-01\n\n- The dodo nests in the harbour crane.\n")
     fields = {"session_id": "s1", "transcript_path": str(place.folder / "not-there-yet.jsonl")}
     shown = injected(fire(place, host, "SessionStart", fields))
     assert "quagga" in shown and today in shown and "PostgreSQL" in shown and "dodo" not in shown
     for prompt in ("Where does the quagga live?", "Which database does billing run on?"):
         assert injected(fire(place, host, "UserPromptSubmit", {**fields, "prompt": prompt})) == ""
-    assert "dodo" in injected(fire(place, host, "UserPromptSubmit", {**fields, "prompt": "Where does the dodo nest?"}))
+    assert "dodo" in injected(
+        fire(place, host, "UserPromptSubmit", {**fields, "prompt": "Where does the dodo nest?"})
+    )
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_file_that_changed_after_the_session_began_is_recalled(place: Place, host: str) -> None:
-    file = transcript(host, place.folder, [("user", "Good morning."), ("assistant", "Good morning.")])
+    file = transcript(
+        host, place.folder, [("user", "Good morning."), ("assistant", "Good morning.")]
+    )
     place.run("remember", "The quagga lives behind the old lighthouse")
-    fields = {"session_id": "s1", "transcript_path": str(file), "prompt": "Where does the quagga live?"}
+    fields = {
+        "session_id": "s1",
+        "transcript_path": str(file),
+        "prompt": "Where does the quagga live?",
+    }
     assert "quagga" in injected(fire(place, host, "UserPromptSubmit", fields))
 
 
 def test_part_of_a_file_that_did_not_fit_into_the_session_start_is_recalled(place: Place) -> None:
-    filler = "".join(f"- Filler line {number} about nothing in particular.\n" for number in range(2_000))
+    filler = "".join(
+        f"- Filler line {number} about nothing in particular.\n" for number in range(2_000)
+    )
     middle = len(filler) // 2
     place.write(
-        "MEMORY.md", f"# Facts\n\n{filler[:middle]}\n- The quagga lives behind the old lighthouse.\n\n{filler[middle:]}"
+        "MEMORY.md",
+        f"# Facts\n\n{filler[:middle]}\n- The quagga lives behind the old "
+        f"lighthouse.\n\n{filler[middle:]}",
     )
     assert "quagga" not in injected(fire(place, "claude-code", "SessionStart"))
     fields = {"session_id": "s1", "prompt": "Where does the quagga live?"}
     assert "quagga" in injected(fire(place, "claude-code", "UserPromptSubmit", fields))
 
 
-@pytest.mark.parametrize(("host", "words"), [("gemini", "a folder that it trusts"), ("codex", "trust the hooks")])
+@pytest.mark.parametrize(
+    ("host", "words"), [("gemini", "a folder that it trusts"), ("codex", "trust the hooks")]
+)
 def test_install_says_what_has_to_be_trusted(place: Place, host: str, words: str) -> None:
     assert words in place.run("install", host).out

@@ -53,7 +53,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("hostile") / "tree"
     place = Place(make(folder))
     place.home.mkdir()
-    (place.folder / "keywords.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    (place.folder / "keywords.json").write_text(
+        '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
+    )
     assert place.run("index", env=keywords(place)).code == 0
     yield place
     remove(folder)
@@ -80,11 +82,17 @@ def meets(expect: str, ran: Ran, as_json: bool) -> bool:
 
 
 @pytest.mark.parametrize("case_id", [one for one in IDS if one not in SPECIAL])
-def test_a_hostile_command_line_gets_what_it_deserves(hostile: Place, case_id: str, tmp_path: Path) -> None:
+def test_a_hostile_command_line_gets_what_it_deserves(
+    hostile: Place, case_id: str, tmp_path: Path
+) -> None:
     case = cases(hostile.folder, "cli")[case_id]
-    if case_id == "c-none":  # its one clear thing is the overview, and then that a command is missing
+    if (
+        case_id == "c-none"
+    ):  # its one clear thing is the overview, and then that a command is missing
         ran = hostile.run()
-        assert (ran.code, ran.out) == (2, "") and ran.err.endswith("clawmark: A command is missing.\n")
+        assert (ran.code, ran.out) == (2, "") and ran.err.endswith(
+            "clawmark: A command is missing.\n"
+        )
         return
     ran = run_case(hostile, case, tmp_path)
     assert meets(case["expect"], ran, "--json" in case["input"]), ran
@@ -94,11 +102,18 @@ def run_case(hostile: Place, case: dict[str, Any], tmp_path: Path) -> Ran:
     env: dict[str, str | None] = dict(keywords(hostile))
     (tmp_path / "read-only").mkdir(mode=0o555)
     for name, value in case.get("env", {}).items():
-        places = {"{READONLY_DIR}": str(tmp_path / "read-only"), "{NO_SUCH_DIR}": str(tmp_path / "nosuch")}
+        places = {
+            "{READONLY_DIR}": str(tmp_path / "read-only"),
+            "{NO_SUCH_DIR}": str(tmp_path / "nosuch"),
+        }
         env[name] = places.get(value, value)
     if case["id"] == "c-home-readonly":
         env["CLAWMARK_STATE_DIR"] = None
-    if case["id"] in ("c-fsize", "c-mem", "c-nofile-32"):  # from nothing, so that there is something to write
+    if case["id"] in (
+        "c-fsize",
+        "c-mem",
+        "c-nofile-32",
+    ):  # from nothing, so that there is something to write
         env["CLAWMARK_STATE_DIR"] = str(tmp_path / "state")
     if "--config" in case["input"]:
         env["CLAWMARK_CONFIG"] = None
@@ -128,7 +143,9 @@ def limiter(limits: dict[str, int]) -> Callable[[], None]:
     return limit
 
 
-def test_a_write_that_fails_in_the_middle_leaves_the_old_answers(hostile: Place, tmp_path: Path) -> None:
+def test_a_write_that_fails_in_the_middle_leaves_the_old_answers(
+    hostile: Place, tmp_path: Path
+) -> None:
     state = tmp_path / "state"
     shutil.copytree(hostile.state, state)
     env = {**keywords(hostile), "CLAWMARK_STATE_DIR": str(state)}
@@ -146,7 +163,9 @@ def test_a_write_that_fails_in_the_middle_leaves_the_old_answers(hostile: Place,
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_signal_in_the_middle_of_an_index_loses_nothing(hostile: Place, tmp_path: Path, number: int) -> None:
+def test_a_signal_in_the_middle_of_an_index_loses_nothing(
+    hostile: Place, tmp_path: Path, number: int
+) -> None:
     env = {**keywords(hostile), "CLAWMARK_STATE_DIR": str(tmp_path / "state")}
     child = subprocess.Popen(
         [*CLAWMARK, "index"],
@@ -167,13 +186,17 @@ def test_a_signal_in_the_middle_of_an_index_loses_nothing(hostile: Place, tmp_pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize(("words", "ready"), [(("watch",), b"watching"), (("mcp", "--http", "--port", "0"), b"http://")])
+@pytest.mark.parametrize(
+    ("words", "ready"), [(("watch",), b"watching"), (("mcp", "--http", "--port", "0"), b"http://")]
+)
 def test_what_runs_on_ends_cleanly(
     hostile: Place, tmp_path: Path, words: tuple[str, ...], ready: bytes, number: signal.Signals
 ) -> None:
     """The cases c-sigterm and c-sighup."""
     env = hostile.environment({**keywords(hostile), "CLAWMARK_STATE_DIR": str(tmp_path / "state")})
-    child = subprocess.Popen([*CLAWMARK, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
+    child = subprocess.Popen(
+        [*CLAWMARK, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env
+    )
     assert child.stdout is not None
     said = b""
     while ready not in said:
@@ -190,7 +213,8 @@ def test_many_at_once_all_succeed(hostile: Place, tmp_path: Path, words: tuple[s
     env = hostile.environment({**keywords(hostile), "CLAWMARK_STATE_DIR": str(tmp_path / "state")})
     crowd = [list(words)] * (8 if words[0] == "search" else 2) + [["index"]]
     children = [
-        subprocess.Popen([*CLAWMARK, *one], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) for one in crowd
+        subprocess.Popen([*CLAWMARK, *one], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        for one in crowd
     ]
     for child in children:
         _, said = child.communicate(timeout=HANG_SECONDS)
@@ -202,14 +226,23 @@ def test_no_output_stream_is_needed(hostile: Place) -> None:
     env = hostile.environment(keywords(hostile))
     search = [*CLAWMARK, "search", "tea"]
     with open("/dev/full", "wb") as full:
-        ran = subprocess.run(search, stdout=full, stderr=subprocess.PIPE, env=env, timeout=HANG_SECONDS, check=False)
-    assert ran.returncode == 3 and ran.stderr.startswith(b"clawmark: The answer could not be written")
+        ran = subprocess.run(
+            search, stdout=full, stderr=subprocess.PIPE, env=env, timeout=HANG_SECONDS, check=False
+        )
+    assert ran.returncode == 3 and ran.stderr.startswith(
+        b"clawmark: The answer could not be written"
+    )
     reader, writer = os.pipe()
     os.close(reader)
-    ran = subprocess.run(search, stdout=writer, stderr=subprocess.PIPE, env=env, timeout=HANG_SECONDS, check=False)
+    ran = subprocess.run(
+        search, stdout=writer, stderr=subprocess.PIPE, env=env, timeout=HANG_SECONDS, check=False
+    )
     os.close(writer)
     assert ran.stderr == b""
     closed = subprocess.run(
-        ["sh", "-c", 'exec "$@" <&-', "sh", *CLAWMARK, "status"], env=env, capture_output=True, check=False
+        ["sh", "-c", 'exec "$@" <&-', "sh", *CLAWMARK, "status"],
+        env=env,
+        capture_output=True,
+        check=False,
     )
     assert closed.returncode == 0

@@ -43,14 +43,21 @@ def place(tmp_path: Path) -> Place:
 
 
 def status_with(
-    place: Place, case: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    place: Place,
+    case: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Ran:
-    """`clawmark status` with the case as its configuration, in this process: a hundred starts would be slow."""
+    """`clawmark status` with the case as its configuration, in this process: a hundred starts would
+    be slow.
+    """
     path = place.folder / "c.json"
     path.write_bytes(input_bytes(case))
     for name, value in place.environment().items():
         monkeypatch.setenv(name, value)
-    code = main(["status", "--config", str(path), "--state-dir", str(place.folder / "a" / "b" / "state")])
+    code = main(
+        ["status", "--config", str(path), "--state-dir", str(place.folder / "a" / "b" / "state")]
+    )
     out, err = capsys.readouterr()
     return Ran(code, out, err)
 
@@ -60,7 +67,9 @@ def problems(tried: Tried) -> list[str]:
     expect, ran = str(tried.case["expect"]), tried.ran
     if ran.code == 0:
         said = ran.out + ran.err
-        allowed = {"ok", "clamped", "degraded", "refused", "stated", "warned"} & set(expect.split("-or-"))
+        allowed = {"ok", "clamped", "degraded", "refused", "stated", "warned"} & set(
+            expect.split("-or-")
+        )
         found = [] if allowed else [f"{tried.case['id']} was accepted: {said}"]
         if allowed in ({"warned"}, {"clamped"}) and "Warnings" not in ran.out:
             found.append(f"{tried.case['id']} was not warned of")
@@ -88,7 +97,9 @@ def test_what_an_extra_path_opens_is_stated(
     case = {"input": '{"memorySearch": {"extraPaths": ["../outside", "nosuch"]}}'}
     ran = status_with(place, case, capsys, monkeypatch)
     assert ran.code == 0
-    assert ["Extra", "paths", "../outside,", "nosuch"] in [line.split() for line in ran.out.splitlines()]
+    assert ["Extra", "paths", "../outside,", "nosuch"] in [
+        line.split() for line in ran.out.splitlines()
+    ]
 
 
 def test_a_wrong_configuration_leaves_no_trace(

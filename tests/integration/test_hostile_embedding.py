@@ -1,4 +1,6 @@
-"""What of the hostile workspace is handed to an embedder: its words, and none of its megabytes without any."""
+"""What of the hostile workspace is handed to an embedder: its words, and none of its megabytes
+without any.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,16 @@ import hostile
 import pytest
 
 from clawmark import Memory
+from clawmark.model.values import Vector
 from clawmark.testing import HashingEmbedder
-from clawmark.types import Vector
 
 pytestmark = hostile.needs_maker
 
 MOST_TEXTS = 500
-"""Of about 3,000 different chunks. The rest are repeated characters, encoded data and numbered lines."""
+"""Of about 3,000 different chunks.
+
+The rest are repeated characters, encoded data and numbered lines.
+"""
 
 
 class CountingEmbedder(HashingEmbedder):
@@ -34,7 +39,9 @@ class CountingEmbedder(HashingEmbedder):
 def test_only_what_has_words_is_embedded_and_nothing_stays_due(tmp_path: Path, seed: int) -> None:
     made, embedder = hostile.make(tmp_path / "made", seed), CountingEmbedder()
     try:
-        with Memory.open(made / "workspace", state_dir=tmp_path / "state", embedder=embedder) as memory:
+        with Memory.open(
+            made / "workspace", state_dir=tmp_path / "state", embedder=embedder
+        ) as memory:
             memory.sync()
             assert memory.status().due_vectors == 0
             assert 100 < len(embedder.texts) < MOST_TEXTS

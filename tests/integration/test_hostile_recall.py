@@ -1,4 +1,6 @@
-"""Stored injections in the recall block: each comes back exactly, none leaves its place (I-38 to I-40)."""
+"""Stored injections in the recall block: each comes back exactly, none leaves its place (I-38 to
+I-40).
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ import hostile
 import pytest
 
 from clawmark import Memory
-from clawmark.errors import WorkspaceError
-from clawmark.runtime.recall import Recalled, parse_block, recall_block
+from clawmark.agent.prompt.recall import Recalled, parse_block, recall_block
+from clawmark.model.errors import WorkspaceError
 from clawmark.testing import HashingEmbedder
-from clawmark.text.blocks import strip_recalled
-from clawmark.text.redact import Redactor
-from clawmark.text.scanner import flags_of
+from clawmark.text.recalled.blocks import strip_recalled
+from clawmark.text.recalled.scanner import flags_of
+from clawmark.text.secrets.redact import Redactor
 
 pytestmark = hostile.needs_maker
 
@@ -30,7 +32,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def memory(made: Path) -> Iterator[Memory]:
-    with Memory.open(made / "workspace", state_dir=made / "state", embedder=HashingEmbedder()) as opened:
+    with Memory.open(
+        made / "workspace", state_dir=made / "state", embedder=HashingEmbedder()
+    ) as opened:
         opened.sync()
         yield opened
 
@@ -43,7 +47,16 @@ def injections(made: Path) -> dict[str, str]:
 def test_all_of_them_come_back_exactly_from_one_block(made: Path) -> None:
     texts = injections(made)
     assert len(texts) == 18
-    items = [Recalled(f"memory/inj/{name}.md#L1", "", "unknown", text, flags_of(text)) for name, text in texts.items()]
+    items = [
+        Recalled(
+            citation=f"memory/inj/{name}.md#L1",
+            date="",
+            origin="unknown",
+            text=text,
+            flags=flags_of(text),
+        )
+        for name, text in texts.items()
+    ]
     block = recall_block(items)
     assert parse_block(block) == items
     first, *inside, last = block.split("\n")
@@ -70,7 +83,9 @@ def test_what_a_search_finds_is_recalled_whole_and_labelled(made: Path, memory: 
 
 
 def test_the_prompt_holds_no_line_of_them_outside_a_block(made: Path, memory: Memory) -> None:
-    """Recent logs made of injections: their lines are quoted, so none of them begins a line of the prompt."""
+    """Recent logs made of injections: their lines are quoted, so none of them begins a line of the
+    prompt.
+    """
     day = memory.today()
     folder = made / "workspace" / "memory"
     for name, text in injections(made).items():
@@ -98,7 +113,9 @@ def test_recalled_and_wrapped_text_in_transcripts_is_not_captured(made: Path) ->
 def test_a_masked_secret_is_never_written(made: Path, memory: Memory) -> None:
     redactor = Redactor()
     append = memory.tools(append=True)[2]
-    before = {path: path.read_bytes() for path in (made / "workspace").rglob("*.md") if path.is_file()}
+    before = {
+        path: path.read_bytes() for path in (made / "workspace").rglob("*.md") if path.is_file()
+    }
     masked = 0
     for case in hostile.cases(made, "secrets").values():
         text = redactor.clean(hostile.input_bytes(case).decode("utf-8", "replace"))
@@ -107,8 +124,14 @@ def test_a_masked_secret_is_never_written(made: Path, memory: Memory) -> None:
         masked += 1
         for to in ("log", "MEMORY.md"):
             refused = append.call({"text": f"The value is {text}", "to": to})
-            assert refused["written"] is False and refused["reason"] in ("mask", "too-long", "hidden"), refused
+            assert refused["written"] is False and refused["reason"] in (
+                "mask",
+                "too-long",
+                "hidden",
+            ), refused
         with pytest.raises(WorkspaceError, match="redaction mask"):
             memory.append(text)
     assert masked >= 20
-    assert before == {path: path.read_bytes() for path in (made / "workspace").rglob("*.md") if path.is_file()}
+    assert before == {
+        path: path.read_bytes() for path in (made / "workspace").rglob("*.md") if path.is_file()
+    }

@@ -1,4 +1,6 @@
-"""Flush and notes on hostile conversations: no secret, no mask, no tool's words and nothing recalled becomes memory."""
+"""Flush and notes on hostile conversations: no secret, no mask, no tool's words and nothing
+recalled becomes memory.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,20 @@ import pytest
 from chat import ChatServer, call, say
 from hostile import cases, make, needs_maker, remove
 
-from clawmark.runtime.daylog import DayLog
-from clawmark.runtime.flush import Flushed, FlushSettings, run_flush
-from clawmark.runtime.openai_chat import OpenAIChat
-from clawmark.runtime.said import LEFT_OUT, last_said
-from clawmark.runtime.session import SessionStore, fresh_fields
-from clawmark.runtime.session_note import NoNote, Noted, NoteOutcome, NoteParts, NoteSettings, note_session
-from clawmark.text.redact import Redactor
+from clawmark.agent.flush.daylog import DayLog
+from clawmark.agent.flush.flush import Flushed, FlushSettings, run_flush
+from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.agent.notes.session_note import (
+    NoNote,
+    Noted,
+    NoteOutcome,
+    NoteParts,
+    NoteSettings,
+    note_session,
+)
+from clawmark.agent.session.recent_messages import LEFT_OUT, last_said
+from clawmark.agent.session.session import SessionStore, fresh_fields
+from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
 
 pytestmark = needs_maker
@@ -44,15 +53,28 @@ def now() -> datetime:
 
 def flush(workspace: Workspace, transcript: Path, server: ChatServer) -> Flushed:
     said = last_said(str(transcript), Redactor())
-    log = DayLog(workspace, now, Redactor(), KEY)
-    return run_flush(OpenAIChat("m", base_url=server.openai_url), said, log, FlushSettings(), now(), seconds=30)
+    log = DayLog(workspace=workspace, now=now, redactor=Redactor(), session_key=KEY)
+    return run_flush(
+        OpenAIChat("m", base_url=server.openai_url), said, log, FlushSettings(), now(), seconds=30
+    )
 
 
 def note(tmp_path: Path, workspace: Workspace, transcript: Path, name: str) -> NoteOutcome:
     store = SessionStore(str(tmp_path / "sessions"))
     store.update(name, **fresh_fields(f"id-{name}", str(transcript), 1))
     settings = NoteSettings(messages=1000)
-    return note_session(NoteParts(None, store, workspace, Redactor(), settings, now), name, reason="new")
+    return note_session(
+        NoteParts(
+            completer=None,
+            store=store,
+            workspace=workspace,
+            redactor=Redactor(),
+            settings=settings,
+            now=now,
+        ),
+        name,
+        reason="new",
+    )
 
 
 def line(text: str) -> str:
@@ -60,7 +82,9 @@ def line(text: str) -> str:
 
 
 def telling(text: str) -> list[str]:
-    """The parts of a secret that must not be left: each line of it that is no heading of a key block."""
+    """The parts of a secret that must not be left: each line of it that is no heading of a key
+    block.
+    """
     return [one for one in text.splitlines() if one.strip() and not one.startswith("-----")]
 
 
@@ -68,17 +92,22 @@ def all_memory(workspace: Workspace) -> str:
     return "".join(file.read_text(encoding="utf-8") for file in Path(workspace.root).rglob("*.md"))
 
 
-def test_no_secret_reaches_a_note_the_model_or_the_log(tree: Path, tmp_path: Path, server: ChatServer) -> None:
+def test_no_secret_reaches_a_note_the_model_or_the_log(
+    tree: Path, tmp_path: Path, server: ChatServer
+) -> None:
     found = cases(tree, "secrets")
     assert len(found) == 33
     workspace = Workspace(str(tmp_path / "ws"), lock_dir=str(tmp_path / "locks"))
     Path(workspace.root).mkdir()
     transcript = tmp_path / "t.jsonl"
     transcript.write_text(
-        "".join(line(f"case {name}: {case['input']}") + "\n" for name, case in found.items()), encoding="utf-8"
+        "".join(line(f"case {name}: {case['input']}") + "\n" for name, case in found.items()),
+        encoding="utf-8",
     )
     assert isinstance(note(tmp_path, workspace, transcript, "secrets"), Noted)
-    items = [call("memory_append", text=f"- {name} is {case['input']}") for name, case in found.items()]
+    items = [
+        call("memory_append", text=f"- {name} is {case['input']}") for name, case in found.items()
+    ]
     for start in range(0, len(items), 7):
         server.script([*items[start : start + 7], say("NO_REPLY")])
         flush(workspace, transcript, server)
@@ -104,15 +133,25 @@ def test_lookalikes_stay_as_they_are(tree: Path, tmp_path: Path) -> None:
     assert [one for one in lines if f"> {one.strip()}\n" not in kept] == []
 
 
-MASKED = ["The key is [redacted:openai].", "token ****abcd", "password: ***", "sk-ab…cd12 was the key", "[REDACTED]"]
+MASKED = [
+    "The key is [redacted:openai].",
+    "token ****abcd",
+    "password: ***",
+    "sk-ab…cd12 was the key",
+    "[REDACTED]",
+]
 
 
 @pytest.mark.parametrize("text", MASKED)
-def test_a_mask_is_refused_by_a_flush_and_is_in_no_note(tmp_path: Path, server: ChatServer, text: str) -> None:
+def test_a_mask_is_refused_by_a_flush_and_is_in_no_note(
+    tmp_path: Path, server: ChatServer, text: str
+) -> None:
     workspace = Workspace(str(tmp_path / "ws"))
     Path(workspace.root).mkdir()
     transcript = tmp_path / "t.jsonl"
-    transcript.write_text(line("Please keep it.") + "\n" + line("it is [redacted:openai]") + "\n", encoding="utf-8")
+    transcript.write_text(
+        line("Please keep it.") + "\n" + line("it is [redacted:openai]") + "\n", encoding="utf-8"
+    )
     server.script([call("memory_append", text=f"- {text}"), say("NO_REPLY")])
     outcome = flush(workspace, transcript, server)
     assert outcome.written == () and "redaction mask" in outcome.refused[0]
@@ -122,14 +161,21 @@ def test_a_mask_is_refused_by_a_flush_and_is_in_no_note(tmp_path: Path, server: 
 
 def transcripts(tree: Path) -> dict[str, dict[str, Any]]:
     manifest = json.loads((tree / "manifest.json").read_text(encoding="utf-8"))
-    return {item["id"]: item for item in manifest["items"] if item["path"].startswith("sessions/main/")}
+    return {
+        item["id"]: item for item in manifest["items"] if item["path"].startswith("sessions/main/")
+    }
 
 
-def test_every_hostile_transcript_gives_a_note_or_none_and_no_canary(tree: Path, tmp_path: Path) -> None:
+def test_every_hostile_transcript_gives_a_note_or_none_and_no_canary(
+    tree: Path, tmp_path: Path
+) -> None:
     workspace = Workspace(str(tmp_path / "ws"))
     Path(workspace.root).mkdir()
     canaries = json.loads((tree / "manifest.json").read_text(encoding="utf-8"))["canaries"]
-    outcomes = {name: note(tmp_path, workspace, tree / item["path"], name) for name, item in transcripts(tree).items()}
+    outcomes = {
+        name: note(tmp_path, workspace, tree / item["path"], name)
+        for name, item in transcripts(tree).items()
+    }
     assert {type(outcome) for outcome in outcomes.values()} == {Noted, NoNote}
     assert {"ts-empty", "ts-header-only", "ts-index-bad", "ts-link-out"} <= {
         name for name, outcome in outcomes.items() if isinstance(outcome, NoNote)
@@ -137,16 +183,30 @@ def test_every_hostile_transcript_gives_a_note_or_none_and_no_canary(tree: Path,
     kept = all_memory(workspace)
     for name in ("outside", "other", "thinking"):
         assert canaries[name] not in kept
-    for name in ("ts-good", "ts-malformed-middle", "ts-bad-utf8", "ts-lone-surrogate", "ts-nul", "ts-deep", "ts-bad-times"):
+    for name in (
+        "ts-good",
+        "ts-malformed-middle",
+        "ts-bad-utf8",
+        "ts-lone-surrogate",
+        "ts-nul",
+        "ts-deep",
+        "ts-bad-times",
+    ):
         assert outcomes[name] != NoNote("empty"), f"{name}: its messages were not read"
 
 
-def test_what_tools_said_and_what_was_recalled_is_not_kept(tree: Path, tmp_path: Path, server: ChatServer) -> None:
+def test_what_tools_said_and_what_was_recalled_is_not_kept(
+    tree: Path, tmp_path: Path, server: ChatServer
+) -> None:
     workspace = Workspace(str(tmp_path / "ws"))
     Path(workspace.root).mkdir()
     for name in ("injection", "recalled", "tools"):
         transcript = tree / "sessions" / "main" / f"{name}.jsonl"
-        words = [part for row in transcript.read_text(encoding="utf-8").splitlines() for part in _tool_texts(row)]
+        words = [
+            part
+            for row in transcript.read_text(encoding="utf-8").splitlines()
+            for part in _tool_texts(row)
+        ]
         note(tmp_path, workspace, transcript, name)
         server.script([say("NO_REPLY")])
         flush(workspace, transcript, server)
@@ -160,4 +220,8 @@ def _tool_texts(row: str) -> list[str]:
     if message.get("role") not in ("toolResult", "bashExecution"):
         return []
     content = message.get("content") or message.get("output") or ""
-    return [content] if isinstance(content, str) else [block["text"] for block in content if block.get("text")]
+    return (
+        [content]
+        if isinstance(content, str)
+        else [block["text"] for block in content if block.get("text")]
+    )

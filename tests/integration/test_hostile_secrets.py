@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hostile import cases, make, needs_maker, remove
 
-from clawmark.text.redact import Redactor
+from clawmark.text.secrets.redact import Redactor
 
 pytestmark = needs_maker
 
@@ -21,8 +21,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def secret_part(text: str) -> str:
-    """What must not be left over: the longest stretch without a blank, or the whole for numbers and phrases."""
-    return max(text.split(), key=len) if any(char.isdigit() for char in max(text.split(), key=len)) else text
+    """What must not be left over: the longest stretch without a blank, or the whole for numbers and
+    phrases.
+    """
+    return (
+        max(text.split(), key=len)
+        if any(char.isdigit() for char in max(text.split(), key=len))
+        else text
+    )
 
 
 def test_all_33_shapes_are_masked_alone_and_in_a_document(tree: Path) -> None:

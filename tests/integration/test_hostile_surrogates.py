@@ -1,4 +1,5 @@
-"""Text that is not valid Unicode at every door except MCP: the command line, batches, hooks and the library.
+"""Text that is not valid Unicode at every door except MCP: the command line, batches, hooks and the
+library.
 
 The MCP doors are tested in test_mcp_hostile_stdio.py and test_mcp_hostile_http.py.
 """
@@ -46,7 +47,9 @@ COMMANDS: dict[tuple[str, ...], int] = {
 def place(tmp_path: Path) -> Place:
     made = new_place(tmp_path)
     made.state.mkdir(mode=0o700)
-    (made.state / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    (made.state / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
+    )
     return made
 
 
@@ -82,12 +85,22 @@ def test_lines_of_a_batch_with_half_a_surrogate_pair_do_not_stop_it(place: Place
     assert (ran.code, ran.err) == (0, "")
     answers = [json.loads(line) for line in ran.out.splitlines()]
     assert [answer["id"] for answer in answers] == ["\ud800", 2, 3, "\ud800", 5, 6, 7]
-    assert [bool(answer.get("results")) for answer in answers] == [True, False, True, False, True, True, True]
+    assert [bool(answer.get("results")) for answer in answers] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"])
 @pytest.mark.parametrize("host", ["claude-code", "codex"])
-def test_a_hook_answers_an_event_with_half_a_surrogate_pair(place: Place, host: str, event: str) -> None:
+def test_a_hook_answers_an_event_with_half_a_surrogate_pair(
+    place: Place, host: str, event: str
+) -> None:
     fields = ("session_id", "prompt", "source", "transcript_path", "cwd", "hook_event_name", HIGH)
     ran = place.run("hook", host, event, stdin=json.dumps(dict.fromkeys(fields, f"tea {HIGH}")))
     assert (ran.code, "Traceback" in ran.err) == (0, False), ran
@@ -103,7 +116,9 @@ LIBRARY: dict[str, Callable[[Memory], object]] = {
     "replace": lambda memory: memory.replace("MEMORY.md", HIGH, HIGH),
     "prompt": lambda memory: memory.prompt(HIGH),
     "recall": lambda memory: memory.recall(f"tea {HIGH}"),
-    "tools": lambda memory: [tool.call({"query": HIGH, "path": HIGH, "text": HIGH}) for tool in memory.tools(HIGH)],
+    "tools": lambda memory: [
+        tool.call({"query": HIGH, "path": HIGH, "text": HIGH}) for tool in memory.tools(HIGH)
+    ],
     "tools of the owner": lambda memory: [
         tool.call({name: f"tea {HIGH}", LOW: LOW})
         for tool in memory.tools("main", append=True)
@@ -114,7 +129,9 @@ LIBRARY: dict[str, Callable[[Memory], object]] = {
 
 
 @pytest.mark.parametrize("verb", LIBRARY)
-def test_a_verb_of_the_library_takes_half_a_surrogate_pair_or_raises_its_own_error(place: Place, verb: str) -> None:
+def test_a_verb_of_the_library_takes_half_a_surrogate_pair_or_raises_its_own_error(
+    place: Place, verb: str
+) -> None:
     with Memory.open(place.workspace, state_dir=place.state, embedder=HashingEmbedder()) as memory:
         try:
             LIBRARY[verb](memory)

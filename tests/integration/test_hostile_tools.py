@@ -1,7 +1,8 @@
-"""Hostile arguments, paths and questions against both tools over the hostile workspace of the shared folder.
+"""Hostile arguments, paths and questions against both tools over the hostile workspace of the
+shared folder.
 
-Every case gets an answer: what was asked for, or one clear line. None raises, none shows what lies outside the memory.
-"""
+Every case gets an answer: what was asked for, or one clear line. None raises, none shows what lies
+outside the memory."""
 
 from __future__ import annotations
 
@@ -17,14 +18,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from clawmark import Memory
+from clawmark.agent.tools import Tool, render
 from clawmark.testing import HashingEmbedder
-from clawmark.tools import Tool, render
 
 SHARED = Path(os.environ.get("CLAWMARK_SHARED") or Path(__file__).resolve().parents[3] / "shared")
 MAKER = SHARED / "hostile" / "make_hostile_workspace.py"
 NEVER_CANARIES = ("outside", "other", "thinking")
 
-pytestmark = pytest.mark.skipif(not MAKER.is_file(), reason="the shared folder with the hostile workspace is not here")
+pytestmark = pytest.mark.skipif(
+    not MAKER.is_file(), reason="the shared folder with the hostile workspace is not here"
+)
 
 
 class Hostile(NamedTuple):
@@ -50,11 +53,19 @@ class Hostile(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["seed-1", "seed-2"])
-def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
+def hostile(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hostile]:
     folder = tmp_path_factory.mktemp("hostile-tools") / "made"
-    subprocess.run([sys.executable, MAKER, folder, "--seed", str(request.param)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, MAKER, folder, "--seed", str(request.param)],
+        check=True,
+        capture_output=True,
+    )
     canaries = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["canaries"]
-    with Memory.open(folder / "workspace", state_dir=folder / "state", embedder=HashingEmbedder()) as memory:
+    with Memory.open(
+        folder / "workspace", state_dir=folder / "state", embedder=HashingEmbedder()
+    ) as memory:
         memory.sync()
         tools = {tool.name: tool for tool in memory.tools()}
         yield Hostile(folder, tools, tuple(canaries[name] for name in NEVER_CANARIES))
@@ -94,7 +105,9 @@ ALLOWED = {
 }
 
 
-def wrong_answers(hostile: Hostile, answers: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, object]:
+def wrong_answers(
+    hostile: Hostile, answers: dict[str, tuple[str, dict[str, Any]]]
+) -> dict[str, object]:
     """The cases whose answer is not of the expected kind, or shows what it must not."""
     wrong: dict[str, object] = {}
     for name, (expect, payload) in answers.items():
@@ -108,7 +121,11 @@ def test_every_hostile_argument_is_refused_or_understood(hostile: Hostile) -> No
     answers = {}
     for case in hostile.cases("tool_args"):
         raw = bool(case.get("raw_json"))
-        tool, arguments = (case["tool"], case["input"]) if raw else (case["input"]["tool"], case["input"]["arguments"])
+        tool, arguments = (
+            (case["tool"], case["input"])
+            if raw
+            else (case["input"]["tool"], case["input"]["arguments"])
+        )
         if tool in hostile.tools:
             answers[case["id"]] = (case["expect"], hostile.answer(tool, arguments))
     assert len(answers) == 82
@@ -119,7 +136,10 @@ def test_every_hostile_argument_is_refused_or_understood(hostile: Hostile) -> No
 def test_every_hostile_path_is_refused_or_is_memory(hostile: Hostile) -> None:
     cases = hostile.cases("get_paths")
     assert len(cases) == 102
-    answers = {case["id"]: (case["expect"], hostile.answer("memory_get", {"path": given(case)})) for case in cases}
+    answers = {
+        case["id"]: (case["expect"], hostile.answer("memory_get", {"path": given(case)}))
+        for case in cases
+    }
     assert wrong_answers(hostile, answers) == {}
 
 
@@ -141,7 +161,9 @@ def test_every_hostile_question_has_an_answer(hostile: Hostile) -> None:
             case "ok":
                 right = kind == "ok" or "nothing" in payload
             case "empty-result":
-                right = kind == "refused" or (kind == "empty" and bool(payload["nothing"]["message"]))
+                right = kind == "refused" or (
+                    kind == "empty" and bool(payload["nothing"]["message"])
+                )
             case _:  # rejected-or-cut, no-result
                 right = True
         if not right or any(canary in text for canary in hostile.canaries):
@@ -162,16 +184,26 @@ def test_a_forbidden_word_finds_nothing_that_holds_it(hostile: Hostile) -> None:
 
 def test_a_result_read_back_holds_its_lines(hostile: Hostile) -> None:
     """memory_get of a result's lines returns exactly those lines of the file."""
-    payload = hostile.answer("memory_search", {"query": "tea note memory text", "minScore": 0, "maxResults": 50})
+    payload = hostile.answer(
+        "memory_search", {"query": "tea note memory text", "minScore": 0, "maxResults": 50}
+    )
     compared = 0
     for result in payload["results"]:
         raw = (hostile.folder / "workspace" / result["path"]).read_bytes()
         count = result["endLine"] - result["startLine"] + 1
-        got = hostile.answer("memory_get", {"path": result["path"], "from": result["startLine"], "lines": count})
+        got = hostile.answer(
+            "memory_get", {"path": result["path"], "from": result["startLine"], "lines": count}
+        )
         if got.get("truncated") or b"\0" in raw or not is_utf8(raw):
             continue
-        lines = raw.decode("utf-8").lstrip("\ufeff").split("\n")[result["startLine"] - 1 : result["endLine"]]
-        assert got["text"].split("\n") == [line.removesuffix("\r") for line in lines], result["path"]
+        lines = (
+            raw.decode("utf-8")
+            .lstrip("\ufeff")
+            .split("\n")[result["startLine"] - 1 : result["endLine"]]
+        )
+        assert got["text"].split("\n") == [line.removesuffix("\r") for line in lines], result[
+            "path"
+        ]
         compared += 1
     assert compared
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.errors import IndexDamaged, IndexStoreError
-from clawmark.index.locks import WriteLock
-from clawmark.index.places import lock_path, set_aside
-from clawmark.index.store import Index
+from clawmark.model.errors import IndexDamaged, IndexStoreError
+from clawmark.store.sqlite.files import lock_path, set_aside
+from clawmark.store.sqlite.locks import WriteLock
+from clawmark.store.sqlite.store import Index
 from clawmark.testing.vectors import file_of, fill, random_vectors
 
 PRELUDE = """
 import os, sys
-from clawmark.index.store import Index
+from clawmark.store.sqlite.store import Index
 from clawmark.testing.vectors import *
 index = Index(sys.argv[1])
 """
@@ -26,7 +26,9 @@ index = Index(sys.argv[1])
 
 def start(path: str, code: str, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", PRELUDE + code, path, *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def finish(process: subprocess.Popen[str]) -> str:
@@ -144,7 +146,9 @@ index.close()
     for process in [start(path, code, str(number)) for number in range(8)]:
         finish(process)
     index = Index(path)
-    assert texts(index) == {f"{who}-{n}.md": [f"note {who} {n}"] for who in range(8) for n in range(40)}
+    assert texts(index) == {
+        f"{who}-{n}.md": [f"note {who} {n}"] for who in range(8) for n in range(40)
+    }
 
 
 def test_what_four_processes_acknowledged_is_found_by_word_and_by_vector(tmp_path: Path) -> None:

@@ -23,7 +23,11 @@ def make_link_to_folder(path: Path) -> None:
     path.symlink_to(other)
 
 
-THINGS: dict[str, Callable[[Path], None]] = {"folder": make_folder, "fifo": os.mkfifo, "link": make_link_to_folder}
+THINGS: dict[str, Callable[[Path], None]] = {
+    "folder": make_folder,
+    "fifo": os.mkfifo,
+    "link": make_link_to_folder,
+}
 
 
 @pytest.fixture
@@ -43,7 +47,14 @@ def put_in_place(place: Place, suffix: str, make: Callable[[Path], None]) -> Non
 
 @pytest.mark.parametrize(
     ("thing", "suffix"),
-    [("folder", ""), ("fifo", ""), ("link", ""), ("folder", "-wal"), ("fifo", "-wal"), ("fifo", "-journal")],
+    [
+        ("folder", ""),
+        ("fifo", ""),
+        ("link", ""),
+        ("folder", "-wal"),
+        ("fifo", "-wal"),
+        ("fifo", "-journal"),
+    ],
 )
 def test_index_sets_the_thing_aside_and_builds_again(place: Place, thing: str, suffix: str) -> None:
     place.run("index", "--instant")

@@ -1,4 +1,6 @@
-"""A folder that cannot be looked into, or is suddenly empty, is told with every answer and costs no memory."""
+"""A folder that cannot be looked into, or is suddenly empty, is told with every answer and costs no
+memory.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from clawmark.testing import HashingEmbedder
 @pytest.fixture
 def ws(tmp_path: Path) -> Path:
     (tmp_path / "ws" / "memory").mkdir(parents=True)
-    (tmp_path / "ws" / "memory" / "a.md").write_text("The ferry leaves at seven.\n", encoding="utf-8")
+    (tmp_path / "ws" / "memory" / "a.md").write_text(
+        "The ferry leaves at seven.\n", encoding="utf-8"
+    )
     return tmp_path / "ws"
 
 
@@ -48,7 +52,9 @@ def test_a_memory_that_cannot_be_looked_into_is_not_called_empty(tmp_path: Path)
 
 
 @pytest.mark.parametrize("lost", ["", "memory"])
-def test_a_folder_replaced_by_an_empty_one_is_forgotten_only_on_request(ws: Path, tmp_path: Path, lost: str) -> None:
+def test_a_folder_replaced_by_an_empty_one_is_forgotten_only_on_request(
+    ws: Path, tmp_path: Path, lost: str
+) -> None:
     with opened(ws) as memory:
         memory.sync()
     (ws / lost).rename(tmp_path / "old")
@@ -56,11 +62,18 @@ def test_a_folder_replaced_by_an_empty_one_is_forgotten_only_on_request(ws: Path
     for _ in range(2):
         with opened(ws) as memory:
             report = memory.sync()
-            assert (report.deleted, [failure.path for failure in report.scan_failures]) == (0, [lost])
+            assert (report.deleted, [failure.path for failure in report.scan_failures]) == (
+                0,
+                [lost],
+            )
             assert paths(memory) == ["memory/a.md"]
     with opened(ws) as memory:
         assert memory.sync(force=True).deleted == 1
-        assert (paths(memory), memory.sync().scan_failures, memory.status().scan_failures) == ([], (), ())
+        assert (paths(memory), memory.sync().scan_failures, memory.status().scan_failures) == (
+            [],
+            (),
+            (),
+        )
 
 
 def test_a_folder_that_comes_back_with_other_notes_is_believed(ws: Path, tmp_path: Path) -> None:
@@ -83,7 +96,9 @@ def test_an_emptied_folder_is_believed(ws: Path) -> None:
     assert (report.deleted, report.scan_failures) == (1, ())
 
 
-def test_an_extra_path_that_is_gone_keeps_its_notes_as_long_as_it_is_configured(ws: Path, tmp_path: Path) -> None:
+def test_an_extra_path_that_is_gone_keeps_its_notes_as_long_as_it_is_configured(
+    ws: Path, tmp_path: Path
+) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "d.md").write_text("The ferry has a bar.\n", encoding="utf-8")

@@ -1,4 +1,6 @@
-"""A client of the MCP SDK runs everything there is, over stdio and HTTP, in the newer and the older protocol."""
+"""A client of the MCP SDK runs everything there is, over stdio and HTTP, in the newer and the older
+protocol.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def connect(request: pytest.FixtureRequest, place: Place) -> Connect:
     """A way to connect a client over one of the transports."""
     if request.param == "stdio":
         command, *words = CLAWMARK
-        parameters = StdioServerParameters(command=command, args=[*words, "mcp"], env=place.environment())
+        parameters = StdioServerParameters(
+            command=command, args=[*words, "mcp"], env=place.environment()
+        )
         return lambda **options: Client(stdio_client(parameters), **options)
     http: HttpServer = request.getfixturevalue("server")
     return lambda **options: over_http(http, **options)
@@ -93,22 +97,34 @@ def test_a_client_runs_every_tool(connect: Connect, place: Place, mode: str) -> 
             assert found["results"][0]["citation"] == "MEMORY.md#L1-L3"
             read = await called(client, "memory_get", path="MEMORY.md#L3")
             assert read["text"] == "We chose PostgreSQL for billing because MySQL was slow."
-            kept = await called(client, "memory_append", text="Redis replaces memcached for sessions.")
-            assert "Redis replaces memcached" in (place.workspace / kept["path"]).read_text(encoding="utf-8")
+            kept = await called(
+                client, "memory_append", text="Redis replaces memcached for sessions."
+            )
+            assert "Redis replaces memcached" in (place.workspace / kept["path"]).read_text(
+                encoding="utf-8"
+            )
             again = await called(client, "memory_search", query="memcached")
             assert again["results"][0]["path"] == kept["path"]
             status = await called(client, "memory_status")
-            assert (status["files"], status["dueFiles"]) == (len(list(place.workspace.rglob("*.md"))), 0)
+            assert (status["files"], status["dueFiles"]) == (
+                len(list(place.workspace.rglob("*.md"))),
+                0,
+            )
 
     run(work())
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_goes_wrong_in_a_tool_is_an_answer_the_model_can_read(connect: Connect, mode: str) -> None:
+def test_what_goes_wrong_in_a_tool_is_an_answer_the_model_can_read(
+    connect: Connect, mode: str
+) -> None:
     async def work() -> None:
         async with connect(mode=mode) as client:
             assert "outside" in (await called(client, "memory_get", path="../secret.md"))["error"]
-            assert "ends at" in (await called(client, "memory_get", path="MEMORY.md", **{"from": 99}))["note"]
+            assert (
+                "ends at"
+                in (await called(client, "memory_get", path="MEMORY.md", **{"from": 99}))["note"]
+            )
             assert (await called(client, "memory_search", query="zebra"))["nothing"]["code"]
             assert "query" in (await called(client, "memory_search"))["error"]
             assert "memory_search" in (await called(client, "memory_forget"))["action"]
@@ -125,7 +141,12 @@ def test_tools_say_what_they_do_to_the_world(connect: Connect) -> None:
                 writes = tool.name == "memory_append"
                 hints = tool.annotations
                 assert hints is not None
-                assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint) == (
+                assert (
+                    hints.read_only_hint,
+                    hints.destructive_hint,
+                    hints.idempotent_hint,
+                    hints.open_world_hint,
+                ) == (
                     not writes,
                     False,
                     not writes,
@@ -147,7 +168,12 @@ def test_memory_files_are_resources(connect: Connect, place: Place, mode: str) -
     async def work() -> None:
         async with connect(mode=mode) as client:
             listed = {one.name: one.uri for one in (await client.list_resources()).resources}
-            assert list(listed) == ["MEMORY.md", "memory/2026-11-15.md", "memory/Tee & Ünï #1.md", "memory/nothing.md"]
+            assert list(listed) == [
+                "MEMORY.md",
+                "memory/2026-11-15.md",
+                "memory/Tee & Ünï #1.md",
+                "memory/nothing.md",
+            ]
             assert listed["MEMORY.md"] == "memory://MEMORY.md"
             for name, uri in listed.items():
                 (content,) = (await client.read_resource(uri)).contents
@@ -156,7 +182,13 @@ def test_memory_files_are_resources(connect: Connect, place: Place, mode: str) -
             assert cited.text == "- The router got a new cable."
             (template,) = (await client.list_resource_templates()).resource_templates
             assert template.uri_template == "memory://{+path}"
-            for uri in ("memory://../secret.md", "memory://memory/none.md", "file:///etc/passwd", "memory://AGENTS.md", "x"):
+            for uri in (
+                "memory://../secret.md",
+                "memory://memory/none.md",
+                "file:///etc/passwd",
+                "memory://AGENTS.md",
+                "x",
+            ):
                 with pytest.raises(MCPError):
                     await client.read_resource(uri)
 
@@ -184,7 +216,9 @@ def test_a_long_list_of_files_comes_in_pages(connect: Connect, place: Place) -> 
 
 
 @pytest.mark.filterwarnings("ignore:resources/(un)?subscribe is removed")
-def test_a_client_of_the_older_protocol_hears_of_the_files_it_follows(connect: Connect, place: Place) -> None:
+def test_a_client_of_the_older_protocol_hears_of_the_files_it_follows(
+    connect: Connect, place: Place
+) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
 
     async def listen(message: object) -> None:
@@ -211,7 +245,9 @@ def test_a_client_of_the_older_protocol_hears_of_the_files_it_follows(connect: C
     run(work())
 
 
-def test_a_client_of_the_older_protocol_that_saw_the_list_hears_when_it_changes(connect: Connect, place: Place) -> None:
+def test_a_client_of_the_older_protocol_that_saw_the_list_hears_when_it_changes(
+    connect: Connect, place: Place
+) -> None:
     heard: asyncio.Queue[type] = asyncio.Queue()
 
     async def listen(message: object) -> None:
@@ -231,7 +267,9 @@ def test_a_client_of_the_newer_protocol_listens_to_changes(connect: Connect, pla
     async def work() -> None:
         async with (
             connect(mode="auto") as client,
-            client.listen(resource_subscriptions=["memory://MEMORY.md"], resources_list_changed=True) as changes,
+            client.listen(
+                resource_subscriptions=["memory://MEMORY.md"], resources_list_changed=True
+            ) as changes,
         ):
             place.write("MEMORY.md", "We moved to SQLite.\n")
             assert (await anext(changes)).uri == "memory://MEMORY.md"
@@ -242,7 +280,9 @@ def test_a_client_of_the_newer_protocol_listens_to_changes(connect: Connect, pla
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_recall_policy_is_there_as_instructions_and_as_a_prompt(connect: Connect, mode: str) -> None:
+def test_the_recall_policy_is_there_as_instructions_and_as_a_prompt(
+    connect: Connect, mode: str
+) -> None:
     async def work() -> None:
         async with connect(mode=mode) as client:
             assert client.instructions is not None
@@ -266,7 +306,9 @@ def test_http_serves_a_shared_session_unless_told_otherwise(place: Place) -> Non
             assert "memory_append" not in [tool.name for tool in (await client.list_tools()).tools]
             found = await called(client, "memory_search", query="database")
             assert (found["results"], found["disabled"]) == ([], True)
-            assert "PostgreSQL" not in json.dumps(await called(client, "memory_get", path="MEMORY.md"))
+            assert "PostgreSQL" not in json.dumps(
+                await called(client, "memory_get", path="MEMORY.md")
+            )
             assert (await client.list_resources()).resources == []
             with pytest.raises(MCPError, match="shared sessions"):
                 await client.read_resource("memory://MEMORY.md")

@@ -1,7 +1,8 @@
-"""Hostile HTTP requests against the real MCP server over the hostile workspace of the shared folder.
+"""Hostile HTTP requests against the real MCP server over the hostile workspace of the shared
+folder.
 
-No answer without the token, the right Host and no foreign Origin; no answer with a CORS header; nothing stops the server.
-"""
+No answer without the token, the right Host and no foreign Origin; no answer with a CORS header;
+nothing stops the server."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ pytestmark = hostile.needs_maker
 PAGES = ("h-page-xss", "h-page-name-xss", "h-download-type")
 """Pages and downloads: they belong to the inspector, and this server has none."""
 SLOW = ("h-body-slow", "h-idle")
-"""Tried with short limits in test_mcp_limits.py, and two hundred at once in tests/torture/mcp_crowd.py."""
+"""Tried with short limits in test_mcp_limits.py, and two hundred at once in
+tests/torture/mcp_crowd.py.
+"""
 NEEDS_ROUTE = ("h-method-", "h-body-", "h-host-good-")
 """What depends on a route: sent to the one there is."""
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
@@ -45,7 +48,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("mcp-http")
     place = new_place(folder)
     place.state.mkdir(mode=0o700)
-    (place.state / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    (place.state / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
+    )
     made = hostile.make(folder / "made")
     canaries = json.loads((made / "manifest.json").read_text(encoding="utf-8"))["canaries"]
     never = tuple(canaries[name] for name in ("outside", "other", "thinking"))
@@ -70,7 +75,9 @@ def try_case(server: HttpServer, case: Mapping[str, Any]) -> Reply:
         body = letter * count
     if case["id"].startswith("h-host-good-"):
         # What a good Host is good for: the first request of a client.
-        return server.request("POST", "/mcp", [*headers, *GOOD_HEADERS[2:]], json.dumps(INITIALIZE).encode())
+        return server.request(
+            "POST", "/mcp", [*headers, *GOOD_HEADERS[2:]], json.dumps(INITIALIZE).encode()
+        )
     if case["id"].startswith(NEEDS_ROUTE):
         path = "/mcp"
         headers += [("Accept", "application/json, text/event-stream")]
@@ -92,7 +99,11 @@ def is_right(expect: str, reply: Reply) -> bool:
 
 def flaws(bench: Bench, case: Mapping[str, Any], reply: Reply) -> list[str]:
     """What is wrong with an answer, whatever it was the answer to."""
-    found = [] if is_right(case["expect"], reply) else [f"expected {case['expect']}, got {reply.status}"]
+    found = (
+        []
+        if is_right(case["expect"], reply)
+        else [f"expected {case['expect']}, got {reply.status}"]
+    )
     found += [f"CORS header {name}" for name in reply.headers if name.startswith("access-control-")]
     found += ["a canary" for canary in bench.canaries if canary.encode() in reply.body]
     if reply.headers.get("content-type", "").startswith("text/html"):
@@ -126,7 +137,9 @@ def test_raw_bytes_are_refused_and_the_next_client_is_answered(bench: Bench) -> 
 
 def test_every_refusal_carries_the_headers_that_keep_a_browser_out(bench: Bench) -> None:
     for case in bench.http.values():
-        if case["id"].startswith(("h-no-token", "h-origin", "h-preflight", "h-simple-post", "h-path-00")):
+        if case["id"].startswith(
+            ("h-no-token", "h-origin", "h-preflight", "h-simple-post", "h-path-00")
+        ):
             headers = try_case(bench.server, case).headers
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["cache-control"] == "no-store"
@@ -152,11 +165,16 @@ def test_strict_json_holds_on_the_route_itself(bench: Bench) -> None:
         b'\xff{"jsonrpc":"2.0","id":1,"method":"ping"}',
     ):
         reply = bench.server.post(body)
-        assert (reply.status, json.loads(reply.body)["error"]["code"] in (-32700, -32600)) == (400, True)
+        assert (reply.status, json.loads(reply.body)["error"]["code"] in (-32700, -32600)) == (
+            400,
+            True,
+        )
 
 
 @pytest.mark.parametrize("where", SURROGATES)
-def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(bench: Bench, where: str) -> None:
+def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(
+    bench: Bench, where: str
+) -> None:
     """With a session, without one, and in a request of the newer protocol."""
     body = SURROGATES[where]
     session = ("Mcp-Session-Id", bench.server.post(INITIALIZE).headers["mcp-session-id"])
@@ -173,7 +191,9 @@ def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(bench: B
 
 
 def test_the_stdio_corpus_does_not_stop_the_http_server(bench: Bench) -> None:
-    """Every line that is sent to the stdio server, as a body, with a session; each is answered, and so is the next."""
+    """Every line that is sent to the stdio server, as a body, with a session; each is answered, and
+    so is the next.
+    """
     session = ("Mcp-Session-Id", bench.server.post(INITIALIZE).headers["mcp-session-id"])
     wrong: dict[str, object] = {}
     for name, case in bench.stdio.items():
@@ -191,9 +211,16 @@ def test_the_stdio_corpus_does_not_stop_the_http_server(bench: Bench) -> None:
 
 def test_a_body_without_a_length_is_counted_all_the_same(bench: Bench) -> None:
     chunks = b"".join(b"10000\r\n" + b"x" * 65536 + b"\r\n" for _ in range(17))
-    head = "\r\n".join(["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in GOOD_HEADERS)])
+    head = "\r\n".join(
+        ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in GOOD_HEADERS)]
+    )
     text = head.replace("{PORT}", str(bench.server.port)).replace("{TOKEN}", bench.server.token)
-    raw = text.encode() + b"\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunks + b"0\r\n\r\n"
+    raw = (
+        text.encode()
+        + b"\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        + chunks
+        + b"0\r\n\r\n"
+    )
     assert bench.server.send(raw).status == 413
 
 
@@ -203,7 +230,9 @@ def test_a_head_over_the_limit_is_refused(bench: Bench) -> None:
 
 
 def test_the_pages_are_left_to_the_inspector(bench: Bench) -> None:
-    """The cases about pages are not skipped in silence: this server answers them with 404 and no page."""
+    """The cases about pages are not skipped in silence: this server answers them with 404 and no
+    page.
+    """
     for name in PAGES:
         reply = try_case(bench.server, bench.http[name])
         assert (reply.status, reply.headers["content-type"]) == (404, "application/json")

@@ -1,8 +1,8 @@
-"""Hostile lines on the standard input of the real MCP server, over the hostile workspace of the shared folder.
+"""Hostile lines on the standard input of the real MCP server, over the hostile workspace of the
+shared folder.
 
-Every line gets the answer it deserves, none stops the server, none shows what lies outside the memory, and the output holds
-messages of the protocol and nothing else.
-"""
+Every line gets the answer it deserves, none stops the server, none shows what lies outside the
+memory, and the output holds messages of the protocol and nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ from mcp_servers import HANG_SECONDS, INITIALIZED, SURROGATES, StdioServer, call
 
 pytestmark = hostile.needs_maker
 
-FRESH = ("m-before-init", "m-init-twice", "m-init-empty", *(f"m-init-version-{number}" for number in range(6)))
+FRESH = (
+    "m-before-init",
+    "m-init-twice",
+    "m-init-empty",
+    *(f"m-init-version-{number}" for number in range(6)),
+)
 """Cases that say something about the very first message, and so need a server of their own."""
 BEHAVIOURS = ("m-stdin-closed", "m-stdout-closed", "m-stdout-full", "m-boot-noise", "m-line-64mb")
 
@@ -42,13 +47,16 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("mcp-hostile")
     place = new_place(folder)
     place.state.mkdir(mode=0o700)
-    # Words are enough here, and a model in the background would take the processor from what is tested.
-    (place.state / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    # Words are enough here, and a model in the background would take the processor from what is
+    # tested.
+    (place.state / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
+    )
     made = hostile.make(folder / "made")
     canaries = json.loads((made / "manifest.json").read_text(encoding="utf-8"))["canaries"]
     env = place.environment({"CLAWMARK_WORKSPACE": str(made / "workspace")})
     never = tuple(canaries[name] for name in ("outside", "other", "thinking"))
-    yield Bench(folder, env, hostile.cases(made, "mcp_stdio"), never)
+    yield Bench(folder=folder, env=env, cases=hostile.cases(made, "mcp_stdio"), canaries=never)
     hostile.remove(made)
 
 
@@ -64,7 +72,9 @@ def lines_of(case: Mapping[str, Any]) -> list[bytes]:
 
 
 def codes(answers: list[dict[str, Any]]) -> list[str]:
-    """What each answer amounts to: an error's code, `refused` for a tool that said no, `ok` for the rest."""
+    """What each answer amounts to: an error's code, `refused` for a tool that said no, `ok` for the
+    rest.
+    """
     return [_code(answer) for answer in answers]
 
 
@@ -82,7 +92,9 @@ def is_right(expect: str, said: list[str]) -> bool:
     errors = {"-32700", "-32600", "-32601", "-32602"}
     allowed = set[str]()
     for word in expect.replace("-or-32", "-or--32").split("-or-"):
-        allowed |= {"ok": {"ok"}, "ok-with-own-version": {"ok"}, "error": {*errors, "refused"}}.get(word, {word})
+        allowed |= {"ok": {"ok"}, "ok-with-own-version": {"ok"}, "error": {*errors, "refused"}}.get(
+            word, {word}
+        )
     if expect == "refused":
         allowed |= errors
     return bool(said) and set(said) <= allowed
@@ -130,7 +142,9 @@ def owes_an_answer(line: bytes) -> bool:
 
 
 @pytest.mark.parametrize("where", SURROGATES)
-def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(server: StdioServer, where: str) -> None:
+def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(
+    server: StdioServer, where: str
+) -> None:
     line = SURROGATES[where]
     server.send(line + b"\n")
     answers = server.until_quiet(1 if owes_an_answer(line) else 0)
@@ -142,7 +156,9 @@ def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(server: 
 
 
 @pytest.mark.parametrize("where", ["id", "method", "initialize", "cancelled"])
-def test_half_a_surrogate_pair_in_the_first_message_does_not_stop_the_server(bench: Bench, where: str) -> None:
+def test_half_a_surrogate_pair_in_the_first_message_does_not_stop_the_server(
+    bench: Bench, where: str
+) -> None:
     with stdio_server([], bench.env) as fresh:
         fresh.send(SURROGATES[where] + b"\n")
         assert "result" in fresh.initialize()
@@ -190,7 +206,9 @@ def test_input_that_ends_in_the_middle_of_a_line_ends_the_server(bench: Bench) -
         fresh.initialize()
         fresh.send(call("memory_search", {"query": "tea"}))
         fresh.send(b'{"jsonrpc":"2.0","id":2,"method":"pi')
-        children = Path(f"/proc/{fresh.process.pid}/task/{fresh.process.pid}/children").read_text().split()
+        children = (
+            Path(f"/proc/{fresh.process.pid}/task/{fresh.process.pid}/children").read_text().split()
+        )
         assert fresh.close() == 0, fresh.errors()
         assert not any(Path(f"/proc/{child}").exists() for child in children)
     with stdio_server([], bench.env) as following:  # no lock is left behind
@@ -213,7 +231,9 @@ def test_an_output_nobody_reads_any_more_ends_the_server(bench: Bench) -> None:
 
 
 def test_a_client_that_reads_nothing_is_not_read_from_either(bench: Bench) -> None:
-    """m-stdout-full: at most a few requests are taken, nothing grows, and everything is answered once somebody reads."""
+    """m-stdout-full: at most a few requests are taken, nothing grows, and everything is answered
+    once somebody reads.
+    """
     with stdio_server([], bench.env, reads=False) as fresh:
         process = fresh.process
         assert process.stdin is not None
@@ -227,7 +247,10 @@ def test_a_client_that_reads_nothing_is_not_read_from_either(bench: Bench) -> No
         before, sent = fresh.memory(), 0
         os.set_blocking(process.stdin.fileno(), False)
         while select.select([], [process.stdin], [], 2.0)[1]:
-            line = json.dumps({"jsonrpc": "2.0", "id": sent + 1, "method": "tools/list"}).encode() + b"\n"
+            line = (
+                json.dumps({"jsonrpc": "2.0", "id": sent + 1, "method": "tools/list"}).encode()
+                + b"\n"
+            )
             if os.write(process.stdin.fileno(), line) == len(line):
                 sent += 1
             assert sent < 20_000, "it takes requests without end"
@@ -237,7 +260,11 @@ def test_a_client_that_reads_nothing_is_not_read_from_either(bench: Bench) -> No
 
 
 def _hello() -> dict[str, object]:
-    return {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    return {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    }
 
 
 NOISE = """\
@@ -246,7 +273,7 @@ from importlib.abc import MetaPathFinder
 
 class Noisy(MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name in ("mcp.server", "clawmark.tools.memory_search", "clawmark.search.pipeline"):
+        if name in ("mcp.server", "clawmark.agent.tools.memory_search", "clawmark.engine.search.pipeline"):
             print(f"loading {name}", flush=True)
             os.write(1, b"straight to the descriptor\\n")
             os.system("echo from a child")

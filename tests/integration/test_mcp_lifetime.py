@@ -44,7 +44,9 @@ def test_the_server_ends_with_its_parent_though_its_input_stays_open(place: Plac
     read, write = os.pipe()
     words = [sys.executable, "-c", PARENT, *CLAWMARK, "mcp"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, stdin=read, stdout=pipe, stderr=pipe, env=place.environment()) as parent:
+    with subprocess.Popen(
+        words, stdin=read, stdout=pipe, stderr=pipe, env=place.environment()
+    ) as parent:
         os.close(read)
         assert parent.stderr is not None
         assert parent.stdout is not None
@@ -58,7 +60,9 @@ def test_the_server_ends_with_its_parent_though_its_input_stays_open(place: Plac
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_the_server_outlives_the_thread_that_started_it(place: Place) -> None:
-    """Hosts start servers from worker threads that end; the system then says that the parent is gone, and it is not."""
+    """Hosts start servers from worker threads that end; the system then says that the parent is
+    gone, and it is not.
+    """
     import threading
 
     begun = list[subprocess.Popen[bytes]]()
@@ -114,7 +118,9 @@ def test_the_first_answer_does_not_wait_for_the_first_index(place: Place) -> Non
     write_many(place)
     with stdio_server([], place.environment()) as server:
         server.initialize()
-        first = server.ask(call("memory_search", {"query": "word7"}, 1))["result"]["structuredContent"]
+        first = server.ask(call("memory_search", {"query": "word7"}, 1))["result"][
+            "structuredContent"
+        ]
         assert first["dueFiles"] > 0
         status = server.ask(call("memory_status", {}, 2))["result"]["structuredContent"]
         assert status["dueFiles"] > 0
@@ -127,7 +133,13 @@ def test_a_cancelled_call_is_not_answered_and_the_next_one_is(place: Place) -> N
     with stdio_server([], place.environment()) as server:
         server.initialize()
         server.send(call("memory_search", {"query": "first"}, "cancelled"))
-        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "cancelled"}})
+        server.send(
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": "cancelled"},
+            }
+        )
         for number in range(6):  # more than there are workers, so that the first would long be done
             server.send(call("memory_search", {"query": "second"}, number))
         answers = server.until_quiet(6)
@@ -135,8 +147,13 @@ def test_a_cancelled_call_is_not_answered_and_the_next_one_is(place: Place) -> N
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(place: Place) -> None:
-    hide = "import sys; sys.modules['mcp'] = None; from clawmark.cli import main; sys.exit(main(['mcp']))"
-    ran = subprocess.run([sys.executable, "-c", hide], env=place.environment(), capture_output=True, check=False)
+    hide = (
+        "import sys; sys.modules['mcp'] = None; from "
+        "clawmark.cli import main; sys.exit(main(['mcp']))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", hide], env=place.environment(), capture_output=True, check=False
+    )
     assert ran.returncode == 3
     assert ran.stdout == b""
     said = ran.stderr.decode().splitlines()

@@ -1,4 +1,6 @@
-"""The limits of the HTTP server, tried with short ones: who says nothing, too slowly, or reads nothing, loses its place."""
+"""The limits of the HTTP server, tried with short ones: who says nothing, too slowly, or reads
+nothing, loses its place.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ from mcp_servers import INITIALIZE, Reply, read_reply
 
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
-from clawmark.errors import ConfigError
-from clawmark.mcp.gate import Limits
-from clawmark.mcp.http import Address, check_address, rules_for, serve_http
+from clawmark.mcp.http.gate import Limits
+from clawmark.mcp.http.server import Address, check_address, rules_for, serve_http
 from clawmark.mcp.server import build_server
+from clawmark.model.errors import ConfigError
 from clawmark.testing import HashingEmbedder
 
 TOKEN = b"a-token-for-the-tests-of-the-limits-of-it"
@@ -57,7 +59,9 @@ class Running(NamedTuple):
 
     def post(self, body: bytes, *headers: str, method: str = "POST") -> Reply:
         with self.connect() as connection:
-            connection.sendall(self.head(len(body), "Connection: close", *headers, method=method) + body)
+            connection.sendall(
+                self.head(len(body), "Connection: close", *headers, method=method) + body
+            )
             return read_reply(connection)
 
     def ping(self, session: str = "") -> int:
@@ -69,7 +73,9 @@ class Running(NamedTuple):
 def running(folder: Path, limits: Limits) -> Iterator[Running]:
     folder.joinpath("workspace").mkdir()
     folder.joinpath("workspace", "MEMORY.md").write_text("We chose PostgreSQL.\n", encoding="utf-8")
-    memory = Memory.open(folder / "workspace", state_dir=folder / "state", embedder=HashingEmbedder())
+    memory = Memory.open(
+        folder / "workspace", state_dir=folder / "state", embedder=HashingEmbedder()
+    )
     loop, ports, is_ready = asyncio.new_event_loop(), list[int](), threading.Event()
 
     def ready(address: Address) -> None:
@@ -134,10 +140,14 @@ def test_a_client_that_does_not_read_its_answers_is_let_go(tmp_path: Path) -> No
         tmp_path.joinpath("workspace", "MEMORY.md").write_text("tea\n" * 200_000, encoding="utf-8")
         begun = server.good()
         body = b'{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"memory://MEMORY.md"}}'
-        request = server.head(len(body), f"Mcp-Session-Id: {begun.headers['mcp-session-id']}") + body
+        request = (
+            server.head(len(body), f"Mcp-Session-Id: {begun.headers['mcp-session-id']}") + body
+        )
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect(("127.0.0.1", server.port))
-        connection.sendall(request * 20)  # 16 MB of answers, more than any system keeps for a connection
+        connection.sendall(
+            request * 20
+        )  # 16 MB of answers, more than any system keeps for a connection
         gone = select.poll()
         gone.register(connection, 0)
         assert gone.poll(HANG_SECONDS * 1000)
@@ -147,7 +157,10 @@ def test_a_client_that_does_not_read_its_answers_is_let_go(tmp_path: Path) -> No
 def test_a_client_that_sends_on_and_on_while_it_is_answered_is_let_go(tmp_path: Path) -> None:
     with running(tmp_path, Limits(seconds=20)) as server, server.connect() as connection:
         body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-        request = server.head(len(body), f"Mcp-Session-Id: {server.good().headers['mcp-session-id']}") + body
+        request = (
+            server.head(len(body), f"Mcp-Session-Id: {server.good().headers['mcp-session-id']}")
+            + body
+        )
         with pytest.raises(ConnectionError):
             for _ in range(100_000):
                 connection.sendall(request)
@@ -166,7 +179,9 @@ def test_a_crowd_that_asks_nothing_does_not_keep_a_good_client_out(tmp_path: Pat
         assert server.good().status == 200  # by now the server has seen them go
 
 
-def test_who_is_being_answered_keeps_its_place_and_the_next_hears_that_all_are_busy(tmp_path: Path) -> None:
+def test_who_is_being_answered_keeps_its_place_and_the_next_hears_that_all_are_busy(
+    tmp_path: Path,
+) -> None:
     with running(tmp_path, Limits(connections=2, seconds=20)) as server:
         begun = server.good()
         lines = (
@@ -198,7 +213,9 @@ def test_a_new_client_takes_the_session_that_was_idle_the_longest(tmp_path: Path
         assert server.ping(fourth.headers["mcp-session-id"]) == 200
 
 
-def test_hundreds_of_clients_that_leave_their_sessions_behind_do_not_keep_a_new_one_out(tmp_path: Path) -> None:
+def test_hundreds_of_clients_that_leave_their_sessions_behind_do_not_keep_a_new_one_out(
+    tmp_path: Path,
+) -> None:
     with running(tmp_path, Limits(seconds=20)) as server:
         replies = [server.good() for _ in range(Limits().sessions + Limits().connections + 20)]
         assert {reply.status for reply in replies} == {200}
@@ -262,5 +279,11 @@ def test_loopback_needs_neither(host: str) -> None:
 
 def test_a_server_goes_by_its_address_its_loopback_names_and_those_it_was_given() -> None:
     rules = rules_for(Address("192.0.2.1", 8000, ("Box.Lan",)), TOKEN)
-    assert rules.hosts == {b"127.0.0.1:8000", b"localhost:8000", b"[::1]:8000", b"192.0.2.1:8000", b"box.lan:8000"}
+    assert rules.hosts == {
+        b"127.0.0.1:8000",
+        b"localhost:8000",
+        b"[::1]:8000",
+        b"192.0.2.1:8000",
+        b"box.lan:8000",
+    }
     assert rules.origins == {b"http://" + host for host in rules.hosts}

@@ -1,4 +1,6 @@
-"""`initialize` on stdio is answered before the MCP SDK is loaded, and the session is the SDK's from then on."""
+"""`initialize` on stdio is answered before the MCP SDK is loaded, and the session is the SDK's from
+then on.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Hold(MetaPathFinder):
 
 sys.meta_path.insert(0, Hold())
 """
-"""A finder that stops the import of the SDK until the test opens the FIFO, and writes down what was loaded by then."""
+"""A finder that stops the import of the SDK until the test opens the FIFO, and writes down what was
+loaded by then.
+"""
 
 
 @pytest.fixture
@@ -45,7 +49,9 @@ def held(place: Place, tmp_path: Path) -> Iterator[StdioServer]:
     (tmp_path / "held" / "sitecustomize.py").write_text(HOLD, encoding="utf-8")
     os.mkfifo(tmp_path / "fifo")
     env = {"PYTHONPATH": str(tmp_path / "held"), "HOLD_FIFO": str(tmp_path / "fifo")}
-    with stdio_server([], place.environment({**env, "HOLD_MODULES": str(tmp_path / "modules.json")})) as server:
+    with stdio_server(
+        [], place.environment({**env, "HOLD_MODULES": str(tmp_path / "modules.json")})
+    ) as server:
         yield server
 
 
@@ -56,22 +62,33 @@ def release(tmp_path: Path) -> list[str]:
     return list(json.loads((tmp_path / "modules.json").read_text(encoding="utf-8")))
 
 
-def test_initialize_is_answered_before_the_sdk_is_imported(held: StdioServer, tmp_path: Path) -> None:
+def test_initialize_is_answered_before_the_sdk_is_imported(
+    held: StdioServer, tmp_path: Path
+) -> None:
     answer = held.ask(INITIALIZE)
     assert answer["result"]["protocolVersion"] == "2025-06-18"
     modules = release(tmp_path)
     loaded = {name.partition(".")[0] for name in modules}
-    assert loaded.isdisjoint({"pydantic", "pydantic_core", "anyio", "starlette", "httpx", "numpy", "jsonschema"})
+    assert loaded.isdisjoint(
+        {"pydantic", "pydantic_core", "anyio", "starlette", "httpx", "numpy", "jsonschema"}
+    )
     assert len(modules) < 400
     held.send(INITIALIZED)
     assert "result" in held.ask(call("memory_search", {"query": "PostgreSQL"}))
 
 
-@pytest.mark.parametrize("words", [[], ["--session", "agent:main:channel:x"]], ids=["main", "shared"])
+@pytest.mark.parametrize(
+    "words", [[], ["--session", "agent:main:channel:x"]], ids=["main", "shared"]
+)
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25", "2026-07-28"])
-def test_the_early_answer_is_the_one_the_sdk_gives(place: Place, words: list[str], version: str) -> None:
+def test_the_early_answer_is_the_one_the_sdk_gives(
+    place: Place, words: list[str], version: str
+) -> None:
     asked = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": version}}
-    with stdio_server(words, place.environment()) as early, stdio_server(words, place.environment()) as late:
+    with (
+        stdio_server(words, place.environment()) as early,
+        stdio_server(words, place.environment()) as late,
+    ):
         late.ask({"jsonrpc": "2.0", "id": 0, "method": "ping"})  # from here on the SDK answers
         assert early.ask(asked) == late.ask(asked)
         for server in (early, late):
@@ -83,7 +100,10 @@ def test_the_early_answer_is_the_one_the_sdk_gives(place: Place, words: list[str
 def test_messages_sent_right_behind_initialize_are_answered_in_order(place: Place) -> None:
     lines = [INITIALIZE, INITIALIZED, *(call("memory_status", {}, number) for number in range(3))]
     with stdio_server([], place.environment()) as server:
-        server.send(b"".join(json.dumps(line).encode() + b"\n" for line in lines) + b'{"jsonrpc":"2.0","id":3,"me')
+        server.send(
+            b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+            + b'{"jsonrpc":"2.0","id":3,"me'
+        )
         server.send(b'thod":"ping"}\n')
         first, *others = server.until_quiet(5)
         assert first["id"] == INITIALIZE["id"]
@@ -112,12 +132,18 @@ def test_input_that_ends_before_a_first_message_ends_the_server(place: Place, se
     [
         {"protocolVersion": "2025-06-18", "capabilities": {}},
         {"protocolVersion": 1, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-        {"protocolVersion": "2025-06-18", "capabilities": {"roots": 1}, "clientInfo": {"name": "t", "version": "1"}},
+        {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"roots": 1},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
         {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t"}},
     ],
     ids=["no client", "version is a number", "capability is a number", "client without a version"],
 )
-def test_an_initialize_request_that_is_not_valid_is_refused_by_the_sdk(place: Place, params: dict[str, object]) -> None:
+def test_an_initialize_request_that_is_not_valid_is_refused_by_the_sdk(
+    place: Place, params: dict[str, object]
+) -> None:
     with stdio_server([], place.environment()) as server:
         assert server.ask({**INITIALIZE, "params": params})["error"]["code"] == -32602
         assert "result" in server.initialize()
@@ -126,6 +152,11 @@ def test_an_initialize_request_that_is_not_valid_is_refused_by_the_sdk(place: Pl
 def test_input_that_cannot_be_read_ends_the_server(place: Place) -> None:
     with place.workspace.joinpath("MEMORY.md").open("ab") as write_only:
         ran = subprocess.run(
-            [*CLAWMARK, "mcp"], stdin=write_only, capture_output=True, env=place.environment(), timeout=60, check=False
+            [*CLAWMARK, "mcp"],
+            stdin=write_only,
+            capture_output=True,
+            env=place.environment(),
+            timeout=60,
+            check=False,
         )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")

@@ -11,17 +11,19 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.embed.weights import find_pack
-from clawmark.errors import PathDenied
-from clawmark.reports import SyncReport
-from clawmark.sync import run
-from clawmark.sync.look import SyncParts
+from clawmark.embed.local.weights import find_pack
+from clawmark.engine.sync import run
+from clawmark.engine.sync.scan import SyncParts
+from clawmark.model.errors import PathDenied
+from clawmark.model.reports import SyncReport
+from clawmark.model.values import Vector
 from clawmark.testing import HashingEmbedder, UnreliableEmbedder
-from clawmark.types import Vector
 
 
 class StrangeEmbedder(HashingEmbedder):
-    """Fails as somebody's own code fails: with whatever its driver raises, or with no vector at all."""
+    """Fails as somebody's own code fails: with whatever its driver raises, or with no vector at
+    all.
+    """
 
     failure: Exception | None = None
     closed = False
@@ -52,8 +54,12 @@ def workspace(tmp_path: Path) -> Path:
     root = tmp_path / "agent"
     (root / "memory").mkdir(parents=True)
     (root / "MEMORY.md").write_text("# Memory\n\n- Ana prefers tea in the morning.\n")
-    (root / "memory" / "2026-02-24.md").write_text("# 2026-02-24\n\n- We chose PostgreSQL for billing.\n")
-    (root / "memory" / "2026-02-25.md").write_text("# 2026-02-25\n\n- The heron nests by the harbour.\n")
+    (root / "memory" / "2026-02-24.md").write_text(
+        "# 2026-02-24\n\n- We chose PostgreSQL for billing.\n"
+    )
+    (root / "memory" / "2026-02-25.md").write_text(
+        "# 2026-02-25\n\n- The heron nests by the harbour.\n"
+    )
     return root
 
 
@@ -65,7 +71,10 @@ def embedder() -> CountingEmbedder:
 @pytest.fixture
 def memory(workspace: Path, tmp_path: Path, embedder: CountingEmbedder) -> Iterator[Memory]:
     with Memory.open(
-        workspace, state_dir=tmp_path / "state", embedder=embedder, clock=lambda: datetime(2026, 11, 15, 9, 30)
+        workspace,
+        state_dir=tmp_path / "state",
+        embedder=embedder,
+        clock=lambda: datetime(2026, 11, 15, 9, 30),
     ) as opened:
         yield opened
 
@@ -104,7 +113,9 @@ def test_a_note_is_found_by_the_next_search(memory: Memory) -> None:
     assert hit.start_line <= written.start_line <= hit.end_line
 
 
-def test_what_another_search_is_still_indexing_is_said_to_be_due(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_search_is_still_indexing_is_said_to_be_due(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory.search("billing")
     memory.append("Redis replaces memcached for sessions")
     begun, go_on, original = threading.Event(), threading.Event(), run.run_sync
@@ -133,7 +144,9 @@ def test_a_note_for_the_curated_file_goes_there(memory: Memory) -> None:
 
 def test_an_edited_file_is_answered_from_its_new_text(memory: Memory, workspace: Path) -> None:
     memory.sync()
-    (workspace / "memory" / "2026-02-24.md").write_text("# 2026-02-24\n\n- We chose MariaDB for billing after all.\n")
+    (workspace / "memory" / "2026-02-24.md").write_text(
+        "# 2026-02-24\n\n- We chose MariaDB for billing after all.\n"
+    )
     assert "MariaDB" in memory.search("billing").hits[0].snippet
     assert not [hit for hit in memory.search("PostgreSQL").hits if "PostgreSQL" in hit.snippet]
 
@@ -143,13 +156,17 @@ def test_a_deleted_file_leaves_nothing(memory: Memory, workspace: Path, tmp_path
     (workspace / "memory" / "2026-02-25.md").unlink()
     report = memory.sync()
     assert report.deleted == 1
-    assert not [hit for hit in memory.search("heron harbour", min_score=0).hits if "heron" in hit.snippet]
+    assert not [
+        hit for hit in memory.search("heron harbour", min_score=0).hits if "heron" in hit.snippet
+    ]
     memory.close()
     for name in os.listdir(tmp_path / "state" / "memory"):
         assert b"heron nests" not in (tmp_path / "state" / "memory" / name).read_bytes()
 
 
-def test_renamed_text_is_not_embedded_again(memory: Memory, workspace: Path, embedder: CountingEmbedder) -> None:
+def test_renamed_text_is_not_embedded_again(
+    memory: Memory, workspace: Path, embedder: CountingEmbedder
+) -> None:
     memory.sync()
     embedder.texts.clear()
     (workspace / "memory" / "2026-02-25.md").rename(workspace / "memory" / "birds.md")
@@ -159,7 +176,9 @@ def test_renamed_text_is_not_embedded_again(memory: Memory, workspace: Path, emb
     assert memory.search("heron harbour").hits[0].path == "memory/birds.md"
 
 
-def test_nothing_changed_means_nothing_done(memory: Memory, embedder: CountingEmbedder, tmp_path: Path) -> None:
+def test_nothing_changed_means_nothing_done(
+    memory: Memory, embedder: CountingEmbedder, tmp_path: Path
+) -> None:
     memory.sync()
     embedder.texts.clear()
     before = (tmp_path / "state" / "memory").stat().st_mtime_ns
@@ -191,7 +210,9 @@ def test_a_workspace_that_is_gone_loses_nothing(memory: Memory, workspace: Path)
     assert memory.search("PostgreSQL billing").hits
 
 
-def test_force_builds_the_next_generation_and_answers_the_same(memory: Memory, embedder: CountingEmbedder) -> None:
+def test_force_builds_the_next_generation_and_answers_the_same(
+    memory: Memory, embedder: CountingEmbedder
+) -> None:
     first = memory.sync()
     before = memory.search("PostgreSQL billing").hits
     embedder.texts.clear()
@@ -217,7 +238,9 @@ def test_another_chunker_rebuilds_by_itself(workspace: Path, tmp_path: Path) -> 
 def test_a_rebuild_is_planned_told_and_counted(workspace: Path, tmp_path: Path) -> None:
     def opened(tokens: int) -> Memory:
         overrides = {"memorySearch.chunking.tokens": tokens, "memorySearch.chunking.overlap": 0}
-        return Memory.open(workspace, state_dir=tmp_path / "s", embedder=HashingEmbedder(), overrides=overrides)
+        return Memory.open(
+            workspace, state_dir=tmp_path / "s", embedder=HashingEmbedder(), overrides=overrides
+        )
 
     with opened(400) as memory:
         memory.sync()
@@ -231,7 +254,9 @@ def test_a_rebuild_is_planned_told_and_counted(workspace: Path, tmp_path: Path) 
         assert "other chunking settings" in status.degraded.reason
         report = memory.sync()
         assert (report.added, report.unchanged) == (3, 0)
-        assert report.embedded + report.reused == report.chunks, "also those of before the new generation was published"
+        assert report.embedded + report.reused == report.chunks, (
+            "also those of before the new generation was published"
+        )
         assert memory.plan()[0].due == 0
         assert memory.status().degraded is None
 
@@ -262,9 +287,13 @@ def test_an_empty_answer_is_explained_only_when_asked_for(memory: Memory, tmp_pa
 
 
 @pytest.mark.parametrize("fault", ["down", "nan", "zero", "short"])
-def test_an_embedder_out_of_order_leaves_answers_to_the_words(workspace: Path, tmp_path: Path, fault: str) -> None:
+def test_an_embedder_out_of_order_leaves_answers_to_the_words(
+    workspace: Path, tmp_path: Path, fault: str
+) -> None:
     embedder = UnreliableEmbedder()
-    with Memory.open(workspace, state_dir=tmp_path / "state", embedder=embedder, background=False) as memory:
+    with Memory.open(
+        workspace, state_dir=tmp_path / "state", embedder=embedder, background=False
+    ) as memory:
         memory.sync()
         embedder.fault = fault  # type: ignore[assignment]
         found = memory.search("PostgreSQL billing")
@@ -278,15 +307,22 @@ def test_an_embedder_out_of_order_leaves_answers_to_the_words(workspace: Path, t
         assert memory.search("memcached sessions").mode == "hybrid"
 
 
-def test_what_a_given_embedder_raises_fails_no_search_and_no_sync(workspace: Path, tmp_path: Path) -> None:
+def test_what_a_given_embedder_raises_fails_no_search_and_no_sync(
+    workspace: Path, tmp_path: Path
+) -> None:
     embedder = StrangeEmbedder()
-    with Memory.open(workspace, state_dir=tmp_path / "state", embedder=embedder, background=False) as memory:
+    with Memory.open(
+        workspace, state_dir=tmp_path / "state", embedder=embedder, background=False
+    ) as memory:
         memory.sync()
         embedder.failure = ConnectionError("no route to host")
         found = memory.search("PostgreSQL billing")
         assert "PostgreSQL" in found.hits[0].snippet
         assert found.degraded is not None
-        assert found.degraded.reason == "The embedder StrangeEmbedder failed (ConnectionError: no route to host)."
+        assert (
+            found.degraded.reason
+            == "The embedder StrangeEmbedder failed (ConnectionError: no route to host)."
+        )
         memory.append("Redis replaces memcached for sessions")
         report = memory.sync()
         assert report.degraded == found.degraded
@@ -295,7 +331,9 @@ def test_what_a_given_embedder_raises_fails_no_search_and_no_sync(workspace: Pat
 
 
 def test_without_an_embedder_no_such_words_is_told(workspace: Path, tmp_path: Path) -> None:
-    with Memory.open(workspace, state_dir=tmp_path / "s", overrides={"memorySearch.provider": "none"}) as memory:
+    with Memory.open(
+        workspace, state_dir=tmp_path / "s", overrides={"memorySearch.provider": "none"}
+    ) as memory:
         nothing = memory.search("xylophone quasar").nothing
         assert nothing is not None
         assert nothing.code == "no-such-words"
@@ -338,8 +376,12 @@ def test_a_read_only_search_sees_a_whole_generation_while_another_memory_rebuild
     seen = []
 
     def look(_: object) -> None:
-        with Memory.open(workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)) as other:
-            seen.append(len(other.search("memory chose heron tea", min_score=0, freshen=False).hits))
+        with Memory.open(
+            workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)
+        ) as other:
+            seen.append(
+                len(other.search("memory chose heron tea", min_score=0, freshen=False).hits)
+            )
 
     memory.sync(force=True, progress=look)
     assert seen
@@ -349,15 +391,19 @@ def test_a_read_only_search_sees_a_whole_generation_while_another_memory_rebuild
 def test_verify_finds_a_row_that_lies(memory: Memory, tmp_path: Path) -> None:
     import apsw
 
-    from clawmark.index.db import checking_vfs
+    from clawmark.store.sqlite.db import checking_vfs
 
     memory.sync()
     memory.close()
     (path,) = [str(p) for p in (tmp_path / "state" / "memory").glob("*.sqlite")]
-    database = apsw.Connection(path, vfs=checking_vfs())  # with right checksums, as a fault of our own would write it
+    database = apsw.Connection(
+        path, vfs=checking_vfs()
+    )  # with right checksums, as a fault of our own would write it
     database.execute("UPDATE chunks SET text = replace(text, 'PostgreSQL', 'Oracle')")
     database.close()
-    with Memory.open(memory.places.workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)) as again:
+    with Memory.open(
+        memory.places.workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)
+    ) as again:
         assert any("2026-02-24" in problem for problem in again.verify().problems)
 
 
@@ -366,7 +412,9 @@ def test_doctor_sets_a_damaged_index_aside_and_rebuilds_it(memory: Memory, tmp_p
     memory.close()
     (path,) = (tmp_path / "state" / "memory").glob("*.sqlite")
     path.write_bytes(b"this is not a database" * 1000)
-    with Memory.open(memory.places.workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)) as again:
+    with Memory.open(
+        memory.places.workspace, state_dir=tmp_path / "state", embedder=HashingEmbedder(dims=64)
+    ) as again:
         assert any(f.level == "problem" and not f.fixed for f in again.doctor())
         assert any(f.fixed for f in again.doctor(fix=True))
         assert again.search("PostgreSQL billing").hits
@@ -381,7 +429,9 @@ def test_the_tools_answer_with_citations(memory: Memory) -> None:
 
 
 @pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
-def test_the_first_search_of_a_small_memory_has_the_best_vectors(workspace: Path, tmp_path: Path) -> None:
+def test_the_first_search_of_a_small_memory_has_the_best_vectors(
+    workspace: Path, tmp_path: Path
+) -> None:
     with Memory.open(workspace, state_dir=tmp_path / "s", provider="default") as memory:
         found = memory.search("which database did we pick?")
         assert found.provider == "local"
@@ -389,7 +439,10 @@ def test_the_first_search_of_a_small_memory_has_the_best_vectors(workspace: Path
 
 
 def test_a_failed_provider_says_what_a_stand_in_would_cost(workspace: Path, tmp_path: Path) -> None:
-    nobody_listens = {"memorySearch.remote.baseUrl": "http://127.0.0.1:9/v1", "memorySearch.remote.apiKey": "not-a-key"}
+    nobody_listens = {
+        "memorySearch.remote.baseUrl": "http://127.0.0.1:9/v1",
+        "memorySearch.remote.apiKey": "not-a-key",
+    }
     settings = {"memorySearch.provider": "openai", **nobody_listens}
     with Memory.open(workspace, state_dir=tmp_path / "s", overrides=settings) as memory:
         degraded = memory.sync().degraded

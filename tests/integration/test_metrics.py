@@ -1,4 +1,6 @@
-"""`status --json` tells the numbers an operator asks for, those of the last sync whichever process made it."""
+"""`status --json` tells the numbers an operator asks for, those of the last sync whichever process
+made it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from commands import Place, new_place
 from embeddings import EmbeddingServer
 
 from clawmark import Memory, PathDenied
-from clawmark.embed.weights import find_pack
+from clawmark.embed.local.weights import find_pack
 from clawmark.testing import HashingEmbedder
 
 
@@ -29,9 +31,15 @@ def test_the_numbers_of_the_last_sync_are_told_by_another_process(place: Place) 
     assert metrics["sync.last.added"] == 2 and metrics["sync.last.embedded"] == 2
     assert (metrics["dirty.memory"], status["dueBySource"]) == (2, {"memory": 2})
     assert status["lastSync"]["reason"] == "manual"
-    assert {"paths.denied", "lock.waits", "searches", "syncs", "read.errors", "cache.hitRate", "provider.fallback"} <= set(
-        metrics
-    )
+    assert {
+        "paths.denied",
+        "lock.waits",
+        "searches",
+        "syncs",
+        "read.errors",
+        "cache.hitRate",
+        "provider.fallback",
+    } <= set(metrics)
     place.run("index")
     metrics = place.run("status", "--json").json()["metrics"]
     assert (metrics["dirty.memory"], metrics["read.errors"], metrics["dirty.vectors"]) == (0, 1, 0)
@@ -47,7 +55,9 @@ def test_a_sync_that_only_failed_is_told_too(place: Place) -> None:
 
 def test_text_that_comes_back_is_a_hit_of_the_cache(place: Place) -> None:
     place.run("index")
-    place.workspace.joinpath("memory", "2026-11-15.md").rename(place.workspace / "memory" / "tea.md")
+    place.workspace.joinpath("memory", "2026-11-15.md").rename(
+        place.workspace / "memory" / "tea.md"
+    )
     place.run("index")
     assert place.run("status", "--json").json()["metrics"]["cache.hitRate"] == 1.0
 
@@ -64,17 +74,23 @@ def test_a_stand_in_is_told(tmp_path: Path) -> None:
             "memorySearch.remote.apiKey": "not-a-real-key",
             "memorySearch.fallback": ["local"],
         }
-        with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", overrides=settings) as memory:
+        with Memory.open(
+            tmp_path / "agent", state_dir=tmp_path / "state", overrides=settings
+        ) as memory:
             memory.sync()
             status = memory.status()
-            assert status.metrics["provider.fallback"] == 1 and "local" in str(status.last_sync["standIn"])
+            assert status.metrics["provider.fallback"] == 1 and "local" in str(
+                status.last_sync["standIn"]
+            )
             assert "key was refused" in str(status.last_sync["degraded"])
 
 
 def test_this_process_counts_its_searches_syncs_and_denied_paths(tmp_path: Path) -> None:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
     (tmp_path / "agent" / "MEMORY.md").write_text("The heron nests by the pier.")
-    with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", embedder=HashingEmbedder()) as memory:
+    with Memory.open(
+        tmp_path / "agent", state_dir=tmp_path / "state", embedder=HashingEmbedder()
+    ) as memory:
         memory.sync()
         memory.search("heron")
         with pytest.raises(PathDenied):

@@ -26,7 +26,9 @@ sys.addaudithook(_no_network)
 
 
 class Offline(NamedTuple):
-    """How to run a command without network: an empty network namespace where permitted, else refused socket calls."""
+    """How to run a command without network: an empty network namespace where permitted, else
+    refused socket calls.
+    """
 
     prefix: list[str]
     env: dict[str, str]
@@ -48,11 +50,19 @@ class Offline(NamedTuple):
 
 @pytest.fixture
 def offline(tmp_path: Path) -> Offline:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLAWMARK_", "OPENCLAW_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CLAWMARK_", "OPENCLAW_"))
+    }
     env = {**kept, "HOME": str(tmp_path), "NO_COLOR": "1"}
     tool = shutil.which("unshare")
     for flags in ("-rn", "-n"):
-        if tool and subprocess.run([tool, flags, "true"], capture_output=True, check=False).returncode == 0:
+        if (
+            tool
+            and subprocess.run([tool, flags, "true"], capture_output=True, check=False).returncode
+            == 0
+        ):
             return Offline([tool, flags], env)
     blocked = tmp_path / "blocked"
     blocked.mkdir()
@@ -65,7 +75,9 @@ def offline(tmp_path: Path) -> Offline:
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "agent"
     (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Memory\n\n- The user drinks green tea in the morning.\n", encoding="utf-8")
+    (folder / "MEMORY.md").write_text(
+        "# Memory\n\n- The user drinks green tea in the morning.\n", encoding="utf-8"
+    )
     log = "# 2026-02-24\n\n- We chose PostgreSQL for billing because the old store lost writes.\n"
     (folder / "memory" / "2026-02-24.md").write_text(log, encoding="utf-8")
     return folder
@@ -73,12 +85,17 @@ def workspace(tmp_path: Path) -> Path:
 
 def test_the_offline_processes_of_these_tests_really_have_no_network(offline: Offline) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        call = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), timeout=5)"
+        call = (
+            f"import socket; socket.create_connection(('127.0.0.1', "
+            f"{server.getsockname()[1]}), timeout=5)"
+        )
         assert subprocess.run([sys.executable, "-c", call], check=False).returncode == 0
         assert offline.run(sys.executable, "-c", call).returncode != 0
 
 
-def test_index_and_search_answer_without_a_network(offline: Offline, workspace: Path, tmp_path: Path) -> None:
+def test_index_and_search_answer_without_a_network(
+    offline: Offline, workspace: Path, tmp_path: Path
+) -> None:
     places = ["--workspace", str(workspace), "--state-dir", str(tmp_path / "state")]
     indexed = offline.clawmark("index", *places)
     assert indexed.returncode == 0, indexed.stderr
@@ -87,7 +104,9 @@ def test_index_and_search_answer_without_a_network(offline: Offline, workspace: 
     assert "memory/2026-02-24.md#L" in found.stdout
 
 
-def test_remembering_and_finding_again_needs_no_network(offline: Offline, workspace: Path, tmp_path: Path) -> None:
+def test_remembering_and_finding_again_needs_no_network(
+    offline: Offline, workspace: Path, tmp_path: Path
+) -> None:
     places = ["--workspace", str(workspace), "--state-dir", str(tmp_path / "state")]
     written = offline.clawmark("remember", "Redis replaces memcached for sessions", *places)
     assert written.returncode == 0, written.stderr

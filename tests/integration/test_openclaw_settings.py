@@ -1,4 +1,6 @@
-"""Configurations that OpenClaw accepts: none stops a command, and its providers and lists of tools are used."""
+"""Configurations that OpenClaw accepts: none stops a command, and its providers and lists of tools
+are used.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,20 @@ def place(tmp_path: Path) -> Place:
         {"memorySearch": {"query": {"maxResults": 20_000}}},
         {"memorySearch": {"chunking": {"tokens": 200_000}}},
         {"memorySearch": {"provider": "github-copilot"}},
-        {"models": {"providers": {"Mine.2": {"api": "anthropic-messages"}}}, "memorySearch": {"provider": "Mine.2"}},
-        {"models": {"providers": {"mine": {"models": []}}}, "memorySearch": {"provider": "mine", "fallback": "mine"}},
+        {
+            "models": {"providers": {"Mine.2": {"api": "anthropic-messages"}}},
+            "memorySearch": {"provider": "Mine.2"},
+        },
+        {
+            "models": {"providers": {"mine": {"models": []}}},
+            "memorySearch": {"provider": "mine", "fallback": "mine"},
+        },
     ],
     ids=str,
 )
-def test_a_configuration_that_openclaw_accepts_stops_no_command(place: Place, tree: dict[str, object]) -> None:
+def test_a_configuration_that_openclaw_accepts_stops_no_command(
+    place: Place, tree: dict[str, object]
+) -> None:
     (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
     for words in (["remember", "The heron is back."], ["search", "heron"], ["status"]):
         ran = place.run(*words)
@@ -48,16 +58,27 @@ def test_a_configuration_that_openclaw_accepts_stops_no_command(place: Place, tr
 
 def test_a_provider_of_the_users_own_is_asked_at_its_address_with_its_key(place: Place) -> None:
     with EmbeddingServer(dims=64, key=KEY) as server:
-        mine = {"baseUrl": server.url, "apiKey": "${MY_KEY}", "api": "openai-completions", "models": []}
+        mine = {
+            "baseUrl": server.url,
+            "apiKey": "${MY_KEY}",
+            "api": "openai-completions",
+            "models": [],
+        }
         search = {"provider": "mine", "model": "mine/nomic-embed"}
         tree = {"models": {"providers": {"mine": mine}}, "memorySearch": search}
         (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
         ran = place.run("index", env={"MY_KEY": KEY})
         assert (ran.code, ran.err) == (0, ""), ran
         assert {json.loads(request.body)["model"] for request in server.requests} == {"nomic-embed"}
-        assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
+        assert {request.headers["authorization"] for request in server.requests} == {
+            f"Bearer {KEY}"
+        }
         body = place.run("search", "heron", "--json", env={"MY_KEY": KEY}).json()
-        assert (body["provider"], body["model"], "degraded" in body) == ("openai-compatible", "nomic-embed", False)
+        assert (body["provider"], body["model"], "degraded" in body) == (
+            "openai-compatible",
+            "nomic-embed",
+            False,
+        )
 
 
 def test_the_key_of_a_provider_entry_goes_to_no_other_address(place: Place) -> None:
@@ -67,7 +88,9 @@ def test_the_key_of_a_provider_entry_goes_to_no_other_address(place: Place) -> N
         tree = {"models": {"providers": {"mine": mine}}, "memorySearch": search}
         (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
         place.run("index")
-        assert server.requests and not any("authorization" in request.headers for request in server.requests)
+        assert server.requests and not any(
+            "authorization" in request.headers for request in server.requests
+        )
 
 
 def test_denied_tools_are_absent_and_the_prompt_does_not_mention_them(place: Place) -> None:

@@ -28,7 +28,16 @@ def test_doctor_finds_an_index_that_others_may_open_and_closes_it(tmp_path: Path
     (workspace / "MEMORY.md").write_text("# Memory\n\n- zebra\n", encoding="utf-8")
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "clawmark", *words, "--workspace", str(workspace), "--state-dir", str(state)]
+        command = [
+            sys.executable,
+            "-m",
+            "clawmark",
+            *words,
+            "--workspace",
+            str(workspace),
+            "--state-dir",
+            str(state),
+        ]
         return subprocess.run(command, capture_output=True, text=True)
 
     assert run("index").returncode == 0 and run("doctor").returncode == 0
@@ -38,7 +47,10 @@ def test_doctor_finds_an_index_that_others_may_open_and_closes_it(tmp_path: Path
     found = run("doctor")
     assert found.returncode == 1 and f"chmod -R go= {state / 'memory'}" in found.stdout
     assert run("doctor", "--fix").returncode == 0
-    assert [stat.S_IMODE(path.stat().st_mode) for path in (state / "memory", index)] == [0o700, 0o600]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (state / "memory", index)] == [
+        0o700,
+        0o600,
+    ]
     assert run("doctor").returncode == 0
 
 
@@ -57,7 +69,13 @@ def test_files_are_0600_and_folders_0700(umask: int, tmp_path: Path) -> None:
         [*tool, "index", "--force", "--instant", "--workspace", str(workspace)],
         [sys.executable, "-c", REPLACE, str(workspace), base],
     ):
-        ended = subprocess.run(command, env={**os.environ, "HOME": str(home)}, capture_output=True, text=True, umask=umask)
+        ended = subprocess.run(
+            command,
+            env={**os.environ, "HOME": str(home)},
+            capture_output=True,
+            text=True,
+            umask=umask,
+        )
         assert ended.returncode == 0, ended.stderr
     found = [home / ".clawmark", *(home / ".clawmark").rglob("*")]
     assert {"clawmark.json", "locks", "memory", "versions"} <= {path.name for path in found}

@@ -1,4 +1,6 @@
-"""Probes: the provider is really asked and the vector engine really scores; without them nothing is said to work."""
+"""Probes: the provider is really asked and the vector engine really scores; without them nothing is
+said to work.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from commands import Place
 from embeddings import EmbeddingServer
 
 from clawmark import AsyncMemory, Memory
-from clawmark.reports import Probe
+from clawmark.model.reports import Probe
 
 KEY = "sk-FAKE-0123456789"
 
@@ -29,7 +31,9 @@ def place(tmp_path: Path) -> Place:
 
 def configure(place: Place, **search: object) -> None:
     place.state.mkdir(exist_ok=True)
-    (place.state / "clawmark.json").write_text(json.dumps({"memorySearch": search}), encoding="utf-8")
+    (place.state / "clawmark.json").write_text(
+        json.dumps({"memorySearch": search}), encoding="utf-8"
+    )
 
 
 def closed_port() -> int:
@@ -40,12 +44,17 @@ def closed_port() -> int:
 
 
 def remote(port: int) -> dict[str, object]:
-    return {"provider": "openai", "remote": {"baseUrl": f"http://127.0.0.1:{port}/v1", "apiKey": KEY}}
+    return {
+        "provider": "openai",
+        "remote": {"baseUrl": f"http://127.0.0.1:{port}/v1", "apiKey": KEY},
+    }
 
 
 def probes(place: Place, **overrides: object) -> tuple[Probe, ...]:
     settings = {name.replace("__", "."): value for name, value in overrides.items()}
-    with Memory.open(place.workspace, state_dir=place.state, overrides=settings, background=False) as memory:
+    with Memory.open(
+        place.workspace, state_dir=place.state, overrides=settings, background=False
+    ) as memory:
         return memory.probe()
 
 
@@ -54,7 +63,11 @@ def test_doctor_does_not_say_that_a_provider_on_a_closed_port_is_ok(place: Place
     ran = place.run("doctor")
     assert ran.code == 0, ran
     (line,) = [line for line in ran.out.splitlines() if "Embedder:" in line]
-    assert line.startswith("note") and "text-embedding-3-small (openai) is configured" in line and "it was not asked" in line
+    assert (
+        line.startswith("note")
+        and "text-embedding-3-small (openai) is configured" in line
+        and "it was not asked" in line
+    )
     assert "doctor --probe" in ran.out
 
 
@@ -67,7 +80,9 @@ def test_doctor_with_probe_fails_for_a_provider_on_a_closed_port(place: Place) -
     assert KEY not in ran.out + ran.err and "FAKE" not in ran.out + ran.err
     findings = place.run("doctor", "--probe", "--json").json()["findings"]
     failed = [finding for finding in findings if finding["what"].startswith("Embeddings: ")]
-    assert [(finding["level"], bool(finding["nextStep"])) for finding in failed] == [("problem", True)]
+    assert [(finding["level"], bool(finding["nextStep"])) for finding in failed] == [
+        ("problem", True)
+    ]
 
 
 def test_doctor_with_probe_says_what_a_working_provider_made(place: Place) -> None:
@@ -75,7 +90,10 @@ def test_doctor_with_probe_says_what_a_working_provider_made(place: Place) -> No
         configure(place, **remote(server.port))
         ran = place.run("doctor", "--probe")
         assert ran.code == 0, ran
-        assert "Embeddings: text-embedding-3-small (openai) made a vector of 1536 numbers in " in ran.out
+        assert (
+            "Embeddings: text-embedding-3-small (openai) made a vector of 1536 numbers in "
+            in ran.out
+        )
         assert "Vectors: blocks scored two known vectors in " in ran.out
         assert [json.loads(request.body)["input"] for request in server.requests] == [["ping"]]
 
@@ -112,31 +130,53 @@ def test_a_model_in_the_process_is_probed_too(place: Place) -> None:
 
 def test_what_is_switched_off_is_not_a_failure(place: Place) -> None:
     configure(place, provider="none", store={"vector": {"enabled": False}})
-    assert [(probe.part, probe.state) for probe in probes(place)] == [("embeddings", "off"), ("vectors", "off")]
+    assert [(probe.part, probe.state) for probe in probes(place)] == [
+        ("embeddings", "off"),
+        ("vectors", "off"),
+    ]
     assert place.run("doctor", "--probe").code == 0
 
 
 def test_sqlite_vec_is_loaded_where_it_is_selected(place: Place) -> None:
     pytest.importorskip("sqlite_vec")
-    settings = {"memorySearch__store__vector__engine": "sqlite-vec", "memorySearch__provider": "static"}
-    assert [(probe.state, probe.name) for probe in probes(place, **settings)][1] == ("ok", "sqlite-vec")
+    settings = {
+        "memorySearch__store__vector__engine": "sqlite-vec",
+        "memorySearch__provider": "static",
+    }
+    assert [(probe.state, probe.name) for probe in probes(place, **settings)][1] == (
+        "ok",
+        "sqlite-vec",
+    )
 
 
-def test_sqlite_vec_that_is_not_installed_is_a_failed_probe_with_the_command_to_install_it(place: Place) -> None:
+def test_sqlite_vec_that_is_not_installed_is_a_failed_probe_with_the_command_to_install_it(
+    place: Place,
+) -> None:
     code = (
         "import sys, importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *more: None if name == 'sqlite_vec' else find(name, *more)\n"
         "from clawmark.cli import main; sys.exit(main(['doctor', '--probe']))"
     )
     configure(place, provider="static", store={"vector": {"engine": "sqlite-vec"}})
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=place.environment(), check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=place.environment(),
+        check=False,
+    )
     assert ran.returncode == 1
-    assert "Vectors: sqlite-vec does not work" in ran.stdout and "pip install 'clawmark[sqlite-vec]'" in ran.stdout
+    assert (
+        "Vectors: sqlite-vec does not work" in ran.stdout
+        and "pip install 'clawmark[sqlite-vec]'" in ran.stdout
+    )
 
 
 def test_an_async_memory_probes_as_well(place: Place) -> None:
     async def run() -> tuple[Probe, ...]:
-        async with AsyncMemory.open(place.workspace, state_dir=place.state, provider="static") as memory:
+        async with AsyncMemory.open(
+            place.workspace, state_dir=place.state, provider="static"
+        ) as memory:
             return await memory.probe()
 
     assert [probe.state for probe in asyncio.run(run())] == ["ok", "ok"]

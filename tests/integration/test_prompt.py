@@ -1,4 +1,6 @@
-"""The prompt as a host and a person get it: from real files, fresh at every turn, in a process of its own."""
+"""The prompt as a host and a person get it: from real files, fresh at every turn, in a process of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     (root / "memory").mkdir(parents=True)
     (root / "AGENTS.md").write_text("# AGENTS.md\n\nWork well.\n")
     with Memory.open(
-        root, state_dir=tmp_path / "state", embedder=HashingEmbedder(), clock=lambda: datetime(2026, 2, 24, 9, 30)
+        root,
+        state_dir=tmp_path / "state",
+        embedder=HashingEmbedder(),
+        clock=lambda: datetime(2026, 2, 24, 9, 30),
     ) as opened:
         yield opened
 
@@ -31,7 +36,9 @@ def test_a_note_is_in_the_prompt_of_the_next_turn(memory: Memory) -> None:
     append = memory.tools("agent:main:main", append=True)[2]
     before = memory.prompt("agent:main:main").text
     assert append.call({"text": "Ada prefers tea."})["written"] is True
-    assert append.call({"text": "Billing runs on PostgreSQL.", "to": "MEMORY.md"})["written"] is True
+    assert (
+        append.call({"text": "Billing runs on PostgreSQL.", "to": "MEMORY.md"})["written"] is True
+    )
     after = memory.prompt("agent:main:main").text
     for fact in ("Ada prefers tea.", "Billing runs on PostgreSQL."):
         assert fact not in before and fact in after
@@ -59,14 +66,18 @@ def test_the_label_of_a_note_is_neither_searched_nor_embedded(memory: Memory) ->
 
 def test_the_settings_bound_what_is_shown(memory: Memory, tmp_path: Path) -> None:
     root = tmp_path / "agent"
-    (root / "MEMORY.md").write_text("# Facts\n\n" + "".join(f"- fact {number}\n" for number in range(2000)))
+    (root / "MEMORY.md").write_text(
+        "# Facts\n\n" + "".join(f"- fact {number}\n" for number in range(2000))
+    )
     (root / "memory" / "2026-02-24.md").write_text("- a log line\n" * 500)
     overrides = {
         "agents.defaults.bootstrapMaxChars": 1000,
         "agents.defaults.startupContext.maxFileChars": 500,
         "agents.defaults.startupContext.dailyMemoryDays": 1,
     }
-    with Memory.open(root, state_dir=tmp_path / "state", overrides=overrides, clock=lambda: datetime(2026, 2, 24)) as small:
+    with Memory.open(
+        root, state_dir=tmp_path / "state", overrides=overrides, clock=lambda: datetime(2026, 2, 24)
+    ) as small:
         context = small.prompt().context
     assert all(len(file.text) <= 1000 for file in context.files)
     assert context.files[-1].text.endswith("- fact 1999")
@@ -83,12 +94,16 @@ def test_the_runtime_line_counts_what_is_due(memory: Memory, tmp_path: Path) -> 
     assert "due files 0" in memory.prompt().text and "mode hybrid" in memory.prompt().text
 
 
-def test_a_damaged_index_takes_nothing_from_the_prompt_but_its_state(memory: Memory, tmp_path: Path) -> None:
+def test_a_damaged_index_takes_nothing_from_the_prompt_but_its_state(
+    memory: Memory, tmp_path: Path
+) -> None:
     memory.sync()
     memory.close()
     (index,) = (tmp_path / "state").rglob("*.sqlite")
     index.write_bytes(b"no database" * 1000)
-    with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", embedder=HashingEmbedder()) as broken:
+    with Memory.open(
+        tmp_path / "agent", state_dir=tmp_path / "state", embedder=HashingEmbedder()
+    ) as broken:
         text = broken.prompt().text
     assert "Work well." in text and "memory: cannot be searched now: " in text
 

@@ -1,4 +1,6 @@
-"""A server whose vectors have another size than the model it is asked for: said clearly, asked twice, then left alone."""
+"""A server whose vectors have another size than the model it is asked for: said clearly, asked
+twice, then left alone.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,16 @@ def place(tmp_path: Path, server: EmbeddingServer) -> Place:
 
 
 def configure(place: Place, server: EmbeddingServer, **more: Any) -> None:
-    search = {"provider": "openai", "model": MODEL, "remote": {"baseUrl": server.url, "apiKey": "sk-test-1"}, **more}
+    search = {
+        "provider": "openai",
+        "model": MODEL,
+        "remote": {"baseUrl": server.url, "apiKey": "sk-test-1"},
+        **more,
+    }
     place.state.mkdir(mode=0o700, exist_ok=True)
-    (place.state / "clawmark.json").write_text(json.dumps({"memorySearch": search}), encoding="utf-8")
+    (place.state / "clawmark.json").write_text(
+        json.dumps({"memorySearch": search}), encoding="utf-8"
+    )
 
 
 def requests(server: EmbeddingServer) -> int:
@@ -45,7 +54,9 @@ def test_a_size_that_the_model_does_not_have_is_paid_for_once_and_then_only_repo
     assert "384 numbers" in first.err and "1536" in first.err
     assert "memorySearch.outputDimensionality to 384" in first.err
     paid = requests(server)
-    assert [record.texts for record in server.tally.log[1:]] == [("size",)], "one short text makes sure"
+    assert [record.texts for record in server.tally.log[1:]] == [("size",)], (
+        "one short text makes sure"
+    )
     again = place.run("index")
     assert (again.code, requests(server)) == (2, paid)
     assert "memorySearch.outputDimensionality to 384" in again.err
@@ -77,7 +88,9 @@ def test_a_repaired_server_is_asked_again_with_force(place: Place, server: Embed
     assert place.run("index").code == 0
 
 
-def test_one_wrong_answer_of_a_service_that_is_right_otherwise_is_forgotten(place: Place, server: EmbeddingServer) -> None:
+def test_one_wrong_answer_of_a_service_that_is_right_otherwise_is_forgotten(
+    place: Place, server: EmbeddingServer
+) -> None:
     server.dims = 1536
     assert place.run("index").code == 0
     place.write("memory/2026-11-02.md", "The new office has a blue door.\n")

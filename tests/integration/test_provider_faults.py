@@ -1,12 +1,13 @@
-"""Every hostile answer of an embedding provider, for a search and for an index: 114 cases, a real server on loopback.
+"""Every hostile answer of an embedding provider, for a search and for an index: 114 cases, a real
+server on loopback.
 
-A search answers in the same call, from keywords where it must, and says why. An index loses nothing: new text is found by
-its words at once and stays due for its vectors. A healed provider completes what was due, and is sent no text again that
-it has answered before.
+A search answers in the same call, from keywords where it must, and says why. An index loses
+nothing: new text is found by its words at once and stays due for its vectors. A healed provider
+completes what was due, and is sent no text again that it has answered before.
 
-Each case has a state folder of its own, so that what one provider did is not held against the next. The pauses and limits
-of retries are shortened (a second for a minute) where a test uses `short_pauses`; CLAWMARK_ALL=1 leaves out nothing.
-"""
+Each case has a state folder of its own, so that what one provider did is not held against the next.
+The pauses and limits of retries are shortened (a second for a minute) where a test uses
+`short_pauses`; CLAWMARK_ALL=1 leaves out nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ from embeddings import EmbeddingServer
 from hostile import MAKER, cases, needs_maker
 
 from clawmark import Memory
-from clawmark.embed import retry
-from clawmark.types import Degraded
+from clawmark.model.values import Degraded
+from clawmark.net import retry
 
 pytestmark = needs_maker
 
@@ -39,16 +40,26 @@ HOST = "embeddings.test"
 """A name that resolves to loopback as long as the case lets it."""
 
 NOTES = {
-    "MEMORY.md": "# Facts\n\nWe chose PostgreSQL as the database for billing because MySQL was slow.\n",
-    "memory/2026-11-13.md": "# 2026-11-13\n\nTea with Ann at the harbour, and a long talk about sailing boats.\n",
-    "memory/2026-11-14.md": "# 2026-11-14\n\nThe router in the attic got a new cable; the wifi works again.\n",
+    "MEMORY.md": "# Facts\n\nWe chose PostgreSQL as the database "
+    "for billing because MySQL was slow.\n",
+    "memory/2026-11-13.md": "# 2026-11-13\n\nTea with Ann at the harbour, and "
+    "a long talk about sailing boats.\n",
+    "memory/2026-11-14.md": "# 2026-11-14\n\nThe router in the attic got a "
+    "new cable; the wifi works again.\n",
 }
 QUESTION, ANSWER = "which database did we choose for billing?", "MEMORY.md"
 NEW_FILE, NEW_QUESTION = "memory/2026-11-15.md", "lighthouse keeper number 17"
 NEW_CHUNKS = 60
 """More than the 16 that some of the servers take at once, also when they go in several requests."""
 
-SILENT = ("pr-hang-connect", "pr-hang-headers", "pr-hang-body", "pr-drip", "pr-100", "pr-slow-then-ok")
+SILENT = (
+    "pr-hang-connect",
+    "pr-hang-headers",
+    "pr-hang-body",
+    "pr-drip",
+    "pr-100",
+    "pr-slow-then-ok",
+)
 """Cases that cost whatever time one gives them."""
 BETTER_FOR_SEARCH = ("pr-split-400",)
 """A question is one text, and one text is not too many."""
@@ -56,20 +67,29 @@ BETTER_FOR_INDEX = ("pr-split-400", "pr-slow-then-ok")
 """An index may get the better of these: by splitting the request, by waiting for a late answer."""
 
 # Words of a programmer; a person who reads a reason has no use for them.
-_JARGON = re.compile(r"traceback|exception|errno|0x[0-9a-f]{6}|NoneType|\bself\.|\.py\b|Error\(|object at|<class|KeyError")
+_JARGON = re.compile(
+    r"traceback|exception|errno|0x[0-9a-f]{6}|NoneType|\bself\.|\.py\b|Error\(|object "
+    r"at|<class|KeyError"
+)
 
 T = TypeVar("T")
 
 
 def _cases() -> dict[str, dict[str, Any]]:
-    """The cases are parameters, so they are made while tests are collected; it takes a third of a second."""
+    """The cases are parameters, so they are made while tests are collected; it takes a third of a
+    second.
+    """
     if not MAKER.is_file():
         return {}
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
-        subprocess.run([sys.executable, str(MAKER), str(tree), "--seed", "1"], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, str(MAKER), str(tree), "--seed", "1"], check=True, capture_output=True
+        )
         found = cases(tree, "provider")
-        subprocess.run([sys.executable, str(MAKER), str(tree), "--remove"], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, str(MAKER), str(tree), "--remove"], check=True, capture_output=True
+        )
     return found
 
 
@@ -118,8 +138,10 @@ class Place(NamedTuple):
 
     def write_new_file(self, chunks: int = NEW_CHUNKS) -> None:
         sections = [
-            f"## Entry {number}\n\nThe lighthouse keeper number {number} counted {number * 7} gulls over the northern bay "
-            f"and wrote their names into the heavy book of station {number * 31}, which nobody reads but the wind.\n"
+            f"## Entry {number}\n\nThe lighthouse keeper number {number} counted {number * 7} "
+            f"gulls over the northern bay "
+            f"and wrote their names into the heavy book of station {number * 31}, which nobody "
+            f"reads but the wind.\n"
             for number in range(chunks)
         ]
         self.write(NEW_FILE, "# 2026-11-15\n\n" + "\n".join(sections))
@@ -132,15 +154,21 @@ class Place(NamedTuple):
         self.server.spoil(wanted)
 
     def heal(self) -> None:
-        """Let the provider be well, and a minute pass: the circuit breaker's file says until when it waits."""
+        """Let the provider be well, and a minute pass: the circuit breaker's file says until when
+        it waits.
+        """
         self.server.heal()
         self.resolver.is_lost = False
         for file in self.state.rglob("*breaker*"):
             file.unlink()
 
     def was_met(self, name: str) -> bool:
-        """Whether the fault could happen: something came to a server that can be reached, nothing to one that cannot."""
-        return bool(self.server.requests) != (CASES[name]["input"].get("behave") in (*ELSEWHERE, *LISTENING))
+        """Whether the fault could happen: something came to a server that can be reached, nothing
+        to one that cannot.
+        """
+        return bool(self.server.requests) != (
+            CASES[name]["input"].get("behave") in (*ELSEWHERE, *LISTENING)
+        )
 
 
 @pytest.fixture
@@ -149,7 +177,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     resolver = Resolver()
     monkeypatch.setattr(socket, "getaddrinfo", resolver)
     with EmbeddingServer(key=KEY) as server:
-        made = Place(tmp_path / "workspace", tmp_path / "state", server, resolver)
+        made = Place(
+            workspace=tmp_path / "workspace",
+            state=tmp_path / "state",
+            server=server,
+            resolver=resolver,
+        )
         for path, text in NOTES.items():
             made.write(path, text)
         with made.open() as memory:
@@ -164,9 +197,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same retries as ever, sooner."""
-    monkeypatch.setattr(retry, "INDEXING", retry.Policy(attempts=3, first=0.02, cap=0.1, total=1.0, each=0.5))
+    monkeypatch.setattr(
+        retry, "INDEXING", retry.Policy(attempts=3, first=0.02, cap=0.1, total=1.0, each=0.5)
+    )
     if not ALL:
-        monkeypatch.setattr(retry, "QUERY", retry.Policy(attempts=2, first=0.05, cap=0.1, total=0.6, each=0.6))
+        monkeypatch.setattr(
+            retry, "QUERY", retry.Policy(attempts=2, first=0.05, cap=0.1, total=0.6, each=0.6)
+        )
 
 
 def in_time(step: Callable[[], T]) -> T:
@@ -251,7 +288,12 @@ def test_an_index_loses_nothing_and_a_healed_provider_completes_it(place: Place,
 
     def index() -> Any:
         with place.open() as memory:
-            return memory.sync(), memory.status(), memory.search(NEW_QUESTION), memory.search(QUESTION)
+            return (
+                memory.sync(),
+                memory.status(),
+                memory.search(NEW_QUESTION),
+                memory.search(QUESTION),
+            )
 
     report, status, new, old = in_time(index)
     expect = CASES[name]["expect"]
@@ -272,8 +314,12 @@ def test_an_index_loses_nothing_and_a_healed_provider_completes_it(place: Place,
 
 
 @pytest.mark.parametrize("name", SILENT if ALL else SILENT[1:3])
-def test_a_search_that_finds_new_text_does_not_wait_for_its_vectors(place: Place, name: str) -> None:
-    """With the real limits: a search brings the index up to date first, and that may not take an index's patience."""
+def test_a_search_that_finds_new_text_does_not_wait_for_its_vectors(
+    place: Place, name: str
+) -> None:
+    """With the real limits: a search brings the index up to date first, and that may not take an
+    index's patience.
+    """
     place.spoil(name)
     place.write_new_file()
 
@@ -298,7 +344,10 @@ def test_what_was_answered_before_the_provider_failed_is_kept(place: Place) -> N
         report = memory.sync()
     assert report.degraded is not None
     requests = [record.answered for record in place.server.tally.log]
-    assert (requests.count(True), requests.count(False) > 0) == (3, True)  # the notes, the question, the first of these
+    assert (requests.count(True), requests.count(False) > 0) == (
+        3,
+        True,
+    )  # the notes, the question, the first of these
     place.heal()
     place.server.script([])
     assert_completed(place)

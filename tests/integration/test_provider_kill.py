@@ -1,8 +1,9 @@
-"""An index through a remote provider, killed at random moments and taken up again: nothing that was paid is paid twice.
+"""An index through a remote provider, killed at random moments and taken up again: nothing that was
+paid is paid twice.
 
-The server counts every text that comes again after it had been answered. Only what was on its way when the process died
-may: answers that were written to a process that could not store them any more.
-"""
+The server counts every text that comes again after it had been answered. Only what was on its way
+when the process died may: answers that were written to a process that could not store them any
+more."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ from tally import Record
 KEY = "sk-FAKE-kill-5b0d7c1e92aa4f36"
 KILLS = 50 if os.environ.get("CLAWMARK_ALL") else 10
 KILLS_A_ROUND = 2
-"""An index of 300 chunks is over soon: after two kills it may end, and the next two begin with an empty state."""
+"""An index of 300 chunks is over soon: after two kills it may end, and the next two begin with an
+empty state.
+"""
 ON_THE_WAY = 6
 """Four requests run at once, while the answer of one more is read and that of another stored."""
 FILES, SECTIONS = 30, 10
@@ -35,8 +38,10 @@ def write_notes(place: Place) -> None:
     """300 chunks, each with words of its own."""
     for file in range(FILES):
         sections = [
-            f"## Watch {file}-{number}\n\nAt watch {number} of voyage {file} the log says: wind force {number % 9}, "
-            f"{file * 37 + number} miles from the cape, {number * 3} sails mended, and the cook burnt {file}{number}.\n"
+            f"## Watch {file}-{number}\n\nAt watch {number} of voyage {file} the log says: wind "
+            f"force {number % 9}, "
+            f"{file * 37 + number} miles from the cape, {number * 3} sails mended, and the cook "
+            f"burnt {file}{number}.\n"
             for number in range(SECTIONS)
         ]
         place.write(f"memory/voyage-{file:02}.md", f"# Voyage {file}\n\n" + "\n".join(sections))
@@ -66,12 +71,18 @@ def server() -> Iterator[EmbeddingServer]:
 def start(place: Place, config: Path) -> subprocess.Popen[bytes]:
     words = [*CLAWMARK, "index", "--json", "--config", str(config)]
     return subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=place.environment({"PLANTED_KEY": KEY}), cwd=place.folder
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=place.environment({"PLANTED_KEY": KEY}),
+        cwd=place.folder,
     )
 
 
 def kill_at(place: Place, config: Path, server: EmbeddingServer, seconds: float) -> int:
-    """Kill an index so long after its first request; how many requests had come, or 0 when it ended before."""
+    """Kill an index so long after its first request; how many requests had come, or 0 when it ended
+    before.
+    """
     before = len(server.tally.log)
     with start(place, config) as child:
         deadline = time.monotonic() + HANG_SECONDS
@@ -114,19 +125,29 @@ def new_index(folder: Path, server: EmbeddingServer) -> tuple[Place, Path]:
 
 
 def in_vain(log: list[Record], began: int, died: int) -> list[Record]:
-    """The requests of a killed process that were answered and not stored: some of their texts came again later."""
+    """The requests of a killed process that were answered and not stored: some of their texts came
+    again later.
+    """
     again = {text for record in log[died:] for text in record.texts}
-    return [record for record in log[began:died] if record.answered and not again.isdisjoint(record.texts)]
+    return [
+        record
+        for record in log[began:died]
+        if record.answered and not again.isdisjoint(record.texts)
+    ]
 
 
-def test_a_killed_index_pays_only_for_what_was_on_its_way_again(tmp_path: Path, server: EmbeddingServer) -> None:
+def test_a_killed_index_pays_only_for_what_was_on_its_way_again(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
     chance = random.Random(20261115)
     complete(*new_index(tmp_path / "measure", server))
     span = time.monotonic() - server.tally.log[0].began
     kills = 0
     for number in range(3 * KILLS):
         place, config = new_index(tmp_path / str(number), server)
-        deaths = [kill_at(place, config, server, chance.uniform(0, span)) for _ in range(KILLS_A_ROUND)]
+        deaths = [
+            kill_at(place, config, server, chance.uniform(0, span)) for _ in range(KILLS_A_ROUND)
+        ]
         complete(place, config)
         log = list(server.tally.log)
         turns = [0, *[sent for sent in deaths if sent], len(log)]
@@ -134,7 +155,10 @@ def test_a_killed_index_pays_only_for_what_was_on_its_way_again(tmp_path: Path, 
             texts = [text for record in log[began:ended] for text in record.texts]
             assert len(texts) == len(set(texts)), "one process sent a text twice"
             assert len(in_vain(log, began, ended)) <= ON_THE_WAY
-        assert len({text for record in log if record.answered for text in record.texts}) >= FILES * SECTIONS
+        assert (
+            len({text for record in log if record.answered for text in record.texts})
+            >= FILES * SECTIONS
+        )
         assert server.tally.keys_in_url == server.tally.unauthorised == 0
         kills += sum(sent > 0 for sent in deaths)
         if kills >= KILLS:
@@ -142,7 +166,9 @@ def test_a_killed_index_pays_only_for_what_was_on_its_way_again(tmp_path: Path, 
     pytest.fail(f"only {kills} of {3 * KILLS} processes could be killed before their end")
 
 
-def test_an_index_that_nobody_kills_sends_every_text_once(tmp_path: Path, server: EmbeddingServer) -> None:
+def test_an_index_that_nobody_kills_sends_every_text_once(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
     place, config = new_index(tmp_path / "calm", server)
     complete(place, config)
     sent = server.tally.snapshot()

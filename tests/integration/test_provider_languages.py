@@ -49,7 +49,9 @@ def test_a_provider_embeds_passages_and_questions(
     if is_bedrock:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", AWS[0])
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", AWS[1])
-    with EmbeddingServer(dims=dims, key="" if is_bedrock else KEY, aws=AWS if is_bedrock else ("", "")) as server:
+    with EmbeddingServer(
+        dims=dims, key="" if is_bedrock else KEY, aws=AWS if is_bedrock else ("", "")
+    ) as server:
         settings: dict[str, object] = {
             "memorySearch.provider": provider,
             "memorySearch.model": model,
@@ -65,6 +67,10 @@ def test_a_provider_embeds_passages_and_questions(
             assert found.degraded is None
             assert found.provider == provider
             assert "PostgreSQL" in found.hits[0].snippet
-            assert {space.identity.dims for space in memory.status().spaces if space.identity.provider == provider} == {dims}
+            assert {
+                space.identity.dims
+                for space in memory.status().spaces
+                if space.identity.provider == provider
+            } == {dims}
         assert server.tally.unauthorised == 0
         assert server.tally.keys_in_url == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.memory import Memory
-from clawmark.reports import Progress
+from clawmark.model.reports import Progress
 from clawmark.testing import HashingEmbedder
 
 
@@ -23,7 +23,9 @@ def test_a_file_that_went_meanwhile_is_not_published(tmp_path: Path) -> None:
     note = tmp_path / "ws" / "memory" / "a.md"
     note.parent.mkdir(parents=True)
     note.write_text("The ferry leaves at seven.\n", encoding="utf-8")
-    with Memory.open(tmp_path / "ws", state_dir=tmp_path / "state", embedder=HashingEmbedder()) as memory:
+    with Memory.open(
+        tmp_path / "ws", state_dir=tmp_path / "state", embedder=HashingEmbedder()
+    ) as memory:
         with pytest.raises(Interrupted):
             memory.sync(force=True, progress=interrupt)
         note.rename(note.with_name("b.md"))

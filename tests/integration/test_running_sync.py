@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.cli.status import status_facts
+from clawmark.cli.commands.status import status_facts
 
 CHILD = """
 import sys
@@ -33,13 +33,17 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "agent" / "memory"
     folder.mkdir(parents=True)
     for number in range(200):
-        (folder / f"{number}.md").write_text(f"The zebra number {number} is striped.\n", encoding="utf-8")
+        (folder / f"{number}.md").write_text(
+            f"The zebra number {number} is striped.\n", encoding="utf-8"
+        )
     return folder.parent
 
 
 def opened(workspace: Path) -> Memory:
     settings: dict[str, object] = {"memorySearch.provider": "none"}
-    return Memory.open(workspace, state_dir=workspace.parent / "state", overrides=settings, background=False)
+    return Memory.open(
+        workspace, state_dir=workspace.parent / "state", overrides=settings, background=False
+    )
 
 
 @pytest.fixture
@@ -64,13 +68,22 @@ def page(memory: Memory) -> dict[str, str]:
     return dict(status_facts(memory.status(), memory.places, ()))
 
 
-def test_status_tells_of_an_index_that_another_process_is_making(workspace: Path, child: subprocess.Popen[str]) -> None:
+def test_status_tells_of_an_index_that_another_process_is_making(
+    workspace: Path, child: subprocess.Popen[str]
+) -> None:
     with opened(workspace) as memory:
         running = memory.status().running
-        assert (running["pid"], running["reason"], running["stage"]) == (child.pid, "manual", "text")
+        assert (running["pid"], running["reason"], running["stage"]) == (
+            child.pid,
+            "manual",
+            "text",
+        )
         assert 0 < int(str(running["done"])) < int(str(running["total"])) == 200
         shown = page(memory)
-        assert f"process {child.pid}" in shown["Running"] and f"{running['done']} of 200 files" in shown["Running"]
+        assert (
+            f"process {child.pid}" in shown["Running"]
+            and f"{running['done']} of 200 files" in shown["Running"]
+        )
         assert shown["Last sync"] == "none finished yet"
 
 

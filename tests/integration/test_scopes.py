@@ -1,8 +1,9 @@
-"""Private memory stays with private sessions: every kind of key against every door, on a real workspace with a real index.
+"""Private memory stays with private sessions: every kind of key against every door, on a real
+workspace with a real index.
 
-Each private file holds a marker. A session that is not proven private must not meet one, neither in its context nor in its
-prompt, by recall, by search or by reading (I-32). One that is proven must meet them all, or the test would prove nothing.
-"""
+Each private file holds a marker. A session that is not proven private must not meet one, neither in
+its context nor in its prompt, by recall, by search or by reading (I-32). One that is proven must
+meet them all, or the test would prove nothing."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from typing import NamedTuple
 import pytest
 
 from clawmark import Memory
+from clawmark.agent.prompt.context import load_context
+from clawmark.agent.prompt.session_files import kind_of
+from clawmark.agent.tools import render
 from clawmark.aio import AsyncMemory
-from clawmark.runtime.context import load_context
-from clawmark.runtime.kinds import kind_of
 from clawmark.testing import HashingEmbedder
-from clawmark.tools import render
 
 TODAY = "2026-02-24"
 PRIVATE_FILES = {
@@ -159,8 +160,12 @@ def doors(memory: Memory, session: Session) -> dict[str, str]:
     return {
         "context": repr(load_context(str(memory.places.workspace), kind_of(key, chat_type), TODAY)),
         "prompt": memory.prompt(key, append=True, chat_type=chat_type).text,
-        "recall": "\n".join(memory.recall(marker, key, chat_type=chat_type, min_score=0) for marker in markers),
-        "search": "\n".join(render(search.call({"query": marker, "minScore": 0})) for marker in markers),
+        "recall": "\n".join(
+            memory.recall(marker, key, chat_type=chat_type, min_score=0) for marker in markers
+        ),
+        "search": "\n".join(
+            render(search.call({"query": marker, "minScore": 0})) for marker in markers
+        ),
         "get": "\n".join(render(get.call({"path": path})) for path in PRIVATE_FILES),
     }
 
@@ -183,11 +188,16 @@ def test_no_door_shows_private_memory_to_a_session_that_is_not_proven_private(
     assert shown["recall"].strip() == ""
     assert "Memory is unavailable in shared sessions." in shown["search"]
     assert "Memory is unavailable in shared sessions." in shown["get"]
-    assert "memory_search" not in shown["prompt"] and str(memory.places.workspace) not in shown["prompt"]
+    assert (
+        "memory_search" not in shown["prompt"]
+        and str(memory.places.workspace) not in shown["prompt"]
+    )
 
 
 @pytest.mark.parametrize(("key", "chat_type"), PRIVATE)
-def test_every_door_is_open_to_a_session_that_is_proven_private(memory: Memory, key: str | None, chat_type: str) -> None:
+def test_every_door_is_open_to_a_session_that_is_proven_private(
+    memory: Memory, key: str | None, chat_type: str
+) -> None:
     shown = doors(memory, Session(key, chat_type))
     assert met(shown["context"]) == met(shown["prompt"]) == IN_PROMPT
     assert met(shown["recall"]) == met(shown["search"]) == SEARCHED
@@ -195,7 +205,9 @@ def test_every_door_is_open_to_a_session_that_is_proven_private(memory: Memory, 
     assert "## Memory Recall" in shown["prompt"] and "## Memory Writing" in shown["prompt"]
 
 
-def test_a_kind_that_is_allowed_may_search_and_read_and_its_prompt_stays_without(workspace: Path) -> None:
+def test_a_kind_that_is_allowed_may_search_and_read_and_its_prompt_stays_without(
+    workspace: Path,
+) -> None:
     with opened(workspace, sharedSessions=["subagent"]) as memory:
         shown = doors(memory, Session("agent:main:subagent:1", ""))
         assert met(shown["search"]) == met(shown["get"]) == SEARCHED
@@ -203,7 +215,9 @@ def test_a_kind_that_is_allowed_may_search_and_read_and_its_prompt_stays_without
         assert "Source:" not in shown["search"]
         assert "## Memory Recall" in shown["prompt"] and "## Memory Writing" not in shown["prompt"]
         assert "Do not name files" in shown["prompt"]
-        assert met("".join(doors(memory, Session("agent:main:telegram:group:1", "")).values())) == []
+        assert (
+            met("".join(doors(memory, Session("agent:main:telegram:group:1", "")).values())) == []
+        )
 
 
 def test_the_prompt_speaks_of_citations_as_the_tool_gives_them(workspace: Path) -> None:
@@ -211,15 +225,22 @@ def test_the_prompt_speaks_of_citations_as_the_tool_gives_them(workspace: Path) 
         with opened(workspace, citations=mode, sharedSessions=["group"]) as memory:
             for key in ("agent:main:main", "agent:main:telegram:group:1"):
                 shown = doors(memory, Session(key, ""))
-                assert ("Source: <path>#L<line>" in shown["prompt"]) == ("Source: memory/" in shown["search"])
+                assert ("Source: <path>#L<line>" in shown["prompt"]) == (
+                    "Source: memory/" in shown["search"]
+                )
 
 
 def test_the_awaited_memory_keeps_the_same_doors_shut(workspace: Path) -> None:
     async def ask() -> str:
-        async with AsyncMemory.open(workspace, state_dir=workspace.parent / "state", embedder=HashingEmbedder()) as memory:
+        async with AsyncMemory.open(
+            workspace, state_dir=workspace.parent / "state", embedder=HashingEmbedder()
+        ) as memory:
             prompt = await memory.prompt("agent:main:telegram:group:1")
             recalled = await memory.recall("kingfisher", "agent:main:telegram:group:1")
-            answers = [await tool.call({"query": "kingfisher"}) for tool in memory.tools("agent:main:telegram:group:1")]
+            answers = [
+                await tool.call({"query": "kingfisher"})
+                for tool in memory.tools("agent:main:telegram:group:1")
+            ]
             return prompt.text + recalled + "".join(map(render, answers))
 
     assert "kingfisher" not in asyncio.run(ask())

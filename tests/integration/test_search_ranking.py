@@ -1,4 +1,6 @@
-"""Ranking over real files: echoes, heads of session notes, the published weighted sum, and weights of 0."""
+"""Ranking over real files: echoes, heads of session notes, the published weighted sum, and weights
+of 0.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.runtime.session import SessionEntry
-from clawmark.runtime.session_note import render_note
-from clawmark.text.transcript import Said
-from clawmark.types import Found
+from clawmark.agent.notes.session_note import render_note
+from clawmark.agent.session.session import SessionEntry
+from clawmark.model.values import Found
+from clawmark.text.transcripts.records import Said
 
 QUESTION = "Where did we put the spare key of the boat house?"
 ANSWER = "The key for the boat is under the third flower pot."
@@ -29,8 +31,15 @@ FACTS = (
     "Tomatoes and basil grow well together on the south balcony.",
     "The new laptop has a loud fan and a cracked hinge.",
 )
-REPLIES = ("I don't have that in front of me.", "Let me check and come back to you.", "Not sure. Where did you last see it?")
-HEAD = "# Session: 2026-10-{0:02} 08:00:00 UTC\n\n- **Session Key**: agent:main:chat-{0}\n- **Session ID**: 0000{0:04}\n"
+REPLIES = (
+    "I don't have that in front of me.",
+    "Let me check and come back to you.",
+    "Not sure. Where did you last see it?",
+)
+HEAD = (
+    "# Session: 2026-10-{0:02} 08:00:00 UTC\n\n- **Session Key**: "
+    "agent:main:chat-{0}\n- **Session ID**: 0000{0:04}\n"
+)
 
 
 class Place:
@@ -52,13 +61,23 @@ class Place:
             for number, text in enumerate(texts):
                 role = "assistant" if number % 2 else "user"
                 message = {"role": role, "content": [{"type": "text", "text": text}]}
-                line = {"type": "message", "timestamp": f"2026-02-24T10:{number:02}:00.000Z", "message": message}
+                line = {
+                    "type": "message",
+                    "timestamp": f"2026-02-24T10:{number:02}:00.000Z",
+                    "message": message,
+                }
                 file.write(json.dumps(line) + "\n")
 
-    def search(self, text: str, overrides: Mapping[str, object] | None = None, **options: float) -> Found:
+    def search(
+        self, text: str, overrides: Mapping[str, object] | None = None, **options: float
+    ) -> Found:
         settings = {"memorySearch.sources": ["memory", "sessions"], **(overrides or {})}
         with Memory.open(
-            self.workspace, state_dir=self.state, provider="static", overrides=settings, background=False
+            self.workspace,
+            state_dir=self.state,
+            provider="static",
+            overrides=settings,
+            background=False,
         ) as memory:
             memory.sync()
             return memory.search(text, explain=True, **options)  # type: ignore[arg-type]
@@ -86,13 +105,19 @@ def test_session_notes_that_repeat_the_question_do_not_outrank_the_answer(place:
     assert not any("chat" in hit.path for hit in found.hits)
 
 
-def test_our_own_session_notes_that_repeat_the_question_do_not_outrank_the_answer(place: Place) -> None:
+def test_our_own_session_notes_that_repeat_the_question_do_not_outrank_the_answer(
+    place: Place,
+) -> None:
     place.note("house", f"{ANSWER}\n")
     moment = datetime(2026, 10, 1, 8, 0, tzinfo=UTC)
     for number, reply in enumerate(REPLIES, 1):
-        said = [Said("user", QUESTION, "2026-10-01T08:00:00Z", 1), Said("assistant", reply, "2026-10-01T08:01:00Z", 2)]
+        said = [
+            Said(speaker="user", text=QUESTION, time="2026-10-01T08:00:00Z", line=1),
+            Said(speaker="assistant", text=reply, time="2026-10-01T08:01:00Z", line=2),
+        ]
         place.note(
-            f"2026-10-{number:02}-chat", render_note(said, SessionEntry("main", f"s{number}"), moment, "reset", "chat")
+            f"2026-10-{number:02}-chat",
+            render_note(said, SessionEntry("main", f"s{number}"), moment, "reset", "chat"),
         )
     found = place.search(QUESTION)
     assert found.hits[0].path == "memory/house.md"
@@ -100,7 +125,9 @@ def test_our_own_session_notes_that_repeat_the_question_do_not_outrank_the_answe
 
 
 def test_transcripts_that_repeat_the_question_do_not_outrank_the_answer(place: Place) -> None:
-    place.transcript("told", "Please remember something for me.", "Sure.", ANSWER, "I will remember it.")
+    place.transcript(
+        "told", "Please remember something for me.", "Sure.", ANSWER, "I will remember it."
+    )
     for number, reply in enumerate(REPLIES):
         place.transcript(f"asked-{number}", QUESTION, reply)
     found = place.search(QUESTION)
@@ -118,9 +145,15 @@ def test_a_question_that_got_an_answer_is_found_with_it(place: Place) -> None:
 def test_a_short_statement_of_the_user_is_found_among_long_replies(place: Place) -> None:
     long = "Here is a long reply with many general remarks about travel, luggage and weather. " * 12
     place.transcript(
-        "trip", "What should I pack for a week by the sea?", long, "By the way, I am allergic to peanuts.", long
+        "trip",
+        "What should I pack for a week by the sea?",
+        long,
+        "By the way, I am allergic to peanuts.",
+        long,
     )
-    place.transcript("other", "Tell me something about gardening.", long.replace("travel", "gardens"))
+    place.transcript(
+        "other", "Tell me something about gardening.", long.replace("travel", "gardens")
+    )
     found = place.search("what food am I allergic to")
     assert found.hits[0].path == "sessions/trip.jsonl"
     assert "allergic to peanuts" in found.hits[0].snippet
@@ -129,10 +162,14 @@ def test_a_short_statement_of_the_user_is_found_among_long_replies(place: Place)
 # --- heads of session notes --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("query", ["Session Key agent main", "Session ID 00000003", "Conversation Summary", "chat-3"])
+@pytest.mark.parametrize(
+    "query", ["Session Key agent main", "Session ID 00000003", "Conversation Summary", "chat-3"]
+)
 def test_the_head_of_a_session_note_is_not_found(place: Place, query: str) -> None:
     for number in range(200):  # in a memory of a few notes, everything that is near is shown
-        place.note(f"more-{number}", f"Shelf {number} of the cellar holds {number + 2} jars of plum jam.\n")
+        place.note(
+            f"more-{number}", f"Shelf {number} of the cellar holds {number + 2} jars of plum jam.\n"
+        )
     for number in range(1, 4):
         said = f"\n## Conversation Summary\n\nuser: {FACTS[number]}\nassistant: Noted.\n"
         place.note(f"2026-10-{number:02}-talk", HEAD.format(number) + said)
@@ -141,7 +178,10 @@ def test_the_head_of_a_session_note_is_not_found(place: Place, query: str) -> No
 
 
 def test_what_is_said_in_a_session_note_is_found(place: Place) -> None:
-    place.note("2026-10-01-talk", HEAD.format(1) + f"\n## Conversation Summary\n\nuser: {ANSWER}\nassistant: Noted.\n")
+    place.note(
+        "2026-10-01-talk",
+        HEAD.format(1) + f"\n## Conversation Summary\n\nuser: {ANSWER}\nassistant: Noted.\n",
+    )
     assert place.search("key under the flower pot").hits[0].path == "memory/2026-10-01-talk.md"
 
 
@@ -179,7 +219,9 @@ def test_a_vector_weight_of_0_leaves_the_ranking_to_the_words(place: Place, fusi
 @pytest.mark.parametrize("fusion", ["calibrated", "weighted"])
 def test_a_text_weight_of_0_leaves_the_ranking_to_the_meaning(place: Place, fusion: str) -> None:
     place.note("words", "rail Portugal")
-    with_words = place.search("train ride laptop", hybrid(fusion=fusion, vectorWeight=1, textWeight=0), min_score=0.0)
+    with_words = place.search(
+        "train ride laptop", hybrid(fusion=fusion, vectorWeight=1, textWeight=0), min_score=0.0
+    )
     assert with_words.explanation is not None
     by_meaning = [story.vector for story in with_words.explanation.candidates]
     assert by_meaning == sorted(by_meaning, reverse=True)

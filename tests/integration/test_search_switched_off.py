@@ -11,8 +11,8 @@ from commands import Place
 from embeddings import EmbeddingServer
 
 from clawmark import AsyncMemory, Memory
-from clawmark.errors import ConfigError
 from clawmark.hooks.recall import recall_for
+from clawmark.model.errors import ConfigError
 
 QUESTION = "when is tea served on this ship?"
 
@@ -23,7 +23,9 @@ def place(tmp_path: Path) -> Place:
     made.home.mkdir()
     made.write("MEMORY.md", "# Facts\n\nTea is served on this ship at four.\n")
     made.state.mkdir()
-    (made.state / "clawmark.json").write_text('{"memorySearch": {"enabled": false}}', encoding="utf-8")
+    (made.state / "clawmark.json").write_text(
+        '{"memorySearch": {"enabled": false}}', encoding="utf-8"
+    )
     return made
 
 
@@ -60,7 +62,10 @@ def test_a_search_says_that_it_is_switched_off_and_where(place: Place) -> None:
     ran = place.run("search", QUESTION)
     assert (ran.code, ran.out) == (2, "")
     assert "Memory search is switched off: memorySearch.enabled is false." in ran.err
-    with opened(place) as memory, pytest.raises(ConfigError, match=r"memorySearch\.enabled is false"):
+    with (
+        opened(place) as memory,
+        pytest.raises(ConfigError, match=r"memorySearch\.enabled is false"),
+    ):
         memory.search(QUESTION)
 
 
@@ -79,7 +84,11 @@ def test_the_tools_that_search_and_read_are_absent_as_in_openclaw(place: Place) 
 def test_the_prompt_has_no_recall_section_and_still_shows_the_files(place: Place) -> None:
     with opened(place) as memory:
         prompt = memory.prompt(append=True)
-    assert [section.name for section in prompt.sections] == ["memory writing", "project context", "runtime"]
+    assert [section.name for section in prompt.sections] == [
+        "memory writing",
+        "project context",
+        "runtime",
+    ]
     assert "Memory Recall" not in prompt.text and "at four" in prompt.text
 
 
@@ -103,7 +112,9 @@ def test_nothing_is_sent_to_the_provider(place: Place) -> None:
 def test_a_note_can_be_written_and_found_once_search_is_on_again(place: Place) -> None:
     with opened(place) as memory:
         memory.append("The tea kettle is on the aft deck.")
-    (place.state / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    (place.state / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
+    )
     assert "aft deck" in place.run("search", "tea kettle").out
 
 

@@ -15,7 +15,9 @@ BARE: dict[str, str | None] = {"CLAWMARK_STATE_DIR": None, "CLAWMARK_WORKSPACE":
 def place(tmp_path: Path) -> Place:
     made = new_place(tmp_path)
     made.state.mkdir(mode=0o700)
-    (made.state / "clawmark.json").write_text('{ memorySearch: { provider: "none" } }', encoding="utf-8")
+    (made.state / "clawmark.json").write_text(
+        '{ memorySearch: { provider: "none" } }', encoding="utf-8"
+    )
     return made
 
 
@@ -26,8 +28,12 @@ def notes(place: Place) -> Path:
 
 def make_notes(folder: Path) -> Path:
     (folder / "projects").mkdir(parents=True)
-    (folder / "ferry.md").write_text("# Ferry\n\nThe ferry to the island leaves at nine.\n", encoding="utf-8")
-    (folder / "projects" / "2025-03-04-zebra.md").write_text("# Zebra\n\nShips in May.\n", encoding="utf-8")
+    (folder / "ferry.md").write_text(
+        "# Ferry\n\nThe ferry to the island leaves at nine.\n", encoding="utf-8"
+    )
+    (folder / "projects" / "2025-03-04-zebra.md").write_text(
+        "# Zebra\n\nShips in May.\n", encoding="utf-8"
+    )
     (folder / "photo.pdf").write_bytes(b"%PDF")
     return folder
 
@@ -35,9 +41,13 @@ def make_notes(folder: Path) -> Path:
 # --- adding and searching ------------------------------------------------------------------------------------------
 
 
-def test_an_added_folder_is_searched_and_its_citations_open_from_any_folder(place: Place, notes: Path) -> None:
+def test_an_added_folder_is_searched_and_its_citations_open_from_any_folder(
+    place: Place, notes: Path
+) -> None:
     added = place.run("add", str(notes))
-    assert added.code == 0 and "notes: 2 Markdown files in ~/notes, searched from now on." in added.out
+    assert (
+        added.code == 0 and "notes: 2 Markdown files in ~/notes, searched from now on." in added.out
+    )
     assert "Not searched: 1 file that is not Markdown (1 .pdf)." in added.out
     (hit,) = place.run("search", "zebra May", "--json").json()["results"]
     assert hit["citation"] == "notes:projects/2025-03-04-zebra.md#L1-L3"
@@ -47,12 +57,16 @@ def test_an_added_folder_is_searched_and_its_citations_open_from_any_folder(plac
         assert place.run("get", hit["citation"], cwd=folder).out == "# Zebra\n\nShips in May.\n"
     (own,) = place.run("search", "PostgreSQL", "--json").json()["results"]
     assert own["path"] == "MEMORY.md" and Path(own["absolutePath"]) == place.workspace / "MEMORY.md"
-    assert place.run("get", "notes:ferry.md", "--json").json()["absolutePath"] == str(notes / "ferry.md")
+    assert place.run("get", "notes:ferry.md", "--json").json()["absolutePath"] == str(
+        notes / "ferry.md"
+    )
 
 
-def test_an_agent_reads_a_citation_of_an_added_folder_and_sees_no_absolute_path(place: Place, notes: Path) -> None:
+def test_an_agent_reads_a_citation_of_an_added_folder_and_sees_no_absolute_path(
+    place: Place, notes: Path
+) -> None:
     from clawmark import Memory
-    from clawmark.tools import render
+    from clawmark.agent.tools import render
 
     with Memory.open(place.workspace, state_dir=place.state) as memory:
         memory.add_source(notes)
@@ -61,14 +75,23 @@ def test_an_agent_reads_a_citation_of_an_added_folder_and_sees_no_absolute_path(
         assert str(place.home) not in render(found)
         results = found["results"]
         assert isinstance(results, list) and len(results) == 1
-        assert get.call({"path": results[0]["citation"]})["text"] == "# Ferry\n\nThe ferry to the island leaves at nine."
+        assert (
+            get.call({"path": results[0]["citation"]})["text"]
+            == "# Ferry\n\nThe ferry to the island leaves at nine."
+        )
         denied = get.call({"path": "notes:../../etc/passwd"})
         assert denied["text"] == "" and "error" in denied
 
 
 def test_a_pattern_takes_a_part_of_a_folder(place: Place, notes: Path) -> None:
-    report = place.run("add", str(notes), "--name", "work", "--pattern", "projects/**/*.md", "--json").json()["source"]
-    assert (report["name"], report["files"], report["patterns"]) == ("work", 1, ["projects/**/*.md"])
+    report = place.run(
+        "add", str(notes), "--name", "work", "--pattern", "projects/**/*.md", "--json"
+    ).json()["source"]
+    assert (report["name"], report["files"], report["patterns"]) == (
+        "work",
+        1,
+        ["projects/**/*.md"],
+    )
     assert place.run("search", "ferry island", "--json").json()["results"] == []
     refused = place.run("get", "work:ferry.md")
     assert refused.code == 4 and says_one_clear_thing(refused)
@@ -100,7 +123,9 @@ def test_sources_are_listed_with_what_is_in_them(place: Place, notes: Path) -> N
     assert "~/notes (1 other file)" in place.run("sources").out
 
 
-def test_a_folder_that_is_away_keeps_its_passages_until_it_is_back(place: Place, notes: Path) -> None:
+def test_a_folder_that_is_away_keeps_its_passages_until_it_is_back(
+    place: Place, notes: Path
+) -> None:
     place.run("add", str(notes))
     place.run("index")
     notes.rename(place.home / "elsewhere")
@@ -112,7 +137,9 @@ def test_a_folder_that_is_away_keeps_its_passages_until_it_is_back(place: Place,
     assert place.run("search", "ferry island", "--json").json()["results"]
 
 
-def test_each_workspace_has_sources_of_its_own_and_settings_are_not_touched(place: Place, notes: Path) -> None:
+def test_each_workspace_has_sources_of_its_own_and_settings_are_not_touched(
+    place: Place, notes: Path
+) -> None:
     settings = (place.state / "clawmark.json").read_bytes()
     other = place.folder / "other"
     (other / "memory").mkdir(parents=True)
@@ -122,7 +149,9 @@ def test_each_workspace_has_sources_of_its_own_and_settings_are_not_touched(plac
     assert (place.state / "clawmark.json").read_bytes() == settings
 
 
-def test_adding_the_workspace_itself_searches_its_other_notes_and_nothing_twice(place: Place) -> None:
+def test_adding_the_workspace_itself_searches_its_other_notes_and_nothing_twice(
+    place: Place,
+) -> None:
     place.write("docs/plan.md", "The yak plan.\n")
     place.write("AGENTS.md", "The yak is an instruction.\n")
     place.run("add", str(place.workspace), "--name", "ws")
@@ -157,12 +186,18 @@ def test_adding_the_workspace_itself_searches_its_other_notes_and_nothing_twice(
         ([], "required: DIR"),
     ],
 )
-def test_what_cannot_be_added_is_refused_in_one_sentence(place: Place, notes: Path, words: list[str], reason: str) -> None:
+def test_what_cannot_be_added_is_refused_in_one_sentence(
+    place: Place, notes: Path, words: list[str], reason: str
+) -> None:
     (place.home / "known" / "inner").mkdir(parents=True)
     (place.home / "more").mkdir()
     place.run("add", str(place.home / "known"))
     ran = place.run(
-        "add", *(word.replace("{home}", str(place.home)).replace("{workspace}", str(place.workspace)) for word in words)
+        "add",
+        *(
+            word.replace("{home}", str(place.home)).replace("{workspace}", str(place.workspace))
+            for word in words
+        ),
     )
     assert ran.code == 2 and says_one_clear_thing(ran) and reason in ran.err, ran.err
     assert [row["name"] for row in place.run("sources", "--json").json()["sources"]] == ["known"]
@@ -174,7 +209,9 @@ def test_adding_the_same_folder_again_changes_nothing(place: Place, notes: Path)
     assert len(place.run("sources", "--json").json()["sources"]) == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"sources": 3}', '{"sources": [{"name": "a:b", "path": "x"}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"sources": 3}', '{"sources": [{"name": "a:b", "path": "x"}]}']
+)
 def test_a_damaged_list_of_sources_is_one_sentence(place: Place, text: str) -> None:
     place.run("add", str(make_notes(place.home / "notes")))
     (file,) = (place.state / "sources").glob("*.json")
@@ -200,18 +237,26 @@ def test_without_any_workspace_a_folder_of_markdown_gets_the_command_that_makes_
     notes = make_notes(place.home / "notes")
     ran = place.run(*verb, env=BARE, cwd=notes)
     assert ran.code == 2 and says_one_clear_thing(ran)
-    assert "2 Markdown files in ~/notes are not searched; to search them: clawmark add ~/notes" in ran.err
+    assert (
+        "2 Markdown files in ~/notes are not searched; to search them: clawmark add ~/notes"
+        in ran.err
+    )
     assert place.run("add", str(notes), env=BARE).code == 0
     found = place.run("search", "ferry island", "--json", env=BARE, cwd=Path("/")).json()["results"]
     assert found[0]["path"] == "notes:ferry.md"
 
 
 @pytest.mark.parametrize("verb", [["search", "ferry"], ["index"], ["status"]])
-def test_a_folder_of_markdown_as_workspace_does_not_look_empty(place: Place, notes: Path, verb: list[str]) -> None:
+def test_a_folder_of_markdown_as_workspace_does_not_look_empty(
+    place: Place, notes: Path, verb: list[str]
+) -> None:
     command = f"clawmark add ~/notes --workspace {notes}"
     ran = place.run(*verb, "--workspace", str(notes))
     assert ran.code == 0
-    assert "2 Markdown files in ~/notes are not searched" in ran.out + ran.err and command in ran.out + ran.err
+    assert (
+        "2 Markdown files in ~/notes are not searched" in ran.out + ran.err
+        and command in ran.out + ran.err
+    )
     document = place.run(*verb, "--workspace", str(notes), "--json").json()["unsearched"]
     assert (document["files"], document["command"]) == (2, command)
     place.run("add", str(notes), "--workspace", str(notes))

@@ -1,4 +1,6 @@
-"""Transcripts as a source: found, cited, read, appended to at small cost, and never with a secret in the index."""
+"""Transcripts as a source: found, cited, read, appended to at small cost, and never with a secret
+in the index.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ import pytest
 from hostile import SHARED
 
 from clawmark import Memory
-from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.sync.run import SyncRequest
-from clawmark.sync.transcripts import Work, apply_transcripts
+from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.transcripts import Work, apply_transcripts
+from clawmark.model.errors import PathDenied, WorkspaceError
+from clawmark.model.values import FileRow
 from clawmark.testing import HashingEmbedder
-from clawmark.types import FileRow
 
 SOURCES: dict[str, object] = {"memorySearch.sources": ["memory", "sessions"]}
 
@@ -34,7 +36,11 @@ class Place:
         self.folder.mkdir(parents=True)
 
     def open(self, **more: Any) -> Memory:
-        options: dict[str, Any] = {"embedder": HashingEmbedder(), "overrides": SOURCES, "background": False}
+        options: dict[str, Any] = {
+            "embedder": HashingEmbedder(),
+            "overrides": SOURCES,
+            "background": False,
+        }
         return Memory.open(self.workspace, state_dir=self.state, **(options | more))
 
     def say(self, name: str, *texts: str, day: str = "2026-02-24", end: str = "\n") -> Path:
@@ -43,7 +49,11 @@ class Place:
             for number, text in enumerate(texts):
                 role = "assistant" if number % 2 else "user"
                 message = {"role": role, "content": [{"type": "text", "text": text}]}
-                record = {"type": "message", "timestamp": f"{day}T10:{number % 60:02}:00.000Z", "message": message}
+                record = {
+                    "type": "message",
+                    "timestamp": f"{day}T10:{number % 60:02}:00.000Z",
+                    "message": message,
+                }
                 stream.write(json.dumps(record).encode() + end.encode())
         return file
 
@@ -79,7 +89,9 @@ def test_what_was_said_is_found_with_its_source_line_and_day(place: Place) -> No
             "Assistant (2026-02-24 10:01Z): We chose PostgreSQL for billing."
         )
         assert memory.read(hit.citation).text == hit.snippet
-        assert [hit.path for hit in memory.search("tuesday 24th february billing").hits] == ["sessions/s1.jsonl"]
+        assert [hit.path for hit in memory.search("tuesday 24th february billing").hits] == [
+            "sessions/s1.jsonl"
+        ]
 
 
 def test_transcripts_are_no_source_unless_they_are_named(place: Place) -> None:
@@ -103,10 +115,19 @@ def test_a_source_that_is_taken_away_is_not_found_any_more(place: Place) -> None
         assert memory.search("Redis").hits and not memory.search("PostgreSQL").hits
 
 
-def test_an_append_is_read_from_where_the_index_stands(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """20 MB with a question at every megabyte and tool output between: a kilobyte more costs a few kilobytes to read."""
+def test_an_append_is_read_from_where_the_index_stands(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 MB with a question at every megabyte and tool output between: a kilobyte more costs a few
+    kilobytes to read.
+    """
     file = place.say("long.jsonl", "begin")
-    noise = json.dumps({"type": "message", "message": {"role": "toolResult", "content": "x" * 100_000}}).encode() + b"\n"
+    noise = (
+        json.dumps(
+            {"type": "message", "message": {"role": "toolResult", "content": "x" * 100_000}}
+        ).encode()
+        + b"\n"
+    )
     for megabyte in range(20):
         place.say("long.jsonl", f"question {megabyte} about subject {megabyte * 7}")
         with file.open("ab") as stream:
@@ -127,7 +148,8 @@ def test_an_append_is_read_from_where_the_index_stands(place: Place, monkeypatch
         report = memory.sync()
         monkeypatch.undo()
         assert (report.updated, report.due_files) == (1, 0)
-        # Twice what was appended, the lines of the chunk that was not full, and the two ends of the file.
+        # Twice what was appended, the lines of the chunk that was not full, and the two ends of the
+        # file.
         assert 0 < read["bytes"] < 60_000
         assert memory.search("heron reeds").hits[0].path == "sessions/long.jsonl"
         assert memory.verify().problems == ()
@@ -135,7 +157,11 @@ def test_an_append_is_read_from_where_the_index_stands(place: Place, monkeypatch
 
 def test_only_the_last_chunk_of_a_grown_transcript_is_made_anew(place: Place) -> None:
     place.say(
-        "s.jsonl", *(f"message number {number} about cedar and amber and birch trees in autumn" for number in range(200))
+        "s.jsonl",
+        *(
+            f"message number {number} about cedar and amber and birch trees in autumn"
+            for number in range(200)
+        ),
     )
     with place.open() as memory:
         first = memory.sync()
@@ -153,7 +179,12 @@ def test_only_the_last_chunk_of_a_grown_transcript_is_made_anew(place: Place) ->
 def test_a_line_that_is_being_written_is_not_lost_when_it_is_complete(place: Place) -> None:
     file = place.say("s.jsonl", "the amber is kept")
     before = file.read_bytes()
-    line = json.dumps({"type": "message", "message": {"role": "user", "content": "the birch café"}}).encode() + b"\n"
+    line = (
+        json.dumps(
+            {"type": "message", "message": {"role": "user", "content": "the birch café"}}
+        ).encode()
+        + b"\n"
+    )
     with place.open() as memory:
         for end in [*range(0, len(line), 20), *range(len(line) - 3, len(line) + 1)]:
             file.write_bytes(before + line[:end])
@@ -178,9 +209,15 @@ def test_an_archived_transcript_keeps_its_text_and_is_not_embedded_again(place: 
         assert memory.read(hit.citation).text
 
 
-@pytest.mark.parametrize("change", ["shrunk", "replaced", "edited at the beginning", "edited in the middle"])
-def test_a_transcript_that_is_not_the_same_any_more_is_indexed_anew(change: str, place: Place) -> None:
-    file = place.say("s.jsonl", *(f"message {number} about amber and birch and cedar" for number in range(400)))
+@pytest.mark.parametrize(
+    "change", ["shrunk", "replaced", "edited at the beginning", "edited in the middle"]
+)
+def test_a_transcript_that_is_not_the_same_any_more_is_indexed_anew(
+    change: str, place: Place
+) -> None:
+    file = place.say(
+        "s.jsonl", *(f"message {number} about amber and birch and cedar" for number in range(400))
+    )
     with place.open() as memory:
         memory.sync()
         data = file.read_bytes()
@@ -211,7 +248,9 @@ def test_a_change_of_the_stat_alone_changes_no_rows(place: Place) -> None:
 
 
 def test_a_sync_without_time_stops_between_transactions_and_the_next_goes_on(place: Place) -> None:
-    place.say("s.jsonl", *(f"message {number} " + "amber birch cedar " * 20 for number in range(1500)))
+    place.say(
+        "s.jsonl", *(f"message {number} " + "amber birch cedar " * 20 for number in range(1500))
+    )
     with place.open() as memory:
         backend = memory._backend
         report = backend.sync(SyncRequest(seconds=0.0))
@@ -228,12 +267,16 @@ def test_a_sync_without_time_stops_between_transactions_and_the_next_goes_on(pla
 
 
 def test_a_rebuild_takes_transcripts_along_and_goes_on_after_it_was_stopped(place: Place) -> None:
-    place.say("s.jsonl", *(f"message {number} " + "amber birch cedar " * 20 for number in range(1500)))
+    place.say(
+        "s.jsonl", *(f"message {number} " + "amber birch cedar " * 20 for number in range(1500))
+    )
     (place.workspace / "MEMORY.md").write_text("Redis holds sessions.\n", encoding="utf-8")
     with place.open() as memory:
         memory.sync()
         before = rows(memory, "sessions/s.jsonl")
-        stopped = memory._backend.sync(SyncRequest(force=True, cancelled=lambda: "sessions/s.jsonl" in built(memory)))
+        stopped = memory._backend.sync(
+            SyncRequest(force=True, cancelled=lambda: "sessions/s.jsonl" in built(memory))
+        )
         assert stopped.due_files == 1
         assert built(memory)["sessions/s.jsonl"].chunks < len(before)
         assert rows(memory, "sessions/s.jsonl") == before
@@ -277,7 +320,10 @@ def test_every_chunk_of_a_transcript_can_be_read_back_by_its_citation(place: Pla
             got = memory.read(f"sessions/s.jsonl#L{chunk.start_line}-L{chunk.end_line}")
             is_piece = len(got.text) > len(chunk.text)
             assert got.text == chunk.text or (is_piece and chunk.start_line == chunk.end_line)
-            assert (got.start, got.lines) == (chunk.start_line, chunk.end_line - chunk.start_line + 1)
+            assert (got.start, got.lines) == (
+                chunk.start_line,
+                chunk.end_line - chunk.start_line + 1,
+            )
 
 
 def test_the_tool_opens_a_citation_and_goes_on(place: Place) -> None:
@@ -287,7 +333,10 @@ def test_the_tool_opens_a_citation_and_goes_on(place: Place) -> None:
         first = get.call({"path": "sessions/s.jsonl"})
         assert first["truncated"] is True and first["nextFrom"] == 121
         second = get.call({"path": "sessions/s.jsonl", "from": 121, "lines": 2})
-        assert second["text"] == "User (2026-02-24 10:00Z): message 120\nAssistant (2026-02-24 10:01Z): message 121"
+        assert (
+            second["text"]
+            == "User (2026-02-24 10:00Z): message 120\nAssistant (2026-02-24 10:01Z): message 121"
+        )
         absent = {"status": "not_found", "text": "", "path": "sessions/absent.jsonl"}
         assert get.call({"path": "sessions/absent.jsonl"}) == absent
         assert "error" in get.call({"path": "sessions/../../agents/other/sessions/x.jsonl"})
@@ -296,7 +345,10 @@ def test_the_tool_opens_a_citation_and_goes_on(place: Place) -> None:
 def test_old_talk_fades_by_the_day_it_was_said(place: Place) -> None:
     place.say("old.jsonl", "the heron stands in the reeds", day="2025-02-24")
     place.say("new.jsonl", "the heron stands in the reeds", day="2026-02-23")
-    settings = SOURCES | {"memorySearch.query.hybrid.temporalDecay.enabled": True, "memorySearch.query.minScore": 0}
+    settings = SOURCES | {
+        "memorySearch.query.hybrid.temporalDecay.enabled": True,
+        "memorySearch.query.minScore": 0,
+    }
     with place.open(overrides=settings, clock=lambda: datetime(2026, 2, 24)) as memory:
         new, old = memory.search("heron reeds").hits
         assert (new.path, old.path) == ("sessions/new.jsonl", "sessions/old.jsonl")
@@ -306,7 +358,11 @@ def test_old_talk_fades_by_the_day_it_was_said(place: Place) -> None:
 def test_other_tools_transcripts_are_found_by_their_path(place: Place, tmp_path: Path) -> None:
     project = tmp_path / "claude" / "-home-me"
     project.mkdir(parents=True)
-    line = {"type": "user", "timestamp": "2026-02-24T10:00:00Z", "message": {"role": "user", "content": "a heron"}}
+    line = {
+        "type": "user",
+        "timestamp": "2026-02-24T10:00:00Z",
+        "message": {"role": "user", "content": "a heron"},
+    }
     (project / "7f.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     settings = SOURCES | {"memorySearch.sessions.paths": [str(tmp_path / "claude")]}
     with place.open(overrides=settings) as memory:
@@ -323,7 +379,10 @@ def test_transcripts_are_listed_and_shown(place: Place) -> None:
         memory.sync()
         place.say("b.jsonl", "delta")
         listed = [(one.path, one.messages, one.first[:10], one.status) for one in memory.sessions()]
-        assert listed == [("sessions/b.jsonl", 2, "2026-02-24", "due"), ("sessions/a.jsonl", 2, "2026-02-20", "indexed")]
+        assert listed == [
+            ("sessions/b.jsonl", 2, "2026-02-24", "due"),
+            ("sessions/a.jsonl", 2, "2026-02-20", "indexed"),
+        ]
         for name in ("a", "a.jsonl", "sessions/a.jsonl"):
             path, said = memory.transcript(name)
             assert (path, [one.text for one in said]) == ("sessions/a.jsonl", ["amber", "birch"])
@@ -337,14 +396,18 @@ def tables(memory: Memory) -> Iterator[str]:
     memory.close()
     path = memory.places.index_path
     database = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+    for (name,) in database.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table'"
+    ).fetchall():
         for row in database.execute(f"SELECT * FROM {name}"):
             yield repr(row)
     database.close()
     yield Path(path).read_bytes().decode("latin-1")
 
 
-def test_a_configured_key_is_masked_by_its_value(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_key_is_masked_by_its_value(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MY_SERVER_KEY", "herons-are-grey-birds")
     place.say("s.jsonl", "I typed herons-are-grey-birds into the box, and the amber too")
     settings = SOURCES | {"memorySearch.remote.apiKey": "${MY_SERVER_KEY}"}
@@ -357,7 +420,8 @@ def test_a_configured_key_is_masked_by_its_value(place: Place, monkeypatch: pyte
 
 
 @pytest.mark.skipif(
-    not (SHARED / "data" / "pi_sessions").is_dir(), reason="the shared folder with real sessions is not here"
+    not (SHARED / "data" / "pi_sessions").is_dir(),
+    reason="the shared folder with real sessions is not here",
 )
 @pytest.mark.parametrize("name", ["before-compaction", "large-session"])
 def test_real_sessions_are_indexed_and_proven(name: str, place: Place) -> None:
@@ -386,7 +450,9 @@ def test_real_sessions_are_indexed_and_proven(name: str, place: Place) -> None:
 
 def test_two_that_index_one_transcript_at_once_finish_it_together(place: Place) -> None:
     """Each goes on from where the other has got to; nothing is stored twice and nothing is left."""
-    place.say("s.jsonl", *(f"message {number} " + "amber birch cedar " * 20 for number in range(1500)))
+    place.say(
+        "s.jsonl", *(f"message {number} " + "amber birch cedar " * 20 for number in range(1500))
+    )
     with place.open() as one, place.open() as other:
         parts = one._backend.parts
         assert parts.workspace.sessions is not None
@@ -399,7 +465,14 @@ def test_two_that_index_one_transcript_at_once_finish_it_together(place: Place) 
                 other._backend.sync(SyncRequest(seconds=0.0))
             return False
 
-        work = Work(parts.workspace.sessions, parts.store, parts.sync.chunker, lambda: 1, meanwhile, slice_chunks=30)
+        work = Work(
+            sessions=parts.workspace.sessions,
+            store=parts.store,
+            chunker=parts.sync.chunker,
+            now_ns=lambda: 1,
+            out_of_time=meanwhile,
+            slice_chunks=30,
+        )
         report = apply_transcripts([state], {}, work, lambda _: None)
         assert (report.due_files, report.failures) == (0, ())
         assert one.verify().problems == ()

@@ -1,4 +1,6 @@
-"""The transcripts of the hostile workspace: what must be found is found, what must not leaves no trace in any table."""
+"""The transcripts of the hostile workspace: what must be found is found, what must not leaves no
+trace in any table.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,15 @@ import pytest
 from hostile import cases, make, needs_maker, remove
 
 from clawmark import Memory
-from clawmark.sync.transcripts import derive
-from clawmark.types import citation
+from clawmark.engine.sync.transcripts import derive
+from clawmark.model.values import citation
 
 pytestmark = needs_maker
 
-SETTINGS: dict[str, object] = {"memorySearch.sources": ["memory", "sessions"], "memorySearch.provider": "none"}
+SETTINGS: dict[str, object] = {
+    "memorySearch.sources": ["memory", "sessions"],
+    "memorySearch.provider": "none",
+}
 
 
 class Hostile(NamedTuple):
@@ -32,19 +37,28 @@ class Hostile(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["seed-1", "seed-2"])
-def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
+def hostile(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hostile]:
     folder = make(tmp_path_factory.mktemp("hostile") / "made", request.param)
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     state = folder / "state"
     for agent in ("main", "other"):
-        shutil.copytree(folder / "sessions" / agent, state / "agents" / agent / "sessions", symlinks=True)
+        shutil.copytree(
+            folder / "sessions" / agent, state / "agents" / agent / "sessions", symlinks=True
+        )
     workspace = folder.parent / "workspace"
     workspace.mkdir()
     with Memory.open(workspace, state_dir=state, overrides=SETTINGS, background=False) as memory:
         report = memory.sync()
         assert (report.failures, report.scan_failures, report.due_files) == ((), (), 0)
         items = {item["id"]: item for item in manifest["items"] if item["id"].startswith("ts-")}
-        yield Hostile(state / "agents" / "main" / "sessions", memory, items, manifest["canaries"])
+        yield Hostile(
+            folder=state / "agents" / "main" / "sessions",
+            memory=memory,
+            items=items,
+            canaries=manifest["canaries"],
+        )
     remove(folder)
 
 
@@ -53,13 +67,26 @@ def path_of(item: dict[str, Any]) -> str:
 
 
 def stored(memory: Memory) -> str:
-    """Everything the index holds, as one text: every row of every table, and the bytes of the file and its log."""
+    """Everything the index holds, as one text: every row of every table, and the bytes of the file
+    and its log.
+    """
     path = memory.places.index_path
     database = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    names = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()]
-    rows = [repr(row) for name in names for row in database.execute(f"SELECT * FROM {name}").fetchall()]
+    names = [
+        name
+        for (name,) in database.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        ).fetchall()
+    ]
+    rows = [
+        repr(row) for name in names for row in database.execute(f"SELECT * FROM {name}").fetchall()
+    ]
     database.close()
-    files = [Path(path + end).read_bytes().decode("latin-1") for end in ("", "-wal") if Path(path + end).exists()]
+    files = [
+        Path(path + end).read_bytes().decode("latin-1")
+        for end in ("", "-wal")
+        if Path(path + end).exists()
+    ]
     return "\n".join([*rows, *files])
 
 
@@ -79,12 +106,18 @@ def test_every_transcript_meets_its_expectation(hostile: Hostile) -> None:
 
 def test_no_thought_no_other_agent_and_nothing_outside_is_stored(hostile: Hostile) -> None:
     everything = stored(hostile.memory)
-    assert [name for name in ("thinking", "other", "outside") if hostile.canaries[name] in everything] == []
+    assert [
+        name for name in ("thinking", "other", "outside") if hostile.canaries[name] in everything
+    ] == []
 
 
 def test_every_file_that_is_left_alone_says_why(hostile: Hostile) -> None:
     skipped = {skipped.path for skipped in hostile.memory.status().skipped}
-    expected = {path_of(item) for item in hostile.items.values() if item["expect"] == "skip" and ".jsonl" in path_of(item)}
+    expected = {
+        path_of(item)
+        for item in hostile.items.values()
+        if item["expect"] == "skip" and ".jsonl" in path_of(item)
+    }
     readable = {path_of(hostile.items[name]) for name in ("ts-empty", "ts-header-only")}
     assert expected - readable <= skipped
     assert path_of(hostile.items["ts-link-out"]) in skipped
@@ -97,10 +130,18 @@ def test_none_of_the_secrets_is_in_any_table(hostile: Hostile, tmp_path: Path) -
     (tmp_path / "workspace").mkdir()
     with (folder / "keys.jsonl").open("w", encoding="utf-8") as file:
         for number, case in enumerate(secrets.values()):
-            for text in (case["input"], f"first words {case['input']}\nand last words marker{number}x"):
-                record = {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": text}]}}
+            for text in (
+                case["input"],
+                f"first words {case['input']}\nand last words marker{number}x",
+            ):
+                record = {
+                    "type": "message",
+                    "message": {"role": "user", "content": [{"type": "text", "text": text}]},
+                }
                 file.write(json.dumps(record) + "\n")
-    memory = Memory.open(tmp_path / "workspace", state_dir=tmp_path / "state", overrides=SETTINGS, background=False)
+    memory = Memory.open(
+        tmp_path / "workspace", state_dir=tmp_path / "state", overrides=SETTINGS, background=False
+    )
     with memory:
         memory.sync()
         everything = stored(memory).lower()
@@ -126,7 +167,9 @@ def test_every_row_is_what_its_file_makes_it(hostile: Hostile) -> None:
     assert hostile.memory.plan()[0].due == 0
 
 
-def test_no_chunk_holds_half_a_character_and_each_is_read_back_by_its_citation(hostile: Hostile) -> None:
+def test_no_chunk_holds_half_a_character_and_each_is_read_back_by_its_citation(
+    hostile: Hostile,
+) -> None:
     parts = hostile.memory._backend.parts
     sessions = parts.workspace.sessions
     assert sessions is not None
@@ -139,7 +182,9 @@ def test_no_chunk_holds_half_a_character_and_each_is_read_back_by_its_citation(h
                 if cited not in read:
                     read[cited] = hostile.memory.read(cited).text
                 # A message of a megabyte is many chunks of one line, and is read back cut.
-                assert read[cited] == chunk.text or (chunk.start_line == chunk.end_line and len(read[cited]) == 12_000)
+                assert read[cited] == chunk.text or (
+                    chunk.start_line == chunk.end_line and len(read[cited]) == 12_000
+                )
     assert len(read) > 25
 
 

@@ -1,4 +1,6 @@
-"""Two configurations of one agent, with and without transcripts, share an index and leave each other's files in it."""
+"""Two configurations of one agent, with and without transcripts, share an index and leave each
+other's files in it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
+from clawmark.model.values import Vector
 from clawmark.testing import HashingEmbedder
-from clawmark.types import Vector
 
 BOTH, NOTES, TALKS = ["memory", "sessions"], ["memory"], ["sessions"]
 
@@ -37,13 +39,20 @@ def agent(tmp_path: Path) -> Path:
     folder = tmp_path / "agent" / "memory"
     folder.mkdir(parents=True)
     for number in range(3):
-        (folder / f"{number}.md").write_text(f"The zebra number {number} is striped.\n", encoding="utf-8")
+        (folder / f"{number}.md").write_text(
+            f"The zebra number {number} is striped.\n", encoding="utf-8"
+        )
     with Memory.open(folder.parent, state_dir=tmp_path / "state") as memory:
         sessions = Path(memory.places.sessions_dir)
     sessions.mkdir(parents=True)
     for number in range(4):
-        message = {"role": "user", "content": f"The heron of talk {number} nests by the private pier."}
-        line = json.dumps({"type": "message", "timestamp": "2026-02-24T10:00:00Z", "message": message})
+        message = {
+            "role": "user",
+            "content": f"The heron of talk {number} nests by the private pier.",
+        }
+        line = json.dumps(
+            {"type": "message", "timestamp": "2026-02-24T10:00:00Z", "message": message}
+        )
         (sessions / f"{number}.jsonl").write_text(line + "\n", encoding="utf-8")
     return folder.parent
 
@@ -52,7 +61,13 @@ def opened(agent: Path, sources: list[str], embedder: HashingEmbedder | None = N
     settings: dict[str, object] = {"memorySearch.sources": sources}
     if embedder is None:
         settings["memorySearch.provider"] = "none"
-    return Memory.open(agent, state_dir=agent.parent / "state", embedder=embedder, overrides=settings, background=False)
+    return Memory.open(
+        agent,
+        state_dir=agent.parent / "state",
+        embedder=embedder,
+        overrides=settings,
+        background=False,
+    )
 
 
 def paths(memory: Memory, query: str) -> set[str]:
@@ -63,7 +78,9 @@ TALK_PATHS = {f"sessions/{number}.jsonl" for number in range(4)}
 NOTE_PATHS = {f"memory/{number}.md" for number in range(3)}
 
 
-def test_files_of_a_source_that_is_off_are_kept_but_not_found(agent: Path, embedder: CountingEmbedder) -> None:
+def test_files_of_a_source_that_is_off_are_kept_but_not_found(
+    agent: Path, embedder: CountingEmbedder
+) -> None:
     with opened(agent, BOTH, embedder) as memory:
         memory.sync()
         assert paths(memory, "heron pier") & TALK_PATHS == TALK_PATHS
@@ -82,7 +99,9 @@ def test_files_of_a_source_that_is_off_are_kept_but_not_found(agent: Path, embed
         assert memory.verify().problems == ()
 
 
-def test_the_other_way_round_notes_are_kept_but_not_found(agent: Path, embedder: CountingEmbedder) -> None:
+def test_the_other_way_round_notes_are_kept_but_not_found(
+    agent: Path, embedder: CountingEmbedder
+) -> None:
     with opened(agent, BOTH, embedder) as memory:
         memory.sync()
     with opened(agent, TALKS, embedder) as memory:
@@ -93,7 +112,9 @@ def test_the_other_way_round_notes_are_kept_but_not_found(agent: Path, embedder:
         assert paths(memory, "zebra striped") & NOTE_PATHS == NOTE_PATHS
 
 
-def test_status_counts_what_is_searched_and_says_what_is_not(agent: Path, embedder: CountingEmbedder) -> None:
+def test_status_counts_what_is_searched_and_says_what_is_not(
+    agent: Path, embedder: CountingEmbedder
+) -> None:
     with opened(agent, BOTH) as memory:
         memory.sync()
         assert (memory.status().files, memory.status().unsearched_files) == (7, 0)
@@ -104,7 +125,9 @@ def test_status_counts_what_is_searched_and_says_what_is_not(agent: Path, embedd
         assert (status.due_files, status.due_vectors) == (0, 0)
 
 
-def test_text_of_a_source_that_is_off_is_not_embedded(agent: Path, embedder: CountingEmbedder) -> None:
+def test_text_of_a_source_that_is_off_is_not_embedded(
+    agent: Path, embedder: CountingEmbedder
+) -> None:
     with opened(agent, BOTH) as memory:
         memory.sync()
     with opened(agent, NOTES, embedder) as memory:
@@ -113,7 +136,9 @@ def test_text_of_a_source_that_is_off_is_not_embedded(agent: Path, embedder: Cou
     assert embedder.texts and not [text for text in embedder.texts if "heron" in text]
 
 
-def test_an_index_that_does_not_say_which_sources_it_holds_hides_them_all_the_same(agent: Path) -> None:
+def test_an_index_that_does_not_say_which_sources_it_holds_hides_them_all_the_same(
+    agent: Path,
+) -> None:
     with opened(agent, BOTH) as memory:
         memory.sync()
         with memory._backend.parts.store.writing() as writer:
@@ -137,7 +162,9 @@ def test_a_forced_index_removes_the_text_of_a_source_that_is_off(agent: Path) ->
         assert memory.sync().added == 4
 
 
-def test_a_folder_of_transcripts_that_is_lost_keeps_its_files_after_a_sync_without_them(agent: Path) -> None:
+def test_a_folder_of_transcripts_that_is_lost_keeps_its_files_after_a_sync_without_them(
+    agent: Path,
+) -> None:
     with opened(agent, BOTH) as memory:
         memory.sync()
         sessions = Path(memory.places.sessions_dir)

@@ -1,4 +1,6 @@
-"""USER.md, which says who the user is: read on request by private sessions, and by no other; never indexed or written."""
+"""USER.md, which says who the user is: read on request by private sessions, and by no other; never
+indexed or written.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import pytest
 from commands import new_place
 
 from clawmark import Memory
-from clawmark.errors import PathDenied
+from clawmark.model.errors import PathDenied
 
 GROUP = "agent:main:telegram:group:1"
 
@@ -25,7 +27,9 @@ def workspace(tmp_path: Path) -> Path:
 
 def opened(workspace: Path) -> Memory:
     settings = {"memorySearch.provider": "none", "memory.sharedSessions": ["group"]}
-    return Memory.open(workspace, state_dir=workspace.parent / "state", overrides=settings, background=False)
+    return Memory.open(
+        workspace, state_dir=workspace.parent / "state", overrides=settings, background=False
+    )
 
 
 def asked(memory: Memory, path: str, session_key: str | None) -> Any:
@@ -52,7 +56,11 @@ def test_a_shared_session_that_may_search_memory_does_not_read_it(workspace: Pat
         assert asked(memory, "MEMORY.md", GROUP)["status"] == "ok"
         for path in ("USER.md", "./USER.md", "USER.md#L3", str(workspace / "USER.md")):
             payload = asked(memory, path, GROUP)
-            assert (payload["status"], payload["code"], payload["text"]) == ("error", "MEMORY_PATH_NOT_ALLOWED", "")
+            assert (payload["status"], payload["code"], payload["text"]) == (
+                "error",
+                "MEMORY_PATH_NOT_ALLOWED",
+                "",
+            )
             assert "Ana" not in str(payload)
 
 
@@ -68,7 +76,10 @@ def test_it_is_neither_searched_nor_written(workspace: Path) -> None:
     with opened(workspace) as memory:
         memory.sync()
         assert not memory.search("Ana").hits
-        for write in (lambda: memory.append("- x", to="USER.md"), lambda: memory.replace("USER.md", "x\n", "")):
+        for write in (
+            lambda: memory.append("- x", to="USER.md"),
+            lambda: memory.replace("USER.md", "x\n", ""),
+        ):
             with pytest.raises(PathDenied):
                 write()
     assert (workspace / "USER.md").read_text(encoding="utf-8") == "# User\n\n- Her name is Ana.\n"

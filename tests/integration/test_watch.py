@@ -1,4 +1,6 @@
-"""A memory that watches: what changes on disk is found without anybody asking, in the library and by `clawmark watch`."""
+"""A memory that watches: what changes on disk is found without anybody asking, in the library and
+by `clawmark watch`.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,15 @@ import pytest
 from commands import CLAWMARK, Place, new_place
 
 from clawmark import Memory
-from clawmark.reports import WatchEvent
+from clawmark.model.reports import WatchEvent
 from clawmark.testing import HashingEmbedder
 
 LONG = 60.0
 """A test that has to wait this long has failed."""
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the watcher's own tests cover polling")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the watcher's own tests cover polling"
+)
 
 
 def write(path: Path, text: str) -> None:
@@ -91,7 +95,9 @@ def test_a_host_is_told_what_happens(workspace: Path) -> None:
         assert len(events) == told, "nobody is told after the handle was closed"
     kinds = [event.kind for event in events]
     assert kinds[0] == "began" and {"changed", "progress", "done"} <= set(kinds)
-    assert str(workspace / "MEMORY.md") in {event.path for event in events if event.kind == "changed"}
+    assert str(workspace / "MEMORY.md") in {
+        event.path for event in events if event.kind == "changed"
+    }
     progress = next(event.progress for event in events if event.progress is not None)
     assert (progress.stage, progress.source, progress.total) == ("text", "memory", 1)
 
@@ -116,13 +122,19 @@ def test_closing_the_memory_ends_its_watching(workspace: Path) -> None:
 
 
 def test_with_watching_switched_off_only_the_rest_of_it_runs(workspace: Path) -> None:
-    with opened(workspace, **{"memorySearch.sync.watch": False}) as memory, memory.watch() as watching:
+    with (
+        opened(workspace, **{"memorySearch.sync.watch": False}) as memory,
+        memory.watch() as watching,
+    ):
         assert watching.wait_quiet(LONG) and watching.watched_folders == 0
         assert memory.status().files == 1, "what was there is indexed"
 
 
 def test_a_manual_sync_beside_the_watcher_reports_its_own_work(workspace: Path) -> None:
-    with opened(workspace, **{"memorySearch.sync.watchDebounceMs": 3_600_000}) as memory, memory.watch() as watching:
+    with (
+        opened(workspace, **{"memorySearch.sync.watchDebounceMs": 3_600_000}) as memory,
+        memory.watch() as watching,
+    ):
         assert watching.wait_quiet(LONG)
         write(workspace / "memory" / "osprey.md", "The osprey fishes at noon.\n")
         seen: list[object] = []
@@ -132,7 +144,10 @@ def test_a_manual_sync_beside_the_watcher_reports_its_own_work(workspace: Path) 
 
 def test_small_growth_of_a_transcript_waits_and_large_growth_does_not(workspace: Path) -> None:
     sessions = workspace.parent / "state" / "agents" / "main" / "sessions"
-    settings = {"memorySearch.sources": ["memory", "sessions"], "memorySearch.sync.sessions.deltaMessages": 5}
+    settings = {
+        "memorySearch.sources": ["memory", "sessions"],
+        "memorySearch.sync.sessions.deltaMessages": 5,
+    }
     line = '{"type":"message","timestamp":"2026-02-01T10:00:00Z","message":{"role":"user","content":"The %s was here."}}\n'
     (workspace.parent / "state").mkdir()
     with Memory.open(
@@ -168,7 +183,10 @@ def test_small_growth_of_a_transcript_waits_and_large_growth_does_not(workspace:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     made = new_place(tmp_path)
-    write(made.state / "clawmark.json", '{ memorySearch: { provider: "none", sync: { watchDebounceMs: 20 } } }')
+    write(
+        made.state / "clawmark.json",
+        '{ memorySearch: { provider: "none", sync: { watchDebounceMs: 20 } } }',
+    )
     return made
 
 
@@ -253,7 +271,9 @@ def test_the_command_tells_events_as_lines(place: Place, running: list[Running])
     assert (code, err) == (0, "") and out.endswith("stopped\n")
 
 
-def test_a_workspace_that_went_away_is_told_and_found_again(place: Place, running: list[Running]) -> None:
+def test_a_workspace_that_went_away_is_told_and_found_again(
+    place: Place, running: list[Running]
+) -> None:
     watch = Running(place)
     running.append(watch)
     while "2 added" not in watch.line():
@@ -291,7 +311,9 @@ def test_a_system_without_watches_is_told_of_once(place: Place) -> None:
     assert told.count("Raise fs.inotify.max_user_watches") == 1
 
 
-def test_a_sync_that_fails_is_told_once_with_what_to_do(place: Place, running: list[Running]) -> None:
+def test_a_sync_that_fails_is_told_once_with_what_to_do(
+    place: Place, running: list[Running]
+) -> None:
     assert place.run("index").code == 0
     lock = next((place.state / "memory").glob("*.sqlite.lock"))
     lock.unlink()
@@ -314,7 +336,9 @@ def test_on_a_terminal_one_line_is_redrawn(place: Place) -> None:
 
     ours, theirs = pty.openpty()
     env = {**place.environment(), "TERM": "xterm", "COLUMNS": "100"}
-    process = subprocess.Popen([*CLAWMARK, "watch"], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=place.folder)
+    process = subprocess.Popen(
+        [*CLAWMARK, "watch"], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=place.folder
+    )
     os.close(theirs)
     try:
         shown = read_until(ours, "2 added in ")

@@ -1,4 +1,6 @@
-"""A workspace made to break readers: every note is found, nothing else is ever read, and nothing hangs."""
+"""A workspace made to break readers: every note is found, nothing else is ever read, and nothing
+hangs.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import clawmark
-from clawmark.documents import Document
-from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import Scan
+from clawmark.model.documents import Document
+from clawmark.model.errors import PathDenied, WorkspaceError
+from clawmark.model.values import Scan
 from clawmark.workspace import Workspace
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -40,11 +42,19 @@ class Hostile(NamedTuple):
 @pytest.fixture(scope="module", params=[1, 2], ids=["seed 1", "seed 2"])
 def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Hostile:
     if not GENERATOR.is_file():
-        pytest.skip("the hostile workspace generator is not here; name its folder in CLAWMARK_SHARED")
+        pytest.skip(
+            "the hostile workspace generator is not here; name its folder in CLAWMARK_SHARED"
+        )
     out = tmp_path_factory.mktemp("hostile") / "out"
-    subprocess.run([sys.executable, GENERATOR, out, "--seed", str(request.param)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, GENERATOR, out, "--seed", str(request.param)],
+        check=True,
+        capture_output=True,
+    )
     request.addfinalizer(
-        lambda: subprocess.run([sys.executable, GENERATOR, out, "--remove"], check=True, capture_output=True)
+        lambda: subprocess.run(
+            [sys.executable, GENERATOR, out, "--remove"], check=True, capture_output=True
+        )
     )
     manifest = json.loads((out / "manifest.json").read_text())
     workspace = Workspace(str(out / "workspace"), ["notes"])
@@ -55,7 +65,15 @@ def hostile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             documents[state.path] = workspace.read_document(state)
         except WorkspaceError as error:
             failures[state.path] = error.message
-    return Hostile(out, manifest["items"], manifest["canaries"], workspace, scan, documents, failures)
+    return Hostile(
+        out=out,
+        items=manifest["items"],
+        canaries=manifest["canaries"],
+        workspace=workspace,
+        scan=scan,
+        documents=documents,
+        failures=failures,
+    )
 
 
 def own(hostile: Hostile, *expected: str) -> list[tuple[str, str]]:
@@ -79,7 +97,9 @@ def test_every_note_is_listed_and_readable(hostile: Hostile) -> None:
 
 def test_every_listed_path_reads_back_the_same_lines(hostile: Hostile) -> None:
     for path, document in hostile.documents.items():
-        assert hostile.workspace.read_lines(path, 1, 10**9, max_chars=10**9).text == document.text, path
+        assert (
+            hostile.workspace.read_lines(path, 1, 10**9, max_chars=10**9).text == document.text
+        ), path
 
 
 def test_nothing_that_must_be_left_alone_is_read(hostile: Hostile) -> None:
@@ -92,7 +112,9 @@ def test_nothing_that_must_be_left_alone_is_read(hostile: Hostile) -> None:
 
 def test_what_is_left_alone_has_a_reason(hostile: Hostile) -> None:
     reasons = {skip.path: skip.reason for skip in hostile.scan.skipped}
-    links = [path for path in reasons if path.startswith("memory/links/") and "link" in reasons[path]]
+    links = [
+        path for path in reasons if path.startswith("memory/links/") and "link" in reasons[path]
+    ]
     assert len(links) > 70
     assert reasons["memory/special/fifo.md"] == "a pipe, not a file"
     assert reasons["memory/.git"] == "a hidden folder"
@@ -103,7 +125,9 @@ def test_what_is_left_alone_has_a_reason(hostile: Hostile) -> None:
 
 def test_a_file_that_cannot_be_text_is_one_clear_failure(hostile: Hostile) -> None:
     unreadable = {path for path in hostile.failures if "special/" not in path}
-    assert unreadable == {f"memory/enc/{name}.md" for name in ("db", "nul-only", "picture", "random")}
+    assert unreadable == {
+        f"memory/enc/{name}.md" for name in ("db", "nul-only", "picture", "random")
+    }
     assert set(hostile.failures.values()) >= {f"{path} looks binary." for path in unreadable}
 
 
@@ -114,7 +138,10 @@ def test_the_last_line_of_a_long_file_has_its_number(hostile: Hostile) -> None:
 
 def test_each_path_case_comes_out_as_expected(hostile: Hostile) -> None:
     wrong = []
-    cases = [json.loads(line) for line in (hostile.out / "cases" / "get_paths.jsonl").read_text().splitlines()]
+    cases = [
+        json.loads(line)
+        for line in (hostile.out / "cases" / "get_paths.jsonl").read_text().splitlines()
+    ]
     assert len(cases) == 102
     for case in cases:
         try:
@@ -133,22 +160,30 @@ def test_each_path_case_comes_out_as_expected(hostile: Hostile) -> None:
 def given(case: dict[str, str]) -> str:
     if "input_wtf8_b64" in case:
         return base64.b64decode(case["input_wtf8_b64"]).decode("utf-8", "surrogatepass")
-    return os.fsdecode(base64.b64decode(case["input_b64"])) if "input_b64" in case else case["input"]
+    return (
+        os.fsdecode(base64.b64decode(case["input_b64"])) if "input_b64" in case else case["input"]
+    )
 
 
-@pytest.mark.parametrize("path", ["../outside/new.md", "memory/links/out.md", "memory/links/outdir/x.md", "memory/x.sh"])
+@pytest.mark.parametrize(
+    "path", ["../outside/new.md", "memory/links/out.md", "memory/links/outdir/x.md", "memory/x.sh"]
+)
 def test_no_write_leaves_the_memory(hostile: Hostile, path: str) -> None:
-    outside = {file: file.read_bytes() for file in (hostile.out / "outside").rglob("*") if file.is_file()}
+    outside = {
+        file: file.read_bytes() for file in (hostile.out / "outside").rglob("*") if file.is_file()
+    }
     with pytest.raises(PathDenied):
         hostile.workspace.append(path, "x")
-    assert outside == {file: file.read_bytes() for file in (hostile.out / "outside").rglob("*") if file.is_file()}
+    assert outside == {
+        file: file.read_bytes() for file in (hostile.out / "outside").rglob("*") if file.is_file()
+    }
 
 
 # --- mounts ------------------------------------------------------------------------------------------------------
 
 MOUNTED = """
 import hashlib, sys
-from clawmark.errors import PathDenied, WorkspaceReadOnly
+from clawmark.model.errors import PathDenied, WorkspaceReadOnly
 from clawmark.workspace import Workspace
 
 def refused(kind, call):
@@ -190,12 +225,16 @@ def test_a_mounted_memory_is_used_and_a_mount_below_it_only_when_named(tmp_path:
     steps = []
     for name, point in points.items():
         (tmp_path / point).mkdir(parents=True)
-        steps.append(f"mount -t tmpfs {name} '{tmp_path}/{point}' && mkdir '{tmp_path}/{point}/sub'")
+        steps.append(
+            f"mount -t tmpfs {name} '{tmp_path}/{point}' && mkdir '{tmp_path}/{point}/sub'"
+        )
         steps.append(f"echo x > '{tmp_path}/{point}/sub/x.md'")
     steps.append(f"mount -o remount,ro '{tmp_path}/frozen/memory'")
     mounted = ["unshare", "--mount", "sh", "-c", " && ".join(steps) + ' && exec "$@"', "sh"]
     try:
-        possible = subprocess.run([*mounted, "true"], capture_output=True, check=False).returncode == 0
+        possible = (
+            subprocess.run([*mounted, "true"], capture_output=True, check=False).returncode == 0
+        )
     except FileNotFoundError:
         possible = False
     if not possible:
@@ -251,13 +290,16 @@ def test_a_file_swapped_for_a_link_shows_nothing_of_the_outside(tmp_path: Path) 
 
     attackers = [threading.Thread(target=swap) for swap in (swap_file, swap_folder)]
     readers: list[threading.Thread] = [
-        threading.Thread(target=read, args=(path,)) for path in ("memory/x.md", "memory/sub/x.md") * 2
+        threading.Thread(target=read, args=(path,))
+        for path in ("memory/x.md", "memory/sub/x.md") * 2
     ]
     run_all(attackers, readers, done.set)
     assert seen <= {"", "inside"}
 
 
-def run_all(attackers: list[threading.Thread], readers: list[threading.Thread], stop: Callable[[], None]) -> None:
+def run_all(
+    attackers: list[threading.Thread], readers: list[threading.Thread], stop: Callable[[], None]
+) -> None:
     for thread in (*attackers, *readers):
         thread.start()
     for thread in readers:

@@ -38,7 +38,12 @@ class Typist:
     def __enter__(self) -> Typist:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.running.poll() is None:
             self.running.kill()
         self.running.wait(HANG_SECONDS)
@@ -57,7 +62,9 @@ class Typist:
         os.write(self._ours, key)
 
     def wait_for(self, text: str) -> str:
-        """Wait until a text is shown, after the one that was waited for before; what was shown up to it."""
+        """Wait until a text is shown, after the one that was waited for before; what was shown up
+        to it.
+        """
         deadline = time.monotonic() + HANG_SECONDS
         while True:
             at = self.screen.find(text, self._read_to)
@@ -66,7 +73,9 @@ class Typist:
                 self._read_to = at + len(text)
                 return shown
             if not self._listen(deadline):
-                raise AssertionError(f"{text!r} was never shown; shown was:\n{self.screen[self._read_to :]}")
+                raise AssertionError(
+                    f"{text!r} was never shown; shown was:\n{self.screen[self._read_to :]}"
+                )
 
     def end(self) -> int:
         """Wait for the end of the process; its exit code."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark.embed.base import check_vectors
-from clawmark.embed.static import StaticEmbedder, split_words
+from clawmark.embed.local.static import StaticEmbedder, split_words
 from clawmark.testing import HashingEmbedder
 
 EMBEDDER = StaticEmbedder()
@@ -20,7 +20,9 @@ def test_any_text_has_a_usable_static_vector(texts: list[str]) -> None:
     assert vectors == [EMBEDDER.embed_query(text) for text in texts]
 
 
-@given(st.lists(st.text(st.characters(categories=("Ll", "Nd")), min_size=1, max_size=12), min_size=1))
+@given(
+    st.lists(st.text(st.characters(categories=("Ll", "Nd")), min_size=1, max_size=12), min_size=1)
+)
 def test_the_order_of_words_does_not_change_a_static_vector(words: list[str]) -> None:
     shuffled = sorted(words)
     assert EMBEDDER.embed_query(" ".join(words)) == EMBEDDER.embed_query(" ".join(shuffled))

@@ -1,4 +1,6 @@
-"""Whatever a configuration looks like: an entry can be put in, is there, and taking it out gives the text back."""
+"""Whatever a configuration looks like: an entry can be put in, is there, and taking it out gives
+the text back.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def objects(draw: st.DrawFn, depth: int = 3) -> str:
     keys = draw(st.lists(NAMES, max_size=3, unique=True))
     members = []
     for key in keys:
-        value = draw(st.one_of(ATOMS, objects(depth - 1), lists(depth - 1))) if depth else draw(ATOMS)
+        value = (
+            draw(st.one_of(ATOMS, objects(depth - 1), lists(depth - 1))) if depth else draw(ATOMS)
+        )
         shown = '"' + key.replace('"', '\\"') + '"'
         members.append(f"{draw(BLANKS)}{shown}{draw(BLANKS)}:{draw(BLANKS)}{value}{draw(BLANKS)}")
     tail = draw(st.sampled_from(["", ","])) if members else ""
@@ -29,7 +33,9 @@ def objects(draw: st.DrawFn, depth: int = 3) -> str:
 @st.composite
 def lists(draw: st.DrawFn, depth: int) -> str:
     items = draw(st.lists(st.one_of(ATOMS, objects(depth - 1)) if depth > 0 else ATOMS, max_size=3))
-    return "[" + ",".join(f"{draw(BLANKS)}{item}{draw(BLANKS)}" for item in items) + draw(BLANKS) + "]"
+    return (
+        "[" + ",".join(f"{draw(BLANKS)}{item}{draw(BLANKS)}" for item in items) + draw(BLANKS) + "]"
+    )
 
 
 def fits(value: object, path: tuple[str, ...]) -> bool:
@@ -43,7 +49,9 @@ def fits(value: object, path: tuple[str, ...]) -> bool:
     return isinstance(value, dict) and path[-1] not in value
 
 
-@given(text=st.one_of(objects(), st.sampled_from(["", "\n", "\ufeff"])), before=BLANKS, after=BLANKS)
+@given(
+    text=st.one_of(objects(), st.sampled_from(["", "\n", "\ufeff"])), before=BLANKS, after=BLANKS
+)
 def test_an_entry_goes_in_and_out_and_leaves_no_trace(text: str, before: str, after: str) -> None:
     text = before + text + after if text.strip("\n\ufeff") else text
     known = parse(text).value if text.strip("\n\ufeff") else {}

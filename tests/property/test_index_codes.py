@@ -8,10 +8,20 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.index.codes import PIECE, best_positions, exact_scores, floats_of, query_int8, scale_for, to_int8
+from clawmark.store.sqlite.vectors.codes import (
+    PIECE,
+    best_positions,
+    exact_scores,
+    floats_of,
+    query_int8,
+    scale_for,
+    to_int8,
+)
 from clawmark.testing.vectors import cosine, random_vectors, unit
 
-COMPONENTS = st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=40).filter(lambda v: math.hypot(*v) > 1e-3)
+COMPONENTS = st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=40).filter(
+    lambda v: math.hypot(*v) > 1e-3
+)
 
 
 @given(COMPONENTS)
@@ -28,7 +38,10 @@ def test_a_code_is_the_component_in_steps_and_never_wraps_around(numbers: list[f
 def test_a_component_beyond_the_limit_is_clipped(large: float, dims: int) -> None:
     rest = math.sqrt(max(0.0, 1.0 - large * large) / (dims - 1))
     for sign in (1.0, -1.0):
-        code = array("b", to_int8(array("f", [sign * large] + [rest] * (dims - 1)).tobytes(), scale_for(dims)))
+        code = array(
+            "b",
+            to_int8(array("f", [sign * large] + [rest] * (dims - 1)).tobytes(), scale_for(dims)),
+        )
         limit = 127.0 / scale_for(dims)
         assert code[0] == sign * min(127, round(large / limit * 127))
 
@@ -52,7 +65,8 @@ def test_the_highest_scores_are_among_the_positions(scores: list[float], wanted:
     places = best_positions(floats_of(array("f", scores)), 100.0, wanted)
     assert len(set(places)) == len(places) >= min(wanted, len(scores))
     left = set(range(len(scores))) - set(places)
-    # A level is a 256th of the range, so what is left out is at most one level better than the worst that is in.
+    # A level is a 256th of the range, so what is left out is at most one level better than the
+    # worst that is in.
     assert all(scores[out] <= min(scores[place] for place in places) + 1.0 for out in left)
 
 

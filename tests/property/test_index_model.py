@@ -1,4 +1,6 @@
-"""The index against a dictionary: whatever is done to both, in whatever order, they give the same answers."""
+"""The index against a dictionary: whatever is done to both, in whatever order, they give the same
+answers.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from clawmark.errors import IndexBusy
-from clawmark.index.store import Index
+from clawmark.model.errors import IndexBusy
+from clawmark.model.values import Vector
+from clawmark.store.sqlite.store import Index
 from clawmark.testing.vectors import cosine, file_of, identity_of, unit
-from clawmark.types import Vector
 
 DIMS = 8
 PATHS = st.sampled_from(["MEMORY.md", "memory/a.md", "memory/b.md", "memory/c.md"])
 WORDS = ("amber", "birch", "cedar", "delta", "ember")
-TEXTS = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=4, unique=True)
+TEXTS = st.lists(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=4, unique=True
+)
 
 
 def vector_of(text: str) -> Vector | None:
@@ -29,7 +33,9 @@ def vector_of(text: str) -> Vector | None:
 
 
 class IndexMachine(RuleBasedStateMachine):
-    """`files` is what must be seen now; `built` is what a rebuild has made so far, or nothing when none runs."""
+    """`files` is what must be seen now; `built` is what a rebuild has made so far, or nothing when
+    none runs.
+    """
 
     @initialize(engine=st.sampled_from(["blocks", "sqlite-vec"]))
     def start(self, engine: str) -> None:
@@ -56,7 +62,9 @@ class IndexMachine(RuleBasedStateMachine):
         self.seen(path, texts)
 
     def seen(self, path: str, texts: list[str] | None) -> None:
-        """An ordinary change: what a rebuild or another process was making of the file does not count any more."""
+        """An ordinary change: what a rebuild or another process was making of the file does not
+        count any more.
+        """
         self.staged.pop(path, None)
         self.files.pop(path, None)
         if texts is not None:
@@ -141,7 +149,9 @@ class IndexMachine(RuleBasedStateMachine):
     def build(self, path: str, texts: list[str]) -> None:
         assert self.built is not None
         with self.index.writing() as writer:
-            assert writer.begin_rebuild({"chunker": "next"}) == writer.state().building == self.number
+            assert (
+                writer.begin_rebuild({"chunker": "next"}) == writer.state().building == self.number
+            )
             writer.put_file(*file_of(path, *texts), building=self.number)
         self.built[path] = texts
         self.staged.pop(path, None)
@@ -160,14 +170,18 @@ class IndexMachine(RuleBasedStateMachine):
         self.files |= self.built
         self.built = None
         self.published.append(self.number)
-        self.staged = {path: facts for path, facts in self.staged.items() if facts[2] == self.number}
+        self.staged = {
+            path: facts for path, facts in self.staged.items() if facts[2] == self.number
+        }
 
     @rule()
     def abandon(self) -> None:
         with self.index.writing() as writer:
             writer.abandon()
         self.built = None
-        self.staged = {path: facts for path, facts in self.staged.items() if facts[2] in (0, *self.published)}
+        self.staged = {
+            path: facts for path, facts in self.staged.items() if facts[2] in (0, *self.published)
+        }
 
     @rule()
     def fill_vectors(self) -> None:
@@ -178,7 +192,10 @@ class IndexMachine(RuleBasedStateMachine):
             if not due:
                 return
             with self.index.writing() as writer:
-                writer.put_vectors(self.space, [(key, text_hash, vector_of(text)) for key, text_hash, text, _ in due])
+                writer.put_vectors(
+                    self.space,
+                    [(key, text_hash, vector_of(text)) for key, text_hash, text, _ in due],
+                )
 
     @rule(limit=st.integers(1, 4))
     def sweep(self, limit: int) -> None:
@@ -196,7 +213,10 @@ class IndexMachine(RuleBasedStateMachine):
         with self.index.reading() as reader:
             state = reader.state()
             assert sorted(reader.files()) == sorted(self.files)
-            assert (state.files, state.chunks) == (len(self.files), sum(map(len, self.files.values())))
+            assert (state.files, state.chunks) == (
+                len(self.files),
+                sum(map(len, self.files.values())),
+            )
             assert (state.building is None) == (self.built is None)
             assert sorted(reader.built()) == sorted(self.built or ())
             seen = {}
@@ -211,7 +231,11 @@ class IndexMachine(RuleBasedStateMachine):
                 }
             query = unit(range(1, DIMS + 1))
             near = reader.vectors(self.space, query, 100)
-            exact = {key: cosine(query, vector) for key, text in seen.items() if (vector := vector_of(text)) is not None}
+            exact = {
+                key: cosine(query, vector)
+                for key, text in seen.items()
+                if (vector := vector_of(text)) is not None
+            }
             assert near == sorted(near, key=lambda pair: (-pair[1], pair[0]))
             assert all(abs(exact[key] - score) < 1e-5 for key, score in near)
             if reader.count_due_vectors(self.space) == 0:

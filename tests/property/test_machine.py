@@ -1,9 +1,9 @@
-"""The whole of it against the file tree: whatever happens to the files, the index, the process and the embedder, one sync
-later the index is the one that a fresh rebuild of the same files makes.
+"""The whole of it against the file tree: whatever happens to the files, the index, the process and
+the embedder, one sync later the index is the one that a fresh rebuild of the same files makes.
 
-Files are appended to, replaced, edited in place, renamed and deleted, transcripts grow, syncs are stopped or killed, the
-index is damaged or deleted, the embedder fails or answers nonsense. `CLAWMARK_ALL=1` runs many more of such stories.
-"""
+Files are appended to, replaced, edited in place, renamed and deleted, transcripts grow, syncs are
+stopped or killed, the index is damaged or deleted, the embedder fails or answers nonsense.
+`CLAWMARK_ALL=1` runs many more of such stories."""
 
 from __future__ import annotations
 
@@ -24,17 +24,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import clawmark
-from clawmark.index.store import Index
 from clawmark.memory import Memory
-from clawmark.reports import Progress
+from clawmark.model.reports import Progress
+from clawmark.store.sqlite.store import Index
 from clawmark.testing import UnreliableEmbedder
 
 ALL = os.environ.get("CLAWMARK_ALL") == "1"
 SOURCE = str(Path(next(iter(clawmark.__path__))).parent)
-PATHS = st.sampled_from(["MEMORY.md", "memory/2026-01-01.md", "memory/a.md", "memory/sub/b.md", "memory/sub/deep/c.md"])
+PATHS = st.sampled_from(
+    ["MEMORY.md", "memory/2026-01-01.md", "memory/a.md", "memory/sub/b.md", "memory/sub/deep/c.md"]
+)
 WORDS = ("amber", "birch", "cedar", "delta", "fjord", "glade")
 LINES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
-TEXTS = st.lists(st.one_of(LINES, LINES.map("## ".__add__), st.just("")), max_size=12).map("\n".join)
+TEXTS = st.lists(st.one_of(LINES, LINES.map("## ".__add__), st.just("")), max_size=12).map(
+    "\n".join
+)
 OVERRIDES = {
     "memorySearch.sources": ["memory", "sessions"],
     "memorySearch.chunking.tokens": 64,
@@ -42,7 +46,8 @@ OVERRIDES = {
 }
 DIMS = 16
 
-# A child that syncs and dies at its n-th function call: as good as any moment, and the same when a failure is replayed.
+# A child that syncs and dies at its n-th function call: as good as any moment, and the same when a
+# failure is replayed.
 DOOMED = f"""
 import os, signal, sys
 from clawmark.memory import Memory
@@ -74,7 +79,9 @@ class Row(NamedTuple):
 
 
 class Machine(RuleBasedStateMachine):
-    """The tree on disk is the model; what is written through Clawmark is compared with what was meant."""
+    """The tree on disk is the model; what is written through Clawmark is compared with what was
+    meant.
+    """
 
     @initialize()
     def start(self) -> None:
@@ -114,10 +121,15 @@ class Machine(RuleBasedStateMachine):
 
     @rule(path=PATHS, word=st.sampled_from(WORDS))
     def edit_in_place(self, path: str, word: str) -> None:
-        """As many bytes as before, and the time put back: what a look at the size and the mtime does not see."""
+        """As many bytes as before, and the time put back: what a look at the size and the mtime
+        does not see.
+        """
         file = self.root / path
         text = self.text_of(path)
-        if not text or (at := min((text.find(old) for old in WORDS if old in text), default=-1)) < 0:
+        if (
+            not text
+            or (at := min((text.find(old) for old in WORDS if old in text), default=-1)) < 0
+        ):
             return
         info = file.stat()
         self.let_the_clock_tick()
@@ -144,14 +156,24 @@ class Machine(RuleBasedStateMachine):
         elif other.exists() and not sub.exists():
             other.rename(sub)
 
-    @rule(name=st.sampled_from(["one", "two"]), said=st.lists(LINES, min_size=1, max_size=5), torn=st.booleans())
+    @rule(
+        name=st.sampled_from(["one", "two"]),
+        said=st.lists(LINES, min_size=1, max_size=5),
+        torn=st.booleans(),
+    )
     def grow_transcript(self, name: str, said: list[str], torn: bool) -> None:
         """Some messages more; a torn last line is one whose writer is not done yet."""
         self.sessions.mkdir(parents=True, exist_ok=True)
         file = self.sessions / f"{name}.jsonl"
         lines = [] if file.exists() else [json.dumps({"type": "session", "version": 3, "id": name})]
         lines += [
-            json.dumps({"type": "message", "timestamp": "2026-01-01T10:00:00Z", "message": {"role": role, "content": text}})
+            json.dumps(
+                {
+                    "type": "message",
+                    "timestamp": "2026-01-01T10:00:00Z",
+                    "message": {"role": role, "content": text},
+                }
+            )
             for role, text in zip(["user", "assistant"] * len(said), said, strict=False)
         ]
         with file.open("a", encoding="utf-8") as opened:
@@ -189,7 +211,9 @@ class Machine(RuleBasedStateMachine):
     def killed_index(self, left: int, force: bool) -> None:
         words = [str(self.root), str(self.state), str(left), "force" if force else "plain"]
         command = [sys.executable, "-c", DOOMED, *words]
-        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, check=False)
+        done = subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, check=False
+        )
         assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
 
     # --- faults --------------------------------------------------------------------------------------------------
@@ -198,7 +222,10 @@ class Machine(RuleBasedStateMachine):
     def embedder_fault(self, fault: str) -> None:
         self.embedder.fault = fault  # type: ignore[assignment]
 
-    @rule(how=st.sampled_from(["gone", "log gone", "empty", "cut", "foreign", "flipped"]), at=st.floats(0, 0.99))
+    @rule(
+        how=st.sampled_from(["gone", "log gone", "empty", "cut", "foreign", "flipped"]),
+        at=st.floats(0, 0.99),
+    )
     def damage_index(self, how: str, at: float) -> None:
         """Between two processes: this one closes the memory before, and opens it again."""
         self.memory.close()
@@ -211,7 +238,11 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def nothing_is_left_beside_the_files(self) -> None:
         if hasattr(self, "root"):
-            assert [file.name for file in self.root.rglob("*") if file.is_file() and file.suffix != ".md"] == []
+            assert [
+                file.name
+                for file in self.root.rglob("*")
+                if file.is_file() and file.suffix != ".md"
+            ] == []
 
     def agrees_with_a_fresh_rebuild(self) -> None:
         self.embedder.fault = ""
@@ -238,7 +269,9 @@ class Machine(RuleBasedStateMachine):
         return file.read_bytes().decode() if file.exists() else None
 
     def let_the_clock_tick(self) -> None:
-        """Older kernels tell the time of a change in steps of some milliseconds; two changes must not share one."""
+        """Older kernels tell the time of a change in steps of some milliseconds; two changes must
+        not share one.
+        """
         probe = self.folder / "probe"
         probe.touch()
         first = probe.stat().st_ctime_ns
@@ -265,17 +298,33 @@ def rows_of(memory: Memory) -> Iterator[Row]:
         (space,) = reader.spaces() or (None,)
         for path in reader.files():
             chunks = reader.chunks_of(path)
-            held = reader.cached(space.identity, [chunk.hash for chunk in chunks]) if space is not None else {}
+            held = (
+                reader.cached(space.identity, [chunk.hash for chunk in chunks])
+                if space is not None
+                else {}
+            )
             for chunk in chunks:
-                yield Row(path, chunk.start_line, chunk.end_line, chunk.text, chunk.hash in held)
+                yield Row(
+                    path=path,
+                    start_line=chunk.start_line,
+                    end_line=chunk.end_line,
+                    text=chunk.text,
+                    has_vector=chunk.hash in held,
+                )
     index.close()
 
 
 def answers_of(memory: Memory) -> dict[str, set[tuple[str, int, int]]]:
-    """Who answers to each word; in which order depends on words of earlier texts that are not swept away yet."""
-    found = {word: memory.search(word, freshen=False, max_results=1000, min_score=0.0) for word in WORDS}
+    """Who answers to each word; in which order depends on words of earlier texts that are not swept
+    away yet.
+    """
+    found = {
+        word: memory.search(word, freshen=False, max_results=1000, min_score=0.0) for word in WORDS
+    }
     return {word: {hit[:3] for hit in answer.hits} for word, answer in found.items()}
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=1000 if ALL else 50, stateful_step_count=40 if ALL else 25, deadline=None)
+TestMachine.settings = settings(
+    max_examples=1000 if ALL else 50, stateful_step_count=40 if ALL else 25, deadline=None
+)

@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 
 from clawmark.config.json5 import Json5Error, parse
 
-# The json5 package writes NUL and a digit as `\\00`, which is no JSON5; nobody has NUL in a configuration.
+# The json5 package writes NUL and a digit as `\\00`, which is no JSON5; nobody has NUL in a
+# configuration.
 TEXT = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.floats(allow_nan=False) | st.text(TEXT, max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(TEXT, max_size=8), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**18), 10**18)
+    | st.floats(allow_nan=False)
+    | st.text(TEXT, max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(TEXT, max_size=8), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 MARKS = list("{}[]:,'\"\\ \n1.e+-x0aN")

@@ -1,4 +1,5 @@
-"""What holds for every ranking of a real index: evidence adds up, room is room, and rare exact terms are found.
+"""What holds for every ranking of a real index: evidence adds up, room is room, and rare exact
+terms are found.
 
 The scores compared here are those of the explanation, which are not rounded.
 """
@@ -17,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clawmark import Memory
-from clawmark.search import scoring
-from clawmark.search.statements import BATCH
-from clawmark.sync.noise import FEWEST, GROWTH
-from clawmark.types import CandidateStory, Query
+from clawmark.engine.search import scoring
+from clawmark.engine.search.statements import BATCH
+from clawmark.engine.sync.noise import FEWEST, GROWTH
+from clawmark.model.values import CandidateStory, Query
 
 NOTES = (
     "The billing service moved from MySQL to PostgreSQL in March because of the row locks.",
@@ -54,7 +55,9 @@ QUESTIONS = (
 WORDS = sorted({word.strip(".,'").lower() for text in NOTES + QUESTIONS for word in text.split()})
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=30).map(" ".join)
 EXAMPLES = settings(
-    max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], derandomize=True
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    derandomize=True,
 )
 
 
@@ -73,7 +76,9 @@ def workspace(notes: tuple[str, ...] = NOTES) -> Iterator[tuple[Path, Memory]]:
         root = Path(folder, "agent")
         for number, text in enumerate(notes):
             write(root, f"note-{number:03}", text)
-        with Memory.open(root, state_dir=Path(folder, "state"), provider="static", background=False) as memory:
+        with Memory.open(
+            root, state_dir=Path(folder, "state"), provider="static", background=False
+        ) as memory:
             memory.sync()
             yield root, memory
 
@@ -95,7 +100,11 @@ def legs(folder: Path) -> Iterator[dict[str, Memory]]:
         key = "memorySearch.query.hybrid."
         overrides = {key + "vectorWeight": vector, key + "textWeight": text}
         opened[name] = Memory.open(
-            folder / "agent", state_dir=folder / "state", provider="static", overrides=overrides, background=False
+            folder / "agent",
+            state_dir=folder / "state",
+            provider="static",
+            overrides=overrides,
+            background=False,
         )
     opened["hybrid"].sync()
     yield opened
@@ -107,7 +116,10 @@ def stories(memory: Memory, query: str) -> dict[str, CandidateStory]:
     """Every candidate by its path; each note is one passage."""
     found = memory.search(query, max_results=MOST, min_score=0.0, explain=True)
     assert found.explanation is not None
-    return {story.citation.partition("#")[0].partition(":")[0]: story for story in found.explanation.candidates}
+    return {
+        story.citation.partition("#")[0].partition(":")[0]: story
+        for story in found.explanation.candidates
+    }
 
 
 # --- evidence adds up --------------------------------------------------------------------------------------------
@@ -122,8 +134,14 @@ def test_a_passage_that_is_at_least_as_good_by_words_and_by_meaning_is_never_ove
     hybrid, words, meaning = (stories(legs[name], query) for name in ("hybrid", "words", "meaning"))
     compared = 0
     for one, other in permutations(hybrid, 2):
-        is_better = words[one].score > words[other].score + 1e-12 and meaning[one].score >= meaning[other].score
-        is_nearer = words[one].score >= words[other].score and meaning[one].score > meaning[other].score + 1e-12
+        is_better = (
+            words[one].score > words[other].score + 1e-12
+            and meaning[one].score >= meaning[other].score
+        )
+        is_nearer = (
+            words[one].score >= words[other].score
+            and meaning[one].score > meaning[other].score + 1e-12
+        )
         if is_better or is_nearer:
             compared += 1
             assert hybrid[one].score >= hybrid[other].score
@@ -132,7 +150,9 @@ def test_a_passage_that_is_at_least_as_good_by_words_and_by_meaning_is_never_ove
 
 @EXAMPLES
 @given(number=st.integers(0, len(NOTES) - 1), noise=st.lists(st.sampled_from(WORDS), max_size=3))
-def test_the_first_by_words_and_by_meaning_is_the_first(legs: dict[str, Memory], number: int, noise: list[str]) -> None:
+def test_the_first_by_words_and_by_meaning_is_the_first(
+    legs: dict[str, Memory], number: int, noise: list[str]
+) -> None:
     query = " ".join([NOTES[number].lower(), *noise])
     path = f"memory/note-{number:03}.md"
     for name in ("words", "meaning", "hybrid"):
@@ -142,7 +162,9 @@ def test_the_first_by_words_and_by_meaning_is_the_first(legs: dict[str, Memory],
 @EXAMPLES
 @given(query=st.one_of(st.sampled_from(QUESTIONS), TEXTS))
 def test_neither_leg_lowers_what_the_other_one_finds(legs: dict[str, Memory], query: str) -> None:
-    """A passage with words is worth at least what its meaning alone is worth, and the other way round."""
+    """A passage with words is worth at least what its meaning alone is worth, and the other way
+    round.
+    """
     for story in stories(legs["hybrid"], query).values():
         without_words = _score(story._replace(text=0.0, name=0.0))
         without_meaning = _score(story._replace(vector=0.0, line=0.0, user=0.0))
@@ -153,7 +175,11 @@ def test_neither_leg_lowers_what_the_other_one_finds(legs: dict[str, Memory], qu
 def _score(story: CandidateStory) -> float:
     """The confidence that the factors of an explanation add up to, as the documentation states it."""
     words = scoring.TEXT * story.text + scoring.NAME * story.name
-    meaning = scoring.INSTANT_MEANING * story.vector + scoring.LINE * story.line + scoring.USER * story.user
+    meaning = (
+        scoring.INSTANT_MEANING * story.vector
+        + scoring.LINE * story.line
+        + scoring.USER * story.user
+    )
     few = scoring.bias_of(len(NOTES)) - scoring.BIAS
     return 1.0 / (1.0 + math.exp(-(scoring.BIAS + story.stated * few + words + meaning)))
 
@@ -162,23 +188,27 @@ def _score(story: CandidateStory) -> float:
 
 
 RARITY_MOVES = 0.06
-"""How far a score may fall when a file with words of the query is added to an index of 14 passages."""
+"""How far a score may fall when a file with words of the query is added to an index of 14 passages.
+"""
 LENGTH_MOVES = 0.01
-"""The same for a file without any of them: the number and the mean length of the passages change."""
+"""The same for a file without any of them: the number and the mean length of the passages change.
+"""
 ADDED = st.one_of(
     TEXTS,
-    st.sampled_from(QUESTIONS).flatmap(lambda query: st.lists(st.sampled_from(query.split()), min_size=1).map(" ".join)),
+    st.sampled_from(QUESTIONS).flatmap(
+        lambda query: st.lists(st.sampled_from(query.split()), min_size=1).map(" ".join)
+    ),
 )
 
 
 @settings(EXAMPLES, max_examples=12)
 @given(text=ADDED)
 def test_an_added_file_changes_no_score_of_meaning_and_removes_no_hit(text: str) -> None:
-    """Scores by meaning alone are equal to the bit. Those with words move with the rarity of the words, by little.
+    """Scores by meaning alone are equal to the bit. Those with words move with the rarity of the
+    words, by little.
 
-    Only a hit that is closer to the threshold than that can be lost. The space must not grow so much that its noise is
-    measured again.
-    """
+    Only a hit that is closer to the threshold than that can be lost. The space must not grow so
+    much that its noise is measured again."""
     assert len(NOTES) >= FEWEST
     assert len(NOTES) + 1 < GROWTH * len(NOTES)
     with workspace() as (root, memory):
@@ -204,7 +234,9 @@ def test_an_added_file_changes_no_score_of_meaning_and_removes_no_hit(text: str)
 
 @EXAMPLES
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3), question=st.sampled_from(QUESTIONS))
-def test_the_order_of_passages_found_by_meaning_does_not_depend_on_added_files(texts: list[str], question: str) -> None:
+def test_the_order_of_passages_found_by_meaning_does_not_depend_on_added_files(
+    texts: list[str], question: str
+) -> None:
     with workspace() as (root, memory):
         before = [path for path, story in stories(memory, question).items() if not story.text]
         for number, text in enumerate(texts):
@@ -262,10 +294,18 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Me
     made = tmp_path_factory.mktemp("crowded")
     for kind, marker in MARKERS.items():
         for number in range(100):
-            write(made / "agent", f"{kind}-{number:03}", f"Ticket about {marker(number)} was closed.")
+            write(
+                made / "agent", f"{kind}-{number:03}", f"Ticket about {marker(number)} was closed."
+            )
     for number, text in enumerate(NOTES):
         for copy in range(4):
-            write(made / "agent", f"note-{number:03}-{copy}", f"{text} {QUESTIONS[number % len(QUESTIONS)]}, part {copy}.")
-    with Memory.open(made / "agent", state_dir=made / "state", provider="static", background=False) as memory:
+            write(
+                made / "agent",
+                f"note-{number:03}-{copy}",
+                f"{text} {QUESTIONS[number % len(QUESTIONS)]}, part {copy}.",
+            )
+    with Memory.open(
+        made / "agent", state_dir=made / "state", provider="static", background=False
+    ) as memory:
         memory.sync()
         yield made / "agent", memory

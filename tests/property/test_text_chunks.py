@@ -7,9 +7,9 @@ from hashlib import sha256
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clawmark.documents import Chunk
-from clawmark.text.chunk import chunk_text, split_utf8
-from clawmark.text.tokens import quarter_tokens, well_formed
+from clawmark.model.documents import Chunk
+from clawmark.text.chunking.chunks import chunk_text, split_utf8
+from clawmark.text.chunking.tokens import quarter_tokens, well_formed
 
 _STRUCTURE = [
     "# A",
@@ -29,7 +29,18 @@ _STRUCTURE = [
     "    code",
     "...",
 ]
-_TEXT = ["", "", " ", "\t", "\x0c", "\u2028", "\x1c", "\ud800", "| a | b |", "A sentence. Another one! A third? " * 5]
+_TEXT = [
+    "",
+    "",
+    " ",
+    "\t",
+    "\x0c",
+    "\u2028",
+    "\x1c",
+    "\ud800",
+    "| a | b |",
+    "A sentence. Another one! A third? " * 5,
+]
 _LONG = ["word " * 30, "x" * 150, "記憶。" * 40, "e\u0301" * 60, "👩\u200d💻" * 40, "กขค" * 40]
 _PIECES = st.sampled_from(_STRUCTURE + _TEXT + _LONG)
 _MARKDOWN = st.lists(_PIECES, max_size=60).map("\n".join)
@@ -45,7 +56,9 @@ def _is_piece(chunk: Chunk, lines: list[str]) -> bool:
 @settings(max_examples=400, deadline=None)
 @given(_ANY_TEXT, _TOKENS, _OVERLAP)
 @example("---\na: b\n---\n# T\n\ntext", 8, 2)
-def test_markdown_chunks_are_exact_whole_lines_or_pieces_of_one_line(text: str, tokens: int, overlap: int) -> None:
+def test_markdown_chunks_are_exact_whole_lines_or_pieces_of_one_line(
+    text: str, tokens: int, overlap: int
+) -> None:
     lines = well_formed(text).split("\n")
     for chunk in chunk_text(text, "markdown", tokens, overlap):
         if _is_piece(chunk, lines):
@@ -60,7 +73,9 @@ def test_markdown_chunks_are_exact_whole_lines_or_pieces_of_one_line(text: str, 
 
 @settings(max_examples=400, deadline=None)
 @given(_ANY_TEXT, _TOKENS, _OVERLAP)
-def test_every_non_blank_line_is_in_a_markdown_chunk_in_full(text: str, tokens: int, overlap: int) -> None:
+def test_every_non_blank_line_is_in_a_markdown_chunk_in_full(
+    text: str, tokens: int, overlap: int
+) -> None:
     lines = well_formed(text).split("\n")
     covered: set[int] = set()
     pieces: dict[int, list[str]] = {}
@@ -93,7 +108,9 @@ def _place(line: str, part: str, end: int) -> int:
 
 @settings(max_examples=400, deadline=None)
 @given(_ANY_TEXT, _TOKENS, _OVERLAP)
-def test_no_markdown_chunk_is_more_than_a_twentieth_over_the_limit(text: str, tokens: int, overlap: int) -> None:
+def test_no_markdown_chunk_is_more_than_a_twentieth_over_the_limit(
+    text: str, tokens: int, overlap: int
+) -> None:
     limit = max(32, tokens * 4)
     for chunk in chunk_text(text, "markdown", tokens, overlap):
         assert quarter_tokens(chunk.text) <= limit * 1.05
@@ -101,7 +118,9 @@ def test_no_markdown_chunk_is_more_than_a_twentieth_over_the_limit(text: str, to
 
 @settings(max_examples=200, deadline=None)
 @given(_ANY_TEXT, st.sampled_from(["markdown", "lines"]), _TOKENS, _OVERLAP)
-def test_chunks_are_in_order_and_the_same_every_time(text: str, mode: str, tokens: int, overlap: int) -> None:
+def test_chunks_are_in_order_and_the_same_every_time(
+    text: str, mode: str, tokens: int, overlap: int
+) -> None:
     chunks = chunk_text(text, mode, tokens, overlap)
     assert chunks == chunk_text(text, mode, tokens, overlap)
     spans = [(chunk.start_line, chunk.end_line) for chunk in chunks]

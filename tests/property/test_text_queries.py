@@ -8,7 +8,15 @@ import apsw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawmark.text.query import MAX_QUERY, MAX_TERMS, any_of, clean_query, index_words, near_each_other, query_terms
+from clawmark.text.keywords.query import (
+    MAX_QUERY,
+    MAX_TERMS,
+    any_of,
+    clean_query,
+    index_words,
+    near_each_other,
+    query_terms,
+)
 
 _SCRIPTS = (
     "abcdefgh XYZ 0123456789 _-./@:+&\\'’\"*()^~#%$!?,; \n\t éüßñçøåİ don't Caroline's naïve"
@@ -38,7 +46,9 @@ _EMPTY = _table()
 
 
 def _rows(database: apsw.Connection, expression: str) -> list[int]:
-    found = database.execute("SELECT rowid FROM words WHERE words MATCH ? ORDER BY bm25(words)", (expression,))
+    found = database.execute(
+        "SELECT rowid FROM words WHERE words MATCH ? ORDER BY bm25(words)", (expression,)
+    )
     return [row[0] for row in found]
 
 

@@ -12,13 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clawmark.config.schema import Chunking
-from clawmark.index.store import Index
-from clawmark.sync.transcripts import Work, apply_transcripts, derive
-from clawmark.types import ChunkRow
-from clawmark.workspace.sessions import Sessions
+from clawmark.engine.sync.transcripts import Work, apply_transcripts, derive
+from clawmark.model.values import ChunkRow
+from clawmark.store.sqlite.store import Index
+from clawmark.workspace.transcripts.sessions import Sessions
 
 CHUNKER = Chunking(tokens=24, overlap=8)
-WORDS = st.sampled_from(["amber", "birch", "cedar", "delta", "ember", "fjord", "日本", "émigré", "\n", "🙂"])
+WORDS = st.sampled_from(
+    ["amber", "birch", "cedar", "delta", "ember", "fjord", "日本", "émigré", "\n", "🙂"]
+)
 TEXTS = st.one_of(
     st.lists(WORDS, min_size=1, max_size=12).map(" ".join),
     st.lists(WORDS, min_size=60, max_size=400).map(" ".join),
@@ -26,7 +28,13 @@ TEXTS = st.one_of(
 
 
 def record(role: str, text: str) -> str:
-    return json.dumps({"type": "message", "timestamp": "2026-02-24T10:00:00Z", "message": {"role": role, "content": text}})
+    return json.dumps(
+        {
+            "type": "message",
+            "timestamp": "2026-02-24T10:00:00Z",
+            "message": {"role": role, "content": text},
+        }
+    )
 
 
 LINES = st.one_of(
@@ -42,7 +50,9 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.file = folder / "agents" / "main" / "sessions" / "x.jsonl"
         self.file.parent.mkdir(parents=True)
-        self.sessions = Sessions(str(self.file.parent), (), str(folder / "workspace"), str)
+        self.sessions = Sessions(
+            folder=str(self.file.parent), paths=(), workspace=str(folder / "workspace"), clean=str
+        )
         self.store = Index(str(folder / "index.sqlite"))
         self.now = 10**18
 
@@ -51,7 +61,16 @@ class Place:
         while True:
             with self.store.reading() as reader:
                 indexed = reader.files()
-            work = Work(self.sessions, self.store, CHUNKER, lambda: self.now, lambda: not at_once, 0, 10.0, *slices)
+            work = Work(
+                self.sessions,
+                self.store,
+                CHUNKER,
+                lambda: self.now,
+                lambda: not at_once,
+                0,
+                10.0,
+                *slices,
+            )
             report = apply_transcripts(self.sessions.scan().files, indexed, work, lambda _: None)
             assert not report.failures
             if not report.due_files:
@@ -79,12 +98,21 @@ def assert_words(keywords: Any, chunk: ChunkRow) -> None:
     cuts=st.lists(st.integers(0, 20_000), max_size=8),
     at_once=st.booleans(),
     slices=st.tuples(st.sampled_from([1, 2, 5, 64]), st.sampled_from([100, 2000, 1 << 20])),
-    other=st.one_of(st.just(b""), st.lists(LINES, max_size=5).map(lambda lines: "\n".join(lines).encode())),
+    other=st.one_of(
+        st.just(b""), st.lists(LINES, max_size=5).map(lambda lines: "\n".join(lines).encode())
+    ),
 )
 def test_any_way_of_growing_gives_the_rows_of_one_whole_index(
-    lines: list[str], ends: bool, cuts: list[int], at_once: bool, slices: tuple[int, int], other: bytes
+    lines: list[str],
+    ends: bool,
+    cuts: list[int],
+    at_once: bool,
+    slices: tuple[int, int],
+    other: bytes,
 ) -> None:
-    """`other` is what was in the file before it began anew; `cuts` is where each append ended, in bytes."""
+    """`other` is what was in the file before it began anew; `cuts` is where each append ended, in
+    bytes.
+    """
     data = "\n".join(lines).encode() + (b"\n" if ends else b"")
     folder = Path(tempfile.mkdtemp())
     try:

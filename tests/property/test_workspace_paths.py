@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clawmark.errors import ClawmarkError
+from clawmark.model.errors import ClawmarkError
 from clawmark.workspace import Workspace
 from clawmark.workspace.guard import MAX_COMPONENTS, open_beneath, open_root
 
@@ -97,9 +97,9 @@ def test_reading_never_shows_what_is_not_memory(ws: Path, path: str) -> None:
     assert excerpt.text in ("", "inside")
 
 
-names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=40).filter(
-    lambda name: name not in (".", "..")
-)
+names = st.text(
+    st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=40
+).filter(lambda name: name not in (".", ".."))
 
 
 @given(parts=st.lists(names, min_size=1, max_size=4))

@@ -1,9 +1,10 @@
-"""The languages of the embedding providers: a request in, the texts it asks for out; rows in, the provider's JSON out.
+"""The languages of the embedding providers: a request in, the texts it asks for out; rows in, the
+provider's JSON out.
 
-OpenAI (and everything compatible), Mistral and Voyage share a path and are told apart by the model; then Gemini, Ollama
-and Bedrock's InvokeModel (Titan, Cohere). The limits are the providers' own, and so are the words they refuse with.
-Where vectors come from and what is done to spoil them is left to others.
-"""
+OpenAI (and everything compatible), Mistral and Voyage share a path and are told apart by the model;
+then Gemini, Ollama and Bedrock's InvokeModel (Titan, Cohere). The limits are the providers' own,
+and so are the words they refuse with. Where vectors come from and what is done to spoil them is
+left to others."""
 
 from __future__ import annotations
 
@@ -23,7 +24,15 @@ MODELS = ("nomic-embed-text:latest", "embeddinggemma:300m", "llama3.2:3b")
 _GEMINI = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(embedContent|batchEmbedContents)")
 _BEDROCK = re.compile(r"/model/([^/]+)/invoke")
 
-_MOST = {"openai": 2048, "mistral": 512, "voyage": 1000, "gemini": 100, "ollama": 100_000, "titan": 1, "cohere": 96}
+_MOST = {
+    "openai": 2048,
+    "mistral": 512,
+    "voyage": 1000,
+    "gemini": 100,
+    "ollama": 100_000,
+    "titan": 1,
+    "cohere": 96,
+}
 _MOST_TOKENS = {"openai": 300_000, "mistral": 16_384, "voyage": 120_000}
 _MOST_TOKENS_OF_ONE = {"openai": 8192, "gemini": 2048, "titan": 8192}
 
@@ -92,7 +101,13 @@ def understand(request: Request) -> Asked | None:
 def from_openai_body(body: dict[str, Any]) -> Asked:
     """The body of `/v1/embeddings`, also as one line of a batch file."""
     model = str(body.get("model") or "")
-    api = "voyage" if model.startswith("voyage") else "mistral" if model.startswith("mistral") else "openai"
+    api = (
+        "voyage"
+        if model.startswith("voyage")
+        else "mistral"
+        if model.startswith("mistral")
+        else "openai"
+    )
     given = body.get("input")
     texts = [given] if isinstance(given, str) else given
     if not model:
@@ -102,7 +117,14 @@ def from_openai_body(body: dict[str, Any]) -> Asked:
     if api == "voyage" and body.get("input_type") not in (None, "query", "document"):
         raise Wrong(400, "input_type must be one of query, document or null.")
     dims = int(body.get("dimensions") or body.get("output_dimension") or 0)
-    return Asked(api, model, texts, dims, body.get("encoding_format") == "base64", str(body.get("input_type") or ""))
+    return Asked(
+        api=api,
+        model=model,
+        texts=texts,
+        dims=dims,
+        base64=body.get("encoding_format") == "base64",
+        kind=str(body.get("input_type") or ""),
+    )
 
 
 def check_limits(asked: Asked) -> None:
@@ -111,9 +133,13 @@ def check_limits(asked: Asked) -> None:
     if not asked.texts or not all(text.strip() for text in asked.texts):
         raise Wrong(400, "the input may not be empty.")
     if len(sizes) > _MOST[asked.api]:
-        raise Wrong(400, f"at most {_MOST[asked.api]} inputs are allowed in one request, got {len(sizes)}.")
+        raise Wrong(
+            400, f"at most {_MOST[asked.api]} inputs are allowed in one request, got {len(sizes)}."
+        )
     if max(sizes) > _MOST_TOKENS_OF_ONE.get(asked.api, 1 << 30):
-        raise Wrong(400, f"this model's maximum context length is {_MOST_TOKENS_OF_ONE[asked.api]} tokens.")
+        raise Wrong(
+            400, f"this model's maximum context length is {_MOST_TOKENS_OF_ONE[asked.api]} tokens."
+        )
     if sum(sizes) > _MOST_TOKENS.get(asked.api, 1 << 30):
         raise Wrong(400, f"at most {_MOST_TOKENS[asked.api]} tokens are allowed in one request.")
 
@@ -124,7 +150,9 @@ def gemini_text(request: dict[str, Any]) -> Asked:
     text = "".join(str(part.get("text", "")) for part in parts)
     dims = int(request.get("outputDimensionality") or 0)
     model = str(request.get("model") or "").removeprefix("models/")
-    return Asked("gemini", model, [text], dims, kind=str(request.get("taskType") or ""))
+    return Asked(
+        api="gemini", model=model, texts=[text], dims=dims, kind=str(request.get("taskType") or "")
+    )
 
 
 def _gemini(model: str, verb: str, body: dict[str, Any]) -> Asked:
@@ -135,7 +163,13 @@ def _gemini(model: str, verb: str, body: dict[str, Any]) -> Asked:
         raise Wrong(400, "every request must name the model of the path.")
     kinds = sorted({asked.kind for asked in one})
     dims = one[0].dims if one else 0
-    return Asked("gemini", model, [asked.texts[0] for asked in one], dims, kind=",".join(kinds))
+    return Asked(
+        api="gemini",
+        model=model,
+        texts=[asked.texts[0] for asked in one],
+        dims=dims,
+        kind=",".join(kinds),
+    )
 
 
 def _ollama(body: dict[str, Any]) -> Asked:
@@ -144,21 +178,34 @@ def _ollama(body: dict[str, Any]) -> Asked:
         raise Wrong(404, f'model "{model}" not found, try pulling it first')
     given = body.get("input")
     texts = [given] if isinstance(given, str) else list(given or [])
-    return Asked("ollama", model, texts, int(body.get("dimensions") or 0))
+    return Asked(api="ollama", model=model, texts=texts, dims=int(body.get("dimensions") or 0))
 
 
 def _bedrock(model: str, body: dict[str, Any]) -> Asked:
     if ".titan-embed" in f".{model}":
         if not isinstance(body.get("inputText"), str):
             raise Wrong(400, "Malformed input request: required key [inputText] not found")
-        return Asked("titan", model, [body["inputText"]], int(body.get("dimensions") or 0), single=True)
+        return Asked(
+            api="titan",
+            model=model,
+            texts=[body["inputText"]],
+            dims=int(body.get("dimensions") or 0),
+            single=True,
+        )
     if "cohere.embed" in model:
         kind = str(body.get("input_type") or "")
         if kind not in ("search_document", "search_query", "classification", "clustering"):
             raise Wrong(400, "Malformed input request: input_type is required")
         texts = list(body.get("texts") or [])
         dims = int(body.get("output_dimension") or 0)
-        return Asked("cohere", model, texts, dims, kind=kind, by_type="float" in (body.get("embedding_types") or ()))
+        return Asked(
+            api="cohere",
+            model=model,
+            texts=texts,
+            dims=dims,
+            kind=kind,
+            by_type="float" in (body.get("embedding_types") or ()),
+        )
     raise Wrong(404, "Could not resolve the foundation model from the provided model identifier.")
 
 
@@ -192,7 +239,9 @@ def refusal(api: str, status: int, message: str) -> bytes:
     """An error as the provider words it."""
     match api:
         case "gemini":
-            body: dict[str, object] = {"error": {"code": status, "message": message, "status": "INVALID_ARGUMENT"}}
+            body: dict[str, object] = {
+                "error": {"code": status, "message": message, "status": "INVALID_ARGUMENT"}
+            }
         case "ollama":
             body = {"error": message}
         case "titan" | "cohere":
@@ -200,13 +249,22 @@ def refusal(api: str, status: int, message: str) -> bytes:
         case "voyage":
             body = {"detail": message}
         case _:
-            body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
+            body = {
+                "error": {
+                    "message": message,
+                    "type": "invalid_request_error",
+                    "param": None,
+                    "code": None,
+                }
+            }
     return json.dumps(body).encode()
 
 
 def as_base64(numbers: Sequence[str | float]) -> str:
     """The same vector as base64 of float32 numbers, which is what `encoding_format` asks for; JSON."""
-    return json.dumps(base64.b64encode(struct.pack(f"<{len(numbers)}f", *map(float, numbers))).decode())
+    return json.dumps(
+        base64.b64encode(struct.pack(f"<{len(numbers)}f", *map(float, numbers))).decode()
+    )
 
 
 def _openai_row(row: Row) -> str:

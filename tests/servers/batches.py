@@ -1,10 +1,11 @@
-"""The batch interfaces: files go up, a job is made of one, it is asked after until it is done, its output comes down.
+"""The batch interfaces: files go up, a job is made of one, it is asked after until it is done, its
+output comes down.
 
-OpenAI and Voyage share their paths (`/v1/files`, `/v1/batches`); Gemini uploads to `/upload/v1beta/files`, makes jobs with
-`:asyncBatchEmbedContent` and asks after `/v1beta/batches/…`. Every look at a job moves it one state on, so that nobody has
-to wait. Output lines come in another order than they went up. How a job ends is scripted; what it costs is counted when
-it completes.
-"""
+OpenAI and Voyage share their paths (`/v1/files`, `/v1/batches`); Gemini uploads to
+`/upload/v1beta/files`, makes jobs with `:asyncBatchEmbedContent` and asks after
+`/v1beta/batches/…`. Every look at a job moves it one state on, so that nobody has to wait. Output
+lines come in another order than they went up. How a job ends is scripted; what it costs is counted
+when it completes."""
 
 from __future__ import annotations
 
@@ -18,7 +19,15 @@ from typing import Any
 from apis import Asked, Wrong, check_limits, from_openai_body, gemini_text
 from loopback import Request
 
-OUTCOMES = ("completed", "failed", "expired", "cancelled", "some-lines-fail", "some-lines-missing", "never-ends")
+OUTCOMES = (
+    "completed",
+    "failed",
+    "expired",
+    "cancelled",
+    "some-lines-fail",
+    "some-lines-missing",
+    "never-ends",
+)
 MOST_LINES = 50_000
 
 _STATES = ("validating", "in_progress", "finalizing")
@@ -43,7 +52,9 @@ Embed = Callable[[Asked], list[list[str]]]
 class Job:
     """One batch."""
 
-    def __init__(self, name: str, lines: list[tuple[str, Asked]], outcome: str, given: dict[str, Any]) -> None:
+    def __init__(
+        self, name: str, lines: list[tuple[str, Asked]], outcome: str, given: dict[str, Any]
+    ) -> None:
         self.name = name
         self.lines = lines
         self.outcome = outcome
@@ -55,9 +66,13 @@ class Job:
 
 
 class Jobs:
-    """The files and jobs of one server; `embed` gives vectors, `paid` is told what a completed job held."""
+    """The files and jobs of one server; `embed` gives vectors, `paid` is told what a completed job
+    held.
+    """
 
-    def __init__(self, embed: Embed, paid: Callable[[str, Sequence[str]], None], looks: int = 2) -> None:
+    def __init__(
+        self, embed: Embed, paid: Callable[[str, Sequence[str]], None], looks: int = 2
+    ) -> None:
         self._embed = embed
         self._paid = paid
         self._looks = looks
@@ -90,11 +105,15 @@ class Jobs:
             if fields.get("purpose") != b"batch" or "file" not in fields:
                 raise Wrong(400, "a file and the purpose batch are needed.")
             name = self._keep("file", fields["file"])
-            return _dump({"id": name, "object": "file", "bytes": len(fields["file"]), "purpose": "batch"})
+            return _dump(
+                {"id": name, "object": "file", "bytes": len(fields["file"]), "purpose": "batch"}
+            )
         if method == "POST" and path in ("/v1/batches", "/batches"):
             return self._create(json.loads(request.body))
         if method == "GET" and path in ("/v1/batches", "/batches"):
-            return _dump({"object": "list", "data": [_openai_job(job) for job in self._newest("batch_")]})
+            return _dump(
+                {"object": "list", "data": [_openai_job(job) for job in self._newest("batch_")]}
+            )
         if content := _CONTENT.fullmatch(path):
             return self._file(content[1])
         if job := _JOB.fullmatch(path):
@@ -107,9 +126,14 @@ class Jobs:
         return None
 
     def _create(self, given: dict[str, Any]) -> bytes:
-        if given.get("endpoint") != "/v1/embeddings" or given.get("completion_window") not in ("24h", "12h"):
+        if given.get("endpoint") != "/v1/embeddings" or given.get("completion_window") not in (
+            "24h",
+            "12h",
+        ):
             raise Wrong(400, "endpoint or completion_window is wrong.")
-        shared = dict(given.get("request_params") or {})  # Voyage says once for all lines what OpenAI says in each
+        shared = dict(
+            given.get("request_params") or {}
+        )  # Voyage says once for all lines what OpenAI says in each
         lines = []
         for line in self._lines(str(given.get("input_file_id"))):
             if not shared and (line.get("method"), line.get("url")) != ("POST", "/v1/embeddings"):
@@ -124,9 +148,13 @@ class Jobs:
         if method == "POST" and path == "/upload/v1beta/files":
             parts = _related_parts(request)
             if len(parts) != 2 or "uploadType=multipart" not in request.query:
-                raise Wrong(400, "an upload has uploadType=multipart, a JSON part and a JSONL part.")
+                raise Wrong(
+                    400, "an upload has uploadType=multipart, a JSON part and a JSONL part."
+                )
             name = self._keep("files/", parts[1])
-            return _dump({"file": {"name": name, "mimeType": "application/jsonl", "state": "ACTIVE"}})
+            return _dump(
+                {"file": {"name": name, "mimeType": "application/jsonl", "state": "ACTIVE"}}
+            )
         if method == "POST" and (create := _CREATE.fullmatch(path)):
             given = json.loads(request.body)["batch"]
             config = given.get("inputConfig") or given.get("input_config") or {}
@@ -165,7 +193,7 @@ class Jobs:
         for _, asked in lines:
             check_limits(asked)
         outcome = self._outcomes.pop(0) if self._outcomes else "completed"
-        job = Job(f"{prefix}{len(self.jobs) + 1}", lines, outcome, given)
+        job = Job(name=f"{prefix}{len(self.jobs) + 1}", lines=lines, outcome=outcome, given=given)
         self.jobs[job.name] = job
         return job
 
@@ -181,7 +209,9 @@ class Jobs:
         else:
             self._complete(job, line)
 
-    def _complete(self, job: Job, line: Callable[[str, list[list[str]], str], dict[str, Any]]) -> None:
+    def _complete(
+        self, job: Job, line: Callable[[str, list[list[str]], str], dict[str, Any]]
+    ) -> None:
         good, bad = [], []
         for number, (name, asked) in enumerate(job.lines):
             if job.outcome == "some-lines-missing" and number % 3 == 1:
@@ -193,8 +223,14 @@ class Jobs:
                 good.append(line(name, self._embed(asked), ""))
                 self._paid(asked.api, asked.texts)
         random.Random(1).shuffle(good)
-        job.output = self._keep("file" if job.name.startswith("batch_") else "files/", _dump_lines(good))
-        job.errors = self._keep("file" if job.name.startswith("batch_") else "files/", _dump_lines(bad)) if bad else ""
+        job.output = self._keep(
+            "file" if job.name.startswith("batch_") else "files/", _dump_lines(good)
+        )
+        job.errors = (
+            self._keep("file" if job.name.startswith("batch_") else "files/", _dump_lines(bad))
+            if bad
+            else ""
+        )
         job.state = "completed"
 
     def _keep(self, prefix: str, data: bytes) -> str:
@@ -221,9 +257,16 @@ def _openai_line(name: str, vectors: list[list[str]], problem: str) -> dict[str,
     if problem:
         body: dict[str, Any] = {"error": {"message": problem, "code": "server_error"}}
     else:
-        data = [{"object": "embedding", "index": at, "embedding": _floats(numbers)} for at, numbers in enumerate(vectors)]
+        data = [
+            {"object": "embedding", "index": at, "embedding": _floats(numbers)}
+            for at, numbers in enumerate(vectors)
+        ]
         body = {"object": "list", "data": data}
-    return {"custom_id": name, "response": {"status_code": 500 if problem else 200, "body": body}, "error": None}
+    return {
+        "custom_id": name,
+        "response": {"status_code": 500 if problem else 200, "body": body},
+        "error": None,
+    }
 
 
 def _gemini_line(name: str, vectors: list[list[str]], problem: str) -> dict[str, Any]:
@@ -233,7 +276,12 @@ def _gemini_line(name: str, vectors: list[list[str]], problem: str) -> dict[str,
 
 
 def _openai_job(job: Job) -> dict[str, Any]:
-    failed = {"errors": {"object": "list", "data": [{"code": "x", "message": "the file could not be read", "line": 1}]}}
+    failed = {
+        "errors": {
+            "object": "list",
+            "data": [{"code": "x", "message": "the file could not be read", "line": 1}],
+        }
+    }
     return {
         "id": job.name,
         "object": "batch",
@@ -244,7 +292,11 @@ def _openai_job(job: Job) -> dict[str, Any]:
         "status": job.state,
         "output_file_id": job.output or None,
         "error_file_id": job.errors or None,
-        "request_counts": {"total": len(job.lines), "completed": len(job.lines) if job.output else 0, "failed": 0},
+        "request_counts": {
+            "total": len(job.lines),
+            "completed": len(job.lines) if job.output else 0,
+            "failed": 0,
+        },
         **(failed if job.state == "failed" else {}),
     }
 
@@ -254,7 +306,11 @@ def _gemini_job(job: Job) -> dict[str, Any]:
     output = {"responsesFile": job.output} if job.output else {}
     operation: dict[str, Any] = {
         "name": job.name,
-        "metadata": {"state": state, "displayName": job.given.get("displayName"), **({"output": output} if output else {})},
+        "metadata": {
+            "state": state,
+            "displayName": job.given.get("displayName"),
+            **({"output": output} if output else {}),
+        },
     }
     if job.state not in _STATES:
         operation["done"] = True

@@ -1,9 +1,9 @@
 """Every way an embedding server can misbehave, by the words of the hostile `provider` cases.
 
-A behaviour is a whole answer that has nothing to do with the request (`status`, `headers`, `body`), a right answer that
-was spoiled (`make`), or a connection that goes wrong (`behave`). {KEY} and {SELF} in an answer become the key and the
-address of the request. Whether a socket listens at all is the server's matter.
-"""
+A behaviour is a whole answer that has nothing to do with the request (`status`, `headers`, `body`),
+a right answer that was spoiled (`make`), or a connection that goes wrong (`behave`). {KEY} and
+{SELF} in an answer become the key and the address of the request. Whether a socket listens at all
+is the server's matter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,12 @@ class Behaviour(NamedTuple):
     @property
     def is_right(self) -> bool:
         """Whether a client that knows the API must take what comes."""
-        return self.body is None and not self.behave and self.make in ("ok", "reverse-order") and self.status == 200
+        return (
+            self.body is None
+            and not self.behave
+            and self.make in ("ok", "reverse-order")
+            and self.status == 200
+        )
 
 
 OK = Behaviour()
@@ -49,25 +54,50 @@ def behaviour(given: Behaviour | Mapping[str, Any] | str | int) -> Behaviour:
     if isinstance(given, Behaviour):
         return given
     if isinstance(given, int):
-        return OK if given == 200 else Behaviour(given, JSON, b'{"error":{"message":"status %d"}}' % given)
+        return (
+            OK
+            if given == 200
+            else Behaviour(given, JSON, b'{"error":{"message":"status %d"}}' % given)
+        )
     if isinstance(given, str):
         made = Behaviour(make=given) if given in MAKES else Behaviour(behave=given)
         return _known(made)
     body = given.get("body")
-    raw = base64.b64decode(given["body_b64"]) if "body_b64" in given else None if body is None else str(body).encode()
-    return _known(Behaviour(given["status"], given["headers"], raw, given.get("make", "ok"), given.get("behave", "")))
+    raw = (
+        base64.b64decode(given["body_b64"])
+        if "body_b64" in given
+        else None
+        if body is None
+        else str(body).encode()
+    )
+    return _known(
+        Behaviour(
+            status=given["status"],
+            headers=given["headers"],
+            body=raw,
+            make=given.get("make", "ok"),
+            behave=given.get("behave", ""),
+        )
+    )
 
 
 def _known(made: Behaviour) -> Behaviour:
-    if made.make not in MAKES or (made.behave and made.behave not in (*ACTS, *TRIES, *LISTENING, *ELSEWHERE)):
+    if made.make not in MAKES or (
+        made.behave and made.behave not in (*ACTS, *TRIES, *LISTENING, *ELSEWHERE)
+    ):
         raise ValueError(f"no such behaviour: {made.make} {made.behave}")
     return made
 
 
 def fill_in(given: Behaviour, key: str, url: str) -> tuple[dict[str, str], bytes]:
     """The headers and the body of an answer with {KEY} and {SELF} filled in."""
-    headers = {name: value.replace("{SELF}", url).replace("{KEY}", key) for name, value in given.headers.items()}
-    return headers, (given.body or b"").replace(b"{SELF}", url.encode()).replace(b"{KEY}", key.encode())
+    headers = {
+        name: value.replace("{SELF}", url).replace("{KEY}", key)
+        for name, value in given.headers.items()
+    }
+    return headers, (given.body or b"").replace(b"{SELF}", url.encode()).replace(
+        b"{KEY}", key.encode()
+    )
 
 
 # --- answers that are wrong in what they say --------------------------------------------------------------------------
@@ -85,7 +115,9 @@ def spoiled(make: str, asked: Asked, vectors: list[list[str]]) -> Answer:
 
 
 def _packed(row: Row) -> Row:
-    """A row in base64 where that can be: it holds any float, also one that is none, and nothing else."""
+    """A row in base64 where that can be: it holds any float, also one that is none, and nothing
+    else.
+    """
     try:
         return row._replace(embedding=as_base64(json.loads(row.embedding)))
     except (TypeError, ValueError, OverflowError):
@@ -136,7 +168,9 @@ MAKES: dict[str, Spoil] = {
     "ok": _rows,
     "reverse-order": lambda vectors: _rows(vectors)[::-1],
     "no-index-field": lambda vectors: [row._replace(place=None) for row in _rows(vectors)],
-    "base64-floats": lambda vectors: [Row(at, as_base64(numbers)) for at, numbers in enumerate(vectors)],
+    "base64-floats": lambda vectors: [
+        Row(at, as_base64(numbers)) for at, numbers in enumerate(vectors)
+    ],
     "one-fewer": lambda vectors: _rows(vectors)[:-1],
     "one-more": lambda vectors: _rows([*vectors, vectors[-1]]),
     "empty-list": lambda vectors: [],
@@ -176,7 +210,10 @@ def _too_large(number: int, texts: int) -> Behaviour:
 
 
 def _too_many(number: int, texts: int) -> Behaviour:
-    body = b'{"error":{"message":"batch size %d is above the limit of %d for this deployment"}}' % (texts, SPLIT_ABOVE)
+    body = b'{"error":{"message":"batch size %d is above the limit of %d for this deployment"}}' % (
+        texts,
+        SPLIT_ABOVE,
+    )
     return Behaviour(400, JSON, body) if texts > SPLIT_ABOVE else OK
 
 
@@ -191,7 +228,9 @@ TRIES: dict[str, Callable[[int, int], Behaviour]] = {
 # --- connections that go wrong ----------------------------------------------------------------------------------------
 
 Act = Callable[[Link, bytes, float], bool]
-"""(the client, the right body, how long a second is) -> whether the answer was right; raises Gone to cut the line."""
+"""(the client, the right body, how long a second is) -> whether the answer was right; raises Gone
+to cut the line.
+"""
 
 
 def _length(body: bytes) -> dict[str, str]:
@@ -246,13 +285,17 @@ def _cut_chunk(link: Link, right: bytes, second: float) -> bool:
 
 
 def _bad_chunk(link: Link, right: bytes, second: float) -> bool:
-    link.send(head(200, {**JSON, "Transfer-Encoding": "chunked"}) + b"zz\r\n" + right + b"\r\n0\r\n\r\n")
+    link.send(
+        head(200, {**JSON, "Transfer-Encoding": "chunked"}) + b"zz\r\n" + right + b"\r\n0\r\n\r\n"
+    )
     link.wait(None)
     raise Gone
 
 
 def _bomb(link: Link, right: bytes, second: float) -> bool:
-    """10 GB of blanks in 10 MB: one compressed megabyte, again and again, which a full flush allows."""
+    """10 GB of blanks in 10 MB: one compressed megabyte, again and again, which a full flush
+    allows.
+    """
     squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
     megabyte = squeeze.compress(b" " * (1 << 20)) + squeeze.flush(zlib.Z_FULL_FLUSH)
     link.send(head(200, {**JSON, "Content-Encoding": "gzip", "Connection": "close"}))
@@ -310,7 +353,9 @@ def _500_in_the_middle(link: Link, right: bytes, second: float) -> bool:
     """Half of a good answer, and then the answer of a server that fell over."""
     half = right[: len(right) // 2]
     body = b'{"error":{"message":"The server had an error while processing your request."}}'
-    link.send(head(200, {**JSON, "Transfer-Encoding": "chunked"}) + b"%x\r\n" % len(half) + half + b"\r\n")
+    link.send(
+        head(200, {**JSON, "Transfer-Encoding": "chunked"}) + b"%x\r\n" % len(half) + half + b"\r\n"
+    )
     link.send(head(500, _length(body)) + body)
     raise Gone
 

@@ -1,4 +1,5 @@
-"""A chat model on loopback that says what a script tells it to, in OpenAI's and in Anthropic's language, streamed or whole.
+"""A chat model on loopback that says what a script tells it to, in OpenAI's and in Anthropic's
+language, streamed or whole.
 
     python tests/servers/chat.py --port 8124 --say "Hello."
 
@@ -7,10 +8,10 @@ For a test:
     with ChatServer([call("memory_search", query="database"), say("PostgreSQL.")]) as server:
         ...                                        # server.openai_url, server.anthropic_url, server.seen
 
-A script is a list of turns, one after the other, or a function of the request. `rules({"which database": [call(...),
-say(...)]})` makes one that looks at the last thing the user said. `fault("hang")` fails instead; the faults are in `FAULTS`.
-The languages are in `chat_apis`, sockets in `loopback`.
-"""
+A script is a list of turns, one after the other, or a function of the request. `rules({"which
+database": [call(...), say(...)]})` makes one that looks at the last thing the user said.
+`fault("hang")` fails instead; the faults are in `FAULTS`. The languages are in `chat_apis`, sockets
+in `loopback`."""
 
 from __future__ import annotations
 
@@ -34,7 +35,10 @@ FAULTS: dict[str, tuple[int, str]] = {
     "broken": (500, "The server had an error while processing your request."),
     "overloaded": (529, "Overloaded"),
     "key": (401, "Incorrect API key provided: {key}."),
-    "too-long": (400, "prompt is too long: 210000 tokens > 200000 maximum. Reduce the length of the messages."),
+    "too-long": (
+        400,
+        "prompt is too long: 210000 tokens > 200000 maximum. Reduce the length of the messages.",
+    ),
     "no-model": (404, "The model does not exist."),
 }
 """Refusals by name; beside them there are `hang`, `cut`, `garbage`, `empty` and `reset`."""
@@ -55,8 +59,12 @@ def fault(name: str) -> Turn:
     return Turn(fault=name)
 
 
-def rules(table: Mapping[str, Sequence[Turn]], otherwise: Sequence[Turn] = (Turn("Understood."),)) -> Callable[[Seen], Turn]:
-    """A script that takes the turns of the first key that is in the last thing the user said, step by step."""
+def rules(
+    table: Mapping[str, Sequence[Turn]], otherwise: Sequence[Turn] = (Turn("Understood."),)
+) -> Callable[[Seen], Turn]:
+    """A script that takes the turns of the first key that is in the last thing the user said, step
+    by step.
+    """
 
     def answer(seen: Seen) -> Turn:
         said = seen.last_user.lower()
@@ -117,7 +125,12 @@ class ChatServer:
     def __enter__(self) -> ChatServer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     # --- one request
@@ -127,7 +140,12 @@ class ChatServer:
         with self._lock:
             self.requests.append(request)
         if request.method == "GET" and request.path.endswith("/models"):
-            link.answer(200, json.dumps({"object": "list", "data": [{"id": "scripted", "object": "model"}]}).encode())
+            link.answer(
+                200,
+                json.dumps(
+                    {"object": "list", "data": [{"id": "scripted", "object": "model"}]}
+                ).encode(),
+            )
             return keep
         try:
             seen = understand(request.path, request.body, dict(request.headers))
@@ -145,7 +163,9 @@ class ChatServer:
             self._news.notify_all()
         key = _key_of(seen)
         if self.key and key != self.key:
-            link.answer(401, refusal(seen.api, 401, f"Incorrect API key provided: {key or 'none'}."))
+            link.answer(
+                401, refusal(seen.api, 401, f"Incorrect API key provided: {key or 'none'}.")
+            )
             return True
         turn = self._next(seen)
         if turn is None:
@@ -163,7 +183,9 @@ class ChatServer:
         return True
 
     def _next(self, seen: Seen) -> Turn | None:
-        """The next turn, with ids for its calls and numbers for its tokens; None when the script is over."""
+        """The next turn, with ids for its calls and numbers for its tokens; None when the script is
+        over.
+        """
         with self._lock:
             if callable(self._script):
                 turn = self._script(seen)
@@ -180,7 +202,8 @@ class ChatServer:
         return turn._replace(
             calls=tuple(calls),
             input_tokens=turn.input_tokens or len(text) // 4 + 1,
-            output_tokens=turn.output_tokens or len(turn.text + "".join(one.json for one in calls)) // 4 + 1,
+            output_tokens=turn.output_tokens
+            or len(turn.text + "".join(one.json for one in calls)) // 4 + 1,
         )
 
 
@@ -205,7 +228,10 @@ def _misbehave(seen: Seen, how: str, link: Link) -> bool:
             return _stream(seen, turn, link, cut=True)
         case "cut":
             body = render(seen, turn)
-            link.send(head(200, {"Content-Type": "application/json", "Content-Length": str(len(body))}) + body[:20])
+            link.send(
+                head(200, {"Content-Type": "application/json", "Content-Length": str(len(body))})
+                + body[:20]
+            )
         case "garbage":
             link.answer(200, b"<html>It works!</html>")
         case "empty":

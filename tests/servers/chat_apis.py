@@ -1,8 +1,9 @@
-"""The two languages of the chat server: a request body in, what it asks out; a turn in, the answer's bytes out.
+"""The two languages of the chat server: a request body in, what it asks out; a turn in, the
+answer's bytes out.
 
-Both are strict where the real services are: a tool result must answer a call, every call must be answered, no text block is
-empty. A mistake of ours is then a refusal here, and not only at the real service.
-"""
+Both are strict where the real services are: a tool result must answer a call, every call must be
+answered, no text block is empty. A mistake of ours is then a refusal here, and not only at the real
+service."""
 
 from __future__ import annotations
 
@@ -87,19 +88,41 @@ class Seen(NamedTuple):
 
 def understand(path: str, data: bytes, headers: dict[str, str]) -> Seen | None:
     """The request, or None when the path is nobody's; raises Wrong."""
-    api = "openai" if path.endswith("/chat/completions") else "anthropic" if path.endswith("/v1/messages") else ""
+    api = (
+        "openai"
+        if path.endswith("/chat/completions")
+        else "anthropic"
+        if path.endswith("/v1/messages")
+        else ""
+    )
     if not api:
         return None
     try:
         body = json.loads(data)
     except ValueError as error:
         raise Wrong("the body is not JSON") from error
-    if not isinstance(body, dict) or not isinstance(body.get("messages"), list) or not isinstance(body.get("model"), str):
+    if (
+        not isinstance(body, dict)
+        or not isinstance(body.get("messages"), list)
+        or not isinstance(body.get("model"), str)
+    ):
         raise Wrong("model and messages are required")
     system, messages = _from_openai(body) if api == "openai" else _from_anthropic(body, headers)
     _check_results(messages)
-    tools = tuple(tool["function"]["name"] if api == "openai" else tool["name"] for tool in body.get("tools") or ())
-    return Seen(api, body["model"], system, tuple(messages), tools, bool(body.get("stream")), body, headers)
+    tools = tuple(
+        tool["function"]["name"] if api == "openai" else tool["name"]
+        for tool in body.get("tools") or ()
+    )
+    return Seen(
+        api=api,
+        model=body["model"],
+        system=system,
+        messages=tuple(messages),
+        tools=tools,
+        stream=bool(body.get("stream")),
+        body=body,
+        headers=headers,
+    )
 
 
 def _from_openai(body: dict[str, Any]) -> tuple[str, list[Heard]]:
@@ -136,11 +159,17 @@ def _from_anthropic(body: dict[str, Any], headers: dict[str, str]) -> tuple[str,
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for part in parts:
             if part["type"] == "tool_result":
-                messages.append(Heard("tool", _text(part.get("content")), call_id=part["tool_use_id"]))
+                messages.append(
+                    Heard("tool", _text(part.get("content")), call_id=part["tool_use_id"])
+                )
             elif part["type"] == "text" and not part["text"].strip():
                 raise Wrong("messages: text content blocks must be non-empty")
         text = "".join(part["text"] for part in parts if part["type"] == "text")
-        calls = [Call(part["name"], part["input"], part["id"]) for part in parts if part["type"] == "tool_use"]
+        calls = [
+            Call(part["name"], part["input"], part["id"])
+            for part in parts
+            if part["type"] == "tool_use"
+        ]
         if text or calls:
             messages.append(Heard(one["role"], text, tuple(calls)))
     return _text(body.get("system")), messages
@@ -177,14 +206,27 @@ def render(seen: Seen, turn: Turn) -> bytes:
         message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
         if turn.calls:
             message["tool_calls"] = [_openai_call(call) for call in turn.calls]
-        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if turn.calls else "stop"}
-        return _json({**_openai_head(seen, "chat.completion"), "choices": [choice], "usage": _openai_usage(turn)})
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if turn.calls else "stop",
+        }
+        return _json(
+            {
+                **_openai_head(seen, "chat.completion"),
+                "choices": [choice],
+                "usage": _openai_usage(turn),
+            }
+        )
     content: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.json)} for call in turn.calls
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.json)}
+        for call in turn.calls
     ]
     usage = {"input_tokens": turn.input_tokens, "output_tokens": turn.output_tokens}
-    return _json({**_anthropic_head(seen), "content": content, "stop_reason": _stop(turn), "usage": usage})
+    return _json(
+        {**_anthropic_head(seen), "content": content, "stop_reason": _stop(turn), "usage": usage}
+    )
 
 
 def events(seen: Seen, turn: Turn) -> Iterator[bytes]:
@@ -194,9 +236,15 @@ def events(seen: Seen, turn: Turn) -> Iterator[bytes]:
 
 def refusal(api: str, status: int, message: str) -> bytes:
     """An error as the service words it."""
-    kind = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}.get(status, "api_error")
+    kind = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}.get(
+        status, "api_error"
+    )
     error = {"type": kind, "message": message}
-    return _json({"type": "error", "error": error} if api == "anthropic" else {"error": {**error, "code": None}})
+    return _json(
+        {"type": "error", "error": error}
+        if api == "anthropic"
+        else {"error": {**error, "code": None}}
+    )
 
 
 def _openai_events(seen: Seen, turn: Turn) -> Iterator[bytes]:
@@ -209,7 +257,12 @@ def _openai_events(seen: Seen, turn: Turn) -> Iterator[bytes]:
     for piece in _pieces(turn.text):
         yield chunk({"content": piece})
     for number, call in enumerate(turn.calls):
-        opened = {"index": number, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+        opened = {
+            "index": number,
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": ""},
+        }
         yield chunk({"tool_calls": [opened]})
         for piece in _pieces(call.json):
             yield chunk({"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
@@ -224,11 +277,17 @@ def _anthropic_events(seen: Seen, turn: Turn) -> Iterator[bytes]:
         return _event({"type": kind, **fields}, kind)
 
     usage = {"input_tokens": turn.input_tokens, "output_tokens": 1}
-    yield event("message_start", message={**_anthropic_head(seen), "content": [], "stop_reason": None, "usage": usage})
+    yield event(
+        "message_start",
+        message={**_anthropic_head(seen), "content": [], "stop_reason": None, "usage": usage},
+    )
     blocks: list[tuple[dict[str, Any], str, str]] = []
     if turn.text:
         blocks.append(({"type": "text", "text": ""}, "text", turn.text))
-    blocks += [({"type": "tool_use", "id": one.id, "name": one.name, "input": {}}, "json", one.json) for one in turn.calls]
+    blocks += [
+        ({"type": "tool_use", "id": one.id, "name": one.name, "input": {}}, "json", one.json)
+        for one in turn.calls
+    ]
     for number, (block, kind, text) in enumerate(blocks):
         yield event("content_block_start", index=number, content_block=block)
         for piece in _pieces(text):
@@ -247,16 +306,30 @@ def _openai_head(seen: Seen, kind: str) -> dict[str, Any]:
 
 
 def _openai_call(call: Call) -> dict[str, Any]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.json}}
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.json},
+    }
 
 
 def _openai_usage(turn: Turn) -> dict[str, int]:
     total = turn.input_tokens + turn.output_tokens
-    return {"prompt_tokens": turn.input_tokens, "completion_tokens": turn.output_tokens, "total_tokens": total}
+    return {
+        "prompt_tokens": turn.input_tokens,
+        "completion_tokens": turn.output_tokens,
+        "total_tokens": total,
+    }
 
 
 def _anthropic_head(seen: Seen) -> dict[str, Any]:
-    return {"id": "msg_1", "type": "message", "role": "assistant", "model": seen.model, "stop_sequence": None}
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": seen.model,
+        "stop_sequence": None,
+    }
 
 
 def _stop(turn: Turn) -> str:

@@ -1,12 +1,14 @@
-"""A real embedding server on loopback that speaks every provider's language, counts, and fails on request.
+"""A real embedding server on loopback that speaks every provider's language, counts, and fails on
+request.
 
     python tests/servers/embeddings.py --port 8123 --dims 384 --delay-ms 0
 
-For a test: `with EmbeddingServer(key="sk-test") as server:` … `server.url`, `server.script([429, 429, 200])`,
-`server.spoil("one-nan")`, `server.heal()`, `server.tally`. From outside: `GET /stats`, `POST /reset`.
+For a test: `with EmbeddingServer(key="sk-test") as server:` … `server.url`, `server.script([429,
+429, 200])`, `server.spoil("one-nan")`, `server.heal()`, `server.tally`. From outside: `GET /stats`,
+`POST /reset`.
 
-The languages are in `apis`, the batch interfaces in `batches`, the faults in `behaviours`, sockets in `loopback`.
-"""
+The languages are in `apis`, the batch interfaces in `batches`, the faults in `behaviours`, sockets
+in `loopback`."""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ Given = Behaviour | Mapping[str, Any] | str | int
 
 
 class EmbeddingServer:
-    """One server; `key` is the only key it takes (any, when empty), `aws` an access key and its secret."""
+    """One server; `key` is the only key it takes (any, when empty), `aws` an access key and its
+    secret.
+    """
 
     def __init__(
         self,
@@ -120,7 +124,12 @@ class EmbeddingServer:
     def __enter__(self) -> EmbeddingServer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     # --- one request
@@ -167,7 +176,12 @@ class EmbeddingServer:
             return False
         if self._is_refused(request, asked.api, link):
             return False
-        body = render(asked, self._right(asked) if chosen == OK else spoiled(chosen.make, asked, self._vectors(asked)))
+        body = render(
+            asked,
+            self._right(asked)
+            if chosen == OK
+            else spoiled(chosen.make, asked, self._vectors(asked)),
+        )
         least = self.delay + self.text_delay * len(asked.texts)
         if least:
             link.wait(max(0.0, least - (time.monotonic() - began)))
@@ -221,7 +235,11 @@ class EmbeddingServer:
 
     def _is_refused(self, request: Request, api: str, link: Link) -> bool:
         """Check the key in the place where the provider wants it; refuse, echoing it, as some do."""
-        if api in ("titan", "cohere") and self.aws[0] and not request.headers.get("authorization", "").startswith("Bearer"):
+        if (
+            api in ("titan", "cohere")
+            and self.aws[0]
+            and not request.headers.get("authorization", "").startswith("Bearer")
+        ):
             problem = problem_with_signature(request, *self.aws)
         elif not self.key or api == "ollama" or _key_of(request) == self.key:
             problem = ""
@@ -235,12 +253,17 @@ class EmbeddingServer:
     def _listing(self, request: Request) -> bytes | None:
         """The models there are, as Ollama and OpenAI say it."""
         if request.path == "/api/tags":
-            models = [{"name": name, "model": name, "details": {"family": name.partition(":")[0]}} for name in MODELS]
+            models = [
+                {"name": name, "model": name, "details": {"family": name.partition(":")[0]}}
+                for name in MODELS
+            ]
             return json.dumps({"models": models}).encode()
         if request.path == "/api/version":
             return b'{"version":"0.12.0"}'
         if request.path == "/v1/models":
-            return json.dumps({"object": "list", "data": [{"id": "text-embedding-3-small", "object": "model"}]}).encode()
+            return json.dumps(
+                {"object": "list", "data": [{"id": "text-embedding-3-small", "object": "model"}]}
+            ).encode()
         return None
 
     def _right(self, asked: Asked) -> Answer:
@@ -264,7 +287,9 @@ class EmbeddingServer:
 
 def _key_of(request: Request) -> str:
     bearer = request.headers.get("authorization", "")
-    return request.headers.get("x-goog-api-key") or (bearer[7:] if bearer.startswith("Bearer ") else "")
+    return request.headers.get("x-goog-api-key") or (
+        bearer[7:] if bearer.startswith("Bearer ") else ""
+    )
 
 
 def main() -> None:
@@ -272,17 +297,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A deterministic embedding server on loopback.")
     parser.add_argument("--port", type=int, default=8123)
     parser.add_argument("--dims", type=int, default=384)
-    parser.add_argument("--delay-ms", type=float, default=0.0, help="the least time a request takes")
+    parser.add_argument(
+        "--delay-ms", type=float, default=0.0, help="the least time a request takes"
+    )
     parser.add_argument("--text-ms", type=float, default=0.0, help="what each text adds to it")
     parser.add_argument("--key", default="", help="the only key that is taken; any, when left out")
-    parser.add_argument("--dense", action="store_true", help="long rows that cost the server nothing and mean nothing")
-    parser.add_argument("--behave", default="ok", help="a word of the hostile provider cases, such as one-nan")
+    parser.add_argument(
+        "--dense",
+        action="store_true",
+        help="long rows that cost the server nothing and mean nothing",
+    )
+    parser.add_argument(
+        "--behave", default="ok", help="a word of the hostile provider cases, such as one-nan"
+    )
     args = parser.parse_args()
     delay, text_delay = args.delay_ms / 1000, args.text_ms / 1000
-    words = {"dims": args.dims, "delay": delay, "text_delay": text_delay, "key": args.key, "is_dense": args.dense}
+    words = {
+        "dims": args.dims,
+        "delay": delay,
+        "text_delay": text_delay,
+        "key": args.key,
+        "is_dense": args.dense,
+    }
     with EmbeddingServer(port=args.port, **words) as server:
         server.spoil(args.behave)
-        print(f"listening on {server.url} and {server.gemini_url}, {args.dims} dimensions", flush=True)
+        print(
+            f"listening on {server.url} and {server.gemini_url}, {args.dims} dimensions", flush=True
+        )
         try:
             threading.Event().wait()
         except KeyboardInterrupt:

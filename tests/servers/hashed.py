@@ -1,9 +1,10 @@
-"""Vectors without a model: a hashed bag of words, the same in every run, in which texts that share words are near.
+"""Vectors without a model: a hashed bag of words, the same in every run, in which texts that share
+words are near.
 
-A text comes in; a unit vector goes out as the JSON numbers it is sent as. Numbers come from a table of 16,384 steps, so
-that a server in plain Python writes a million of them in a tenth of a second. Where their meaning does not matter, `dense`
-gives rows that are as long as real ones and written beforehand.
-"""
+A text comes in; a unit vector goes out as the JSON numbers it is sent as. Numbers come from a table
+of 16,384 steps, so that a server in plain Python writes a million of them in a tenth of a second.
+Where their meaning does not matter, `dense` gives rows that are as long as real ones and written
+beforehand."""
 
 from __future__ import annotations
 
@@ -17,13 +18,17 @@ from functools import cache
 STEPS = 16_384
 DENSE_ROWS = 64
 _NUMBERS = [repr(round(step / STEPS, 6)) for step in range(STEPS + 1)]
-_NUMBERS += [repr(round(step / STEPS, 6)) for step in range(-STEPS, 0)]  # negative steps count from the end of the list
+_NUMBERS += [
+    repr(round(step / STEPS, 6)) for step in range(-STEPS, 0)
+]  # negative steps count from the end of the list
 
 _WORD = re.compile(r"[^\W_]+")
 _STOP = frozenset(
     _WORD.findall(
-        "a an and are as at be but by did do does for from had has have he her his how i if in is it its me my no not of on "
-        "or our she so than that the their them then there they this to was we were what when where which who why will with "
+        "a an and are as at be but by did do does for from had has have he her his how i if in "
+        "is it its me my no not of on "
+        "or our she so than that the their them then there they this to was we were what when "
+        "where which who why will with "
         "would you your"
     )
 )
@@ -49,7 +54,9 @@ def packed(text: str, dims: int) -> bytes:
 
 
 def dense(text: str, dims: int) -> str:
-    """One of a few vectors without zeros, written with nine digits as services do it, whole: it costs nothing to send."""
+    """One of a few vectors without zeros, written with nine digits as services do it, whole: it
+    costs nothing to send.
+    """
     rows = _dense_rows(dims)
     return rows[zlib.crc32(text.encode("utf-8", "replace")) % len(rows)]
 
@@ -79,12 +86,16 @@ def _steps(text: str, dims: int) -> list[tuple[int, int]]:
 
 
 def _place(word: str, dims: int) -> tuple[tuple[int, float], ...]:
-    """Where a word counts: at its own places, and at those of its first five letters (`database`, `databases`)."""
+    """Where a word counts: at its own places, and at those of its first five letters (`database`,
+    `databases`).
+    """
     weight = _STOP_WEIGHT if word in _STOP else 1.0
     found: dict[int, float] = {}
     for feature, share in ((word, weight), (word[:5] + "*", weight * 0.7)):
         for salt in ("", "'"):
-            number = zlib.crc32((feature + salt).encode("utf-8", "replace")) * 0x9E3779B1 & 0xFFFFFFFF
+            number = (
+                zlib.crc32((feature + salt).encode("utf-8", "replace")) * 0x9E3779B1 & 0xFFFFFFFF
+            )
             place = (number >> 8) % dims
             found[place] = found.get(place, 0.0) + (share if number & 1 else -share)
     kept = _places[word, dims] = tuple(found.items())

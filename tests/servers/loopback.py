@@ -1,8 +1,9 @@
-"""A plain HTTP/1.1 server on loopback, in threads, that can also stop listening, or listen and never accept.
+"""A plain HTTP/1.1 server on loopback, in threads, that can also stop listening, or listen and
+never accept.
 
-Requests come in complete (also chunked ones); what is answered, and whether it is HTTP at all, is left to `handle`,
-which is given the request and a `Link` to the client. Returning True from it keeps the connection.
-"""
+Requests come in complete (also chunked ones); what is answered, and whether it is HTTP at all, is
+left to `handle`, which is given the request and a `Link` to the client. Returning True from it
+keeps the connection."""
 
 from __future__ import annotations
 
@@ -55,11 +56,21 @@ class Link:
     def answer(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """A whole HTTP answer."""
         self.send(
-            head(status, {"Content-Type": "application/json", **(headers or {}), "Content-Length": str(len(body))}) + body
+            head(
+                status,
+                {
+                    "Content-Type": "application/json",
+                    **(headers or {}),
+                    "Content-Length": str(len(body)),
+                },
+            )
+            + body
         )
 
     def wait(self, seconds: float | None) -> None:
-        """Do nothing for a while, or until the server is healed; raises Gone as soon as the client is."""
+        """Do nothing for a while, or until the server is healed; raises Gone as soon as the client
+        is.
+        """
         watched = [self.sock, self._release]
         while True:
             readable = select.select(watched, [], [], seconds)[0]
@@ -67,7 +78,9 @@ class Link:
                 return
             if self.is_gone():
                 raise Gone
-            watched.remove(self.sock)  # it sent more than it should: that is no reason to turn round and round
+            watched.remove(
+                self.sock
+            )  # it sent more than it should: that is no reason to turn round and round
 
     def is_gone(self) -> bool:
         try:
@@ -90,7 +103,9 @@ def head(status: int, headers: Mapping[str, str]) -> bytes:
 
 
 class Loopback:
-    """Listens on 127.0.0.1 and hands every request to `handle`, each connection in a thread of its own."""
+    """Listens on 127.0.0.1 and hands every request to `handle`, each connection in a thread of its
+    own.
+    """
 
     def __init__(self, handle: Callable[[Request, Link], bool], port: int = 0) -> None:
         self._handle = handle
@@ -208,7 +223,9 @@ class Loopback:
                 self._threads.discard(threading.current_thread())
 
 
-def _read(readline: Callable[[int], bytes], read: Callable[[int], bytes], link: Link) -> Request | None:
+def _read(
+    readline: Callable[[int], bytes], read: Callable[[int], bytes], link: Link
+) -> Request | None:
     first = readline(MOST_HEADERS)
     if not first.strip():
         return None
@@ -220,14 +237,16 @@ def _read(readline: Callable[[int], bytes], read: Callable[[int], bytes], link: 
     if headers.get("expect", "").lower() == "100-continue":
         link.send(b"HTTP/1.1 100 Continue\r\n\r\n")
     if "chunked" in headers.get("transfer-encoding", "").lower():
-        return Request(method, target, headers, _read_chunks(readline, read))
+        return Request(
+            method=method, target=target, headers=headers, body=_read_chunks(readline, read)
+        )
     size = int(headers.get("content-length") or 0)
     if not 0 <= size <= MOST_BODY:
         raise ValueError("the body is too large")
     body = read(size)
     if len(body) < size:
         raise Gone
-    return Request(method, target, headers, body)
+    return Request(method=method, target=target, headers=headers, body=body)
 
 
 def _read_chunks(readline: Callable[[int], bytes], read: Callable[[int], bytes]) -> bytes:

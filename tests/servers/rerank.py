@@ -1,4 +1,5 @@
-"""A reranking service on loopback, in the languages of Cohere, Jina and Voyage, that scores by shared words.
+"""A reranking service on loopback, in the languages of Cohere, Jina and Voyage, that scores by
+shared words.
 
     with RerankServer("voyage", key="…") as server:
         ...                                        # server.url, server.requests; server.fault = "nan"
@@ -15,8 +16,26 @@ from typing import Any
 
 from loopback import Gone, Link, Loopback, Request, head
 
-_FIELDS = {"cohere": ("top_n", "results"), "jina": ("top_n", "results"), "voyage": ("top_k", "data")}
-FAULTS = ("short", "long", "twice", "negative", "range", "bool", "nan", "infinite", "text", "array", "html", "deep", "huge")
+_FIELDS = {
+    "cohere": ("top_n", "results"),
+    "jina": ("top_n", "results"),
+    "voyage": ("top_k", "data"),
+}
+FAULTS = (
+    "short",
+    "long",
+    "twice",
+    "negative",
+    "range",
+    "bool",
+    "nan",
+    "infinite",
+    "text",
+    "array",
+    "html",
+    "deep",
+    "huge",
+)
 """Answers that cannot be used; besides them there are `drip`, `hang`, `cut` and `reset`."""
 
 
@@ -41,7 +60,12 @@ class RerankServer:
     def __enter__(self) -> RerankServer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._loopback.close()
 
     def _handle(self, request: Request, link: Link) -> bool:
@@ -55,14 +79,18 @@ class RerankServer:
             return True
         body = json.loads(request.body)
         limit, field = _FIELDS[self.language]
-        if not {"model", "query", "documents", limit} <= body.keys() or body[limit] != len(body["documents"]):
+        if not {"model", "query", "documents", limit} <= body.keys() or body[limit] != len(
+            body["documents"]
+        ):
             link.answer(400, json.dumps({"message": f"bad request: {sorted(body)}"}).encode())
             return True
         if self.fault.isdigit():
             link.answer(int(self.fault), json.dumps({"message": f"refused for {given}"}).encode())
             return True
         scores = [_overlap(body["query"], text) for text in body["documents"]]
-        results = [{"index": number, "relevance_score": score} for number, score in enumerate(scores)]
+        results = [
+            {"index": number, "relevance_score": score} for number, score in enumerate(scores)
+        ]
         results.sort(key=lambda result: -result["relevance_score"])
         if self.fault:
             return _misbehave(self.fault, link, field, results)
@@ -89,7 +117,9 @@ def _misbehave(fault: str, link: Link, field: str, results: list[dict[str, Any]]
         case "bool":
             results[0] = {**results[0], "index": True}
         case "nan" | "infinite":
-            body = json.dumps({field: [*results[1:], {"index": results[0]["index"], "relevance_score": 0.5}]}).encode()
+            body = json.dumps(
+                {field: [*results[1:], {"index": results[0]["index"], "relevance_score": 0.5}]}
+            ).encode()
             body = body.replace(b"0.5}]", b"NaN}]" if fault == "nan" else b"1e999}]")
         case "text":
             results[0] = {**results[0], "relevance_score": "0.9"}
@@ -100,7 +130,9 @@ def _misbehave(fault: str, link: Link, field: str, results: list[dict[str, Any]]
         case "deep":
             body = b"[" * 100_000
         case "huge":
-            link.send(head(200, {"Content-Type": "application/json", "Content-Length": str(1 << 40)}))
+            link.send(
+                head(200, {"Content-Type": "application/json", "Content-Length": str(1 << 40)})
+            )
             while True:
                 link.send(b" " * (1 << 20))
         case "drip":
@@ -112,7 +144,10 @@ def _misbehave(fault: str, link: Link, field: str, results: list[dict[str, Any]]
             link.wait(None)
             raise Gone
         case "cut":
-            link.send(head(200, {"Content-Type": "application/json", "Content-Length": "500"}) + b'{"results"')
+            link.send(
+                head(200, {"Content-Type": "application/json", "Content-Length": "500"})
+                + b'{"results"'
+            )
             return False
         case "reset":
             link.reset()

@@ -1,8 +1,8 @@
-"""Whether a request carries a right AWS Signature, version 4: computed again from the request and the secret.
+"""Whether a request carries a right AWS Signature, version 4: computed again from the request and
+the secret.
 
-Comes in: a request as it was received. Goes out: why its signature is wrong, or nothing. Clock and session tokens are
-not checked.
-"""
+Comes in: a request as it was received. Goes out: why its signature is wrong, or nothing. Clock and
+session tokens are not checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from urllib.parse import parse_qsl, quote
 from loopback import Request
 
 _SHAPE = re.compile(
-    r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?"
+    r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, "
+    r"?SignedHeaders=([a-z0-9;-]+), ?"
     r"Signature=([0-9a-f]{64})"
 )
 
@@ -37,7 +38,10 @@ def problem_with_signature(request: Request, access_key: str, secret: str) -> st
         [
             request.method,
             quote(request.path, safe="/-_.~"),  # the path of the request line, encoded once more
-            "&".join(f"{_q(name)}={_q(value)}" for name, value in sorted(parse_qsl(request.query, keep_blank_values=True))),
+            "&".join(
+                f"{_q(name)}={_q(value)}"
+                for name, value in sorted(parse_qsl(request.query, keep_blank_values=True))
+            ),
             *(f"{name}:{' '.join(request.headers.get(name, '').split())}" for name in signed),
             "",
             names,

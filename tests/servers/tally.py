@@ -1,9 +1,10 @@
-"""What a server counts: requests, texts, texts sent again after they had been answered, and how long it was busy.
+"""What a server counts: requests, texts, texts sent again after they had been answered, and how
+long it was busy.
 
-Everything may be called from any thread. `answered` is said only of a right answer that a client that was still there
-could read; a text that comes back after that has been paid for twice. It is counted before the answer is written and
-taken back when that fails, so that whoever has read an answer finds it counted.
-"""
+Everything may be called from any thread. `answered` is said only of a right answer that a client
+that was still there could read; a text that comes back after that has been paid for twice. It is
+counted before the answer is written and taken back when that fails, so that whoever has read an
+answer finds it counted."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ class Tally:
         """A request is here in full."""
         now = time.monotonic()
         with self._lock:
-            record = Record(len(self.log), api, tuple(texts), now)
+            record = Record(number=len(self.log), api=api, texts=tuple(texts), began=now)
             self.log.append(record)
             self.repeated += [text for text in texts if text in self._answered]
             if not self._in_flight:

@@ -1,9 +1,10 @@
-"""I-01: an append that was acknowledged is in the file after a SIGKILL at any moment: whole, once, in order.
+"""I-01: an append that was acknowledged is in the file after a SIGKILL at any moment: whole, once,
+in order.
 
-First a writer is killed at every call it makes from the append on, for a new log, an old one, one with a torn last line and
-one with a second name. Then writers that share logs are killed at random moments. Not judged is a line that was written and
-not acknowledged: its writer died before it could say so.
-"""
+First a writer is killed at every call it makes from the append on, for a new log, an old one, one
+with a torn last line and one with a second name. Then writers that share logs are killed at random
+moments. Not judged is a line that was written and not acknowledged: its writer died before it could
+say so."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ KILLS, WRITERS = 2000, 16
 FEW_KILLS, FEW_WRITERS = 40, 4
 KILLS_PER_LOG = 100
 
-# What a writer needs is imported before it begins, so that the points are those of the append and not of the interpreter.
+# What a writer needs is imported before it begins, so that the points are those of the append and
+# not of the interpreter.
 WRITER = f"""
 import hashlib, os, sys
 from datetime import datetime
@@ -64,7 +66,12 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     kills, writers = (KILLS, WRITERS) if full else (FEW_KILLS, FEW_WRITERS)
     _kill_at_random(work, kills, writers, random.Random(seed), tally, complaints)
     failed = len(complaints)
-    return Outcome(tally["kill points"] + tally["random kills"] - failed, failed, dict(tally), tuple(complaints))
+    return Outcome(
+        tally["kill points"] + tally["random kills"] - failed,
+        failed,
+        dict(tally),
+        tuple(complaints),
+    )
 
 
 # --- at each call ------------------------------------------------------------------------------------------------
@@ -92,12 +99,22 @@ def _linked(log: Path) -> list[str]:
     return before
 
 
-KINDS: dict[str, Callable[[Path], list[str]]] = {"new": _new, "old": _old, "torn": _torn, "linked": _linked}
+KINDS: dict[str, Callable[[Path], list[str]]] = {
+    "new": _new,
+    "old": _old,
+    "torn": _torn,
+    "linked": _linked,
+}
 _OLD_TEXT = "# a day\n\n- one\n"
 
 
 def _kill_at_each_call(
-    work: Path, kind: str, prepare: Callable[[Path], list[str]], every: int, tally: Counter[str], complaints: list[str]
+    work: Path,
+    kind: str,
+    prepare: Callable[[Path], list[str]],
+    every: int,
+    tally: Counter[str],
+    complaints: list[str],
 ) -> None:
     place = _place(work, f"{kind}-trace")
     prepare(_log(place))
@@ -108,12 +125,20 @@ def _kill_at_each_call(
         died = killed(_writer(work, place, "w", 2), point)
         tally["kill points"] += 1
         tally["killed at a call"] += died.code == -9
-        _after_death(place, Heard(_log(place), before, {"w": died.out.splitlines()}), f"{kind}, {point}", tally, complaints)
+        _after_death(
+            place,
+            Heard(_log(place), before, {"w": died.out.splitlines()}),
+            f"{kind}, {point}",
+            tally,
+            complaints,
+        )
         if kind == "linked" and (place / "second name.md").read_text(encoding="utf-8") != _OLD_TEXT:
             complaints.append(f"{kind}, {point}: the other name of the log changed")
 
 
-def _after_death(place: Path, heard: Heard, when: str, tally: Counter[str], complaints: list[str]) -> None:
+def _after_death(
+    place: Path, heard: Heard, when: str, tally: Counter[str], complaints: list[str]
+) -> None:
     """Judge the log, then let another writer go on with it and judge it again."""
     from datetime import datetime
 
@@ -121,10 +146,15 @@ def _after_death(place: Path, heard: Heard, when: str, tally: Counter[str], comp
 
     wrong = _judge(heard, tally)
     state = str(place / "state")
-    with Memory.open(place / "ws", state_dir=state, provider="none", clock=lambda: datetime(2026, 2, 24, 12)) as memory:
+    with Memory.open(
+        place / "ws", state_dir=state, provider="none", clock=lambda: datetime(2026, 2, 24, 12)
+    ) as memory:
         written = memory.append("next.0  end")
     wrong += _judge(
-        heard._replace(acknowledged={**heard.acknowledged, "next": [f"{written.start_line} - next.0  end"]}), Counter()
+        heard._replace(
+            acknowledged={**heard.acknowledged, "next": [f"{written.start_line} - next.0  end"]}
+        ),
+        Counter(),
     )
     left = [file.name for file in heard.log.parent.iterdir() if file != heard.log]
     if left:
@@ -136,7 +166,12 @@ def _after_death(place: Path, heard: Heard, when: str, tally: Counter[str], comp
 
 
 def _kill_at_random(
-    work: Path, kills: int, writers: int, chance: random.Random, tally: Counter[str], complaints: list[str]
+    work: Path,
+    kills: int,
+    writers: int,
+    chance: random.Random,
+    tally: Counter[str],
+    complaints: list[str],
 ) -> None:
     for start in range(0, kills, KILLS_PER_LOG):
         place = _place(work, f"random-{start}")
@@ -154,12 +189,17 @@ def _kill_at_random(
 
 def _start(work: Path, place: Path, name: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        _writer(work, place, name, 1_000_000), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment()
+        _writer(work, place, name, 1_000_000),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
     )
 
 
 def _killed(writer: subprocess.Popen[bytes], chance: random.Random) -> list[str]:
-    """Let it acknowledge something, kill it somewhere in the middle of what follows; the lines it acknowledged."""
+    """Let it acknowledge something, kill it somewhere in the middle of what follows; the lines it
+    acknowledged.
+    """
     assert writer.stdout is not None
     pipe = writer.stdout.fileno()
     heard = os.read(pipe, 1 << 16)
@@ -185,7 +225,9 @@ def _judge(heard: Heard, tally: Counter[str]) -> list[str]:
     if not text:
         return [f"{acknowledged} acknowledged and the log is empty"] if acknowledged else []
     lines = text.removesuffix("\n").split("\n")
-    wrong = [] if lines[: len(heard.before)] == heard.before else [f"the log begins with {lines[:3]}"]
+    wrong = (
+        [] if lines[: len(heard.before)] == heard.before else [f"the log begins with {lines[:3]}"]
+    )
     present: dict[str, list[int]] = {}
     for line in lines[len(heard.before) :]:
         whole = _LINE.fullmatch(line)

@@ -1,9 +1,10 @@
 """I-19: no clock loses or misfiles a note.
 
-`clawmark remember` and `clawmark search` run with a clock that is told what time it is: just before midnight, at the start
-and the end of summer time, on days that do not exist, in other centuries, going backwards, and with the time zone changed in
-between. Where the clock is quick, the day ends while the command runs: the note belongs to one of the two days. What is
-acknowledged has to be there, with these lines, in the log of a day that it was during the command's life, and to be found.
+`clawmark remember` and `clawmark search` run with a clock that is told what time it is: just before
+midnight, at the start and the end of summer time, on days that do not exist, in other centuries,
+going backwards, and with the time zone changed in between. Where the clock is quick, the day ends
+while the command runs: the note belongs to one of the two days. What is acknowledged has to be
+there, with these lines, in the log of a day that it was during the command's life, and to be found.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Moment(NamedTuple):
     local: str
     """The time on the user's wall, in that zone."""
     setting: bool = True
-    """Whether `userTimezone` names the zone, on a machine that lives by UTC; else the machine's own zone does."""
+    """Whether `userTimezone` names the zone, on a machine that lives by UTC; else the machine's own
+    zone does.
+    """
     speed: int = 1
 
     def at(self) -> datetime:
@@ -42,15 +45,52 @@ class Moment(NamedTuple):
 ZONES = ("America/New_York", "Asia/Kolkata", "Pacific/Kiritimati")
 MOMENTS = (
     *(Moment(f"a second before midnight in {zone}", zone, "2026-02-24 23:59:59") for zone in ZONES),
-    *(Moment(f"over midnight in {zone}", zone, "2026-02-24 23:59:59", speed=QUICK) for zone in ZONES),
-    *(Moment(f"over midnight on a machine in {zone}", zone, "2026-02-24 23:59:59", False, QUICK) for zone in ZONES),
-    Moment("summer time begins in New York", "America/New_York", "2026-03-08 01:59:59", speed=QUICK),
-    Moment("summer time ends in New York", "America/New_York", "2026-11-01 01:59:59", False, QUICK),
-    Moment("a day that begins at one o'clock in Beirut", "Asia/Beirut", "2026-03-28 23:59:59", speed=QUICK),
-    Moment("midnight comes twice in Havana", "America/Havana", "2026-11-01 00:59:59", False, QUICK),
+    *(
+        Moment(f"over midnight in {zone}", zone, "2026-02-24 23:59:59", speed=QUICK)
+        for zone in ZONES
+    ),
+    *(
+        Moment(
+            name=f"over midnight on a machine in {zone}",
+            zone=zone,
+            local="2026-02-24 23:59:59",
+            setting=False,
+            speed=QUICK,
+        )
+        for zone in ZONES
+    ),
+    Moment(
+        "summer time begins in New York", "America/New_York", "2026-03-08 01:59:59", speed=QUICK
+    ),
+    Moment(
+        name="summer time ends in New York",
+        zone="America/New_York",
+        local="2026-11-01 01:59:59",
+        setting=False,
+        speed=QUICK,
+    ),
+    Moment(
+        "a day that begins at one o'clock in Beirut",
+        "Asia/Beirut",
+        "2026-03-28 23:59:59",
+        speed=QUICK,
+    ),
+    Moment(
+        name="midnight comes twice in Havana",
+        zone="America/Havana",
+        local="2026-11-01 00:59:59",
+        setting=False,
+        speed=QUICK,
+    ),
     Moment("the day that Samoa left out", "Pacific/Apia", "2011-12-29 23:59:59", speed=QUICK),
     Moment("a leap day ends", "Asia/Kolkata", "2028-02-29 23:59:59", speed=QUICK),
-    Moment("32 bits end", "America/New_York", "2038-01-18 22:14:07", False, QUICK),
+    Moment(
+        name="32 bits end",
+        zone="America/New_York",
+        local="2038-01-18 22:14:07",
+        setting=False,
+        speed=QUICK,
+    ),
     Moment("1970", "Asia/Kolkata", "1970-01-01 05:30:02"),
     Moment("the year 9999", "Asia/Kolkata", "9999-12-31 12:00:00"),
 )
@@ -69,7 +109,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     for name, moments in STORIES.items():
         complaints.extend(f"{name}: {what}" for what in _tell(work, name, moments, days))
     failed = len(complaints)
-    return Outcome(len(days) - failed, failed, {"cases": len(days), "days": days}, tuple(complaints))
+    return Outcome(
+        len(days) - failed, failed, {"cases": len(days), "days": days}, tuple(complaints)
+    )
 
 
 STORIES = {
@@ -108,11 +150,16 @@ def _remember(place: Path, moment: Moment, text: str) -> tuple[str, list[str]]:
     lines = (place / "ws" / path).read_text(encoding="utf-8").split("\n")
     began = moment.at().astimezone(UTC)
     zone = ZoneInfo(moment.zone)
-    allowed = {(began + LIFE * step / 100).astimezone(zone).date().isoformat() for step in range(101)}
+    allowed = {
+        (began + LIFE * step / 100).astimezone(zone).date().isoformat() for step in range(101)
+    }
     wrong = [] if day in allowed else [f"it was {sorted(allowed)}, and the note is in {path}"]
-    if lines[0] != f"# {day}" or lines[written["startLine"] - 1 : written["endLine"]] != [f"- {text}"]:
+    if lines[0] != f"# {day}" or lines[written["startLine"] - 1 : written["endLine"]] != [
+        f"- {text}"
+    ]:
         wrong.append(f"{written['citation']} is {lines}")
-    # Python's own clock ends in the year 2262; what was written later is looked for with the true one.
+    # Python's own clock ends in the year 2262; what was written later is looked for with the true
+    # one.
     looking = clock if began.year < 2262 else []
     return day, wrong + ([] if _is_found(place, text, looking, moment) else ["it is not found"])
 

@@ -1,12 +1,12 @@
-"""I-09: a damaged index heals by itself: no answer is wrong without saying so, and one `clawmark index` makes all of them
-right.
+"""I-09: a damaged index heals by itself: no answer is wrong without saying so, and one `clawmark
+index` makes all of them right.
 
-The files of a sound index are spoiled in many ways: flipped bits, random pages, pages cut off, a head of zeros, the log of
-another index, an empty file, no database at all, another program's database, the schema of a newer version, a foreign
-trigger. A search that meets the damage must give the right answers or say what it is doing; half of the time there is none.
-Then `clawmark index` must end well, every answer must be right, every row must be what its file says, and at most two of
-each kind of spoiled index are kept aside.
-"""
+The files of a sound index are spoiled in many ways: flipped bits, random pages, pages cut off, a
+head of zeros, the log of another index, an empty file, no database at all, another program's
+database, the schema of a newer version, a foreign trigger. A search that meets the damage must give
+the right answers or say what it is doing; half of the time there is none. Then `clawmark index`
+must end well, every answer must be right, every row must be what its file says, and at most two of
+each kind of spoiled index are kept aside."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import apsw
 from frame import Outcome
 from scene import SIDECARS, Scene, essence, finish, is_clean, is_honest
 
-from clawmark.index.db import checking_vfs
+from clawmark.store.sqlite.db import checking_vfs
 
 CORRUPTIONS, FILES, QUERIES = 300, 60, 12
 FEW_CORRUPTIONS, FEW_FILES = 13, 20
@@ -46,7 +46,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         name = list(kinds)[number % len(kinds)]
         _restore(scene, sound)
         kinds[name](scene.index, chance)
-        problem = _search_first(scene, queries, expected, tally) if number // len(kinds) % 2 == 0 else ""
+        problem = (
+            _search_first(scene, queries, expected, tally) if number // len(kinds) % 2 == 0 else ""
+        )
         problem = problem or _heal(scene, queries, expected, tally)
         tally[name] += 1
         if problem:
@@ -60,19 +62,27 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
 
 
 def _restore(scene: Scene, sound: dict[str, bytes]) -> None:
-    """The sound index again, as a writer left it, with a seal that fits until somebody else touches the file."""
+    """The sound index again, as a writer left it, with a seal that fits until somebody else touches
+    the file.
+    """
     for suffix in SIDECARS:
         Path(f"{scene.index}{suffix}").unlink(missing_ok=True)
     for suffix, content in sound.items():
         Path(f"{scene.index}{suffix}").write_bytes(content)
     facts = scene.index.stat()
     name = sound[".seal"].split(b" ")[2].decode()
-    Path(f"{scene.index}.seal").write_text(f"{facts.st_size} {facts.st_mtime_ns} {name} ", encoding="ascii")
+    Path(f"{scene.index}.seal").write_text(
+        f"{facts.st_size} {facts.st_mtime_ns} {name} ", encoding="ascii"
+    )
 
 
-def _search_first(scene: Scene, queries: list[str], expected: list[dict[str, object]], tally: Counter[str]) -> str:
+def _search_first(
+    scene: Scene, queries: list[str], expected: list[dict[str, object]], tally: Counter[str]
+) -> str:
     """Meet the damage with a search; what went wrong, or nothing."""
-    ended = finish(scene.start("search", "--batch", "-"), "".join(f"{query}\n" for query in queries))
+    ended = finish(
+        scene.start("search", "--batch", "-"), "".join(f"{query}\n" for query in queries)
+    )
     if not is_clean(ended):
         return f"search ended with {ended.code}: {ended.err[-300:]}"
     answers = [json.loads(line) for line in ended.out.splitlines()]
@@ -83,13 +93,17 @@ def _search_first(scene: Scene, queries: list[str], expected: list[dict[str, obj
     return ""
 
 
-def _heal(scene: Scene, queries: list[str], expected: list[dict[str, object]], tally: Counter[str]) -> str:
+def _heal(
+    scene: Scene, queries: list[str], expected: list[dict[str, object]], tally: Counter[str]
+) -> str:
     """Index, search, verify; what went wrong, or nothing."""
     ended = scene.run("index", "--json")
     if not is_clean(ended):
         return f"index ended with {ended.code}: {ended.out[-300:]} {ended.err[-300:]}"
     tally["healed by the index run"] += bool(json.loads(ended.out)["healed"])
-    if [essence(answer) for answer in scene.answers(queries)] != [essence(answer) for answer in expected]:
+    if [essence(answer) for answer in scene.answers(queries)] != [
+        essence(answer) for answer in expected
+    ]:
         return "other answers after the index run"
     ended = scene.run("verify")
     return "" if is_clean(ended) else f"verify: {ended.out[-400:]}"
@@ -109,9 +123,13 @@ def _kinds(other: Scene) -> dict[str, Spoil]:
         "a head of zeros": lambda path, chance: _overwrite(path, 0, bytes(PAGE)),
         "the log of another index": lambda path, chance: _foreign_log(path, other),
         "an empty file": lambda path, chance: path.write_bytes(b"") and None,
-        "no database": lambda path, chance: path.write_bytes(chance.randbytes(chance.randrange(1, 100_000))) and None,
+        "no database": lambda path, chance: (
+            path.write_bytes(chance.randbytes(chance.randrange(1, 100_000))) and None
+        ),
         "another program's database": _foreign_database,
-        "a newer schema": lambda path, chance: _tamper(path, "UPDATE meta SET value = '99' WHERE key = 'schema_version'"),
+        "a newer schema": lambda path, chance: _tamper(
+            path, "UPDATE meta SET value = '99' WHERE key = 'schema_version'"
+        ),
         "a foreign trigger": lambda path, chance: _tamper(
             path, "CREATE TRIGGER evil AFTER INSERT ON files BEGIN DELETE FROM chunks; END"
         ),
@@ -158,7 +176,10 @@ def _foreign_log(path: Path, other: Scene) -> None:
     log = apsw.Connection(f"{path}.copy", vfs=checking_vfs())
     log.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     log.execute("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0").fetchall()
-    log.execute("CREATE TABLE x (y); DROP TABLE x; UPDATE meta SET value = value; UPDATE files SET path = path || 'x'")
+    log.execute(
+        "CREATE TABLE x (y); DROP TABLE x; UPDATE meta SET value = value; UPDATE files SET path "
+        "= path || 'x'"
+    )
     log.close()
     Path(f"{path}.copy-wal").replace(f"{path}-wal")
     for suffix in ("", "-shm"):

@@ -1,10 +1,11 @@
-"""I-05: many processes on one memory at once: no error reaches a user, no line is lost, and searches stay quick.
+"""I-05: many processes on one memory at once: no error reaches a user, no line is lost, and
+searches stay quick.
 
-Agents that hold the memory open append, search, read lines and ask for the status; hosts do the same through an MCP server
-of their own, and people with the command line; others index and rebuild all the time, and one keeps watch. Everybody rests
-for a moment between two actions. Every acknowledged line must be in its file where it was said to be, once, and be found
-after one last `clawmark index`.
-"""
+Agents that hold the memory open append, search, read lines and ask for the status; hosts do the
+same through an MCP server of their own, and people with the command line; others index and rebuild
+all the time, and one keeps watch. Everybody rests for a moment between two actions. Every
+acknowledged line must be in its file where it was said to be, once, and be found after one last
+`clawmark index`."""
 
 from __future__ import annotations
 
@@ -161,7 +162,9 @@ print(json.dumps({"lines": lines, "times": times, "errors": errors, "counts": co
 
 def run(work: Path, full: bool, seed: int) -> Outcome:
     seconds, agents, hosts, people, files = (
-        (SECONDS, AGENTS, HOSTS, PEOPLE, FILES) if full else (FEW_SECONDS, FEW_AGENTS, FEW_HOSTS, FEW_PEOPLE, FEW_FILES)
+        (SECONDS, AGENTS, HOSTS, PEOPLE, FILES)
+        if full
+        else (FEW_SECONDS, FEW_AGENTS, FEW_HOSTS, FEW_PEOPLE, FEW_FILES)
     )
     if find_spec("mcp") is None:
         agents, hosts = agents + 2 * hosts, 0
@@ -172,9 +175,13 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     crowd = [scene.start_script(AGENT, f"a{number}", str(seconds)) for number in range(agents)]
     crowd += [scene.start_script(HOST, f"h{number}", str(seconds)) for number in range(hosts)]
     crowd += [
-        scene.start_script(PERSON, f"p{number}", str(seconds), "remember,search,get,status") for number in range(people)
+        scene.start_script(PERSON, f"p{number}", str(seconds), "remember,search,get,status")
+        for number in range(people)
     ]
-    crowd += [scene.start_script(PERSON, "i", str(seconds), "index"), scene.start_script(PERSON, "f", str(seconds), "force")]
+    crowd += [
+        scene.start_script(PERSON, "i", str(seconds), "index"),
+        scene.start_script(PERSON, "f", str(seconds), "force"),
+    ]
     heard, complaints = _hear(crowd)
     complaints += _stop(watcher)
     lines = [line for one in heard for line in one["lines"]]
@@ -195,10 +202,15 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         "actions": dict(sorted(counts.items())),
         "acknowledged_lines": len(lines),
         "errors": sum(len(one["errors"]) for one in heard),
-        "search_seconds_in_an_open_process": {"median": _share(quick, 0.5), "p99": _share(quick, 0.99)},
+        "search_seconds_in_an_open_process": {
+            "median": _share(quick, 0.5),
+            "p99": _share(quick, 0.99),
+        },
         "search_seconds_of_a_new_process": {"median": _share(slow, 0.5), "p99": _share(slow, 0.99)},
     }
-    return Outcome(sum(counts.values()) - len(complaints), len(complaints), facts, tuple(complaints))
+    return Outcome(
+        sum(counts.values()) - len(complaints), len(complaints), facts, tuple(complaints)
+    )
 
 
 def _hear(crowd: list[subprocess.Popen[str]]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -218,7 +230,9 @@ def _hear(crowd: list[subprocess.Popen[str]]) -> tuple[list[dict[str, Any]], lis
 def _stop(watcher: subprocess.Popen[str]) -> list[str]:
     """End the watcher as a person would; it must still have been there, and have had no trouble."""
     if watcher.poll() is not None:
-        return [f"the watcher ended by itself with {watcher.returncode}: {finish(watcher).err[-300:]}"]
+        return [
+            f"the watcher ended by itself with {watcher.returncode}: {finish(watcher).err[-300:]}"
+        ]
     watcher.send_signal(signal.SIGTERM)
     ended = finish(watcher)
     failed = [line for line in ended.out.splitlines() if '"event": "failed"' in line]
@@ -228,7 +242,10 @@ def _stop(watcher: subprocess.Popen[str]) -> list[str]:
 def _lost(scene: Scene, lines: list[tuple[str, int, str]]) -> list[str]:
     """Lines that are not in their file where they were said to be, or not once."""
     texts = {
-        path: [line.partition(" <!-- ")[0] for line in (scene.workspace / path).read_text(encoding="utf-8").split("\n")]
+        path: [
+            line.partition(" <!-- ")[0]
+            for line in (scene.workspace / path).read_text(encoding="utf-8").split("\n")
+        ]
         for path, _, _ in lines
     }
     complaints = []

@@ -1,9 +1,10 @@
-"""I-02: the index can be deleted at any moment; what is built again gives the same answers, to the last digit of the score.
+"""I-02: the index can be deleted at any moment; what is built again gives the same answers, to the
+last digit of the score.
 
-Processes that search, index and rebuild are at work when the files of the index are deleted under them, together or one by
-one, with their log or without. None of them may end with an error, and no answer may be wrong without saying that it is not
-complete. Afterwards `clawmark index` brings back every answer: paths, lines, scores, snippets and order.
-"""
+Processes that search, index and rebuild are at work when the files of the index are deleted under
+them, together or one by one, with their log or without. None of them may end with an error, and no
+answer may be wrong without saying that it is not complete. Afterwards `clawmark index` brings back
+every answer: paths, lines, scores, snippets and order."""
 
 from __future__ import annotations
 
@@ -22,17 +23,24 @@ WORK = (("search", "--batch", "-"), ("index",), ("index", "--force"))
 
 def run(work: Path, full: bool, seed: int) -> Outcome:
     complaints: list[str] = []
-    facts: dict[str, object] = {"files": FILES if full else FEW_FILES, "queries": QUERIES if full else FEW_QUERIES}
+    facts: dict[str, object] = {
+        "files": FILES if full else FEW_FILES,
+        "queries": QUERIES if full else FEW_QUERIES,
+    }
     rounds = ROUNDS if full else FEW_ROUNDS
     for number, provider in enumerate(PROVIDERS if full else PROVIDERS[:1]):
         scene = Scene(work / provider, provider)
-        facts[f"rebuild_seconds_{provider}"] = _play(scene, full, rounds, random.Random(seed + number), complaints)
+        facts[f"rebuild_seconds_{provider}"] = _play(
+            scene, full, rounds, random.Random(seed + number), complaints
+        )
     facts["deletions"] = rounds * (len(PROVIDERS) if full else 1)
     passed = int(str(facts["deletions"])) - len(complaints)
     return Outcome(max(passed, 0), len(complaints), facts, tuple(complaints))
 
 
-def _play(scene: Scene, full: bool, rounds: int, chance: random.Random, complaints: list[str]) -> float:
+def _play(
+    scene: Scene, full: bool, rounds: int, chance: random.Random, complaints: list[str]
+) -> float:
     """Delete the index so many times; how long the longest rebuild took."""
     queries = scene.write_notes(FILES if full else FEW_FILES, seed=chance.randrange(1000))
     queries = chance.sample(queries, QUERIES if full else FEW_QUERIES)
@@ -48,7 +56,9 @@ def _play(scene: Scene, full: bool, rounds: int, chance: random.Random, complain
         if not is_clean(ended):
             complaints.append(f"round {turn}: index after {words}: {ended.code} {ended.err[-300:]}")
         elif [essence(answer) for answer in answers] != [essence(answer) for answer in expected]:
-            complaints.append(f"round {turn}: other answers after {words}: {_first_difference(answers, expected)}")
+            complaints.append(
+                f"round {turn}: other answers after {words}: {_first_difference(answers, expected)}"
+            )
     return round(longest, 2)
 
 
@@ -72,7 +82,9 @@ def _delete_under(
         process.stdin.flush()
     _pause(process, wait)
     _delete(scene, chance)
-    ended = finish(process, "".join(f"{query}\n" for query in queries[1::2]) if words[0] == "search" else None)
+    ended = finish(
+        process, "".join(f"{query}\n" for query in queries[1::2]) if words[0] == "search" else None
+    )
     if not is_clean(ended):
         complaints.append(f"{words} ended with {ended.code}: {ended.err[-300:]}")
         return
@@ -107,5 +119,8 @@ def _first_difference(answers: list[dict[str, Any]], expected: list[dict[str, An
     for answer, wanted in zip(answers, expected, strict=True):
         if essence(answer) != essence(wanted):
             got = [hit[:4] for hit in essence(answer)]
-            return f"{got} instead of {[hit[:4] for hit in essence(wanted)]}, due {answer.get('dueFiles')}"
+            return (
+                f"{got} instead of "
+                f"{[hit[:4] for hit in essence(wanted)]}, due {answer.get('dueFiles')}"
+            )
     return "another number of answers"

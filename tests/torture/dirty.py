@@ -1,9 +1,10 @@
-"""I-17: something is due exactly when the disk is not what the index says, in every process alike; quiet stays quiet.
+"""I-17: something is due exactly when the disk is not what the index says, in every process alike;
+quiet stays quiet.
 
-Rounds of random edits. After each edit, and after each sync, several processes are asked how many files are due: the one
-that syncs, one that has a memory of its own open, and now and then a new command. What the answer should be is worked out
-without Clawmark: from the bytes and times of the files now and at the last sync.
-"""
+Rounds of random edits. After each edit, and after each sync, several processes are asked how many
+files are due: the one that syncs, one that has a memory of its own open, and now and then a new
+command. What the answer should be is worked out without Clawmark: from the bytes and times of the
+files now and at the last sync."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
                 if number % COMMAND_EVERY == 0:
                     answers.append(_command(notebook.root, state))
                 if {bool(answer) for answer in answers} != {is_dirty} or len(set(answers)) != 1:
-                    complaints.append(f"round {number + 1} ({', '.join(what)}): due {answers}, dirty {is_dirty}")
+                    complaints.append(
+                        f"round {number + 1} ({', '.join(what)}): due {answers}, dirty {is_dirty}"
+                    )
                 asked += len(answers)
                 if rng.random() < 0.7:
                     memory.sync()
@@ -70,7 +73,12 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     finally:
         other.kill()
         other.communicate()
-    facts: dict[str, object] = {"rounds": rounds, "files": files, "answers": asked, "rounds_with_something_due": dirty}
+    facts: dict[str, object] = {
+        "rounds": rounds,
+        "files": files,
+        "answers": asked,
+        "rounds_with_something_due": dirty,
+    }
     return Outcome(asked - len(complaints), len(complaints), facts, tuple(complaints))
 
 
@@ -94,7 +102,16 @@ def _ask(other: subprocess.Popen[str]) -> int:
 
 
 def _command(root: Path, state: Path) -> int:
-    words = ("-m", "clawmark", "status", "--json", "--workspace", str(root), "--state-dir", str(state))
+    words = (
+        "-m",
+        "clawmark",
+        "status",
+        "--json",
+        "--workspace",
+        str(root),
+        "--state-dir",
+        str(state),
+    )
     ran = subprocess.run(python(*words), capture_output=True, env=environment(), check=True)
     due: int = json.loads(ran.stdout)["dueFiles"]
     return due

@@ -1,10 +1,11 @@
-"""Appends beside an editor that saves by rename: no entry is doubled, and none is lost outside of the editor's window.
+"""Appends beside an editor that saves by rename: no entry is doubled, and none is lost outside of
+the editor's window.
 
-An editor reads the log, writes another file and renames it over the log. If it reads before an entry is written and renames
-after the entry was acknowledged, the entry is gone: the editor does not know the lock, and no writer can prevent that. So an
-entry may be missing if it was acknowledged between the two, and never otherwise. Of `sed -i` only its start and its end are
-known; an editor of our own notes the moments of reading and renaming.
-"""
+An editor reads the log, writes another file and renames it over the log. If it reads before an
+entry is written and renames after the entry was acknowledged, the entry is gone: the editor does
+not know the lock, and no writer can prevent that. So an entry may be missing if it was acknowledged
+between the two, and never otherwise. Of `sed -i` only its start and its end are known; an editor of
+our own notes the moments of reading and renaming."""
 
 from __future__ import annotations
 
@@ -27,13 +28,14 @@ APPENDS, FEW_APPENDS = 400, 40
 LONGEST_PAUSE = 0.02
 """Seconds between the beginning of an append and the start of its sed, or the other way round."""
 
-# Appends one entry for each line it is given, and answers with the moment of the last look at the log's name, or 0 for an
-# error. The acknowledgement rests on that look; on a busy machine an editor may well rename between the two.
+# Appends one entry for each line it is given, and answers with the moment of the last look at the
+# log's name, or 0 for an error. The acknowledgement rests on that look; on a busy machine an editor
+# may well rename between the two.
 WRITER = """
 import os, sys, time
 from datetime import datetime
 import clawmark.workspace.daily, clawmark.workspace.write
-from clawmark.errors import WorkspaceError
+from clawmark.model.errors import WorkspaceError
 from clawmark.memory import Memory
 place = sys.argv[1]
 looked = 0
@@ -58,11 +60,15 @@ class Appended(NamedTuple):
 
     text: str
     at: int
-    """The last look before the acknowledgement, by the monotonic clock that all processes share; 0 for an error."""
+    """The last look before the acknowledgement, by the monotonic clock that all processes share; 0
+    for an error.
+    """
 
 
 class Edit(NamedTuple):
-    """When an editor read and when it renamed, by the same clock: not before the first, not after the second."""
+    """When an editor read and when it renamed, by the same clock: not before the first, not after
+    the second.
+    """
 
     began: int
     ended: int
@@ -148,7 +154,9 @@ def _known_moments(
     return _append_beside(edit, work, place, count)
 
 
-def _append_beside(edit: Callable[[int], Edit], work: Path, place: Path, count: int) -> tuple[list[Appended], list[Edit]]:
+def _append_beside(
+    edit: Callable[[int], Edit], work: Path, place: Path, count: int
+) -> tuple[list[Appended], list[Edit]]:
     """Append while the editor saves over and over again."""
     edits = list[Edit]()
     done = threading.Event()
@@ -170,7 +178,9 @@ def _append_beside(edit: Callable[[int], Edit], work: Path, place: Path, count: 
 
 def _writer(work: Path, place: Path) -> subprocess.Popen[str]:
     command = python(str(work / "writer.py"), str(place))
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    )
 
 
 def _ask(writer: subprocess.Popen[str], number: int) -> str:
@@ -190,7 +200,9 @@ def _answer(writer: subprocess.Popen[str], text: str) -> Appended:
 
 
 def _start_sed(log: Path, number: int) -> tuple[int, subprocess.Popen[bytes]]:
-    """Change the first line, and no other; an error of sed does not matter, it is not the program under test."""
+    """Change the first line, and no other; an error of sed does not matter, it is not the program
+    under test.
+    """
     began = time.monotonic_ns()
     command = ["sed", "-i", f"1s/.*/# A day, edited {number} times/", str(log)]
     return began, subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -203,7 +215,9 @@ def _wait(seconds: float) -> None:
 # --- the judge ---------------------------------------------------------------------------------------------------
 
 
-def _judge(kind: str, log: Path, appended: list[Appended], edits: list[Edit], tally: Counter[str]) -> list[str]:
+def _judge(
+    kind: str, log: Path, appended: list[Appended], edits: list[Edit], tally: Counter[str]
+) -> list[str]:
     present = Counter(log.read_text(encoding="utf-8").split("\n"))
     tally[f"{kind}: saves"] = len(edits)
     wrong = []
@@ -218,7 +232,10 @@ def _judge(kind: str, log: Path, appended: list[Appended], edits: list[Edit], ta
         elif copies > 1:
             wrong.append(f"{entry.text!r} is there {copies} times")
         elif not copies and is_outside:
-            wrong.append(f"{entry.text!r} is lost, and no editor was between reading and renaming when it was acknowledged")
+            wrong.append(
+                f"{entry.text!r} is lost, and no editor was between reading and renaming when it "
+                f"was acknowledged"
+            )
     tally[f"{kind}: doubled"] = sum("times" in what for what in wrong)
     tally[f"{kind}: lost outside of the window"] = sum("is lost" in what for what in wrong)
     others = [line for line in present if line and not line.startswith("# A day")]

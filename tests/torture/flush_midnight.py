@@ -1,9 +1,10 @@
-"""Flush and session note while the day ends, in several zones: what is written lands in one of the two days, acknowledged.
+"""Flush and session note while the day ends, in several zones: what is written lands in one of the
+two days, acknowledged.
 
-The clock of the process stands still (faketime reads it from a file) until the scripted model has made it write once; then
-the model moves it past midnight, or back, or over a change of summer time, and makes it write again. Nothing is refused
-because of the time, nothing is lost, and each text is where the answer says it is.
-"""
+The clock of the process stands still (faketime reads it from a file) until the scripted model has
+made it write once; then the model moves it past midnight, or back, or over a change of summer time,
+and makes it write again. Nothing is refused because of the time, nothing is lost, and each text is
+where the answer says it is."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ UTC = ZoneInfo("UTC")
 
 
 class Case(NamedTuple):
-    """A zone, whether it is the machine's or configured, and the time on its walls before and after the first write."""
+    """A zone, whether it is the machine's or configured, and the time on its walls before and after
+    the first write.
+    """
 
     zone: str
     configured: bool
@@ -37,14 +40,55 @@ def cases() -> list[Case]:
     made = []
     for zone in ZONES:
         for configured in (True, False):
-            made.append(Case(zone, configured, "2026-11-15 23:59:59", "2026-11-16 00:00:01"))
-            made.append(Case(zone, configured, "2026-11-16 00:00:01", "2026-11-15 23:59:58"))
-            made.append(Case(zone, configured, "2026-12-31 23:59:59", "2027-01-01 00:00:00"))
+            made.append(
+                Case(
+                    zone=zone,
+                    configured=configured,
+                    before="2026-11-15 23:59:59",
+                    after="2026-11-16 00:00:01",
+                )
+            )
+            made.append(
+                Case(
+                    zone=zone,
+                    configured=configured,
+                    before="2026-11-16 00:00:01",
+                    after="2026-11-15 23:59:58",
+                )
+            )
+            made.append(
+                Case(
+                    zone=zone,
+                    configured=configured,
+                    before="2026-12-31 23:59:59",
+                    after="2027-01-01 00:00:00",
+                )
+            )
     made += [
-        Case("America/New_York", True, "2026-11-01 00:59:59", "2026-11-01 03:00:00"),
-        Case("Asia/Beirut", False, "2026-03-28 23:59:59", "2026-03-29 01:00:01"),
-        Case("Europe/Berlin", True, "2028-02-29 23:59:59", "2028-03-01 00:00:01"),
-        Case("Europe/Berlin", False, "2028-02-28 23:59:59", "2028-02-29 00:00:01"),
+        Case(
+            zone="America/New_York",
+            configured=True,
+            before="2026-11-01 00:59:59",
+            after="2026-11-01 03:00:00",
+        ),
+        Case(
+            zone="Asia/Beirut",
+            configured=False,
+            before="2026-03-28 23:59:59",
+            after="2026-03-29 01:00:01",
+        ),
+        Case(
+            zone="Europe/Berlin",
+            configured=True,
+            before="2028-02-29 23:59:59",
+            after="2028-03-01 00:00:01",
+        ),
+        Case(
+            zone="Europe/Berlin",
+            configured=False,
+            before="2028-02-28 23:59:59",
+            after="2028-02-29 00:00:01",
+        ),
     ]
     return made
 
@@ -52,7 +96,7 @@ def cases() -> list[Case]:
 FLUSHER = """
 import json, sys
 from clawmark import Memory
-from clawmark.runtime.openai_chat import OpenAIChat
+from clawmark.agent.models.openai_chat import OpenAIChat
 place, url, zone = sys.argv[1:]
 overrides = {"memorySearch.sync.onSessionStart": False, **({"agents.defaults.userTimezone": zone} if zone else {})}
 with Memory.open(place + "/ws", state_dir=place + "/state", provider="none", overrides=overrides) as memory:
@@ -73,8 +117,13 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     chosen = cases() if full else cases()[seed % 7 :: 7]
     complaints: list[str] = []
     for number, case in enumerate(chosen):
-        complaints += [f"{case}: {what}" for what in live_through(work, work / str(number), case, library)]
-    facts: dict[str, object] = {"cases": len(chosen), "zones": sorted({case.zone for case in chosen})}
+        complaints += [
+            f"{case}: {what}" for what in live_through(work, work / str(number), case, library)
+        ]
+    facts: dict[str, object] = {
+        "cases": len(chosen),
+        "zones": sorted({case.zone for case in chosen}),
+    }
     return Outcome(len(chosen) - len(complaints), len(complaints), facts, tuple(complaints))
 
 
@@ -82,8 +131,14 @@ def preload() -> str:
     """The library that lies about the time; empty where there is none."""
     if shutil.which("faketime") is None:
         return ""
-    told = subprocess.run(["faketime", "-f", "+0", "env"], capture_output=True, check=False, encoding="utf-8")
-    lines = [line.removeprefix("LD_PRELOAD=") for line in told.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
+    told = subprocess.run(
+        ["faketime", "-f", "+0", "env"], capture_output=True, check=False, encoding="utf-8"
+    )
+    lines = [
+        line.removeprefix("LD_PRELOAD=")
+        for line in told.stdout.splitlines()
+        if line.startswith("LD_PRELOAD=")
+    ]
     return lines[0] if lines else ""
 
 
@@ -112,7 +167,13 @@ def live_through(work: Path, place: Path, case: Case, library: str) -> list[str]
     }
     with ChatServer(answer) as server:
         done = ended(
-            python(str(work / "flusher.py"), str(place), server.openai_url, case.zone if case.configured else ""), env
+            python(
+                str(work / "flusher.py"),
+                str(place),
+                server.openai_url,
+                case.zone if case.configured else "",
+            ),
+            env,
         )
     if done.code != 0:
         return [f"exit {done.code}: {done.err[-300:]}"]
@@ -128,14 +189,23 @@ def _machine_time(case: Case, local: str) -> str:
 def wrong_with(workspace: Path, case: Case, said: dict[str, list[list[str]]]) -> list[str]:
     days = [case.before[:10], case.after[:10]]
     wrong = []
-    for day, text, (path, citation) in zip(days, ("- Written first.", "- Written second."), said["written"], strict=True):
+    for day, text, (path, citation) in zip(
+        days, ("- Written first.", "- Written second."), said["written"], strict=True
+    ):
         if path != f"memory/{day}.md":
             wrong.append(f"{text} is acknowledged in {path} and not on {day}")
         lines = (workspace / path).read_text(encoding="utf-8").split("\n")
         number = int(citation.rpartition("#L")[2])
-        if not lines[number - 1].startswith(text) or sum(line.startswith(text) for line in lines) != 1:
+        if (
+            not lines[number - 1].startswith(text)
+            or sum(line.startswith(text) for line in lines) != 1
+        ):
             wrong.append(f"{citation} is {lines[number - 1]!r}")
-    logs = sorted(file.name for file in (workspace / "memory").iterdir() if file.name != Path(str(said["note"])).name)
+    logs = sorted(
+        file.name
+        for file in (workspace / "memory").iterdir()
+        if file.name != Path(str(said["note"])).name
+    )
     if logs != sorted({f"{day}.md" for day in days}):
         wrong.append(f"there are {logs}")
     if str(said["note"])[7:17] not in days or not (workspace / str(said["note"])).is_file():

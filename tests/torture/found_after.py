@@ -1,10 +1,9 @@
-"""I-07: what was acknowledged is found: when a sync returns, every note written before it is found by its words and by its
-vector.
+"""I-07: what was acknowledged is found: when a sync returns, every note written before it is found
+by its words and by its vector.
 
-Several processes write notes and sync at the same time. After each of its syncs a process asks for the notes it has written
-since the last one. When all are done, every note of every process is asked for again, by a word that only it has, and by
-the vector of its text alone.
-"""
+Several processes write notes and sync at the same time. After each of its syncs a process asks for
+the notes it has written since the last one. When all are done, every note of every process is asked
+for again, by a word that only it has, and by the vector of its text alone."""
 
 from __future__ import annotations
 
@@ -71,7 +70,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     processes, notes = (PROCESSES, NOTES) if full else (FEW_PROCESSES, FEW_NOTES)
     scene = Scene(work, "static")
     complaints: list[str] = []
-    writers = [scene.start_script(WRITER, str(who), str(notes), str(EVERY)) for who in range(processes)]
+    writers = [
+        scene.start_script(WRITER, str(who), str(notes), str(EVERY)) for who in range(processes)
+    ]
     for writer in writers:
         ended = finish(writer)
         if not is_clean(ended):
@@ -79,8 +80,12 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         else:
             complaints += json.loads(ended.out)
     ended = finish(scene.start_script(ASK, str(processes), str(notes)))
-    missing = json.loads(ended.out) if is_clean(ended) else {"words": [ended.err[-300:]], "vector": []}
-    complaints += [f"{path} is not found by its {how}" for how, paths in missing.items() for path in paths]
+    missing = (
+        json.loads(ended.out) if is_clean(ended) else {"words": [ended.err[-300:]], "vector": []}
+    )
+    complaints += [
+        f"{path} is not found by its {how}" for how, paths in missing.items() for path in paths
+    ]
     total = processes * notes
     facts: dict[str, object] = {
         "processes": processes,

@@ -1,8 +1,8 @@
-"""What every torture loop is made of: a name, a way to run it small or whole, and an outcome that can be kept.
+"""What every torture loop is made of: a name, a way to run it small or whole, and an outcome that
+can be kept.
 
-A loop is a module of this folder with `run(work, full, seed) -> Outcome`. CI runs each of them small; `scripts/torture` runs
-them whole and writes `bench/results/torture-<name>.json`.
-"""
+A loop is a module of this folder with `run(work, full, seed) -> Outcome`. CI runs each of them
+small; `scripts/torture` runs them whole and writes `bench/results/torture-<name>.json`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Outcome(NamedTuple):
 
 def loops() -> list[str]:
     """The names of all loops."""
-    return sorted(file.stem for file in HERE.glob("*.py") if "\ndef run(" in file.read_text(encoding="utf-8"))
+    return sorted(
+        file.stem for file in HERE.glob("*.py") if "\ndef run(" in file.read_text(encoding="utf-8")
+    )
 
 
 def run_loop(name: str, work: Path, *, full: bool, seed: int = 1) -> Outcome:
@@ -56,5 +58,7 @@ def run_whole(name: str, work: Path, results: Path, seed: int = 1) -> Outcome:
             "facts": outcome.facts,
             "complaints": outcome.complaints[:MOST_COMPLAINTS],
         }
-        (results / f"torture-{name.replace('_', '-')}.json").write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+        (results / f"torture-{name.replace('_', '-')}.json").write_text(
+            json.dumps(kept, indent=2) + "\n", encoding="utf-8"
+        )
     return outcome

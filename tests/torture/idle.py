@@ -1,8 +1,8 @@
-"""I-18: idle means idle. A process that watches and has nothing to do asks nothing of the system, and leaves nobody behind.
+"""I-18: idle means idle. A process that watches and has nothing to do asks nothing of the system,
+and leaves nobody behind.
 
-A real `clawmark watch` is traced while nothing changes: no write, no look at a file or a folder. Then it is killed, and the
-session it ran in has to be empty.
-"""
+A real `clawmark watch` is traced while nothing changes: no write, no look at a file or a folder.
+Then it is killed, and the session it ran in has to be empty."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from frame import Outcome
 from notebook import Notebook, Watch
 from straced import why_not
 
-WRITES = re.compile(r"write|pwrite|fsync|fdatasync|rename|unlink|truncate|mkdir|link|chmod|utime|sendto|sendmsg|connect")
+WRITES = re.compile(
+    r"write|pwrite|fsync|fdatasync|rename|unlink|truncate|mkdir|link|chmod|utime|sendto|sendmsg|connect"
+)
 SCANS = re.compile(r"open|getdents|stat|readlink|access|read")
 SETTLE_SECONDS = 4
 
@@ -33,7 +35,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     complaints: list[str] = []
     try:
         watch.wait_for("done")
-        while watch.wait(SETTLE_SECONDS):  # the last look past the grain of the clock is not idleness yet
+        while watch.wait(
+            SETTLE_SECONDS
+        ):  # the last look past the grain of the clock is not idleness yet
             watch.drain()
         before = watch.cpu_seconds()
         seconds = 600 if full else 5
@@ -61,10 +65,14 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
 
 
 def _traced(pid: int, seconds: int, file: Path) -> dict[str, int]:
-    """The calls that all threads of a process make within some time, by name; those it was waiting in are not its doing."""
+    """The calls that all threads of a process make within some time, by name; those it was waiting
+    in are not its doing.
+    """
     strace = shutil.which("strace")
     assert strace is not None
-    tracer = subprocess.Popen([strace, "-f", "-o", str(file), "-p", str(pid)], stderr=subprocess.DEVNULL)
+    tracer = subprocess.Popen(
+        [strace, "-f", "-o", str(file), "-p", str(pid)], stderr=subprocess.DEVNULL
+    )
     time.sleep(seconds)
     tracer.send_signal(signal.SIGINT)
     tracer.wait()
@@ -72,7 +80,12 @@ def _traced(pid: int, seconds: int, file: Path) -> dict[str, int]:
     for line in file.read_text().splitlines():
         found = re.match(r"\d+ +(\w+)\(", line)
         # On attaching, strace shows what each thread waits in, and on leaving that it still does.
-        if found and "<detached" not in line and "<unfinished" not in line and "restart_syscall" not in line:
+        if (
+            found
+            and "<detached" not in line
+            and "<unfinished" not in line
+            and "restart_syscall" not in line
+        ):
             calls[found[1]] = calls.get(found[1], 0) + 1
     return calls
 

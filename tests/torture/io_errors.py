@@ -1,10 +1,10 @@
 """I-08: an error of the disk is told, never swallowed, and the next run is right.
 
-`clawmark index` of 20 files and a transcript, `clawmark remember`, a first `clawmark search` and one that finds everything
-in step run with one failing call at a time: each call they make about their own files, with each error it may give. Then
-the same on a disk that is full, with a limit on the size of files and with few descriptors. A command has to end with one
-clear sentence or to have done what it says it did; a file that it names as not indexed counts as told.
-"""
+`clawmark index` of 20 files and a transcript, `clawmark remember`, a first `clawmark search` and
+one that finds everything in step run with one failing call at a time: each call they make about
+their own files, with each error it may give. Then the same on a disk that is full, with a limit on
+the size of files and with few descriptors. A command has to end with one clear sentence or to have
+done what it says it did; a file that it names as not indexed counts as told."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from frame import Outcome
 from straced import Ended, Point, ended, points, python, struck, why_not
 
-from clawmark.errors import ClawmarkError
 from clawmark.memory import Memory
+from clawmark.model.errors import ClawmarkError
 
 FILES = 20
 AT_ONCE = 2
@@ -35,10 +35,15 @@ _ROOM = ("EIO", "ENOSPC", "EDQUOT", "EROFS", "ENOMEM")
 ERRORS: dict[str, tuple[str, ...]] = {
     "openat": (*_ROOM, "EMFILE"),
     **dict.fromkeys(("read", "pread64", "getdents64", "flock", "mmap"), _ANY),
-    **dict.fromkeys(("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "mkdir", "mkdirat"), _ROOM),
-    **dict.fromkeys(("rename", "renameat", "unlink", "unlinkat", "fchmod", "chmod", "fallocate"), _ROOM),
+    **dict.fromkeys(
+        ("write", "pwrite64", "fsync", "fdatasync", "ftruncate", "mkdir", "mkdirat"), _ROOM
+    ),
+    **dict.fromkeys(
+        ("rename", "renameat", "unlink", "unlinkat", "fchmod", "chmod", "fallocate"), _ROOM
+    ),
 }
-# Nothing can be done about these and nothing depends on them: a close that fails has closed, the others only ask.
+# Nothing can be done about these and nothing depends on them: a close that fails has closed, the
+# others only ask.
 HARMLESS = frozenset(("close", "lseek", "ioctl", "munmap", "getcwd"))
 
 
@@ -71,13 +76,23 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     for command in ("index", "remember"):
         for limit in LIMITS:
             tally["limits"] += 1
-            complaints.extend(f"{command}, {limit}: {what}" for what in _limited(work, command, limit))
+            complaints.extend(
+                f"{command}, {limit}: {what}" for what in _limited(work, command, limit)
+            )
         for free in () if left_out else FREE_BYTES:
             tally["full disks"] += 1
-            complaints.extend(f"{command}, {free} bytes free: {what}" for what in _on_a_full_disk(work, command, free))
+            complaints.extend(
+                f"{command}, {free} bytes free: {what}"
+                for what in _on_a_full_disk(work, command, free)
+            )
     failed = len(complaints)
     facts = {**tally, **({"left out": left_out} if left_out else {})}
-    return Outcome(tally["injections"] + tally["limits"] + tally["full disks"] - failed, failed, facts, tuple(complaints))
+    return Outcome(
+        tally["injections"] + tally["limits"] + tally["full disks"] - failed,
+        failed,
+        facts,
+        tuple(complaints),
+    )
 
 
 # --- one failing call --------------------------------------------------------------------------------------------
@@ -96,7 +111,9 @@ def _cases(work: Path, command: str) -> Iterator[Case]:
         if str(place) in point.about and point.call not in HARMLESS:
             # What a search does about a call that fails does not depend on the reason.
             for error in ("EIO",) if "search" in command else ERRORS.get(point.call, ("EIO",)):
-                yield Case(command, point._replace(about=point.about.replace(str(place), "")), error)
+                yield Case(
+                    command, point._replace(about=point.about.replace(str(place), "")), error
+                )
 
 
 def _try(work: Path, number: int, case: Case) -> Told:
@@ -104,10 +121,14 @@ def _try(work: Path, number: int, case: Case) -> Told:
     done = struck(_argv(case.command), case.point, case.error, place / "trace", _where(place))
     told = "error told" if done.code else "done"
     wrong = _unclear(done)
-    if str(place) not in done.struck:  # a call more or less than in the trace, and the interpreter was struck
+    if (
+        str(place) not in done.struck
+    ):  # a call more or less than in the trace, and the interpreter was struck
         told, wrong = "missed", []
     elif done.code == 0 and not wrong:
-        wrong = [f"false success: {what}" for what in COMMANDS[case.command](place, json.loads(done.out))]
+        wrong = [
+            f"false success: {what}" for what in COMMANDS[case.command](place, json.loads(done.out))
+        ]
     wrong += [f"afterwards: {what}" for what in _next_run(place)]
     shutil.rmtree(place)
     return Told(told, wrong)
@@ -121,11 +142,18 @@ def _unclear(done: Ended) -> list[str]:
         return []
     try:
         message = (
-            json.loads(done.out)["error"]["message"] if done.out else done.err.removeprefix("clawmark: ").split("\n")[0]
+            json.loads(done.out)["error"]["message"]
+            if done.out
+            else done.err.removeprefix("clawmark: ").split("\n")[0]
         )
     except (ValueError, KeyError):
         return [f"exit {done.code} and this on stdout: {done.out[:200]!r}"]
-    if done.code not in (1, 2, 3, 4, 5) or len(message) < 20 or "\n" in message or "unexpected" in message:
+    if (
+        done.code not in (1, 2, 3, 4, 5)
+        or len(message) < 20
+        or "\n" in message
+        or "unexpected" in message
+    ):
         return [f"exit {done.code}, {message!r}"]
     return []
 
@@ -140,7 +168,8 @@ def _index_lies(place: Path, report: dict[str, Any]) -> list[str]:
     unsaid = [
         number
         for number in missing
-        if _name(number) not in named and not any(path == "" or _name(number).startswith(path) for path in blind)
+        if _name(number) not in named
+        and not any(path == "" or _name(number).startswith(path) for path in blind)
     ]
     lies = [f"note {unsaid[0]} is not found, and {len(unsaid) - 1} more"] if unsaid else []
     return lies + [what for what in wrong if not any(_name(number) in what for number in missing)]
@@ -149,12 +178,20 @@ def _index_lies(place: Path, report: dict[str, Any]) -> list[str]:
 def _remember_lies(place: Path, written: dict[str, Any]) -> list[str]:
     lines = (place / "ws" / written["path"]).read_text(encoding="utf-8").split("\n")
     cited = lines[written["startLine"] - 1 : written["endLine"]]
-    return [] if cited == [f"- {NOTE}"] and lines.count(f"- {NOTE}") == 1 else [f"at {written['citation']} is {cited}"]
+    return (
+        []
+        if cited == [f"- {NOTE}"] and lines.count(f"- {NOTE}") == 1
+        else [f"at {written['citation']} is {cited}"]
+    )
 
 
 def _search_lies(_: Path, found: dict[str, Any]) -> list[str]:
     is_told = found["dueFiles"] or found.get("degraded")
-    return [] if is_told or any("marker7" in hit["snippet"] for hit in found["results"]) else [f"no answer: {found}"]
+    return (
+        []
+        if is_told or any("marker7" in hit["snippet"] for hit in found["results"])
+        else [f"no answer: {found}"]
+    )
 
 
 COMMANDS: dict[str, Callable[[Path, dict[str, Any]], list[str]]] = {
@@ -189,7 +226,11 @@ def _next_sync(place: Path) -> list[str]:
         memory.append("after the fault")
     for log in (place / "ws" / "memory").glob("2*.md"):
         allowed = ("", f"# {log.stem}", f"- {NOTE}", "- after the fault")
-        wrong += [f"torn: {line!r}" for line in log.read_text(encoding="utf-8").split("\n") if line not in allowed]
+        wrong += [
+            f"torn: {line!r}"
+            for line in log.read_text(encoding="utf-8").split("\n")
+            if line not in allowed
+        ]
     return wrong
 
 
@@ -200,8 +241,8 @@ FREE_BYTES = (0, 16_384, 131_072)
 """What a full disk still has: nothing, less than a page of the index, less than the index."""
 DISK_BYTES = 2 * 1024 * 1024
 
-# The command is run on the full disk, and again when there is room; its answers are two lines. A note that was kept the
-# first time is a duplicate the second time, hence --force.
+# The command is run on the full disk, and again when there is room; its answers are two lines. A
+# note that was kept the first time is a duplicate the second time, hence --force.
 ON_A_FULL_DISK = """
 disk=$1; place=$2; filler=$3; shift 3
 mount -t tmpfs -o size=2m tmpfs "$disk" && cp -a "$place/." "$disk/" || exit 99
@@ -226,8 +267,20 @@ def _limited(work: Path, command: str, limit: str) -> list[str]:
 def _on_a_full_disk(work: Path, command: str, free: int) -> list[str]:
     place, disk = _copy(work, command, f"full-{command}-{free}"), work / f"disk-{command}-{free}"
     disk.mkdir()
-    used = sum(-(-file.stat().st_size // 4096) * 4096 for file in place.rglob("*") if file.is_file())
-    script = ["unshare", "-m", "sh", "-c", ON_A_FULL_DISK, "sh", str(disk), str(place), str(DISK_BYTES - used - free)]
+    used = sum(
+        -(-file.stat().st_size // 4096) * 4096 for file in place.rglob("*") if file.is_file()
+    )
+    script = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        ON_A_FULL_DISK,
+        "sh",
+        str(disk),
+        str(place),
+        str(DISK_BYTES - used - free),
+    ]
     force = ["--force"] if command == "remember" else []
     done = ended([*script, *_argv(command), *force], _where(disk))
     first, _, second = done.out.strip().rpartition("\n")
@@ -238,7 +291,9 @@ def _on_a_full_disk(work: Path, command: str, free: int) -> list[str]:
 
 def _no_mounts(work: Path) -> str:
     tried = ended(["unshare", "-m", "mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(work)])
-    return f"the full disks: no mount is allowed here ({tried.err.strip()[:80]})" if tried.code else ""
+    return (
+        f"the full disks: no mount is allowed here ({tried.err.strip()[:80]})" if tried.code else ""
+    )
 
 
 # --- places ------------------------------------------------------------------------------------------------------
@@ -248,7 +303,9 @@ def _make(place: Path) -> None:
     for number in range(FILES):
         file = place / "ws" / _name(number)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"# Note {number}\n\n- marker{number} was seen at the harbour.\n", encoding="utf-8")
+        file.write_text(
+            f"# Note {number}\n\n- marker{number} was seen at the harbour.\n", encoding="utf-8"
+        )
     (place / "home").mkdir()
     (place / "state").mkdir()
     (place / "state" / "clawmark.json").write_text(
@@ -262,7 +319,10 @@ def _copy(work: Path, command: str, name: str) -> Path:
     with _open(place) as memory:
         sessions = Path(memory.places.sessions_dir)
     sessions.mkdir(parents=True)
-    said = {"type": "message", "message": {"role": "user", "content": f"The marker{FILES} is kept at the harbour."}}
+    said = {
+        "type": "message",
+        "message": {"role": "user", "content": f"The marker{FILES} is kept at the harbour."},
+    }
     (sessions / "talk.jsonl").write_text(json.dumps(said) + "\n", encoding="utf-8")
     if command in ("remember", "search"):
         with _open(place) as memory:
@@ -274,7 +334,11 @@ def _name(number: int) -> str:
     """The path of a note; after the last file comes the transcript."""
     if number == FILES:
         return TALK
-    return f"memory/{'abcd'[number % 4]}/note-{number}.md" if number % 2 else f"memory/note-{number}.md"
+    return (
+        f"memory/{'abcd'[number % 4]}/note-{number}.md"
+        if number % 2
+        else f"memory/note-{number}.md"
+    )
 
 
 def _where(place: Path) -> dict[str, str]:
@@ -293,4 +357,8 @@ def _not_found(memory: Memory) -> list[int]:
     """The notes that a search does not find; one question brings them all."""
     found = memory.search("harbour", freshen=False, min_score=0.0, max_results=2 * FILES)
     snippets = [hit.snippet for hit in found.hits]
-    return [number for number in range(FILES + 1) if not any(f"marker{number} " in snippet for snippet in snippets)]
+    return [
+        number
+        for number in range(FILES + 1)
+        if not any(f"marker{number} " in snippet for snippet in snippets)
+    ]

@@ -1,9 +1,9 @@
 """I-16: a look that failed deletes nothing.
 
-Folders that cannot be opened or listed, that are not mounted, or in whose place there is another, empty folder, a file or a
-link: before a sync and in the middle of one, every file stays in the index, and the report and `status` say why. `clawmark
-index --force` then believes that they are gone, where that is for a person to say.
-"""
+Folders that cannot be opened or listed, that are not mounted, or in whose place there is another,
+empty folder, a file or a link: before a sync and in the middle of one, every file stays in the
+index, and the report and `status` say why. `clawmark index --force` then believes that they are
+gone, where that is for a person to say."""
 
 from __future__ import annotations
 
@@ -18,10 +18,18 @@ from typing import Any, NamedTuple
 from frame import Outcome
 from straced import Ended, Point, ended, points, python, struck, why_not
 
-from clawmark.index.store import Index
 from clawmark.memory import Memory
+from clawmark.store.sqlite.store import Index
 
-FILES = ("MEMORY.md", "memory/a.md", "memory/b.md", "memory/sub/c.md", "memory/sub/d.md", "../docs/e.md", "../docs/f.md")
+FILES = (
+    "MEMORY.md",
+    "memory/a.md",
+    "memory/b.md",
+    "memory/sub/c.md",
+    "memory/sub/d.md",
+    "../docs/e.md",
+    "../docs/f.md",
+)
 FOLDERS = {"": "ws", "memory": "ws/memory", "memory/sub": "ws/memory/sub", "../docs": "docs"}
 """The folders that get lost, as cited, and where they are."""
 ROOTS = ("", "memory", "../docs")
@@ -34,7 +42,13 @@ FAULTS = (
 LATER = 3
 """Of the times a folder is opened again after the look, so many are tried too."""
 EVERY = 4
-NOBODY = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-dac_override,-dac_read_search"]
+NOBODY = [
+    "setpriv",
+    "--bounding-set",
+    "-dac_override,-dac_read_search",
+    "--inh-caps",
+    "-dac_override,-dac_read_search",
+]
 """Root without the power to open what nobody may open."""
 
 
@@ -57,17 +71,26 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     left_out: list[str] = []
     for number, (name, point, error) in enumerate(_injections(work)[:: 1 if full else EVERY]):
         tally["calls that fail"] += 1
-        complaints.extend(f"{name}: {what}" for what in _fail_a_call(_place(work, f"call-{number}"), point, error))
+        complaints.extend(
+            f"{name}: {what}" for what in _fail_a_call(_place(work, f"call-{number}"), point, error)
+        )
     for number, case in enumerate(CASES):
         place = _place(work, f"case-{number}")
         if why := _cannot(case, place):
             left_out.append(f"{_name(case.folder)} {case.what}: {why}")
             continue
         tally["folders that are lost"] += 1
-        complaints.extend(f"{_name(case.folder)} {case.what}: {what}" for what in _lose(place, case, tally))
+        complaints.extend(
+            f"{_name(case.folder)} {case.what}: {what}" for what in _lose(place, case, tally)
+        )
     failed = len(complaints)
     facts = {**tally, **({"left out": left_out} if left_out else {})}
-    return Outcome(tally["calls that fail"] + tally["folders that are lost"] - failed, failed, facts, tuple(complaints))
+    return Outcome(
+        tally["calls that fail"] + tally["folders that are lost"] - failed,
+        failed,
+        facts,
+        tuple(complaints),
+    )
 
 
 # --- one call that fails -----------------------------------------------------------------------------------------
@@ -81,17 +104,28 @@ def _injections(work: Path) -> list[tuple[str, Point, str]]:
     made = []
     for cited, folder in FOLDERS.items():
         for call, error in FAULTS:
-            met = [point for point in found if point.call == call and _is_about(point, place / folder)]
+            met = [
+                point for point in found if point.call == call and _is_about(point, place / folder)
+            ]
             more = met[1 : 1 + LATER] if (call, error) == ("openat", "EIO") else []
             name = f"{error} at {call} of {_name(cited)}"
             made += [(f"{name}, call {point.number}", point, error) for point in met[:1] + more]
-    met = [point for point in found if point.call == "newfstatat" and f'"{place}/docs"' in point.about]
-    return made + [(f"EACCES on the way to ../docs, call {point.number}", point, "EACCES") for point in met[: 1 + LATER]]
+    met = [
+        point for point in found if point.call == "newfstatat" and f'"{place}/docs"' in point.about
+    ]
+    return made + [
+        (f"EACCES on the way to ../docs, call {point.number}", point, "EACCES")
+        for point in met[: 1 + LATER]
+    ]
 
 
 def _is_about(point: Point, folder: Path) -> bool:
-    """Whether a call opens or lists this very folder: with `-y` what is opened is shown with its path."""
-    return f"<{folder}>" in (point.about.rsplit(" = ", 1)[-1] if point.call == "openat" else point.about)
+    """Whether a call opens or lists this very folder: with `-y` what is opened is shown with its
+    path.
+    """
+    return f"<{folder}>" in (
+        point.about.rsplit(" = ", 1)[-1] if point.call == "openat" else point.about
+    )
 
 
 def _fail_a_call(place: Path, point: Point, error: str) -> list[str]:
@@ -162,11 +196,25 @@ def _unmounted(folder: str) -> Callable[[Path], list[str]]:
 
 CASES = (
     *(Case("closed to its owner", folder, _closed(folder)) for folder in FOLDERS),
-    *(Case("replaced by an empty folder", folder, _replaced(folder, _make_folder), True) for folder in ROOTS),
+    *(
+        Case(
+            what="replaced by an empty folder",
+            folder=folder,
+            lose=_replaced(folder, _make_folder),
+            forget=True,
+        )
+        for folder in ROOTS
+    ),
     *(Case("replaced by a file", folder, _replaced(folder, _make_file)) for folder in ROOTS),
-    *(Case("replaced by a link", folder, _replaced(folder, _make_link)) for folder in ("memory", "../docs")),
+    *(
+        Case("replaced by a link", folder, _replaced(folder, _make_link))
+        for folder in ("memory", "../docs")
+    ),
     *(Case("not there", folder, _replaced(folder, _make_nothing)) for folder in ("", "../docs")),
-    *(Case("not mounted", folder, _unmounted(folder), True) for folder in ROOTS),
+    *(
+        Case(what="not mounted", folder=folder, lose=_unmounted(folder), forget=True)
+        for folder in ROOTS
+    ),
 )
 
 
@@ -195,7 +243,11 @@ def _lose(place: Path, case: Case, tally: Counter[str]) -> list[str]:
         if case.forget:
             done = ended([*wrapper, *_command("index", "--force")], _where(place))
             tally["forgotten on request"] += 1
-            wrong += [] if done.code == 0 and not _kept(place, case.folder) else [f"--force keeps them: {done.out[:200]}"]
+            wrong += (
+                []
+                if done.code == 0 and not _kept(place, case.folder)
+                else [f"--force keeps them: {done.out[:200]}"]
+            )
     finally:
         if case.what.startswith("closed"):
             (place / FOLDERS[case.folder]).chmod(0o700)
@@ -209,7 +261,11 @@ def _told(done: Ended, folder: str) -> list[str]:
         is_clear = done.code in (2, 3) and len(said.get("error", {}).get("message", "")) > 20
         return [] if is_clear else [f"exit {done.code}: {done.out[:300]} {done.err[-300:]}"]
     reasons = [item["reason"] for item in said["scanFailures"] if item["path"] == folder]
-    return [] if reasons and len(reasons[0]) > 15 else [f"it says {said['scanFailures']} and {said['skipped']}"]
+    return (
+        []
+        if reasons and len(reasons[0]) > 15
+        else [f"it says {said['scanFailures']} and {said['skipped']}"]
+    )
 
 
 # --- places ------------------------------------------------------------------------------------------------------
@@ -220,7 +276,9 @@ def _place(work: Path, name: str) -> Path:
     for path in FILES:
         file = place / "ws" / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        (place / "ws" / path).resolve().write_text(f"# {path}\n\nThe note in {path} is about boats.\n", encoding="utf-8")
+        (place / "ws" / path).resolve().write_text(
+            f"# {path}\n\nThe note in {path} is about boats.\n", encoding="utf-8"
+        )
     (place / "state").mkdir()
     settings = {"memorySearch": {"provider": "none", "extraPaths": ["../docs"]}}
     (place / "state" / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
@@ -241,7 +299,11 @@ def _command(verb: str, *words: str) -> list[str]:
 
 
 def _where(place: Path) -> dict[str, str]:
-    return {"HOME": str(place), "CLAWMARK_STATE_DIR": str(place / "state"), "CLAWMARK_WORKSPACE": str(place / "ws")}
+    return {
+        "HOME": str(place),
+        "CLAWMARK_STATE_DIR": str(place / "state"),
+        "CLAWMARK_WORKSPACE": str(place / "ws"),
+    }
 
 
 def _open(place: Path) -> Memory:
@@ -253,7 +315,11 @@ def _indexed(place: Path) -> set[str]:
     (file,) = (place / "state" / "memory").glob("*.sqlite")
     index = Index(str(file))
     with index.reading() as reader:
-        found = {path for path in reader.files() if any("boats" in chunk.text for chunk in reader.chunks_of(path))}
+        found = {
+            path
+            for path in reader.files()
+            if any("boats" in chunk.text for chunk in reader.chunks_of(path))
+        }
     index.close()
     return found
 
@@ -264,7 +330,11 @@ def _missing(place: Path) -> list[str]:
 
 
 def _kept(place: Path, folder: str) -> list[str]:
-    return [path for path in _indexed(place) if path.startswith(folder + "/" if folder else ("memory/", "MEMORY.md"))]
+    return [
+        path
+        for path in _indexed(place)
+        if path.startswith(folder + "/" if folder else ("memory/", "MEMORY.md"))
+    ]
 
 
 def _afterwards(place: Path) -> list[str]:
@@ -277,4 +347,7 @@ def _afterwards(place: Path) -> list[str]:
 def _problems(place: Path) -> list[str]:
     """How the index differs from the files."""
     with _open(place) as memory:
-        return [*memory.verify().problems, *(["files are due"] if memory.status().due_files else [])]
+        return [
+            *memory.verify().problems,
+            *(["files are due"] if memory.status().due_files else []),
+        ]

@@ -1,9 +1,10 @@
-"""I-36: a crowd of hostile clients around the MCP server over HTTP, while a good client goes on asking.
+"""I-36: a crowd of hostile clients around the MCP server over HTTP, while a good client goes on
+asking.
 
-Idle clients connect and say nothing, slow ones send a byte a second of a body they never finish, one sends 64 MB without a
-line end, one asks for much and reads none of it. Whoever is let go comes back. Every question of the good client, each on a
-connection of its own, must be answered, within a second in the whole run, and the server must not grow by 50 MB.
-"""
+Idle clients connect and say nothing, slow ones send a byte a second of a body they never finish,
+one sends 64 MB without a line end, one asks for much and reads none of it. Whoever is let go comes
+back. Every question of the good client, each on a connection of its own, must be answered, within a
+second in the whole run, and the server must not grow by 50 MB."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ class Target(NamedTuple):
         return "\r\n".join([*lines, "", ""]).encode()
 
     def resident(self) -> int:
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
 
     def descriptors(self) -> int:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
@@ -72,22 +75,37 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     state.mkdir(mode=0o700)
     # The crowd is what is tried here; a model would only take the processor from both.
     (state / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
-    clawmark = [sys.executable, "-m", "clawmark", "--workspace", str(workspace), "--state-dir", str(state)]
+    clawmark = [
+        sys.executable,
+        "-m",
+        "clawmark",
+        "--workspace",
+        str(workspace),
+        "--state-dir",
+        str(state),
+    ]
     subprocess.run([*clawmark, "index"], check=True, capture_output=True)
     command = [*clawmark, "mcp", "--http", "--port", "0", "--session", "main"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            found = re.search(r":(\d+)/mcp; the token is in (.+)$", process.stderr.readline().strip())
+            found = re.search(
+                r":(\d+)/mcp; the token is in (.+)$", process.stderr.readline().strip()
+            )
             assert found, "the server did not start"
-            target = Target(process.pid, int(found[1]), Path(found[2]).read_text(encoding="ascii").strip())
+            target = Target(
+                process.pid, int(found[1]), Path(found[2]).read_text(encoding="ascii").strip()
+            )
             return besiege(target, idle, slow, seconds, full)
         finally:
             process.terminate()
 
 
 def besiege(target: Target, idle: int, slow: int, seconds: float, full: bool) -> Outcome:
-    """Let the crowd in, ask and ask, and count. The crowd has a process of its own: only the server is waited for."""
+    """Let the crowd in, ask and ask, and count.
+
+    The crowd has a process of its own: only the server is waited for.
+    """
     session = begin(target)
     ask(target, session)  # warm: what is loaded once is no growth
     before, most, crowded = target.resident(), 0, 0
@@ -100,7 +118,9 @@ def besiege(target: Target, idle: int, slow: int, seconds: float, full: bool) ->
         try:
             ask(target, session)
         except (OSError, AssertionError) as error:
-            complaints.append(f"after {began - ends + seconds:.1f} s: {type(error).__name__} {str(error)[:200]}")
+            complaints.append(
+                f"after {began - ends + seconds:.1f} s: {type(error).__name__} {str(error)[:200]}"
+            )
         times.append(time.monotonic() - began)
         most, crowded = max(most, target.resident() - before), max(crowded, target.descriptors())
         time.sleep(0.05)
@@ -132,7 +152,11 @@ def besiege(target: Target, idle: int, slow: int, seconds: float, full: bool) ->
 
 
 def begin(target: Target) -> str:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "good", "version": "1"}}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "good", "version": "1"},
+    }
     answer = post(target, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})
     found = re.search(rb"mcp-session-id: (\w+)", answer)
     assert found, answer[:300]
@@ -150,7 +174,9 @@ def ask(target: Target, session: str) -> None:
 
 def post(target: Target, message: object, *more: str) -> bytes:
     body = json.dumps(message).encode()
-    with socket.create_connection(("127.0.0.1", target.port), timeout=PATIENCE_SECONDS) as connection:
+    with socket.create_connection(
+        ("127.0.0.1", target.port), timeout=PATIENCE_SECONDS
+    ) as connection:
         connection.sendall(target.head(len(body), "Connection: close", *more) + body)
         with connection.makefile("rb") as answer:
             return answer.read()
@@ -200,10 +226,14 @@ async def send_long_line(_: Target, __: asyncio.StreamReader, writer: asyncio.St
         await writer.drain()
 
 
-async def read_nothing(target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def read_nothing(
+    target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     session = await asyncio.to_thread(begin, target)
     params = {"uri": "memory://memory/long.md"}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params}).encode()
+    body = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params}
+    ).encode()
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     writer.write((target.head(len(body), f"Mcp-Session-Id: {session}") + body) * 20)
     while not writer.is_closing():
@@ -211,4 +241,8 @@ async def read_nothing(target: Target, reader: asyncio.StreamReader, writer: asy
 
 
 if __name__ == "__main__":
-    run_crowd(Target(int(sys.argv[1]), int(sys.argv[2]), os.environ["MCP_TOKEN"]), int(sys.argv[3]), int(sys.argv[4]))
+    run_crowd(
+        Target(int(sys.argv[1]), int(sys.argv[2]), os.environ["MCP_TOKEN"]),
+        int(sys.argv[3]),
+        int(sys.argv[4]),
+    )

@@ -1,9 +1,9 @@
-"""I-18 for the MCP servers: one that nobody asks anything does nothing, also with a client that listens for changes.
+"""I-18 for the MCP servers: one that nobody asks anything does nothing, also with a client that
+listens for changes.
 
-Three servers: over stdio with a client that has introduced itself, over HTTP without a client, over HTTP with an open stream
-of the older protocol (whose pings, one in 15 seconds, are the SDK's). Counted are the times a thread of theirs was given the
-processor, and the bytes they wrote.
-"""
+Three servers: over stdio with a client that has introduced itself, over HTTP without a client, over
+HTTP with an open stream of the older protocol (whose pings, one in 15 seconds, are the SDK's).
+Counted are the times a thread of theirs was given the processor, and the bytes they wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from frame import Outcome
 MOST_A_SECOND = 0.5
 """Turns of the processor; a poll ten times a second would be ten."""
 QUIET_WITHIN_SECONDS = 30.0
-HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "idle", "version": "1"}}
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "idle", "version": "1"},
+}
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
 
 
@@ -38,7 +42,9 @@ def used_by(pid: int) -> Used:
     turns = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         turns += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", (task / "status").read_text())))
-    (written,) = re.findall(r"^write_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.MULTILINE)
+    (written,) = re.findall(
+        r"^write_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.MULTILINE
+    )
     return Used(turns, int(written))
 
 
@@ -67,7 +73,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         turns, written = after[name].turns - start.turns, after[name].written - start.written
         facts[f"{name}: turns"], facts[f"{name}: bytes written"] = turns, written
         if turns > MOST_A_SECOND * seconds + 1 or written:
-            complaints.append(f"{name}: {turns} turns and {written} bytes written in {seconds:.0f} s")
+            complaints.append(
+                f"{name}: {turns} turns and {written} bytes written in {seconds:.0f} s"
+            )
         else:
             passed += 1
     return Outcome(passed, len(complaints), dict(facts), tuple(complaints))
@@ -86,9 +94,13 @@ def wait_until_quiet(pid: int) -> None:
 
 def _command(work: Path, *words: str) -> list[str]:
     (work / "workspace").mkdir(parents=True)
-    (work / "workspace" / "MEMORY.md").write_text("We chose PostgreSQL for billing.\n", encoding="utf-8")
+    (work / "workspace" / "MEMORY.md").write_text(
+        "We chose PostgreSQL for billing.\n", encoding="utf-8"
+    )
     (work / "state").mkdir(mode=0o700)
-    (work / "state" / "clawmark.json").write_text('{"memorySearch": {"provider": "none"}}', encoding="utf-8")
+    (work / "state" / "clawmark.json").write_text(
+        '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
+    )
     places = ["--workspace", str(work / "workspace"), "--state-dir", str(work / "state")]
     return [sys.executable, "-m", "clawmark", *places, "mcp", *words]
 
@@ -120,19 +132,27 @@ class Http(NamedTuple):
             "Accept: application/json, text/event-stream",
             *more,
         )
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=QUIET_WITHIN_SECONDS)
+        connection = socket.create_connection(
+            ("127.0.0.1", self.port), timeout=QUIET_WITHIN_SECONDS
+        )
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
         return connection
 
 
 @contextmanager
 def http_server(work: Path) -> Iterator[Http]:
-    with subprocess.Popen(_command(work, "--http", "--port", "0"), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        _command(work, "--http", "--port", "0"), stderr=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stderr is not None
-            found = re.search(r":(\d+)/mcp; the token is in (.+)$", process.stderr.readline().strip())
+            found = re.search(
+                r":(\d+)/mcp; the token is in (.+)$", process.stderr.readline().strip()
+            )
             assert found, "the server did not start"
-            yield Http(process.pid, int(found[1]), Path(found[2]).read_text(encoding="ascii").strip())
+            yield Http(
+                process.pid, int(found[1]), Path(found[2]).read_text(encoding="ascii").strip()
+            )
         finally:
             process.terminate()
 

@@ -1,4 +1,5 @@
-"""A session is closed by a process that is killed at each call it makes, and closed again: it has one note, whole, recorded.
+"""A session is closed by a process that is killed at each call it makes, and closed again: it has
+one note, whole, recorded.
 
 The moment that matters lies between the note on disk and the line in sessions.json that says so.
 """
@@ -12,7 +13,7 @@ from pathlib import Path
 from frame import Outcome
 from straced import ended, killed, points, python, why_not
 
-from clawmark.runtime.session import SessionStore, fresh_fields
+from clawmark.agent.session.session import SessionStore, fresh_fields
 
 KEY = "agent:main:main"
 BEGIN = "the closing begins"
@@ -22,9 +23,9 @@ WORDS = "Let us take PostgreSQL for billing."
 CLOSER = f"""
 import os, sys
 from datetime import UTC, datetime
-from clawmark.runtime.session import SessionStore
-from clawmark.runtime.session_note import NoteParts, NoteSettings, note_session
-from clawmark.text.redact import Redactor
+from clawmark.agent.session.session import SessionStore
+from clawmark.agent.notes.session_note import NoteParts, NoteSettings, note_session
+from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
 place = sys.argv[1]
 workspace = Workspace(place + "/ws", lock_dir=place + "/locks")
@@ -51,7 +52,12 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         again = ended(closing(work, place))
         tally[f"then {again.out.strip()}"] += 1
         complaints += [f"{point}: {what}" for what in wrong_with(place, again.code)]
-    return Outcome(len(struck_at) - len(complaints), len(complaints), {"points": len(found), **tally}, tuple(complaints))
+    return Outcome(
+        len(struck_at) - len(complaints),
+        len(complaints),
+        {"points": len(found), **tally},
+        tuple(complaints),
+    )
 
 
 def closing(work: Path, place: Path) -> list[str]:
@@ -64,7 +70,9 @@ def new_place(work: Path) -> Path:
     (place / "ws" / "memory").mkdir(parents=True)
     message = f'{{"type":"message","message":{{"role":"user","content":"{WORDS}"}}}}\n'
     (place / "t.jsonl").write_text(message, encoding="utf-8")
-    SessionStore(str(place / "sessions")).update(KEY, **fresh_fields("s1", str(place / "t.jsonl"), 1))
+    SessionStore(str(place / "sessions")).update(
+        KEY, **fresh_fields("s1", str(place / "t.jsonl"), 1)
+    )
     return place
 
 
@@ -82,4 +90,8 @@ def wrong_with(place: Path, code: int) -> list[str]:
         return [f"exit {code}, {len(found)} notes"]
     if not found[0].read_text(encoding="utf-8").endswith(f"> {WORDS}\n"):
         return ["the note is torn"]
-    return [] if recorded_in(place) == f"memory/{found[0].name}" else [f"recorded as {recorded_in(place)!r}"]
+    return (
+        []
+        if recorded_in(place) == f"memory/{found[0].name}"
+        else [f"recorded as {recorded_in(place)!r}"]
+    )

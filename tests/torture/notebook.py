@@ -1,5 +1,5 @@
-"""What the loops about freshness share: a workspace of many small notes, random edits to it, `clawmark watch` in a process
-of its own, and the question whether an index says what the files say.
+"""What the loops about freshness share: a workspace of many small notes, random edits to it,
+`clawmark watch` in a process of its own, and the question whether an index says what the files say.
 """
 
 from __future__ import annotations
@@ -21,17 +21,35 @@ from straced import environment, python
 from clawmark import Memory
 
 HANG_SECONDS = 120
-WORDS = ("heron", "osprey", "bittern", "dipper", "wagtail", "kingfisher", "wren", "gull", "plover", "egret", "stork")
+WORDS = (
+    "heron",
+    "osprey",
+    "bittern",
+    "dipper",
+    "wagtail",
+    "kingfisher",
+    "wren",
+    "gull",
+    "plover",
+    "egret",
+    "stork",
+)
 
 
 class Notebook:
-    """A workspace and the edits that are made to it; the same seed makes the same notes and the same edits."""
+    """A workspace and the edits that are made to it; the same seed makes the same notes and the
+    same edits.
+    """
 
     def __init__(self, work: Path, files: int, rng: random.Random) -> None:
         self.root = work / "workspace"
         self.rng = rng
         self._number = 0
-        months = [self.root / "memory" / f"y{year}" / f"m{month}" for year in range(8) for month in range(12)]
+        months = [
+            self.root / "memory" / f"y{year}" / f"m{month}"
+            for year in range(8)
+            for month in range(12)
+        ]
         for folder in months[: max(8, files // 100)]:
             folder.mkdir(parents=True)
         self._look_at_folders()
@@ -42,7 +60,15 @@ class Notebook:
 
     def edit(self) -> str:
         """One random edit, and its name."""
-        kinds = (self.create, self.append, self.replace, self.keep_size_and_time, self.rename_case, self.move, self.delete)
+        kinds = (
+            self.create,
+            self.append,
+            self.replace,
+            self.keep_size_and_time,
+            self.rename_case,
+            self.move,
+            self.delete,
+        )
         weights = (3, 4, 3, 3, 1, 2, 2)
         if self.rng.random() < 0.04:
             self.rename_folder()
@@ -97,7 +123,9 @@ class Notebook:
 
     def rename_folder(self) -> None:
         self._number += 1
-        folder = self.rng.choice([folder for folder in self.folders if folder.parent.name != "memory"])
+        folder = self.rng.choice(
+            [folder for folder in self.folders if folder.parent.name != "memory"]
+        )
         folder.rename(folder.with_name(f"renamed-{self._number}"))
         self._look_at_folders()
 
@@ -109,7 +137,9 @@ class Notebook:
     def _some_file(self) -> Path:
         while True:
             names = sorted(os.scandir(self.rng.choice(self.folders)), key=lambda entry: entry.name)
-            files = [entry.path for entry in names if entry.is_file() and entry.name.endswith(".md")]
+            files = [
+                entry.path for entry in names if entry.is_file() and entry.name.endswith(".md")
+            ]
             if files:
                 return Path(self.rng.choice(files))
 
@@ -124,8 +154,12 @@ class Watch:
 
     def __init__(self, root: Path, state: Path, *, limits: Sequence[str] = ()) -> None:
         state.mkdir(parents=True, exist_ok=True)
-        (state / "clawmark.json").write_text('{ memorySearch: { provider: "none", sync: { watchDebounceMs: 100 } } }')
-        command = python("-m", "clawmark", "watch", "--json", "--workspace", str(root), "--state-dir", str(state))
+        (state / "clawmark.json").write_text(
+            '{ memorySearch: { provider: "none", sync: { watchDebounceMs: 100 } } }'
+        )
+        command = python(
+            "-m", "clawmark", "watch", "--json", "--workspace", str(root), "--state-dir", str(state)
+        )
         self.process = subprocess.Popen(
             [*limits, *command],
             stdout=subprocess.PIPE,
@@ -151,7 +185,10 @@ class Watch:
         *lines, self._rest = (self._rest + data).split(b"\n")
         events = [json.loads(line) for line in lines]
         if not ready or not data:
-            raise TimeoutError(f"the watching process said nothing for {seconds:g} s, or died ({self.process.poll()})")
+            raise TimeoutError(
+                f"the watching process said nothing for {seconds:g} s, or died "
+                f"({self.process.poll()})"
+            )
         self.events += events
         return events
 
@@ -186,12 +223,20 @@ def contents(memory: Memory) -> dict[str, tuple[str, tuple[tuple[int, int, str],
     """All that an index holds of the text: each file's hash and passages."""
     with memory._backend.parts.store.reading() as reader:
         return {
-            path: (row.hash, tuple((chunk.start_line, chunk.end_line, chunk.text) for chunk in reader.chunks_of(path)))
+            path: (
+                row.hash,
+                tuple(
+                    (chunk.start_line, chunk.end_line, chunk.text)
+                    for chunk in reader.chunks_of(path)
+                ),
+            )
             for path, row in reader.files().items()
         }
 
 
-def fresh_contents(root: Path, work: Path, config: Path) -> dict[str, tuple[str, tuple[tuple[int, int, str], ...]]]:
+def fresh_contents(
+    root: Path, work: Path, config: Path
+) -> dict[str, tuple[str, tuple[tuple[int, int, str], ...]]]:
     """The same of an index that is made anew."""
     state = work / "fresh"
     shutil.rmtree(state, ignore_errors=True)
@@ -202,16 +247,25 @@ def fresh_contents(root: Path, work: Path, config: Path) -> dict[str, tuple[str,
         return contents(memory)
 
 
-def seconds_until_equal(watch: Watch, root: Path, state: Path, fresh: dict[str, Any], quiet: float) -> float:
-    """How long after the last edit, made at `quiet`, the index kept by another process was the same as a fresh one."""
+def seconds_until_equal(
+    watch: Watch, root: Path, state: Path, fresh: dict[str, Any], quiet: float
+) -> float:
+    """How long after the last edit, made at `quiet`, the index kept by another process was the same
+    as a fresh one.
+    """
     began = time.monotonic()
     while time.monotonic() - began < HANG_SECONDS:
         with opened(root, state) as memory:
             is_equal = contents(memory) == fresh
         watch.drain()
         if is_equal:
-            # The sync that made it so is the last one that changed something; what came after only looked once more.
-            done = [float(event["at"]) for event in watch.events if event["event"] == "done" and _changed(event["report"])]
+            # The sync that made it so is the last one that changed something; what came after only
+            # looked once more.
+            done = [
+                float(event["at"])
+                for event in watch.events
+                if event["event"] == "done" and _changed(event["report"])
+            ]
             return max(0.0, done[-1] - quiet)
         watch.wait(1.0)
     return float("inf")

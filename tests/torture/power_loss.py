@@ -1,9 +1,9 @@
 """A disk that loses power: which states of a folder are possible, given what was synced.
 
-Nothing is written differently. The calls that change files are followed by a look at the real folder, and `os.fsync` marks
-the state of one file or one folder as durable. After a power loss each file and each folder may be in any state it had since
-it was last synced, independently of all others: a name may be there without the text, or the text without the name.
-"""
+Nothing is written differently. The calls that change files are followed by a look at the real
+folder, and `os.fsync` marks the state of one file or one folder as durable. After a power loss each
+file and each folder may be in any state it had since it was last synced, independently of all
+others: a name may be there without the text, or the text without the name."""
 
 from __future__ import annotations
 
@@ -18,16 +18,32 @@ import pytest
 
 Inode = tuple[int, int]
 Names = dict[str, Inode]
-CHANGES = ("open", "write", "ftruncate", "truncate", "replace", "rename", "link", "unlink", "mkdir", "rmdir", "close")
+CHANGES = (
+    "open",
+    "write",
+    "ftruncate",
+    "truncate",
+    "replace",
+    "rename",
+    "link",
+    "unlink",
+    "mkdir",
+    "rmdir",
+    "close",
+)
 
 
 class Disk:
-    """The possible states of a folder and of everything below it; a context in which changes are recorded."""
+    """The possible states of a folder and of everything below it; a context in which changes are
+    recorded.
+    """
 
     def __init__(self, root: Path, watched: str = "") -> None:
         self.root = root
         self.ever: set[bytes | None] = set()
-        """Every text the watched file could have had after a power loss during the context; None for no file."""
+        """Every text the watched file could have had after a power loss during the context; None
+        for no file.
+        """
         self.check: Callable[[], None] = lambda: None
         """Called after each change and each sync."""
         self.syncs = 0
@@ -134,7 +150,9 @@ class Disk:
             names[path.name] = self._key(info)
         self._add(self._names, self._key(folder.stat()), names, {}, folder)
 
-    def _add(self, known: dict[Inode, list[Any]], inode: Inode, state: Any, empty: Any, path: Path) -> None:
+    def _add(
+        self, known: dict[Inode, list[Any]], inode: Inode, state: Any, empty: Any, path: Path
+    ) -> None:
         if inode not in known:
             self._open.callback(os.close, os.open(path, os.O_RDONLY))
             known[inode] = [empty]

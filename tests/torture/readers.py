@@ -1,12 +1,13 @@
-"""I-03 and I-11: a reader sees one whole generation or the next, never a mixture, and the files of the index stay in place.
+"""I-03 and I-11: a reader sees one whole generation or the next, never a mixture, and the files of
+the index stay in place.
 
-Every file holds one word that all of them share and the number of the round in which it was written. While the index is
-rebuilt again and again, readers that were opened before the first rebuild ask for the shared word: every answer must name
-every file, all of the same round; a later answer never an earlier round; and two answers of one round must be the same to
-the last digit of each score. A watch on the folder hears of every file that is made, renamed or deleted. At the end each
-reader must have seen the last round. The readers ask the index itself: `Memory.search` would leave out hits of files that
-were written again and are not indexed yet.
-"""
+Every file holds one word that all of them share and the number of the round in which it was
+written. While the index is rebuilt again and again, readers that were opened before the first
+rebuild ask for the shared word: every answer must name every file, all of the same round; a later
+answer never an earlier round; and two answers of one round must be the same to the last digit of
+each score. A watch on the folder hears of every file that is made, renamed or deleted. At the end
+each reader must have seen the last round. The readers ask the index itself: `Memory.search` would
+leave out hits of files that were written again and are not indexed yet."""
 
 from __future__ import annotations
 
@@ -18,16 +19,23 @@ from pathlib import Path
 from frame import Outcome
 from scene import Scene, finish, is_clean
 
-from clawmark.workspace.inotify import CREATE, DELETE, MOVED_FROM, MOVED_TO, OVERFLOW, Inotify
+from clawmark.workspace.watching.inotify import (
+    CREATE,
+    DELETE,
+    MOVED_FROM,
+    MOVED_TO,
+    OVERFLOW,
+    Inotify,
+)
 
 READERS, REBUILDS, FILES = 8, 20, 200
 FEW_READERS, FEW_REBUILDS, FEW_FILES = 3, 4, 40
 
 READER = """
 import json, select, sys
-from clawmark.assembly import make_query
+from clawmark.composition import make_query
 from clawmark.memory import Memory
-from clawmark.search.pipeline import Freshness
+from clawmark.engine.search.pipeline import Freshness
 state, files = sys.argv[1], int(sys.argv[2])
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
     backend = memory._backend
@@ -71,7 +79,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     return Outcome(answers - len(complaints), len(complaints), facts, tuple(complaints))
 
 
-def _play(scene: Scene, readers: int, rebuilds: int, files: int, complaints: list[str]) -> dict[str, object]:
+def _play(
+    scene: Scene, readers: int, rebuilds: int, files: int, complaints: list[str]
+) -> dict[str, object]:
     """Rebuild under the eyes of readers; what they saw."""
     _write(scene, files, 0)
     scene.run("index")
@@ -90,7 +100,9 @@ def _play(scene: Scene, readers: int, rebuilds: int, files: int, complaints: lis
     answers, seen = _hear(asking, rebuilds, complaints)
     moved |= _moved(watch)
     watch.close()
-    complaints += [f"{name} was made, renamed or deleted" for name in moved if name.endswith(".sqlite")]
+    complaints += [
+        f"{name} was made, renamed or deleted" for name in moved if name.endswith(".sqlite")
+    ]
     return {
         "readers": readers,
         "rebuilds": rebuilds,
@@ -103,7 +115,9 @@ def _play(scene: Scene, readers: int, rebuilds: int, files: int, complaints: lis
 
 def _write(scene: Scene, files: int, number: int) -> None:
     for file in range(files):
-        scene.note(f"file-{file:04}", f"everywhere in round {number}. The file {file} says nothing else.\n")
+        scene.note(
+            f"file-{file:04}", f"everywhere in round {number}. The file {file} says nothing else.\n"
+        )
 
 
 def _hear(asking: list[subprocess.Popen[str]], last: int, complaints: list[str]) -> tuple[int, int]:
@@ -128,6 +142,8 @@ def _moved(watch: Inotify) -> set[str]:
     """The names that appeared or vanished in the folder of the index since the last time."""
     moved: set[str] = set()
     while events := watch.read():
-        moved |= {event.name for event in events if event.mask & (CREATE | DELETE | MOVED_FROM | MOVED_TO)}
+        moved |= {
+            event.name for event in events if event.mask & (CREATE | DELETE | MOVED_FROM | MOVED_TO)
+        }
         moved |= {"too many to tell.sqlite" for event in events if event.mask & OVERFLOW}
     return moved

@@ -1,8 +1,8 @@
 """I-06: a replace is whole or did not happen, and takes nobody's text away.
 
-Two editors that started from one text: one of them is told that the other was there, with both hashes. Readers beside a
-writer see the old text or the new one. A replace of four megabytes is killed at every call it makes.
-"""
+Two editors that started from one text: one of them is told that the other was there, with both
+hashes. Readers beside a writer see the old text or the new one. A replace of four megabytes is
+killed at every call it makes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from frame import Outcome
 from straced import environment, killed, points, python, why_not
 
-from clawmark.errors import WriteConflict
 from clawmark.memory import Memory
-from clawmark.types import FileState
+from clawmark.model.errors import WriteConflict
+from clawmark.model.values import FileState
 from clawmark.workspace import Workspace
 
 NOTE = "memory/note.md"
@@ -30,8 +30,8 @@ LARGE = 4 * 1024 * 1024
 
 _COMMON = """
 import hashlib, os, sys
-import clawmark.text.redact, clawmark.workspace.tree, clawmark.workspace.versions, clawmark.workspace.write
-from clawmark.errors import WriteConflict
+import clawmark.text.secrets.redact, clawmark.workspace.tree, clawmark.workspace.versions, clawmark.workspace.write
+from clawmark.model.errors import WriteConflict
 from clawmark.memory import Memory
 place = sys.argv[1]
 memory = Memory.open(place + "/ws", state_dir=place + "/state", provider="none")
@@ -80,7 +80,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     complaints: list[str] = []
     _one_base(work, tally, complaints)
     _two_editors(work, EDITS if full else FEW_EDITS, tally, complaints)
-    _read_beside(work, *((REPLACES, READS) if full else (FEW_REPLACES, FEW_READS)), tally, complaints)
+    _read_beside(
+        work, *((REPLACES, READS) if full else (FEW_REPLACES, FEW_READS)), tally, complaints
+    )
     _kill_at_each_call(work, 1 if full else EVERY, tally, complaints)
     failed = len(complaints)
     passed = sum(tally[name] for name in ("one base", "edits", "reads", "kill points")) - failed
@@ -99,13 +101,17 @@ def _one_base(work: Path, tally: Counter[str], complaints: list[str]) -> None:
             complaints.append("one base: the second editor was not refused")
         except WriteConflict as conflict:
             if (conflict.base_hash, conflict.current_hash) != (base, kept):
-                complaints.append(f"one base: the conflict tells {conflict.base_hash} and {conflict.current_hash}")
+                complaints.append(
+                    f"one base: the conflict tells {conflict.base_hash} and {conflict.current_hash}"
+                )
     if (place / "ws" / NOTE).read_text(encoding="utf-8") != "old\nmore\n":
         complaints.append("one base: the first editor's text is gone")
 
 
 def _two_editors(work: Path, edits: int, tally: Counter[str], complaints: list[str]) -> None:
-    """Each adds its lines by replacing the whole file; every accepted one must be in the last text, in order."""
+    """Each adds its lines by replacing the whole file; every accepted one must be in the last text,
+    in order.
+    """
     place = _place(work, "editors", "start\n")
     editors = [_start(work, "editor", str(place), name, str(edits)) for name in "ab"]
     told = [editor.communicate() for editor in editors]
@@ -116,15 +122,23 @@ def _two_editors(work: Path, edits: int, tally: Counter[str], complaints: list[s
             complaints.append(f"editor {name} ended with {editor.returncode}")
             continue
         tally["conflicts told"] += int(out)
-        if [line for line in lines if line.startswith(name)] != [f"{name}.{number}" for number in range(edits)]:
-            complaints.append(f"editor {name}: not all of its {edits} accepted lines are there, once and in order")
+        if [line for line in lines if line.startswith(name)] != [
+            f"{name}.{number}" for number in range(edits)
+        ]:
+            complaints.append(
+                f"editor {name}: not all of its {edits} accepted lines are there, once and in order"
+            )
 
 
-def _read_beside(work: Path, replaces: int, reads: int, tally: Counter[str], complaints: list[str]) -> None:
-    """Read while another process replaces; when it has finished before the reads are done, it starts again."""
+def _read_beside(
+    work: Path, replaces: int, reads: int, tally: Counter[str], complaints: list[str]
+) -> None:
+    """Read while another process replaces; when it has finished before the reads are done, it
+    starts again.
+    """
     place = _place(work, "readers", _text_of(0))
     workspace = Workspace(str(place / "ws"))
-    state = FileState(NOTE, "memory", 0, 0, 0, 0)
+    state = FileState(path=NOTE, source="memory", size=0, mtime_ns=0, inode=0, device=0)
     seen: set[str] = set()
     changer = _start(work, "changer", str(place), str(replaces))
     while tally["reads"] < reads or changer.poll() is None:
@@ -136,7 +150,9 @@ def _read_beside(work: Path, replaces: int, reads: int, tally: Counter[str], com
         tally["reads"] += 1
         seen.add(version)
         if not version.isdecimal() or text != _text_of(int(version)):
-            complaints.append(f"a reader saw a mix that begins with {text[:30]!r} and has {len(text)} characters")
+            complaints.append(
+                f"a reader saw a mix that begins with {text[:30]!r} and has {len(text)} characters"
+            )
     tally["replaces"] += _count_stars(changer)
     tally["versions seen"] = len(seen)
     if tally["replaces"] < replaces:
@@ -175,7 +191,9 @@ def _open(place: Path) -> Memory:
 
 
 def _start(work: Path, script: str, *words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(python(str(work / f"{script}.py"), *words), stdout=subprocess.PIPE, env=environment())
+    return subprocess.Popen(
+        python(str(work / f"{script}.py"), *words), stdout=subprocess.PIPE, env=environment()
+    )
 
 
 def _count_stars(process: subprocess.Popen[bytes]) -> int:

@@ -1,4 +1,6 @@
-"""A workspace, its state folder, and real processes that work on them: what the loops about the index are played on."""
+"""A workspace, its state folder, and real processes that work on them: what the loops about the
+index are played on.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,10 @@ class Scene:
         self.workspace, self.state = work / "ws", work / "state"
         (self.workspace / "memory").mkdir(parents=True)
         self.state.mkdir()
-        config = {"memorySearch": {"provider": provider, **settings}, "agents": {"list": [{"id": "main"}]}}
+        config = {
+            "memorySearch": {"provider": provider, **settings},
+            "agents": {"list": [{"id": "main"}]},
+        }
         config["agents"]["list"][0]["workspace"] = str(self.workspace)  # type: ignore[index]
         (self.state / "clawmark.json").write_text(json.dumps(config), encoding="utf-8")
         self.index = self.state / "memory" / "main.sqlite"
@@ -70,7 +75,9 @@ class Scene:
         return path
 
     def write_notes(self, count: int, seed: int, paragraphs: int = 6) -> list[str]:
-        """Notes of words that mean nothing, with a heading each; questions about some of them come back."""
+        """Notes of words that mean nothing, with a heading each; questions about some of them come
+        back.
+        """
         chance = random.Random(seed)
         words = ["".join(chance.choices(_SYLLABLES, k=chance.randrange(2, 5))) for _ in range(2000)]
         queries = []
@@ -89,13 +96,19 @@ class Scene:
         """The names of indexes that were set aside."""
         kinds = (".corrupt-", ".newer-", ".foreign-")
         names = (path.name for path in self.index.parent.iterdir())
-        return sorted(name for name in names if any(kind in name for kind in kinds) and not name.endswith(SIDECARS))
+        return sorted(
+            name
+            for name in names
+            if any(kind in name for kind in kinds) and not name.endswith(SIDECARS)
+        )
 
     # --- processes -----------------------------------------------------------------------------------------------
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start the command line tool."""
-        return self._popen([sys.executable, "-m", "clawmark", *words, "--state-dir", str(self.state)])
+        return self._popen(
+            [sys.executable, "-m", "clawmark", *words, "--state-dir", str(self.state)]
+        )
 
     def start_script(self, code: str, *words: str) -> subprocess.Popen[str]:
         """Start a small program over the library; it is given the state folder and the words."""
@@ -103,7 +116,15 @@ class Scene:
 
     def _popen(self, command: Sequence[str]) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment(), cwd=self.state)
+        return subprocess.Popen(
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            env=environment(),
+            cwd=self.state,
+        )
 
     def run(self, *words: str) -> Ended:
         """Run the command line tool to its end."""
@@ -118,7 +139,9 @@ class Scene:
         return [json.loads(line) for line in ended.out.splitlines()]
 
 
-def finish(process: subprocess.Popen[str], given: str | None = None, patience: float = PATIENCE) -> Ended:
+def finish(
+    process: subprocess.Popen[str], given: str | None = None, patience: float = PATIENCE
+) -> Ended:
     """Wait for the end of a process and hear what it said."""
     try:
         out, err = process.communicate(given, timeout=patience)
@@ -144,7 +167,11 @@ def essence(answer: dict[str, Any]) -> list[tuple[str, int, int, float, str]]:
 
 def is_honest(answer: dict[str, Any], expected: dict[str, Any]) -> bool:
     """Whether an answer is right, or says that it is not complete."""
-    return essence(answer) == essence(expected) or bool(answer.get("dueFiles")) or answer.get("degraded") is not None
+    return (
+        essence(answer) == essence(expected)
+        or bool(answer.get("dueFiles"))
+        or answer.get("degraded") is not None
+    )
 
 
 def moments(chance: random.Random, longest: float) -> Iterator[float]:

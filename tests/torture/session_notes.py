@@ -1,8 +1,9 @@
-"""Many sessions closed at once, by many processes, some of them killed in the middle: each has one note, and none is lost.
+"""Many sessions closed at once, by many processes, some of them killed in the middle: each has one
+note, and none is lost.
 
-All sessions have the same transcript, so that all notes want the same name. Whoever was killed is run again, as the next
-start of a host would: then every session has exactly one note, whole, and sessions.json names it.
-"""
+All sessions have the same transcript, so that all notes want the same name. Whoever was killed is
+run again, as the next start of a host would: then every session has exactly one note, whole, and
+sessions.json names it."""
 
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ from pathlib import Path
 from frame import Outcome
 
 import clawmark
-from clawmark.runtime.session import SessionStore, fresh_fields
+from clawmark.agent.session.session import SessionStore, fresh_fields
 
 THREADS = 10
 CLOSER = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from clawmark.runtime.session import SessionStore
-from clawmark.runtime.session_note import NoteParts, NoteSettings, note_session
-from clawmark.text.redact import Redactor
+from clawmark.agent.session.session import SessionStore
+from clawmark.agent.notes.session_note import NoteParts, NoteSettings, note_session
+from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
 
 root, locks, folder, *keys = sys.argv[1:]
@@ -64,7 +65,9 @@ def prepare(work: Path, keys: list[str]) -> SessionStore:
     (work / "workspace" / "memory").mkdir(parents=True)
     transcript = work / "t.jsonl"
     message = {"role": "user", "content": "Let us take PostgreSQL for billing."}
-    transcript.write_text(json.dumps({"type": "message", "message": message}) + "\n", encoding="utf-8")
+    transcript.write_text(
+        json.dumps({"type": "message", "message": message}) + "\n", encoding="utf-8"
+    )
     store = SessionStore(str(work / "sessions"))
     for key in keys:
         store.update(key, **fresh_fields(f"id-{key[-3:]}", str(transcript), 1))
@@ -72,12 +75,15 @@ def prepare(work: Path, keys: list[str]) -> SessionStore:
 
 
 def close_all(work: Path, groups: list[list[str]], chance: random.Random, *, kill: bool) -> int:
-    """Let every group of sessions be closed by a process of its own, all at the same moment; how many were killed."""
+    """Let every group of sessions be closed by a process of its own, all at the same moment; how
+    many were killed.
+    """
     env = {**os.environ, "PYTHONPATH": str(Path(next(iter(clawmark.__path__))).parent)}
     folders = [str(work / name) for name in ("workspace", "locks", "sessions")]
     command = [sys.executable, "-c", CLOSER, *folders]
     running = [
-        subprocess.Popen([*command, *group], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for group in groups
+        subprocess.Popen([*command, *group], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for group in groups
     ]
     for one in running:
         assert one.stdout is not None
@@ -99,14 +105,23 @@ def close_all(work: Path, groups: list[list[str]], chance: random.Random, *, kil
 
 
 def check(work: Path, store: SessionStore, keys: list[str]) -> list[str]:
-    notes = {path.name: path.read_text(encoding="utf-8") for path in (work / "workspace" / "memory").glob("*.md")}
+    notes = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (work / "workspace" / "memory").glob("*.md")
+    }
     complaints = [
-        f"{name} is torn" for name, text in notes.items() if not text.endswith("> Let us take PostgreSQL for billing.\n")
+        f"{name} is torn"
+        for name, text in notes.items()
+        if not text.endswith("> Let us take PostgreSQL for billing.\n")
     ]
     for key in keys:
-        mine = [name for name, text in notes.items() if f"- **Session ID**: id-{key[-3:]}\n" in text]
+        mine = [
+            name for name, text in notes.items() if f"- **Session ID**: id-{key[-3:]}\n" in text
+        ]
         if len(mine) != 1:
             complaints.append(f"{key} has {len(mine)} notes: {mine}")
         elif store.get(key).session_note != f"memory/{mine[0]}":
-            complaints.append(f"{key} is recorded with {store.get(key).session_note!r}, and has {mine[0]}")
+            complaints.append(
+                f"{key} is recorded with {store.get(key).session_note!r}, and has {mine[0]}"
+            )
     return complaints

@@ -1,6 +1,6 @@
-"""Real programs under strace: one trace of what they ask of the system, then the same run again with one call of it fatal or
-failing. strace counts each call by its name, so a point is a name and a number.
-"""
+"""Real programs under strace: one trace of what they ask of the system, then the same run again
+with one call of it fatal or failing. strace counts each call by its name, so a point is a name and
+a number."""
 
 from __future__ import annotations
 
@@ -47,12 +47,22 @@ def why_not() -> str:
     if shutil.which("strace") is None:
         return "strace is not installed: apt install strace"
     tried = subprocess.run(["strace", "-o", os.devnull, "true"], capture_output=True, check=False)
-    return "" if tried.returncode == 0 else f"strace cannot trace here: {tried.stderr.decode().strip()}"
+    return (
+        ""
+        if tried.returncode == 0
+        else f"strace cannot trace here: {tried.stderr.decode().strip()}"
+    )
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The same for every run, so that the n-th call is the same call again; none of the caller's own settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLAWMARK_", "OPENCLAW_"))}
+    """The same for every run, so that the n-th call is the same call again; none of the caller's
+    own settings.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CLAWMARK_", "OPENCLAW_"))
+    }
     fixed = {"PYTHONPATH": SOURCE, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     return {**kept, **fixed, **(more or {})}
 
@@ -65,13 +75,25 @@ def python(*words: str) -> list[str]:
 def ended(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Ended:
     """Run a program to its end."""
     done = subprocess.run(
-        list(argv), capture_output=True, check=False, timeout=HANG_SECONDS, env=environment(env), stdin=subprocess.DEVNULL
+        list(argv),
+        capture_output=True,
+        check=False,
+        timeout=HANG_SECONDS,
+        env=environment(env),
+        stdin=subprocess.DEVNULL,
     )
-    return Ended(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+    return Ended(
+        done.returncode,
+        done.stdout.decode("utf-8", "replace"),
+        done.stderr.decode("utf-8", "replace"),
+    )
 
 
-def points(argv: Sequence[str], begin: str, log: Path, env: Mapping[str, str] | None = None) -> list[Point]:
-    """Every call of the program's first thread from the one on that mentions `begin`; the program must succeed.
+def points(
+    argv: Sequence[str], begin: str, log: Path, env: Mapping[str, str] | None = None
+) -> list[Point]:
+    """Every call of the program's first thread from the one on that mentions `begin`; the program
+    must succeed.
 
     Descriptors are shown with the path of their file, so that `begin` may be a folder.
     """
@@ -97,14 +119,31 @@ def points(argv: Sequence[str], begin: str, log: Path, env: Mapping[str, str] | 
 def killed(argv: Sequence[str], point: Point, env: Mapping[str, str] | None = None) -> Ended:
     """The program with a SIGKILL at one of its calls."""
     inject = f"inject={point.call}:signal=SIGKILL:when={point.number}"
-    return ended(["strace", "-f", "-qq", "-o", os.devnull, "-e", f"trace={point.call}", "-e", inject, *argv], env)
+    return ended(
+        ["strace", "-f", "-qq", "-o", os.devnull, "-e", f"trace={point.call}", "-e", inject, *argv],
+        env,
+    )
 
 
-def struck(argv: Sequence[str], point: Point, error: str, log: Path, env: Mapping[str, str] | None = None) -> Ended:
+def struck(
+    argv: Sequence[str], point: Point, error: str, log: Path, env: Mapping[str, str] | None = None
+) -> Ended:
     """The program with an error at one of its calls."""
     inject = f"inject={point.call}:error={error}:when={point.number}"
     # The filter makes it three times as fast. (A signal is not delivered that way.)
-    tracing = ["strace", "-f", "-y", "-qq", "--seccomp-bpf", "-o", str(log), "-e", f"trace={point.call}", "-e", inject]
+    tracing = [
+        "strace",
+        "-f",
+        "-y",
+        "-qq",
+        "--seccomp-bpf",
+        "-o",
+        str(log),
+        "-e",
+        f"trace={point.call}",
+        "-e",
+        inject,
+    ]
     done = ended([*tracing, *argv], env)
     calls = log.read_text(encoding="utf-8", errors="replace").splitlines()
     log.unlink()

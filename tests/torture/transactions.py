@@ -1,9 +1,10 @@
 """No transaction holds the index for longer than 250 ms, whatever comes in.
 
-An index of 100,000 chunks and one file of 60 MB is made, the large file changed, everything rebuilt, a rebuild for other
-settings abandoned halfway, the vector engine changed and changed back, half of the files deleted, the cache shrunk, the
-large file deleted, and then everything. Of every transaction the time between its beginning and its end is taken, and its
-CPU time: what is more is the disk's. Between two of them anybody else may write.
+An index of 100,000 chunks and one file of 60 MB is made, the large file changed, everything
+rebuilt, a rebuild for other settings abandoned halfway, the vector engine changed and changed back,
+half of the files deleted, the cache shrunk, the large file deleted, and then everything. Of every
+transaction the time between its beginning and its end is taken, and its CPU time: what is more is
+the disk's. Between two of them anybody else may write.
 
     TMPDIR=/dev/shm scripts/torture transactions    # in memory, where no disk is in the way
 """
@@ -27,7 +28,7 @@ import json, random, sys, time
 from contextlib import contextmanager
 from pathlib import Path
 from clawmark.memory import Memory
-from clawmark.sync.run import SyncRequest
+from clawmark.engine.sync.run import SyncRequest
 from clawmark.testing import HashingEmbedder
 state, chunks, megabytes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(1)
@@ -136,7 +137,11 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     )
     complaints += heard["problems"]
     if full:  # a small run shares its machine with other tests
-        complaints += [f"{what}: a transaction took {took} s" for what, took in seconds.items() if took > LONGEST]
+        complaints += [
+            f"{what}: a transaction took {took} s"
+            for what, took in seconds.items()
+            if took > LONGEST
+        ]
     facts = {
         "chunks": heard["chunks"],
         "large_file_megabytes": megabytes,
@@ -150,5 +155,7 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
 
 def _file_system(folder: Path) -> str:
     """What the folder lies on, as the system calls it."""
-    told = subprocess.run(["stat", "-f", "-c", "%T", str(folder)], capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        ["stat", "-f", "-c", "%T", str(folder)], capture_output=True, text=True, check=False
+    )
     return told.stdout.strip()

@@ -1,9 +1,9 @@
 """The memory an index takes does not follow the size of a transcript, nor that of its lines.
 
-A transcript of many megabytes, with lines of one megabyte and one beyond the limit among them, is indexed by a process of
-its own, then appended to, and searched. The process may hold 300 MB at its largest. What is said before, in and after the
-long lines is found, and the index is what the file makes it.
-"""
+A transcript of many megabytes, with lines of one megabyte and one beyond the limit among them, is
+indexed by a process of its own, then appended to, and searched. The process may hold 300 MB at its
+largest. What is said before, in and after the long lines is found, and the index is what the file
+makes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,20 @@ from pathlib import Path
 from frame import Outcome
 
 MOST_MEGABYTES = 300
-WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "jetty", "kelp", "larch")
+WORDS = (
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heron",
+    "inlet",
+    "jetty",
+    "kelp",
+    "larch",
+)
 
 # Linux hands `ru_maxrss` of the parent on to its child; `VmHWM` is the child's own.
 CHILD = """
@@ -61,7 +74,9 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
 
 
 def _lines(size: int, chance: random.Random) -> Iterator[bytes]:
-    """A conversation of about `size` bytes: short messages, tool output, messages of a megabyte, and one line too long."""
+    """A conversation of about `size` bytes: short messages, tool output, messages of a megabyte,
+    and one line too long.
+    """
     yield b'{"type":"session","version":3,"id":"1"}\n' + _line("user", "this is the markerbegin")
     done, number = 0, 0
     while done < size:
@@ -80,12 +95,25 @@ def _lines(size: int, chance: random.Random) -> Iterator[bytes]:
 
 def _line(role: str, text: str) -> bytes:
     message = {"role": role, "content": [{"type": "text", "text": text}]}
-    return json.dumps({"type": "message", "timestamp": "2026-02-24T10:00:00Z", "message": message}).encode() + b"\n"
+    return (
+        json.dumps(
+            {"type": "message", "timestamp": "2026-02-24T10:00:00Z", "message": message}
+        ).encode()
+        + b"\n"
+    )
 
 
 def _index(work: Path, words: str, provider: str, *, check: bool) -> dict[str, object]:
     places = [str(work / "agent"), str(work / "state")]
-    command = [sys.executable, "-c", CHILD, *places, words, provider, "verify" if check else "search"]
+    command = [
+        sys.executable,
+        "-c",
+        CHILD,
+        *places,
+        words,
+        provider,
+        "verify" if check else "search",
+    ]
     ran = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if ran.returncode:
         return {"provider": provider, "error": ran.stderr[-2000:]}

@@ -1,10 +1,10 @@
-"""I-10: the log beside the index stays short, whatever readers do: at most 64 MB at any time, at most 4 MB soon after
-quiet.
+"""I-10: the log beside the index stays short, whatever readers do: at most 64 MB at any time, at
+most 4 MB soon after quiet.
 
-Writers index changing notes without a pause while readers of another program hold snapshots of the index open, some for
-long. As long as one does, the log cannot be emptied: writers then wait, or are told so, rather than let it grow without
-bounds. In the end the writers fall silent but stay alive, and only then the last reader lets go.
-"""
+Writers index changing notes without a pause while readers of another program hold snapshots of the
+index open, some for long. As long as one does, the log cannot be emptied: writers then wait, or are
+told so, rather than let it grow without bounds. In the end the writers fall silent but stay alive,
+and only then the last reader lets go."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST_HOLD = 60.0
 WRITER = """
 import json, random, select, sys, time
 from pathlib import Path
-from clawmark.errors import IndexBusy
+from clawmark.model.errors import IndexBusy
 from clawmark.memory import Memory
 state, who = sys.argv[1], int(sys.argv[2])
 words = "river stone market winter engine garden letter silver bridge candle forest harbour meadow castle".split()
@@ -77,11 +77,15 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         time.sleep(0.05)
     after_quiet, took = _size(log), time.monotonic() - began
     ended = [finish(writer, "\n") for writer in writers]
-    complaints = [f"a writer ended with {end.code}: {end.err[-300:]}" for end in ended if not is_clean(end)]
+    complaints = [
+        f"a writer ended with {end.code}: {end.err[-300:]}" for end in ended if not is_clean(end)
+    ]
     if longest > MOST:
         complaints.append(f"the log had {longest:,} bytes")
     if after_quiet > MOST_AFTER_QUIET:
-        complaints.append(f"the log still had {after_quiet:,} bytes after {QUIET_SECONDS:.0f} seconds of quiet")
+        complaints.append(
+            f"the log still had {after_quiet:,} bytes after {QUIET_SECONDS:.0f} seconds of quiet"
+        )
     check = scene.run("verify") if is_clean(scene.run("index")) else None
     if check is None or not is_clean(check):
         complaints.append("the index is not what the files say in the end")
@@ -102,7 +106,9 @@ def _watch(scene: Scene, log: Path, seconds: float, chance: random.Random) -> in
     longest = 0
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        hold = min(chance.choice((0.2, 1.0, 5.0, LONGEST_HOLD)), max(deadline - time.monotonic(), 0.1))
+        hold = min(
+            chance.choice((0.2, 1.0, 5.0, LONGEST_HOLD)), max(deadline - time.monotonic(), 0.1)
+        )
         reader = _hold(scene, hold)
         while reader.poll() is None:
             longest = max(longest, _size(log))

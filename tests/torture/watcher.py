@@ -1,10 +1,10 @@
 """I-13: the watcher finds every change, or says that it cannot and polls.
 
-Many files, random edits of every kind in bursts, made while a real `clawmark watch` keeps the index; after each burst the
-index has to become the same as one that is made anew. Once as it is, once with a system that has 5 watches (a user
-namespace has limits of its own), once with one that has none, and once with more events at once than the system can queue.
-The debounce is 100 ms here; people have 1,500, so their index follows that much later than `slowest_seconds` says.
-"""
+Many files, random edits of every kind in bursts, made while a real `clawmark watch` keeps the
+index; after each burst the index has to become the same as one that is made anew. Once as it is,
+once with a system that has 5 watches (a user namespace has limits of its own), once with one that
+has none, and once with more events at once than the system can queue. The debounce is 100 ms here;
+people have 1,500, so their index follows that much later than `slowest_seconds` says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from typing import Any
 from frame import Outcome
 from notebook import HANG_SECONDS, Notebook, Watch, fresh_contents, seconds_until_equal
 
-from clawmark.workspace.watch import QUICK_SECONDS
+from clawmark.workspace.watching.watcher import QUICK_SECONDS
 
 QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
 """How many events the system keeps for a process that does not read them."""
@@ -39,13 +39,20 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     facts: dict[str, object] = {"files": files, "edits": bursts * edits}
     passed = 0
     limited = _limits(work)
-    for name, limits in (("inotify", ()), ("5 watches", limited(5)), ("no instance", limited(0)), ("overflow", ())):
+    for name, limits in (
+        ("inotify", ()),
+        ("5 watches", limited(5)),
+        ("no instance", limited(0)),
+        ("overflow", ()),
+    ):
         if limits is None:
             facts[name] = "not tried: no user namespace of our own here"
             continue
         folder = work / name.replace(" ", "-")
         folder.mkdir(parents=True)
-        found, told = _watched(folder, name, limits, files, bursts, edits, random.Random(seed), full)
+        found, told = _watched(
+            folder, name, limits, files, bursts, edits, random.Random(seed), full
+        )
         facts[name] = found
         passed += bursts - len(told)
         complaints += told
@@ -54,14 +61,27 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
 
 
 def _limits(work: Path) -> Any:
-    """Words to put before a command to run it with so many inotify watches, or without an instance for 0."""
-    tried = subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False) if shutil.which("unshare") else None
+    """Words to put before a command to run it with so many inotify watches, or without an instance
+    for 0.
+    """
+    tried = (
+        subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False)
+        if shutil.which("unshare")
+        else None
+    )
 
     def words(most: int) -> Sequence[str] | None:
         if tried is None or tried.returncode != 0:
             return None
         setting = f"max_inotify_{'watches' if most else 'instances'}"
-        return ["unshare", "-r", "sh", "-c", f'echo {most} > /proc/sys/user/{setting}; exec "$@"', "sh"]
+        return [
+            "unshare",
+            "-r",
+            "sh",
+            "-c",
+            f'echo {most} > /proc/sys/user/{setting}; exec "$@"',
+            "sh",
+        ]
 
     return words
 
@@ -96,10 +116,14 @@ def _watched(
             fresh = fresh_contents(notebook.root, folder, state / "clawmark.json")
             took.append(seconds_until_equal(watch, notebook.root, state, fresh, quiet))
             if took[-1] == float("inf"):
-                complaints.append(f"{name}, burst {burst + 1}: the index did not become what the files are")
+                complaints.append(
+                    f"{name}, burst {burst + 1}: the index did not become what the files are"
+                )
                 break
             if name == "overflow" and not _says_it_ran_over(watch, burst + 1):
-                complaints.append(f"{name}, burst {burst + 1}: nothing says that the queue ran over")
+                complaints.append(
+                    f"{name}, burst {burst + 1}: nothing says that the queue ran over"
+                )
                 break
         descriptors = watch.descriptors()
         if descriptors > MOST_DESCRIPTORS:
@@ -118,14 +142,20 @@ def _watched(
         "slowest_seconds": round(max(took), 2),
         "descriptors": descriptors,
     }
-    return found | ({} if idle is None else {"idle_percent_of_a_core": round(100 * idle, 3)}), complaints
+    return found | (
+        {} if idle is None else {"idle_percent_of_a_core": round(100 * idle, 3)}
+    ), complaints
 
 
 def _flood(watch: Watch, notebook: Notebook) -> None:
-    """More events than the system keeps, while nobody reads them, and changes among them that are told nowhere else."""
+    """More events than the system keeps, while nobody reads them, and changes among them that are
+    told nowhere else.
+    """
     watch.drain()
     watch.process.send_signal(signal.SIGSTOP)
-    os.waitpid(watch.process.pid, os.WUNTRACED)  # each of its threads may go on reading until it stands still
+    os.waitpid(
+        watch.process.pid, os.WUNTRACED
+    )  # each of its threads may go on reading until it stands still
     folder = notebook.folders[0]
     both = (folder / "flood-a.md", folder / "flood-b.md")
     for file in both:
@@ -140,7 +170,10 @@ def _flood(watch: Watch, notebook: Notebook) -> None:
 
 
 def _says_it_ran_over(watch: Watch, times: int) -> bool:
-    """Whether everything was to be looked at so often. A sync for the events before may be done long before that is told."""
+    """Whether everything was to be looked at so often.
+
+    A sync for the events before may be done long before that is told.
+    """
     give_up = time.monotonic() + HANG_SECONDS
     while sum(event["event"] == "changed" and not event["path"] for event in watch.events) < times:
         if time.monotonic() > give_up:

@@ -12,8 +12,8 @@ import pytest
 
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
-from clawmark.errors import ClawmarkError, PathDenied
-from clawmark.reports import Progress
+from clawmark.model.errors import ClawmarkError, PathDenied
+from clawmark.model.reports import Progress
 from clawmark.testing import HashingEmbedder
 
 
@@ -26,7 +26,9 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def opened(workspace: Path) -> AsyncMemory:
-    return AsyncMemory.open(workspace, state_dir=workspace.parent / "state", embedder=HashingEmbedder())
+    return AsyncMemory.open(
+        workspace, state_dir=workspace.parent / "state", embedder=HashingEmbedder()
+    )
 
 
 def public(cls: type) -> dict[str, object]:
@@ -34,7 +36,9 @@ def public(cls: type) -> dict[str, object]:
 
 
 def parameters(verb: Callable[..., object]) -> list[tuple[str, object, object]]:
-    return [(one.name, one.kind, one.default) for one in inspect.signature(verb).parameters.values()]
+    return [
+        (one.name, one.kind, one.default) for one in inspect.signature(verb).parameters.values()
+    ]
 
 
 def test_every_verb_of_memory_is_there_with_the_same_parameters() -> None:
@@ -46,8 +50,15 @@ def test_every_verb_of_memory_is_there_with_the_same_parameters() -> None:
 
 
 def test_every_verb_that_works_is_a_coroutine() -> None:
-    verbs = {name for name, member in public(AsyncMemory).items() if callable(member)} - {"open", "tools"}
-    assert [name for name in sorted(verbs) if not inspect.iscoroutinefunction(getattr(AsyncMemory, name))] == []
+    verbs = {name for name, member in public(AsyncMemory).items() if callable(member)} - {
+        "open",
+        "tools",
+    }
+    assert [
+        name
+        for name in sorted(verbs)
+        if not inspect.iscoroutinefunction(getattr(AsyncMemory, name))
+    ] == []
 
 
 async def use_it(workspace: Path) -> None:
@@ -57,7 +68,9 @@ async def use_it(workspace: Path) -> None:
         written = await memory.append("Redis replaces memcached for sessions.")
         found = await memory.search("redis sessions")
         assert written.path in [hit.path for hit in found.hits]
-        assert (await memory.read("MEMORY.md", start=3, lines=1)).text == "Billing runs on PostgreSQL."
+        assert (
+            await memory.read("MEMORY.md", start=3, lines=1)
+        ).text == "Billing runs on PostgreSQL."
         assert (await memory.plan())[0].due == 0
         assert (await memory.status()).files == 2
         assert (await memory.verify()).problems == ()
@@ -93,13 +106,17 @@ def test_searches_at_once_all_answer(workspace: Path) -> None:
 
 def test_searches_answer_while_a_sync_runs(workspace: Path) -> None:
     for number in range(40):
-        (workspace / "memory" / f"note-{number}.md").write_text(f"Note {number} on billing.\n", encoding="utf-8")
+        (workspace / "memory" / f"note-{number}.md").write_text(
+            f"Note {number} on billing.\n", encoding="utf-8"
+        )
 
     async def both() -> int:
         async with opened(workspace) as memory:
             await memory.sync()
             rebuilding = asyncio.create_task(memory.sync(force=True))
-            answers = await asyncio.gather(*(memory.search("billing", freshen=False) for _ in range(8)))
+            answers = await asyncio.gather(
+                *(memory.search("billing", freshen=False) for _ in range(8))
+            )
             assert all(answer.hits for answer in answers)
             return (await rebuilding).generation
 
@@ -131,7 +148,10 @@ def test_tools_are_awaited(workspace: Path) -> None:
         async with opened(workspace) as memory:
             await memory.sync()
             search, get = memory.tools()
-            return [await search.call({"query": "PostgreSQL billing"}), await get.call({"path": "MEMORY.md"})]
+            return [
+                await search.call({"query": "PostgreSQL billing"}),
+                await get.call({"path": "MEMORY.md"}),
+            ]
 
     searched, got = asyncio.run(call())
     assert searched["results"]

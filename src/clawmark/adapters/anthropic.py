@@ -2,9 +2,9 @@
 
     client.beta.messages.tool_runner(model=…, messages=…, tools=[MemoryTool(memory)])
 
-In: a memory, and the commands the SDK parsed. Out: the texts that SDK's own file tool answers with; an error the model can
-mend is a `ToolError`. What the commands do is in `memories`. Needs the extra `anthropic`.
-"""
+In: a memory, and the commands the SDK parsed. Out: the texts that SDK's own file tool answers with;
+an error the model can mend is a `ToolError`. What the commands do is in `memories`. Needs the extra
+`anthropic`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from anthropic.lib.tools import ToolError
 from anthropic.tools.memory import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
 
 from clawmark.adapters.memories import Memories
-from clawmark.errors import ClawmarkError
 from clawmark.memory import Memory
+from clawmark.model.errors import ClawmarkError
 
 if TYPE_CHECKING:
     from anthropic.types.beta import (
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 class MemoryTool(BetaAbstractMemoryTool):
     """The tool `memory` of `memory_20250818`, whose `/memories` is the workspace's folder `memory`."""
 
-    def __init__(self, memory: Memory, *, cache_control: BetaCacheControlEphemeralParam | None = None) -> None:
+    def __init__(
+        self, memory: Memory, *, cache_control: BetaCacheControlEphemeralParam | None = None
+    ) -> None:
         super().__init__(cache_control=cache_control)
         self._memories = Memories(memory.workspace)
 
@@ -66,9 +68,13 @@ class MemoryTool(BetaAbstractMemoryTool):
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The same for the SDK's asynchronous client (on asyncio): a worker thread does what `MemoryTool` does."""
+    """The same for the SDK's asynchronous client (on asyncio): a worker thread does what
+    `MemoryTool` does.
+    """
 
-    def __init__(self, memory: Memory, *, cache_control: BetaCacheControlEphemeralParam | None = None) -> None:
+    def __init__(
+        self, memory: Memory, *, cache_control: BetaCacheControlEphemeralParam | None = None
+    ) -> None:
         super().__init__(cache_control=cache_control)
         self._tool = MemoryTool(memory)
 

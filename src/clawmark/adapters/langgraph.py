@@ -2,11 +2,10 @@
 
     graph = builder.compile(store=MemoryStore(memory))
 
-In: a memory, and the operations LangGraph asks for. Out: its items. `("users", "carla")`, `"prefs"` is the file
-`memory/langgraph/users/carla/prefs.md`: a head with the names and times, and the value as a block of JSON, which a person
-may edit and every search of the memory finds. A search with a query is the memory's own. Writing is durable when `put`
-returns. Needs the extra `langgraph`.
-"""
+In: a memory, and the operations LangGraph asks for. Out: its items. `("users", "carla")`, `"prefs"`
+is the file `memory/langgraph/users/carla/prefs.md`: a head with the names and times, and the value
+as a block of JSON, which a person may edit and every search of the memory finds. A search with a
+query is the memory's own. Writing is durable when `put` returns. Needs the extra `langgraph`."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ from langgraph.store.base import (
 )
 
 from clawmark.adapters.store_files import Stored, item_path, names_path, parse, render, satisfies
-from clawmark.errors import ClawmarkError, WriteConflict
 from clawmark.memory import Memory
+from clawmark.model.errors import ClawmarkError, WriteConflict
 
 _ATTEMPTS = 5
 _FIRST_ASKED = 50
@@ -41,7 +40,10 @@ _DEEPEST = 64
 
 
 class MemoryStore(BaseStore):
-    """LangGraph's long-term memory in a workspace; `folder` is where below `memory/`. There is no expiry (`ttl`)."""
+    """LangGraph's long-term memory in a workspace; `folder` is where below `memory/`.
+
+    There is no expiry (`ttl`).
+    """
 
     def __init__(self, memory: Memory, folder: str = "langgraph") -> None:
         self._memory = memory
@@ -79,7 +81,11 @@ class MemoryStore(BaseStore):
         if stored is None or (stored.namespace, stored.key) != (op.namespace, op.key):
             return None
         return Item(
-            value=stored.value, key=op.key, namespace=op.namespace, created_at=stored.created, updated_at=stored.updated
+            value=stored.value,
+            key=op.key,
+            namespace=op.namespace,
+            created_at=stored.created,
+            updated_at=stored.updated,
         )
 
     def _put(self, op: PutOp) -> None:
@@ -91,7 +97,8 @@ class MemoryStore(BaseStore):
             before, now = workspace.read_exact(path), datetime.now(UTC)
             stored = parse(before.text) if before is not None else None
             if stored is not None and (stored.namespace, stored.key) != (op.namespace, op.key):
-                # A disk that does not tell upper from lower case would have one item take another's place.
+                # A disk that does not tell upper from lower case would have one item take another's
+                # place.
                 raise WriteConflict(
                     f"{path} holds the item {stored.key!r} of {stored.namespace}.",
                     path=path,
@@ -100,7 +107,14 @@ class MemoryStore(BaseStore):
                     hint="Choose a key that differs by more than upper and lower case.",
                 )
             created = stored.created if stored is not None else now
-            new = Stored(op.namespace, op.key, dict(op.value), created, now, op.index is not False)
+            new = Stored(
+                namespace=op.namespace,
+                key=op.key,
+                value=dict(op.value),
+                created=created,
+                updated=now,
+                indexed=op.index is not False,
+            )
             try:
                 workspace.replace(path, render(new), before.hash if before is not None else "")
                 return
@@ -113,12 +127,22 @@ class MemoryStore(BaseStore):
         if op.query:
             found = self._ranked(op, wanted)
         else:
-            found = [_item(one) for one in self._stored(op.namespace_prefix) if satisfies(one.value, op.filter)]
+            found = [
+                _item(one)
+                for one in self._stored(op.namespace_prefix)
+                if satisfies(one.value, op.filter)
+            ]
         return found[op.offset : wanted]
 
     def _ranked(self, op: SearchOp, wanted: int) -> list[SearchItem]:
-        """The best items of a namespace. Others' hits are left out, so more are asked for until there are enough."""
-        asked, below = max(_FIRST_ASKED, 2 * wanted), names_path(self._root, op.namespace_prefix) + "/"
+        """The best items of a namespace.
+
+        Others' hits are left out, so more are asked for until there are enough.
+        """
+        asked, below = (
+            max(_FIRST_ASKED, 2 * wanted),
+            names_path(self._root, op.namespace_prefix) + "/",
+        )
         while True:
             hits = self._memory.search(op.query or "", max_results=asked, min_score=0.0).hits
             scores: dict[str, float] = {}
@@ -126,14 +150,22 @@ class MemoryStore(BaseStore):
                 if hit.path.startswith(below):
                     scores.setdefault(hit.path, hit.score)
             stored = [(self._read(path), score) for path, score in scores.items()]
-            found = [_item(one, score) for one, score in stored if one and one.indexed and satisfies(one.value, op.filter)]
+            found = [
+                _item(one, score)
+                for one, score in stored
+                if one and one.indexed and satisfies(one.value, op.filter)
+            ]
             if len(found) >= wanted or len(hits) < asked or asked >= _MOST_ASKED:
                 return found
             asked = min(4 * asked, _MOST_ASKED)
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         found = {one.namespace for one in self._stored(())}
-        kept = {name[: op.max_depth] for name in found if all(_fits(name, one) for one in op.match_conditions or ())}
+        kept = {
+            name[: op.max_depth]
+            for name in found
+            if all(_fits(name, one) for one in op.match_conditions or ())
+        }
         return sorted(kept)[op.offset : op.offset + op.limit]
 
     def _stored(self, prefix: tuple[str, ...]) -> Iterator[Stored]:
@@ -154,12 +186,18 @@ class MemoryStore(BaseStore):
 
 
 def _item(stored: Stored, score: float | None = None) -> SearchItem:
-    return SearchItem(stored.namespace, stored.key, stored.value, stored.created, stored.updated, score)
+    return SearchItem(
+        stored.namespace, stored.key, stored.value, stored.created, stored.updated, score
+    )
 
 
 def _fits(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
     path: tuple[Any, ...] = tuple(condition.path)
     if len(namespace) < len(path):
         return False
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    part = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
     return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))

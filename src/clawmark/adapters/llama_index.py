@@ -1,10 +1,11 @@
-"""A memory block for LlamaIndex: what the memory knows about the last message, and a transcript of what leaves the context.
+"""A memory block for LlamaIndex: what the memory knows about the last message, and a transcript of
+what leaves the context.
 
     memory = Memory.from_defaults(session_id="carla", memory_blocks=[ClawmarkMemoryBlock(memory=workspace)])
 
-In: a memory, and the messages LlamaIndex hands to its blocks. Out: a block of quoted data for the prompt. Messages that
-LlamaIndex drops from its own history are written to a transcript, where they can be searched; what is worth a note is
-left to the agent's tools. Needs the extra `llama-index`.
+In: a memory, and the messages LlamaIndex hands to its blocks. Out: a block of quoted data for the
+prompt. Messages that LlamaIndex drops from its own history are written to a transcript, where they
+can be searched; what is worth a note is left to the agent's tools. Needs the extra `llama-index`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
 
     name: str = Field(default="clawmark", description="The name of the memory block.")
     memory: Any = Field(description="The clawmark.Memory that is asked.", exclude=True, repr=False)
-    session_key: str | None = Field(default=None, description="Whose session it is; only private ones are answered.")
-    session_id: str = Field(default="llama-index", description="The transcript for messages without a session id.")
+    session_key: str | None = Field(
+        default=None, description="Whose session it is; only private ones are answered."
+    )
+    session_id: str = Field(
+        default="llama-index", description="The transcript for messages without a session id."
+    )
     max_results: int = Field(default=3, ge=1, description="How many passages are recalled at most.")
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
@@ -35,7 +40,9 @@ class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
         if not said:
             return ""
         memory: Memory = self.memory
-        return await asyncio.to_thread(memory.recall, said, self.session_key, max_results=self.max_results)
+        return await asyncio.to_thread(
+            memory.recall, said, self.session_key, max_results=self.max_results
+        )
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         await asyncio.to_thread(self._log, messages)
@@ -46,7 +53,9 @@ class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
             if not text.strip() or message.role not in (MessageRole.USER, MessageRole.ASSISTANT):
                 continue
             session_id = str(message.additional_kwargs.get("session_id") or self.session_id)
-            open_log(self.memory, session_id).said("user" if message.role == MessageRole.USER else "assistant", text)
+            open_log(self.memory, session_id).said(
+                "user" if message.role == MessageRole.USER else "assistant", text
+            )
 
 
 def _user_text(message: ChatMessage) -> str:

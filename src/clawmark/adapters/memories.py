@@ -1,17 +1,17 @@
 """The six commands of Anthropic's memory tool over the folder `memory`, without the SDK.
 
-In: a workspace, and paths that begin with `/memories`. Out: the words that tool's own implementation answers with, or a
-`ClawmarkError`. Memory is Markdown, so a name with another ending is kept as Markdown: `/memories/prefs.txt` is the file
-`memory/prefs.txt.md`, goes by both names, and is found by a search. Opening, locking and syncing are the workspace's part.
-"""
+In: a workspace, and paths that begin with `/memories`. Out: the words that tool's own
+implementation answers with, or a `ClawmarkError`. Memory is Markdown, so a name with another ending
+is kept as Markdown: `/memories/prefs.txt` is the file `memory/prefs.txt.md`, goes by both names,
+and is found by a search. Opening, locking and syncing are the workspace's part."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from clawmark.errors import NotText, PathDenied, WorkspaceError, WriteConflict
-from clawmark.values import NamedTuple
+from clawmark.model.errors import NotText, PathDenied, WorkspaceError, WriteConflict
 from clawmark.workspace import Workspace
 from clawmark.workspace.guard import shown
 from clawmark.workspace.places import is_markdown
@@ -48,18 +48,24 @@ class Memories:
         self._workspace = workspace
 
     def view(self, path: str, lines: Sequence[int] | None = None) -> str:
-        """A folder two levels deep, or a file with line numbers; `lines` is the first and the last, -1 for the end."""
+        """A folder two levels deep, or a file with line numbers; `lines` is the first and the last,
+        -1 for the end.
+        """
         named = _named(path)
         entries = self._folder(named)
         if entries is not None:
             return _listing(named, entries)
         text = self._read(named).text.split("\n")
         if len(text) > MOST_LINES:
-            raise WorkspaceError(f"File {shown(path)} exceeds maximum line limit of {MOST_LINES:,} lines.")
+            raise WorkspaceError(
+                f"File {shown(path)} exceeds maximum line limit of {MOST_LINES:,} lines."
+            )
         first, last = 0, len(text)
         if lines and len(lines) == 2:
             first, last = max(1, lines[0]) - 1, len(text) if lines[1] == -1 else lines[1]
-        return f"Here's the content of {path} with line numbers:\n" + _numbered(text[first:last], first + 1)
+        return f"Here's the content of {path} with line numbers:\n" + _numbered(
+            text[first:last], first + 1
+        )
 
     def create(self, path: str, text: str) -> str:
         """Write a new file."""
@@ -78,13 +84,21 @@ class Memories:
         """Put one text in the place of another that occurs exactly once."""
 
         def change(text: str) -> str:
-            found = [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)] if old else []
+            found = (
+                [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)]
+                if old
+                else []
+            )
             if not found:
-                raise WorkspaceError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+                raise WorkspaceError(
+                    f"No replacement was performed, old_str `{old}` did not appear verbatim in "
+                    f"{path}."
+                )
             if text.count(old) > 1:
                 lines = ", ".join(str(text.count("\n", 0, at) + 1) for at in found)
                 raise WorkspaceError(
-                    f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
+                    f"No replacement was performed. Multiple occurrences of old_str `{old}` in "
+                    f"lines: {lines}. "
                     "Please ensure it is unique"
                 )
             return text.replace(old, new)
@@ -93,7 +107,10 @@ class Memories:
         line, lines = before.count("\n", 0, before.index(old)), after.split("\n")
         first = max(0, line - 2)
         snippet = _numbered(lines[first : line + 3], first + 1)
-        return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
+        return (
+            f"The memory file has been edited. Here is the snippet showing "
+            f"the change (with line numbers):\n{snippet}"
+        )
 
     def insert(self, path: str, line: int, text: str) -> str:
         """Put lines after the line of that number, or before all with 0."""
@@ -104,7 +121,8 @@ class Memories:
                 lines.pop()
             if not 0 <= line <= len(lines):
                 raise WorkspaceError(
-                    f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
+                    f"Invalid `insert_line` parameter: {line}. It should be within the range [0, "
+                    f"{len(lines)}]."
                 )
             lines.insert(line, text.rstrip("\n"))
             after = "\n".join(lines)
@@ -161,7 +179,9 @@ class Memories:
         except PathDenied as denied:
             raise _refused(named, denied) from denied
         except NotText as error:
-            raise NotText(f"The file {shown(named.given)} is not a valid UTF-8 text file.") from error
+            raise NotText(
+                f"The file {shown(named.given)} is not a valid UTF-8 text file."
+            ) from error
         if found is None:
             raise WorkspaceError(_MISSING.format(shown(named.given)))
         return found
@@ -201,12 +221,19 @@ class Memories:
 def _named(path: str) -> _Named:
     """Where a path of the model leads, or a refusal."""
     if path != ROOT and not path.startswith(ROOT + "/"):
-        raise PathDenied(f"Path must start with {ROOT}, got: {shown(path)}", path=path, rule="outside")
+        raise PathDenied(
+            f"Path must start with {ROOT}, got: {shown(path)}", path=path, rule="outside"
+        )
     relative = path[len(ROOT) :].lstrip("/")
     parts = relative.removesuffix("/").split("/") if relative else []
-    odd = next((part for part in parts if part.startswith("..") or "\\" in part or not part.isprintable()), None)
+    odd = next(
+        (part for part in parts if part.startswith("..") or "\\" in part or not part.isprintable()),
+        None,
+    )
     if odd is not None:
-        raise PathDenied(f"Path {shown(path)} would escape {ROOT} directory", path=path, rule="outside")
+        raise PathDenied(
+            f"Path {shown(path)} would escape {ROOT} directory", path=path, rule="outside"
+        )
     if not parts or relative.endswith("/"):
         return _Named(path, "/".join(["memory", *parts]), "")
     *above, name = parts
@@ -215,9 +242,15 @@ def _named(path: str) -> _Named:
 
 
 def _refused(named: _Named, denied: PathDenied) -> PathDenied:
-    """A refusal in the tool's words: links and other ways out are an escape, the rest says what it is."""
+    """A refusal in the tool's words: links and other ways out are an escape, the rest says what it
+    is.
+    """
     if denied.rule in ("link", "outside"):
-        return PathDenied(f"Path {shown(named.given)} would escape {ROOT} directory", path=named.given, rule=denied.rule)
+        return PathDenied(
+            f"Path {shown(named.given)} would escape {ROOT} directory",
+            path=named.given,
+            rule=denied.rule,
+        )
     return PathDenied(denied.message, path=named.given, rule=denied.rule)
 
 
@@ -227,7 +260,10 @@ def _exists(path: str) -> WorkspaceError:
 
 def _listing(named: _Named, entries: Sequence[Entry]) -> str:
     here = named.given.rstrip("/")
-    lines = [f"Here're the files and directories up to {_LEVELS} levels deep in {here}, excluding hidden items:"]
+    lines = [
+        f"Here're the files and directories up to {_LEVELS} levels deep in {here}, excluding "
+        f"hidden items:"
+    ]
     for entry in entries:
         below = entry.path[len(named.folder) :]
         name = below[:-3] if not entry.is_folder and _OTHER_ENDING.search(below) else below

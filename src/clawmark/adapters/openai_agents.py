@@ -3,10 +3,9 @@
     agent = Agent(name="assistant", instructions=memory.prompt(append=True).text, tools=memory_tools(memory))
     await Runner.run(agent, "Hello", session=TranscriptSession(memory, "carla"))
 
-In: a memory. Out: what `Agent(tools=…)` and `Runner.run(session=…)` take. A session is one JSONL file in OpenClaw's format
-beside the agent's other conversations, so that what was said in it can be searched like theirs. Needs the extra
-`openai-agents`.
-"""
+In: a memory. Out: what `Agent(tools=…)` and `Runner.run(session=…)` take. A session is one JSONL
+file in OpenClaw's format beside the agent's other conversations, so that what was said in it can be
+searched like theirs. Needs the extra `openai-agents`."""
 
 from __future__ import annotations
 
@@ -15,15 +14,14 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from clawmark.adapters.plain import Toolbox
 from clawmark.adapters.transcripts import open_log, transcript_path
-from clawmark.errors import WorkspaceError
 from clawmark.memory import Memory
-from clawmark.text.tokens import well_formed
-from clawmark.text.transcript import parse_line
-from clawmark.values import NamedTuple
+from clawmark.model.errors import WorkspaceError
+from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.transcripts.records import parse_line
 
 if TYPE_CHECKING:
     from agents import FunctionTool, SessionSettings, TResponseInputItem
@@ -32,7 +30,9 @@ if TYPE_CHECKING:
 _MAKER = "openai-agents"
 
 
-def memory_tools(memory: Memory, session_key: str | None = None, *, append: bool = True) -> list[FunctionTool]:
+def memory_tools(
+    memory: Memory, session_key: str | None = None, *, append: bool = True
+) -> list[FunctionTool]:
     """`memory_search`, `memory_get` and, unless `append` is off, `memory_append` as function tools."""
     from agents import FunctionTool
 
@@ -42,7 +42,8 @@ def memory_tools(memory: Memory, session_key: str | None = None, *, append: bool
         async def invoke(context: ToolContext[Any], arguments: str) -> str:
             return await asyncio.to_thread(box.call, name, arguments)
 
-        # Strict schemas have no optional arguments, and ours have: whoever leaves them out gets what is configured.
+        # Strict schemas have no optional arguments, and ours have: whoever leaves them out gets
+        # what is configured.
         return FunctionTool(name, description, parameters, invoke, strict_json_schema=False)
 
     return [made(tool.name, tool.description, tool.parameters) for tool in box.tools]
@@ -56,14 +57,16 @@ class _Line(NamedTuple):
 
 
 class TranscriptSession:
-    """A `Session` of the SDK, kept in `<session id>.jsonl`; it goes on where an earlier one of that id ended.
+    """A `Session` of the SDK, kept in `<session id>.jsonl`; it goes on where an earlier one of that
+    id ended.
 
-    Every item stands on a line of its own, on disk when `add_items` returns. `pop_item` takes the last line away.
-    `clear_session` sets the file aside as OpenClaw does (`….jsonl.reset.<time>`): the next item begins another, and what
-    was said can still be found.
-    """
+    Every item stands on a line of its own, on disk when `add_items` returns. `pop_item` takes the
+    last line away. `clear_session` sets the file aside as OpenClaw does (`….jsonl.reset.<time>`):
+    the next item begins another, and what was said can still be found."""
 
-    def __init__(self, memory: Memory, session_id: str, *, session_settings: SessionSettings | None = None) -> None:
+    def __init__(
+        self, memory: Memory, session_id: str, *, session_settings: SessionSettings | None = None
+    ) -> None:
         self.session_id = session_id
         self.session_settings = session_settings
         self.path = transcript_path(memory, session_id)
@@ -75,7 +78,10 @@ class TranscriptSession:
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         lines = await asyncio.to_thread(self._lines)
-        return [line.item for line in (lines if limit is None else lines[max(0, len(lines) - max(0, limit)) :])]
+        return [
+            line.item
+            for line in (lines if limit is None else lines[max(0, len(lines) - max(0, limit)) :])
+        ]
 
     async def add_items(self, items: Sequence[TResponseInputItem]) -> None:
         """Add to the history."""
@@ -98,7 +104,10 @@ class TranscriptSession:
                     log.add("custom", {"customType": _MAKER, "item": item})
                 else:
                     role, text = said
-                    message = {"role": role, "content": [{"type": "text", "text": well_formed(text)}]}
+                    message = {
+                        "role": role,
+                        "content": [{"type": "text", "text": well_formed(text)}],
+                    }
                     log.add("message", {"message": message, "item": item})
 
     def _lines(self) -> list[_Line]:
@@ -142,13 +151,19 @@ class TranscriptSession:
                 raise _unusable(self.path, error) from error
 
 
-def _said(item: Mapping[str, Any] | TResponseInputItem) -> tuple[Literal["user", "assistant"], str] | None:
+def _said(
+    item: Mapping[str, Any] | TResponseInputItem,
+) -> tuple[Literal["user", "assistant"], str] | None:
     """Who said what, for an item that is a message of the user or the agent."""
     role, content = item.get("role"), item.get("content")
     if role not in ("user", "assistant"):
         return None
     if isinstance(content, list):
-        content = "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+        content = "".join(
+            part["text"]
+            for part in content
+            if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
     return (role, content) if isinstance(content, str) and content.strip() else None
 
 

@@ -2,29 +2,33 @@
 
     agent = Agent("openai:gpt-4o-mini", toolsets=[memory_toolset(memory)])
 
-In: a memory. Out: a `FunctionToolset` whose instructions are the memory's part of the system prompt, made anew for every
-run. What the tools do is in `clawmark.tools`. Needs the extra `pydantic-ai`.
-"""
+In: a memory. Out: a `FunctionToolset` whose instructions are the memory's part of the system
+prompt, made anew for every run. What the tools do is in `clawmark.agent.tools`. Needs the extra
+`pydantic-ai`."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from clawmark.agent.tools import Tool as MemoryTool
 from clawmark.memory import Memory
-from clawmark.tools import Tool as MemoryTool
 
 if TYPE_CHECKING:
     from pydantic_ai import FunctionToolset, Tool
 
 
 def memory_toolset(
-    memory: Memory, session_key: str | None = None, *, append: bool = True, instructions: bool = True
+    memory: Memory,
+    session_key: str | None = None,
+    *,
+    append: bool = True,
+    instructions: bool = True,
 ) -> FunctionToolset[Any]:
     """`memory_search`, `memory_get` and, unless `append` is off, `memory_append`, for one session.
 
-    With `instructions` the toolset also brings the memory's system prompt; turn it off when the host has its own.
-    """
+    With `instructions` the toolset also brings the memory's system prompt; turn it off when the
+    host has its own."""
     from pydantic_ai import FunctionToolset
 
     async def prompt() -> str:

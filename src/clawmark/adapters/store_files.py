@@ -1,8 +1,8 @@
-"""Items of a key-value store as Markdown: where a file is, what stands in it, and which filters it satisfies.
+"""Items of a key-value store as Markdown: where a file is, what stands in it, and which filters it
+satisfies.
 
-In: names and a value. Out: a path below `memory/` that no other names have, and a text that reads back to the same item.
-Nothing here opens a file or knows a framework.
-"""
+In: names and a value. Out: a path below `memory/` that no other names have, and a text that reads
+back to the same item. Nothing here opens a file or knows a framework."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from clawmark.errors import WorkspaceError
-from clawmark.values import NamedTuple
+from clawmark.model.errors import WorkspaceError
 from clawmark.workspace.places import VENDOR_FOLDERS
 
 _LONGEST_NAME = 80
-_FORM = re.compile(r"---\n(?P<head>(?:\w+: [^\n]*\n){1,20})---\n\n*```json\n(?P<value>.*)\n```\s*", re.DOTALL)
+_FORM = re.compile(
+    r"---\n(?P<head>(?:\w+: [^\n]*\n){1,20})---\n\n*```json\n(?P<value>.*)\n```\s*", re.DOTALL
+)
 _COMPARISONS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")
 
 
@@ -47,7 +48,8 @@ def item_path(root: str, namespace: Sequence[str], key: str) -> str:
 
 def _component(name: str) -> str:
     """A name as one component of a path, readable where it can be; two names never become one."""
-    # quote() leaves letters, digits and _.-~ as they are; "~" marks what was cut, a dot may hide a file.
+    # quote() leaves letters, digits and _.-~ as they are; "~" marks what was cut, a dot may hide a
+    # file.
     safe = quote(name, safe=" ", errors="surrogatepass").replace("~", "%7E").replace(".", "%2E")
     if safe in VENDOR_FOLDERS or safe != safe.strip():
         safe = f"%{ord(safe[0]):02X}{safe[1:]}".replace(" ", "%20")
@@ -70,15 +72,19 @@ def render(stored: Stored) -> str:
         value = _json(stored.value, indent=2)
     except (TypeError, ValueError, RecursionError) as error:
         raise WorkspaceError(
-            f"The value of {stored.key[:80]!r} cannot be written as JSON: {error}.", hint="Put only JSON values."
+            f"The value of {stored.key[:80]!r} cannot be written as JSON: {error}.",
+            hint="Put only JSON values.",
         ) from error
     return "\n".join(["---", *lines, "---", "", "```json", value, "```", ""])
 
 
 def _json(value: object, indent: int | None = None) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # Characters that a file cannot hold, or that some programs take for the end of a line, stay escaped.
-    return re.sub(r"[\x7f-\x9f\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    # Characters that a file cannot hold, or that some programs take for the end of a line, stay
+    # escaped.
+    return re.sub(
+        r"[\x7f-\x9f\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text
+    )
 
 
 def parse(text: str) -> Stored | None:
@@ -87,19 +93,29 @@ def parse(text: str) -> Stored | None:
     if form is None:
         return None
     try:
-        head = {name: json.loads(value) for name, _, value in (line.partition(": ") for line in form["head"].splitlines())}
+        head = {
+            name: json.loads(value)
+            for name, _, value in (line.partition(": ") for line in form["head"].splitlines())
+        }
         value = json.loads(form["value"])
         times = datetime.fromisoformat(head["created"]), datetime.fromisoformat(head["updated"])
         namespace, key = tuple(map(str, head["namespace"])), str(head["key"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return Stored(namespace, key, value, *times, head.get("indexed") is not False) if isinstance(value, dict) else None
+    return (
+        Stored(namespace, key, value, *times, head.get("indexed") is not False)
+        if isinstance(value, dict)
+        else None
+    )
 
 
 def satisfies(value: object, wanted: Mapping[str, Any] | None) -> bool:
-    """Whether a value has what a filter asks for: equal fields, or comparisons such as `{"$gte": 3}`."""
+    """Whether a value has what a filter asks for: equal fields, or comparisons such as `{"$gte":
+    3}`.
+    """
     return all(
-        _compares(value.get(name) if isinstance(value, Mapping) else None, one) for name, one in (wanted or {}).items()
+        _compares(value.get(name) if isinstance(value, Mapping) else None, one)
+        for name, one in (wanted or {}).items()
     )
 
 
@@ -116,11 +132,15 @@ def _compares(value: Any, wanted: Any) -> bool:
 
 def _operates(value: Any, operator: str, other: Any) -> bool:
     if operator not in _COMPARISONS:
-        raise ValueError(f"There is no comparison {operator!r}; there are {', '.join(_COMPARISONS)}.")
+        raise ValueError(
+            f"There is no comparison {operator!r}; there are {', '.join(_COMPARISONS)}."
+        )
     if operator in ("$eq", "$ne"):
         return bool(value == other) is (operator == "$eq")
     try:
         mine, their = float(value), float(other)
     except (TypeError, ValueError):
         return False
-    return {"$gt": mine > their, "$gte": mine >= their, "$lt": mine < their, "$lte": mine <= their}[operator]
+    return {"$gt": mine > their, "$gte": mine >= their, "$lt": mine < their, "$lte": mine <= their}[
+        operator
+    ]

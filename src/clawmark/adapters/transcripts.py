@@ -1,8 +1,8 @@
-"""Where an SDK's session is kept: one transcript in OpenClaw's format, beside the agent's other conversations.
+"""Where an SDK's session is kept: one transcript in OpenClaw's format, beside the agent's other
+conversations.
 
-In: a memory and whatever the SDK calls its session. Out: the path of its file, and the log to write to. Which items are
-messages is left to the adapters.
-"""
+In: a memory and whatever the SDK calls its session. Out: the path of its file, and the log to write
+to. Which items are messages is left to the adapters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import os
 import re
 from datetime import UTC, datetime
 
+from clawmark.agent.session.transcript_log import TranscriptLog
 from clawmark.memory import Memory
-from clawmark.runtime.transcript_log import TranscriptLog
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -24,7 +24,12 @@ def transcript_path(memory: Memory, session_id: str) -> str:
 
 def open_log(memory: Memory, session_id: str) -> TranscriptLog:
     """A log that goes on where the session's transcript ends."""
-    return TranscriptLog(transcript_path(memory, session_id), session_id, memory.workspace.root, lambda: datetime.now(UTC))
+    return TranscriptLog(
+        path=transcript_path(memory, session_id),
+        session_id=session_id,
+        cwd=memory.workspace.root,
+        now=lambda: datetime.now(UTC),
+    )
 
 
 def _file_name(session_id: str) -> str:
@@ -32,4 +37,6 @@ def _file_name(session_id: str) -> str:
     if _SAFE_NAME.fullmatch(session_id):
         return session_id
     readable = re.sub(r"[^A-Za-z0-9]+", "-", session_id).strip("-")[:40] or "session"
-    return f"{readable}-{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return (
+        f"{readable}-{hashlib.sha256(session_id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    )

@@ -1,9 +1,10 @@
-"""What a memory does beside answering: syncs in the background, begun only when there is something to do.
+"""What a memory does beside answering: syncs in the background, begun only when there is something
+to do.
 
-In: requests of searches, sessions and watchers. Out: the same requests in the hands of a keeper, whose thread begins with
-the first of them. How often a search that finds something due may hand it over is decided here: after a sync that could not
-finish (a service that is away, a budget that is used up) the next one waits, longer each time.
-"""
+In: requests of searches, sessions and watchers. Out: the same requests in the hands of a keeper,
+whose thread begins with the first of them. How often a search that finds something due may hand it
+over is decided here: after a sync that could not finish (a service that is away, a budget that is
+used up) the next one waits, longer each time."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clawmark.reports import SyncReport, WatchEvent
-    from clawmark.sync.run import SyncRequest
-    from clawmark.sync.triggers import Keeper
+    from clawmark.engine.sync.run import SyncRequest
+    from clawmark.engine.sync.triggers import Keeper
+    from clawmark.model.reports import SyncReport, WatchEvent
 
 FIRST_REST, LONGEST_REST = 60.0, 3600.0
 """Seconds between two tries at what could not be finished, doubling."""
@@ -25,7 +26,9 @@ FIRST_REST, LONGEST_REST = 60.0, 3600.0
 class Background:
     """The keeper of one memory, and those who listen to it."""
 
-    def __init__(self, run: Callable[[SyncRequest], SyncReport], debounce: float, interval: float) -> None:
+    def __init__(
+        self, run: Callable[[SyncRequest], SyncReport], debounce: float, interval: float
+    ) -> None:
         self._run = run
         self._debounce = debounce
         self._interval = interval
@@ -38,12 +41,16 @@ class Background:
             self.keeper()
 
     def keeper(self) -> Keeper:
-        """The keeper, made when it is first asked for, and anew in a forked child, which has no threads of its parent."""
-        from clawmark.sync.triggers import Keeper
+        """The keeper, made when it is first asked for, and anew in a forked child, which has no
+        threads of its parent.
+        """
+        from clawmark.engine.sync.triggers import Keeper
 
         with self._making:
             if self._keeper is None or self._keeper.pid != os.getpid():
-                self._keeper = Keeper(self._run, debounce=self._debounce, interval=self._interval, tell=self.tell)
+                self._keeper = Keeper(
+                    self._run, debounce=self._debounce, interval=self._interval, tell=self.tell
+                )
             return self._keeper
 
     @property
@@ -80,21 +87,26 @@ class Background:
         return self.keeper().sync(request)
 
     def hand_over(self, reason: str) -> bool:
-        """Have done what a search had no time for; False when that is under way already, or was tried in vain just now."""
+        """Have done what a search had no time for; False when that is under way already, or was
+        tried in vain just now.
+        """
         if self.is_busy or time.monotonic() < self._rest_until:
             return False
-        from clawmark.sync.run import SyncRequest
+        from clawmark.engine.sync.run import SyncRequest
 
         self.ask(SyncRequest(reason=reason))
         return True
 
     def look(self) -> bool:
-        """Have the disk looked at and what changed indexed; False while another sync runs or is about to."""
+        """Have the disk looked at and what changed indexed; False while another sync runs or is
+        about to.
+        """
         if self.is_busy:
             return False
-        from clawmark.sync.run import SyncRequest
+        from clawmark.engine.sync.run import SyncRequest
 
-        # What could not be finished (a service that is away) is not tried again; files are looked at all the same.
+        # What could not be finished (a service that is away) is not tried again; files are looked
+        # at all the same.
         self.ask(SyncRequest(reason="search", instant_only=time.monotonic() < self._rest_until))
         return True
 
@@ -123,6 +135,8 @@ class Background:
                 logging.getLogger("clawmark.watch").warning("a listener failed", exc_info=True)
 
     def rest(self, *, is_needed: bool) -> None:
-        """Note how a sync ended: one that could not finish is not asked for again by the next search."""
+        """Note how a sync ended: one that could not finish is not asked for again by the next
+        search.
+        """
         self._rest = min(max(FIRST_REST, 2 * self._rest), LONGEST_REST) if is_needed else 0.0
         self._rest_until = time.monotonic() + self._rest

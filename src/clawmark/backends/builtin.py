@@ -1,40 +1,51 @@
 """The built-in backend: a workspace, its SQLite index and the embedders, working as one.
 
-It is handed its parts and owns them: closing it closes the index and the workspace. Searching brings the index up to date
-first, within a budget, and answers from what is there; only `sync` does unbounded work.
-"""
+It is handed its parts and owns them: closing it closes the index and the workspace. Searching
+brings the index up to date first, within a budget, and answers from what is there; only `sync` does
+unbounded work."""
 
 import time
 from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from clawmark.asker import go_on
 from clawmark.backends.current import changed_files, standing_hits
 from clawmark.backends.freshening import LOOK_SECONDS, Freshener
 from clawmark.embed.base import Embedder
-from clawmark.errors import IndexDamaged, IndexFromTheFuture
-from clawmark.index.store import Index, Reader
-from clawmark.observe import Metrics
-from clawmark.search.legs import Asked, ask
-from clawmark.search.pipeline import Freshness, search
-from clawmark.sync.look import SyncParts, look_ahead
-from clawmark.text.query import clean_query
-from clawmark.types import Degraded, FileStat, Found, Identity, NothingFound, Query, Scan, Space, SyncPlan
-from clawmark.values import NamedTuple
+from clawmark.engine.search.legs import Asked, ask
+from clawmark.engine.search.pipeline import Freshness, search
+from clawmark.engine.sync.scan import SyncParts, look_ahead
+from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
+from clawmark.model.values import (
+    Degraded,
+    FileStat,
+    Found,
+    Identity,
+    NothingFound,
+    Query,
+    Scan,
+    Space,
+    SyncPlan,
+)
+from clawmark.store.sqlite.store import Index, Reader
+from clawmark.system.cancellation import go_on
+from clawmark.system.counters import Metrics
+from clawmark.text.keywords.query import clean_query
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawmark.backends.background import Background
-    from clawmark.documents import Excerpt
-    from clawmark.reports import SyncReport
-    from clawmark.search.rerank import RerankStep
-    from clawmark.sync.run import SyncRequest
+    from clawmark.engine.search.rerank import RerankStep
+    from clawmark.engine.sync.run import SyncRequest
+    from clawmark.model.documents import Excerpt
+    from clawmark.model.reports import SyncReport
 
 # How often a search begins anew because its index was deleted or replaced meanwhile.
 ATTEMPTS = 5
 MATCHES_CHANGED = NothingFound(
-    "still-indexing", "The files that matched have changed or are gone, and the index has not caught up yet.", None
+    "still-indexing",
+    "The files that matched have changed or are gone, and the index has not caught up yet.",
+    None,
 )
 
 
@@ -47,7 +58,9 @@ class Parts(NamedTuple):
     embedders: tuple[Embedder, ...]
     fallbacks: tuple[Embedder, ...]
     revive: Callable[[Identity], Embedder | None]
-    """Makes the embedder of an older space again, so that it answers until its successor is complete."""
+    """Makes the embedder of an older space again, so that it answers until its successor is
+    complete.
+    """
     scout: Embedder | None
     """An embedder that costs microseconds a sentence, to pick snippets with."""
     degraded: Degraded | None
@@ -65,7 +78,12 @@ class BuiltinBackend:
     """Search, read and sync over one workspace."""
 
     def __init__(
-        self, parts: Parts, freshen: bool, background: bool = False, debounce: float = 1.5, interval: float = 0.0
+        self,
+        parts: Parts,
+        freshen: bool,
+        background: bool = False,
+        debounce: float = 1.5,
+        interval: float = 0.0,
     ) -> None:
         self.parts = parts
         self._freshens = freshen
@@ -78,17 +96,23 @@ class BuiltinBackend:
             self.background()
 
     def search(self, query: Query, *, freshen: bool = True) -> Found:
-        """Answer from an index that is as fresh as the budget allows; a broken one is built again within the budget."""
+        """Answer from an index that is as fresh as the budget allows; a broken one is built again
+        within the budget.
+        """
         try:
             return self._answer(query, freshen=freshen and self._freshens)
         except (IndexDamaged, IndexFromTheFuture) as error:
             broken = error
-        from clawmark.backends.heal import heal, healing
+        from clawmark.engine.maintenance.repair import heal, healing
 
         what = heal(self.parts.store, broken)
         self.freshener.expire()
         found, again = healing(self.parts.store, lambda: self._answer(query, freshen=True))
-        fix = f"Files due: {found.due_files}; `clawmark index` finishes it." if found.due_files else ""
+        fix = (
+            f"Files due: {found.due_files}; `clawmark index` finishes it."
+            if found.due_files
+            else ""
+        )
         return found._replace(degraded=Degraded(what or again, fix)) if what or again else found
 
     def _answer(self, query: Query, *, freshen: bool) -> Found:
@@ -96,7 +120,8 @@ class BuiltinBackend:
         for _ in range(ATTEMPTS):
             mark = store.mark()
             found = self._answer_once(query, freshen=freshen)
-            # Whoever deleted the index between the look and the answer must not get an empty one for a complete one.
+            # Whoever deleted the index between the look and the answer must not get an empty one
+            # for a complete one.
             if not store.was_replaced(mark):
                 break
             self.freshener.expire()
@@ -106,7 +131,11 @@ class BuiltinBackend:
         go_on()
         freshener = self.freshener
         freshen = freshen or freshener.was_replaced()
-        freshness = freshener.freshen() if freshen else Freshness(freshener.known_due(), "not asked for", 0.0)
+        freshness = (
+            freshener.freshen()
+            if freshen
+            else Freshness(freshener.known_due(), "not asked for", 0.0)
+        )
         query = query._replace(text=clean_query(query.text))
         go_on()
         asked_at = freshener.clock()
@@ -122,7 +151,9 @@ class BuiltinBackend:
             suspects = self._suspects(stats)
         return self._without_stale(found, suspects) if suspects else found
 
-    def _find(self, query: Query, asked: Asked, freshness: Freshness) -> tuple[Found, dict[str, FileStat]]:
+    def _find(
+        self, query: Query, asked: Asked, freshness: Freshness
+    ) -> tuple[Found, dict[str, FileStat]]:
         """The answer from one snapshot, and in what state the files of its hits were indexed."""
         go_on()
         with self.parts.store.reading() as reader:
@@ -137,9 +168,19 @@ class BuiltinBackend:
             stats = reader.stats({hit.path for hit in found.hits})
             due_vectors = due_vectors_of_best(reader, self.parts.embedders)
         self.parts.metrics.count("searches")
-        stuck, unlisted, outdated = self.freshener.stuck, self.freshener.unlisted, self.freshener.outdated
-        if unlisted is not None and found.nothing is not None and found.nothing.code in ("empty-index", "no-such-words"):
-            found = found._replace(nothing=found.nothing._replace(code="still-indexing", message=unlisted.reason))
+        stuck, unlisted, outdated = (
+            self.freshener.stuck,
+            self.freshener.unlisted,
+            self.freshener.outdated,
+        )
+        if (
+            unlisted is not None
+            and found.nothing is not None
+            and found.nothing.code in ("empty-index", "no-such-words")
+        ):
+            found = found._replace(
+                nothing=found.nothing._replace(code="still-indexing", message=unlisted.reason)
+            )
         found = found._replace(fallback_from=self._missed(found))
         degraded = stuck or found.degraded or self.parts.degraded or unlisted or outdated
         if degraded is None and due_vectors:
@@ -147,15 +188,21 @@ class BuiltinBackend:
         return found._replace(degraded=degraded, due_vectors=due_vectors), stats
 
     def _suspects(self, stats: dict[str, FileStat]) -> list[str]:
-        """The files of the hits that are not as they were indexed, but for those whose folder cannot be listed."""
+        """The files of the hits that are not as they were indexed, but for those whose folder
+        cannot be listed.
+        """
         last = self.freshener.last
         return changed_files(stats, self.parts.workspace, last.unlisted if last is not None else ())
 
     def _without_stale(self, found: Found, suspects: Sequence[str]) -> Found:
-        """The answer without what no longer stands in its file; the index could not be brought up to date in time."""
+        """The answer without what no longer stands in its file; the index could not be brought up
+        to date in time.
+        """
         _, _, plan = self.freshener.look_at_disk()
         with self.parts.store.reading() as reader:
-            hits = standing_hits(found.hits, set(suspects), set(plan.delete), reader, self.parts.workspace)
+            hits = standing_hits(
+                found.hits, set(suspects), set(plan.delete), reader, self.parts.workspace
+            )
         nothing = found.nothing if hits or not found.hits else MATCHES_CHANGED
         return found._replace(hits=hits, nothing=nothing, due_files=plan.due)
 
@@ -164,7 +211,9 @@ class BuiltinBackend:
         if not self.parts.embedders or found.mode == "fts-only":
             return ""
         best = self.parts.embedders[-1].identity.provider
-        return self.parts.instead_of or (best if found.degraded is not None and found.provider != best else "")
+        return self.parts.instead_of or (
+            best if found.degraded is not None and found.provider != best else ""
+        )
 
     def _ask(self, text: str) -> Asked:
         """The query's vectors; the index is only looked at to see who can answer."""
@@ -173,9 +222,13 @@ class BuiltinBackend:
         began = time.perf_counter()
         with self.parts.store.reading() as reader:
             spaces = reader.spaces()
-        return ask(text, answering(self.parts, spaces, self._revived), spaces)._replace(milliseconds=_since(began))
+        return ask(text, answering(self.parts, spaces, self._revived), spaces)._replace(
+            milliseconds=_since(began)
+        )
 
-    def read(self, path: str, start: int | None, lines: int | None, max_chars: int = 12_000) -> "Excerpt":
+    def read(
+        self, path: str, start: int | None, lines: int | None, max_chars: int = 12_000
+    ) -> "Excerpt":
         """Some lines of a memory file, bounded."""
         return self.parts.workspace.read_lines(path, start, lines, max_chars=max_chars)
 
@@ -185,7 +238,9 @@ class BuiltinBackend:
         return plan, scan
 
     def sync(self, request: "SyncRequest") -> "SyncReport":
-        """Bring the index in step with the disk; when a keeper does such things here, it does this one too."""
+        """Bring the index in step with the disk; when a keeper does such things here, it does this
+        one too.
+        """
         if self._background is not None and self._background.is_begun:
             return self._background.sync(request)
         return self._sync(request)
@@ -202,21 +257,27 @@ class BuiltinBackend:
     def last_error(self) -> str:
         """Why the last sync in the background failed; empty when it did not."""
         error = self._background.last_error if self._background is not None else None
-        return "" if error is None else getattr(error, "message", "") or f"{type(error).__name__}: {error}"
+        return (
+            ""
+            if error is None
+            else getattr(error, "message", "") or f"{type(error).__name__}: {error}"
+        )
 
     def freshen_for(self, reason: str, *, deltas: bool = False) -> None:
-        """Bring the index up to date for a reason: in the background, or within the budget of a search without one."""
+        """Bring the index up to date for a reason: in the background, or within the budget of a
+        search without one.
+        """
         if self._background is None:
             self.freshener.freshen()
             return
-        from clawmark.sync.run import SyncRequest
+        from clawmark.engine.sync.run import SyncRequest
 
         self._background.ask(SyncRequest(reason=reason, deltas=deltas))
 
     def _sync(self, request: "SyncRequest") -> "SyncReport":
-        from clawmark.backends.heal import healing
-        from clawmark.sync.pace import with_time_left
-        from clawmark.sync.run import run_sync
+        from clawmark.engine.maintenance.repair import healing
+        from clawmark.engine.sync.run import run_sync
+        from clawmark.engine.sync.time_left import with_time_left
 
         if request.progress is not None:
             request = request._replace(progress=with_time_left(request.progress))
@@ -224,7 +285,9 @@ class BuiltinBackend:
         is_whole = False
         try:
             with self._syncing:  # a second one in this process would only do the same work again
-                report, healed = healing(self.parts.store, lambda: run_sync(self.parts.sync, request))
+                report, healed = healing(
+                    self.parts.store, lambda: run_sync(self.parts.sync, request)
+                )
             is_whole = report.degraded is None and not report.due_vectors
         finally:
             if self._background is not None and not request.instant_only:
@@ -250,8 +313,11 @@ class BuiltinBackend:
                 embedder.abort()
 
 
-def answering(parts: Parts, spaces: Sequence[Space], revived: dict[Identity, Embedder | None]) -> Sequence[Embedder]:
-    """Who may answer, the best last: the chosen embedders and stand-ins; while the best is not complete, the one before.
+def answering(
+    parts: Parts, spaces: Sequence[Space], revived: dict[Identity, Embedder | None]
+) -> Sequence[Embedder]:
+    """Who may answer, the best last: the chosen embedders and stand-ins; while the best is not
+    complete, the one before.
 
     `revived` keeps those that were made again.
     """
@@ -279,7 +345,9 @@ def due_vectors_of_best(reader: Reader, embedders: Sequence[Embedder]) -> int:
 
 
 def refusal_of(embedders: Sequence[Embedder]) -> Degraded | None:
-    """Why the best embedder is not asked at all: its answers do not fit the settings, which have to change first."""
+    """Why the best embedder is not asked at all: its answers do not fit the settings, which have to
+    change first.
+    """
     found: Degraded | None = getattr(embedders[-1], "refusal", None) if embedders else None
     return found
 

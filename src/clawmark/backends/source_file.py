@@ -1,16 +1,16 @@
 """The list of folders added to a memory, in a small JSON file of the state folder.
 
-One file per memory, `<state>/sources/<name of the index>.json`, so that a folder added to one workspace is not searched in
-another, and no configuration file has to be edited. Every look at the disk reads the file again if it has changed: what one
-process adds, the others search at once. What may be added is decided in `sources`.
-"""
+One file per memory, `<state>/sources/<name of the index>.json`, so that a folder added to one
+workspace is not searched in another, and no configuration file has to be edited. Every look at the
+disk reads the file again if it has changed: what one process adds, the others search at once. What
+may be added is decided in `sources`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 from clawmark.workspace.places import Source
 
 MOST_SOURCES = 1000
@@ -40,15 +40,22 @@ class SourceFile:
         return self._sources
 
     def change(self, decide: Callable[[tuple[Source, ...]], tuple[Source, ...]]) -> None:
-        """Replace the sources by what `decide` makes of them, one process at a time; on disk when this returns."""
-        from clawmark.embed import statefile
+        """Replace the sources by what `decide` makes of them, one process at a time; on disk when
+        this returns.
+        """
+        from clawmark.system import shared_json as statefile
 
         try:
             with statefile.locked(self.path, _PATIENCE) as is_held:
                 if not is_held:
-                    raise ConfigError(f"Another process is changing {self.path}.", file=self.path, hint="Try again.")
+                    raise ConfigError(
+                        f"Another process is changing {self.path}.",
+                        file=self.path,
+                        hint="Try again.",
+                    )
                 rows = [
-                    {"name": one.name, "path": one.path, "patterns": list(one.patterns)} for one in decide(self._parsed())
+                    {"name": one.name, "path": one.path, "patterns": list(one.patterns)}
+                    for one in decide(self._parsed())
                 ]
                 statefile.save(self.path, {"version": 1, "sources": rows}, durable=True)
                 _sync_folder(os.path.dirname(self.path))
@@ -60,7 +67,7 @@ class SourceFile:
             ) from error
 
     def _parsed(self) -> tuple[Source, ...]:
-        from clawmark.embed.statefile import load
+        from clawmark.system.shared_json import load
 
         try:
             rows = (load(self.path) or {"sources": []}).get("sources")
@@ -83,8 +90,17 @@ def _source(row: object) -> Source:
 
     if isinstance(row, dict):
         name, path, patterns = row.get("name"), row.get("path"), row.get("patterns", [])
-        is_sound = isinstance(name, str) and NAME.fullmatch(name) and isinstance(path, str) and os.path.isabs(path)
-        if is_sound and isinstance(patterns, list) and all(isinstance(one, str) for one in patterns):
+        is_sound = (
+            isinstance(name, str)
+            and NAME.fullmatch(name)
+            and isinstance(path, str)
+            and os.path.isabs(path)
+        )
+        if (
+            is_sound
+            and isinstance(patterns, list)
+            and all(isinstance(one, str) for one in patterns)
+        ):
             return Source(str(name), str(path), tuple(patterns))
     raise ValueError("an entry is not a source")
 

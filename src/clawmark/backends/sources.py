@@ -1,8 +1,8 @@
 """Adding folders to a memory, removing them, and reports about what is in them.
 
-In: a folder as a person named it. Out: a `Source` in the memory's list, or a ConfigError of one sentence. Keeping the list
-is left to `source_file`; which files of a folder are memory is decided in `workspace.places`.
-"""
+In: a folder as a person named it. Out: a `Source` in the memory's list, or a ConfigError of one
+sentence. Keeping the list is left to `source_file`; which files of a folder are memory is decided
+in `workspace.places`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clawmark.errors import ConfigError
-from clawmark.index.reader import SOURCES
+from clawmark.model.errors import ConfigError
+from clawmark.store.sqlite.reader import SOURCES
 from clawmark.workspace.places import Source, is_below
 
 if TYPE_CHECKING:
     from clawmark.backends.source_file import SourceFile
-    from clawmark.reports import SourceReport
+    from clawmark.model.reports import SourceReport
     from clawmark.workspace import Workspace
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,63}")
 """At least two characters, so that no name looks like the letter of a drive."""
 
 
-def add_source(file: SourceFile, workspace: Workspace, folder: str, name: str, patterns: Sequence[str]) -> Source:
-    """Add a folder; ConfigError says in one sentence why it cannot be added. Adding the same again changes nothing."""
+def add_source(
+    file: SourceFile, workspace: Workspace, folder: str, name: str, patterns: Sequence[str]
+) -> Source:
+    """Add a folder; ConfigError says in one sentence why it cannot be added.
+
+    Adding the same again changes nothing.
+    """
     path = _checked_folder(folder)
     added = Source(_checked_name(name, path), path, tuple(map(_checked_pattern, patterns)))
 
@@ -42,16 +47,22 @@ def add_source(file: SourceFile, workspace: Workspace, folder: str, name: str, p
         taken = next((one for one in known if one.name.lower() == added.name.lower()), None)
         if taken is not None:
             raise ConfigError(
-                f"There is already a source called {taken.name}: {taken.path}.", hint="Choose another name with --name."
+                f"There is already a source called {taken.name}: {taken.path}.",
+                hint="Choose another name with --name.",
             )
         around = next((one for one in known if not one.patterns and is_below(path, one.path)), None)
         if around is not None:
-            raise ConfigError(f"{path} is already searched: it lies in the source {around.name} ({around.path}).")
+            raise ConfigError(
+                f"{path} is already searched: it lies in the source {around.name} ({around.path})."
+            )
         if is_below(path, os.path.join(workspace.root, "memory")):
-            raise ConfigError(f"{path} is already searched: it lies in the workspace's memory folder.")
+            raise ConfigError(
+                f"{path} is already searched: it lies in the workspace's memory folder."
+            )
         if added.name.lower() in SOURCES:
             raise ConfigError(
-                f"{added.name} is the name of a source that is always there.", hint="Choose another name with --name."
+                f"{added.name} is the name of a source that is always there.",
+                hint="Choose another name with --name.",
             )
         return (*known, added)
 
@@ -69,7 +80,9 @@ def remove_source(file: SourceFile, name: str) -> Source:
             names = ", ".join(one.name for one in known[:8])
             raise ConfigError(
                 f"There is no source called {name[:80]!r}.",
-                hint=f"There is {names}." if names else "None was added; `clawmark add DIR` adds one.",
+                hint=f"There is {names}."
+                if names
+                else "None was added; `clawmark add DIR` adds one.",
             )
         return tuple(one for one in known if one not in gone)
 
@@ -83,14 +96,19 @@ def _checked_folder(folder: str) -> str:
     try:
         named.encode()
     except UnicodeEncodeError:
-        raise ConfigError(f"The path {named!a} is not valid UTF-8.", hint="Rename the folder.") from None
+        raise ConfigError(
+            f"The path {named!a} is not valid UTF-8.", hint="Rename the folder."
+        ) from None
     if not named or "\0" in named:
         raise ConfigError("The path of the folder is empty or not a path.")
     path = os.path.realpath(named)
     if not os.path.lexists(path):
         raise ConfigError(f"The folder {named} does not exist.")
     if not os.path.isdir(path):
-        raise ConfigError(f"{named} is a file, not a folder.", hint=f"Add its folder with a pattern: {_by_pattern(named)}")
+        raise ConfigError(
+            f"{named} is a file, not a folder.",
+            hint=f"Add its folder with a pattern: {_by_pattern(named)}",
+        )
     home = os.path.realpath(os.path.expanduser("~"))
     if is_below(home, path):
         which = "is the whole disk" if path == os.path.dirname(path) else "holds your home folder"
@@ -118,14 +136,20 @@ def _checked_name(name: str, path: str) -> str:
     if not NAME.fullmatch(name):
         raise ConfigError(
             f"{name[:80]!r} cannot be the name of a source.",
-            hint="Use 2 to 64 letters, digits, dots, hyphens and underscores, beginning with a letter or digit.",
+            hint="Use 2 to 64 letters, digits, dots, hyphens and "
+            "underscores, beginning with a letter or digit.",
         )
     return name
 
 
 def _checked_pattern(pattern: str) -> str:
     plain = pattern.strip().removeprefix("./")
-    if not plain or plain.startswith(("!", "/")) or ".." in plain.split("/") or any(sign in plain for sign in "{}()\\"):
+    if (
+        not plain
+        or plain.startswith(("!", "/"))
+        or ".." in plain.split("/")
+        or any(sign in plain for sign in "{}()\\")
+    ):
         raise ConfigError(
             f"{pattern[:80]!r} is not a pattern that is known.",
             hint="Use * ? and [] within a name and ** across folders, from the added folder on.",
@@ -137,13 +161,17 @@ def _checked_pattern(pattern: str) -> str:
 
 
 def report_sources(workspace: Workspace) -> tuple[SourceReport, ...]:
-    """Every folder that is searched in addition to the workspace's own memory, with what is in it now."""
-    from clawmark.reports import SourceReport
-    from clawmark.types import is_cited_below
-    from clawmark.workspace.survey import survey
+    """Every folder that is searched in addition to the workspace's own memory, with what is in it
+    now.
+    """
+    from clawmark.model.reports import SourceReport
+    from clawmark.model.values import is_cited_below
+    from clawmark.workspace.file_counts import survey
 
     scan = workspace.scan()
-    problems = {item.path: item.reason for item in scan.skipped} | {item.path: item.reason for item in scan.failures}
+    problems = {item.path: item.reason for item in scan.skipped} | {
+        item.path: item.reason for item in scan.failures
+    }
     usable = {extra.prefix: extra for extra in workspace.extras()}
     reports = []
     for source in workspace.sources():
@@ -168,7 +196,9 @@ def report_sources(workspace: Workspace) -> tuple[SourceReport, ...]:
                     path=os.path.normpath(full),
                     patterns=extra.patterns,
                     files=sum(
-                        state.path == extra.prefix if extra.file else state.path.startswith(extra.lead)
+                        state.path == extra.prefix
+                        if extra.file
+                        else state.path.startswith(extra.lead)
                         for state in scan.files
                     ),
                     other_files={} if extra.file else survey(path).others,
@@ -179,7 +209,7 @@ def report_sources(workspace: Workspace) -> tuple[SourceReport, ...]:
 
 def not_markdown(workspace: Workspace, reports: Sequence[SourceReport]) -> dict[str, int]:
     """How many files there are in the searched folders that are not Markdown, by their ending."""
-    from clawmark.workspace.survey import survey
+    from clawmark.workspace.file_counts import survey
 
     total = Counter(survey(os.path.join(workspace.root, "memory")).others)
     for report in reports:

@@ -1,4 +1,6 @@
-"""Answers for people about transcripts: which ones there are, how far they are indexed, and what was said in one."""
+"""Answers for people about transcripts: which ones there are, how far they are indexed, and what
+was said in one.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,19 @@ from itertools import islice
 from typing import Literal
 
 from clawmark.backends.builtin import Parts
-from clawmark.errors import WorkspaceError
-from clawmark.reports import Transcript
-from clawmark.sync.reached import Reached, decode
-from clawmark.text.transcript import Said, kind_of, parse_line
-from clawmark.types import FileRow, FileState
-from clawmark.workspace.jsonlines import read_lines
-from clawmark.workspace.sessions import OWN, Opened, Sessions
-from clawmark.workspace.spoken import everything_said
+from clawmark.engine.sync.transcript_progress import Reached, decode
+from clawmark.model.errors import WorkspaceError
+from clawmark.model.reports import Transcript
+from clawmark.model.values import FileRow, FileState
+from clawmark.text.transcripts.records import Said, kind_of, parse_line
+from clawmark.workspace.transcripts.json_lines import read_lines
+from clawmark.workspace.transcripts.messages import everything_said
+from clawmark.workspace.transcripts.sessions import OWN, Opened, Sessions
 
 LINES_TO_TELL = 100
-"""How many lines are read to detect the format of a transcript; the first ones may be internal records of the host."""
+"""How many lines are read to detect the format of a transcript; the first ones may be internal
+records of the host.
+"""
 
 _KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"}
 
@@ -32,21 +36,31 @@ def list_transcripts(parts: Parts, sessions: Sessions) -> tuple[Transcript, ...]
 
 
 def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...]]:
-    """How a transcript is cited, and what was said in it; by its path, its file's name, or the start of that."""
+    """How a transcript is cited, and what was said in it; by its path, its file's name, or the
+    start of that.
+    """
     paths = [state.path for state in sessions.scan().files]
     exact = [path for path in paths if path in (name, f"{OWN}/{name}", f"{OWN}/{name}.jsonl")]
     named = exact or [path for path in paths if path.rpartition("/")[2].startswith(name)]
     if len(named) != 1 or not name:
-        what = f"{len(named)} transcripts begin with {name}." if named and name else f"There is no transcript {name}."
+        what = (
+            f"{len(named)} transcripts begin with {name}."
+            if named and name
+            else f"There is no transcript {name}."
+        )
         raise WorkspaceError(what, hint="`clawmark sessions` lists them.")
     try:
         with sessions.open(named[0]) as opened:
             return named[0], tuple(everything_said(opened, sessions.clean))
     except FileNotFoundError:
-        raise WorkspaceError(f"{named[0]} is gone.", hint="`clawmark sessions` lists what is there.") from None
+        raise WorkspaceError(
+            f"{named[0]} is gone.", hint="`clawmark sessions` lists what is there."
+        ) from None
 
 
-def _facts(state: FileState, indexed: Mapping[str, FileRow], sessions: Sessions, is_source: bool) -> Transcript:
+def _facts(
+    state: FileState, indexed: Mapping[str, FileRow], sessions: Sessions, is_source: bool
+) -> Transcript:
     row = indexed.get(state.path)
     is_current = row is not None and row[3:7] == state[2:]
     reached = decode(row.progress) if row is not None and is_current else None
@@ -55,11 +69,21 @@ def _facts(state: FileState, indexed: Mapping[str, FileRow], sessions: Sessions,
     status: Literal["indexed", "due", "not a source"] = "indexed" if is_current else "due"
     status = status if is_source else "not a source"
     kind = _KINDS.get(reached.kind, "")
-    return Transcript(state.path, kind, state.size, reached.said, reached.first, reached.last, status)
+    return Transcript(
+        path=state.path,
+        kind=kind,
+        size=state.size,
+        messages=reached.said,
+        first=reached.first,
+        last=reached.last,
+        status=status,
+    )
 
 
 def _counted(state: FileState, sessions: Sessions) -> Reached:
-    """The facts of a transcript that the index does not have, or not as it is now: it is read to its end."""
+    """The facts of a transcript that the index does not have, or not as it is now: it is read to
+    its end.
+    """
     try:
         with sessions.open(state.path) as opened:
             kind = _kind(opened)
@@ -74,7 +98,11 @@ def _counted(state: FileState, sessions: Sessions) -> Reached:
 def _kind(opened: Opened) -> str:
     """Who wrote a transcript, by the first line that shows it."""
     for line in islice(read_lines(opened.fd, 0, 1, opened.state.size), LINES_TO_TELL):
-        kind = kind_of(parse_line(line.data.decode("utf-8", "replace"))) if line.data is not None else ""
+        kind = (
+            kind_of(parse_line(line.data.decode("utf-8", "replace")))
+            if line.data is not None
+            else ""
+        )
         if kind:
             return kind
     return ""

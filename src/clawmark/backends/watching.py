@@ -1,4 +1,6 @@
-"""A memory that keeps itself fresh: the watcher says that something changed, the keeper syncs, and a handle ends both."""
+"""A memory that keeps itself fresh: the watcher says that something changed, the keeper syncs, and
+a handle ends both.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,17 @@ import os
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.backends.builtin import due_vectors_of_best
-from clawmark.backends.inspect import active_embedder
-from clawmark.config.private import make_private_folder
-from clawmark.index.places import shared_file_system
-from clawmark.reports import WatchEvent
-from clawmark.sync.look import look
-from clawmark.sync.run import SyncRequest
-from clawmark.values import NamedTuple
-from clawmark.workspace.folders import Target
-from clawmark.workspace.watch import Watcher, memory_targets
+from clawmark.engine.maintenance.status import active_embedder
+from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import look
+from clawmark.model.reports import WatchEvent
+from clawmark.store.sqlite.files import shared_file_system
+from clawmark.system.private_files import make_private_folder
+from clawmark.workspace.watching.folders import Target
+from clawmark.workspace.watching.watcher import Watcher, memory_targets
 
 if TYPE_CHECKING:
     from clawmark.backends.background import Background
@@ -67,7 +68,9 @@ class Watching:
 
     @property
     def polls_because(self) -> str:
-        """Why the files are looked at again and again; empty while the system reports their changes."""
+        """Why the files are looked at again and again; empty while the system reports their
+        changes.
+        """
         return self._watcher.polls_because if self._watcher is not None else ""
 
     @property
@@ -91,7 +94,9 @@ class Watching:
         )
 
     def wait_quiet(self, timeout: float | None = None) -> bool:
-        """Wait until nothing runs and the index says what the files say; False when that takes longer than `timeout`."""
+        """Wait until nothing runs and the index says what the files say; False when that takes
+        longer than `timeout`.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         keeper = self._background.keeper()
 
@@ -117,24 +122,36 @@ class Watching:
     def __enter__(self) -> Watching:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _targets(self) -> list[Target]:
         """The folders of the memory, and the list of its sources, which decides what else is one."""
         listed_in, name = os.path.split(self._backend.parts.source_file)
         try:
-            make_private_folder(listed_in)  # a watch on the state folder itself would wake up at every sync
+            make_private_folder(
+                listed_in
+            )  # a watch on the state folder itself would wake up at every sync
         except OSError:
             return self._folders()
-        return [*self._folders(), Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,)))]
+        return [
+            *self._folders(),
+            Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,))),
+        ]
 
     def _folders(self) -> list[Target]:
         workspace = self._backend.parts.workspace
         folders = [source.path for source in workspace.sources()]
         targets = memory_targets(workspace.root, workspace.extra_paths, folders)
         if workspace.sessions is not None:
-            targets += [Target(folder, _is_transcript, deep=True) for folder in workspace.sessions.folders()]
+            targets += [
+                Target(folder, _is_transcript, deep=True) for folder in workspace.sessions.folders()
+            ]
         return targets
 
     def _changed(self, path: str) -> None:

@@ -1,10 +1,11 @@
-"""The agent's voice: a conversation, a message and tools in; an answer out, piece by piece while it is made.
+"""The agent's voice: a conversation, a message and tools in; an answer out, piece by piece while it
+is made.
 
-The loop of asking, calling tools and asking again is pydantic-ai's; a model is reached in the language of its service.
-Between two messages the conversation is held in our own words (`runtime.completer.Message`), so nothing else here knows
-that library. Stopping an answer keeps what was said and done so far. Loading the library takes a second, so it happens with
-the first message and not before. Errors are translated in `errors`, tools in `toolset`.
-"""
+The loop of asking, calling tools and asking again is pydantic-ai's; a model is reached in the
+language of its service. Between two messages the conversation is held in our own words
+(`runtime.completer.Message`), so nothing else here knows that library. Stopping an answer keeps
+what was said and done so far. Loading the library takes a second, so it happens with the first
+message and not before. Errors are translated in `errors`, tools in `toolset`."""
 
 from __future__ import annotations
 
@@ -13,12 +14,11 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clawmark.errors import CompletionError
-from clawmark.runtime.completer import Message, Tool, ToolCall
-from clawmark.runtime.models import ModelName
-from clawmark.values import NamedTuple
+from clawmark.agent.models.completer import Message, Tool, ToolCall
+from clawmark.agent.models.models import ModelName
+from clawmark.model.errors import CompletionError
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent
@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 MOST_REQUESTS = 25
-"""How often a model is asked for one answer; one that still wants tools then is going round in circles."""
+"""How often a model is asked for one answer; one that still wants tools then is going round in
+circles.
+"""
 STOPPED = "(stopped by the user before there was a result)"
 _NO_KEY = "none"
-"""Sent where a server wants no key: without one the libraries would look for other keys in the environment."""
+"""Sent where a server wants no key: without one the libraries would look for other keys in the
+environment.
+"""
 
 
 class Ears(NamedTuple):
@@ -53,7 +57,9 @@ class Answer(NamedTuple):
     stopped: bool = False
     """Whether the user did not want to hear the rest."""
     problem: CompletionError | None = None
-    """Why there is no more of it, when the model could not be asked; what was done before counts all the same."""
+    """Why there is no more of it, when the model could not be asked; what was done before counts
+    all the same.
+    """
 
 
 class Voice:
@@ -69,7 +75,12 @@ class Voice:
     def __enter__(self) -> Voice:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -77,7 +88,14 @@ class Voice:
             self._runner.run(self._model.__aexit__(None, None, None))
         self._runner.close()
 
-    def answer(self, system: str, history: Sequence[Message], message: str, tools: Sequence[Tool], ears: Ears) -> Answer:
+    def answer(
+        self,
+        system: str,
+        history: Sequence[Message],
+        message: str,
+        tools: Sequence[Tool],
+        ears: Ears,
+    ) -> Answer:
         """Answer a message; a model that cannot be asked is an answer too."""
         from clawmark.chat.errors import COULD_NOT_ASK, translated
 
@@ -111,7 +129,9 @@ def open_model(name: ModelName, key: str) -> Model:
 
         # That library puts the version into the path itself.
         base_url = name.base_url.removesuffix("/v1")
-        return AnthropicModel(name.model, provider=AnthropicProvider(api_key=key, base_url=base_url))
+        return AnthropicModel(
+            name.model, provider=AnthropicProvider(api_key=key, base_url=base_url)
+        )
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -132,7 +152,12 @@ class _Turn:
         """Those that came meanwhile and want to end the process."""
 
     async def ask(
-        self, agent: Agent[None, str], system: str, history: list[ModelMessage], message: str, tools: Sequence[Tool]
+        self,
+        agent: Agent[None, str],
+        system: str,
+        history: list[ModelMessage],
+        message: str,
+        tools: Sequence[Tool],
     ) -> None:
         """Ask and listen to the end, or until the user has heard enough."""
         try:
@@ -142,7 +167,12 @@ class _Turn:
             self._stopped = True
 
     async def _listen(
-        self, agent: Agent[None, str], system: str, history: list[ModelMessage], message: str, tools: Sequence[Tool]
+        self,
+        agent: Agent[None, str],
+        system: str,
+        history: list[ModelMessage],
+        message: str,
+        tools: Sequence[Tool],
     ) -> None:
         from pydantic_ai import UsageLimits
 
@@ -150,7 +180,11 @@ class _Turn:
 
         limits = UsageLimits(request_limit=MOST_REQUESTS)
         asking = agent.iter(
-            message, instructions=system, message_history=history, usage_limits=limits, toolsets=[Toolset(tools)]
+            message,
+            instructions=system,
+            message_history=history,
+            usage_limits=limits,
+            toolsets=[Toolset(tools)],
         )
         async with asking as run:
             async for node in run:
@@ -180,7 +214,10 @@ class _Turn:
 
     def _answered(self, response: ModelResponse) -> None:
         self._tokens = response.usage.input_tokens + response.usage.output_tokens
-        calls = tuple(ToolCall(call.tool_call_id, call.tool_name, call.args_as_json_str()) for call in response.tool_calls)
+        calls = tuple(
+            ToolCall(call.tool_call_id, call.tool_name, call.args_as_json_str())
+            for call in response.tool_calls
+        )
         if not calls:
             return
         self._open_calls = [call.id for call in calls]
@@ -190,19 +227,34 @@ class _Turn:
     def _called(self, event: Any) -> None:
         from pydantic_ai.messages import FunctionToolResultEvent
 
-        if isinstance(event, FunctionToolResultEvent) and event.part.tool_call_id in self._open_calls:
+        if (
+            isinstance(event, FunctionToolResultEvent)
+            and event.part.tool_call_id in self._open_calls
+        ):
             self._open_calls.remove(event.part.tool_call_id)
             part = event.part
-            text = part.model_response_str() if part.part_kind == "tool-return" else part.model_response()
+            text = (
+                part.model_response_str()
+                if part.part_kind == "tool-return"
+                else part.model_response()
+            )
             self._add(Message("tool", text, call_id=part.tool_call_id))
 
     def finished(self, problem: CompletionError | None = None) -> Answer:
-        """The answer; a call that has no result gets one, because no service takes a conversation without."""
+        """The answer; a call that has no result gets one, because no service takes a conversation
+        without.
+        """
         for call_id in tuple(self._open_calls):
             self._open_calls.remove(call_id)
             self._add(Message("tool", STOPPED, call_id=call_id))
         last = (Message("assistant", self._text),) if self._text.strip() else ()
-        return Answer(self._text, (*self._added, *last), self._tokens, self._stopped, problem)
+        return Answer(
+            text=self._text,
+            added=(*self._added, *last),
+            tokens=self._tokens,
+            stopped=self._stopped,
+            problem=problem,
+        )
 
     def _add(self, message: Message) -> None:
         self._added.append(message)
@@ -211,7 +263,9 @@ class _Turn:
 
 @contextmanager
 def _signals_cancel(came: list[int]) -> Iterator[None]:
-    """Let signals that end the process cancel what runs, and note them: an exception thrown into a loop gets lost."""
+    """Let signals that end the process cancel what runs, and note them: an exception thrown into a
+    loop gets lost.
+    """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     before: dict[int, Callable[[int, FrameType | None], object]] = {}
 
@@ -238,7 +292,14 @@ def _signals_cancel(came: list[int]) -> Iterator[None]:
 
 def as_messages(history: Sequence[Message]) -> list[ModelMessage]:
     """A conversation in the library's words."""
-    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+    from pydantic_ai.messages import (
+        ModelRequest,
+        ModelResponse,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
 
     names = {call.id: call.name for message in history for call in message.calls}
     found: list[ModelMessage] = []
@@ -248,7 +309,11 @@ def as_messages(history: Sequence[Message]) -> list[ModelMessage]:
             called = [ToolCallPart(call.name, call.arguments, call.id) for call in one.calls]
             found.append(ModelResponse(parts=[*said, *called]))
         elif one.role == "tool":
-            found.append(ModelRequest(parts=[ToolReturnPart(names.get(one.call_id, "tool"), one.text, one.call_id)]))
+            found.append(
+                ModelRequest(
+                    parts=[ToolReturnPart(names.get(one.call_id, "tool"), one.text, one.call_id)]
+                )
+            )
         else:
             found.append(ModelRequest(parts=[UserPromptPart(one.text)]))
     return found

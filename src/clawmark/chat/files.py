@@ -1,11 +1,11 @@
 """The agent's hands: four tools for the Markdown files of its workspace, and for nothing else.
 
-In: what a model wants read, written, changed or deleted. Out: what was done, or why not. Everything goes through the
-workspace's guard, component by component and never through a link, and what is acknowledged is on disk. Nothing hidden,
-nothing but Markdown, nothing outside. A file is replaced as a whole only in the version the model has seen, memory is only
-corrected in places, through the write gate that `memory_append` has, and the one file that can be deleted is BOOTSTRAP.md. A
-call never raises.
-"""
+In: what a model wants read, written, changed or deleted. Out: what was done, or why not. Everything
+goes through the workspace's guard, component by component and never through a link, and what is
+acknowledged is on disk. Nothing hidden, nothing but Markdown, nothing outside. A file is replaced
+as a whole only in the version the model has seen, memory is only corrected in places, through the
+write gate that `memory_append` has, and the one file that can be deleted is BOOTSTRAP.md. A call
+never raises."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
-from clawmark.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
-from clawmark.text.blocks import has_recalled
-from clawmark.text.origin import without_comments
-from clawmark.text.redact import Redactor, has_mask
-from clawmark.text.tokens import well_formed
-from clawmark.tools.arguments import read_arguments, text_argument, whole_argument
-from clawmark.tools.base import Payload, Tool, complaint, log_surprise
-from clawmark.tools.gate import Held, refuse
-from clawmark.values import NamedTuple
+from clawmark.agent.tools.arguments import read_arguments, text_argument, whole_argument
+from clawmark.agent.tools.base import Payload, Tool, complaint, log_surprise
+from clawmark.agent.tools.gate import Held, refuse
+from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
+from clawmark.system.file_lock import locked
+from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.recalled.blocks import has_recalled
+from clawmark.text.recalled.origin import without_comments
+from clawmark.text.secrets.redact import Redactor, has_mask
 from clawmark.workspace import write
 from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
-from clawmark.workspace.lock import locked
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.read import absent, decode, excerpt, read_bytes
 
@@ -57,19 +57,36 @@ class Files:
     def tools(self) -> list[Tool]:
         """The tools for a model."""
         makers = (
-            ("file_read", _READ, self._read, {"path": _PATH, "from": _FROM, "lines": _LINES}, ["path"]),
+            (
+                "file_read",
+                _READ,
+                self._read,
+                {"path": _PATH, "from": _FROM, "lines": _LINES},
+                ["path"],
+            ),
             ("file_write", _WRITE, self._write, {"path": _PATH, "text": _TEXT}, ["path", "text"]),
-            ("file_edit", _EDIT, self._edit, {"path": _PATH, "old": _OLD, "new": _NEW}, ["path", "old", "new"]),
+            (
+                "file_edit",
+                _EDIT,
+                self._edit,
+                {"path": _PATH, "old": _OLD, "new": _NEW},
+                ["path", "old", "new"],
+            ),
             ("file_delete", _DELETE, self._delete, {"path": _PATH}, ["path"]),
         )
-        return [_tool(name, words, call, fields, required) for name, words, call, fields, required in makers]
+        return [
+            _tool(name, words, call, fields, required)
+            for name, words, call, fields, required in makers
+        ]
 
     def text(self, name: str) -> str:
         """The text of a file; empty when it is not there or cannot be read."""
         return self._look(name).text
 
     def show(self, names: Sequence[str], longest: int) -> None:
-        """Note that the model sees these files now in its prompt, whole unless they are longer than that."""
+        """Note that the model sees these files now in its prompt, whole unless they are longer than
+        that.
+        """
         for name in names:
             file = self._look(name)
             if len(file.text) <= longest:
@@ -91,7 +108,11 @@ class Files:
             except FileNotFoundError:
                 return {"path": path, "text": "", "note": "There is no such file yet."}
             decode(data, path)  # refuses what is no text
-            found = excerpt(data, path, start, lines, MOST_LINES, MOST_CHARS) if data else absent(path, start)
+            found = (
+                excerpt(data, path, start, lines, MOST_LINES, MOST_CHARS)
+                if data
+                else absent(path, start)
+            )
         if start == 1 and not found.truncated:
             self._seen[path] = hashlib.sha256(data).hexdigest()
         more = {"truncated": True, "nextFrom": found.next_start} if found.truncated else {}
@@ -111,7 +132,8 @@ class Files:
             if now.hash and self._seen.get(path) != now.hash:
                 raise WorkspaceError(
                     f"{shown(path)} is there, and you have not seen it as it is now.",
-                    hint="Read all of it with file_read, then write it again with what should stay.",
+                    hint="Read all of it with file_read, then write "
+                    "it again with what should stay.",
                 )
             return self._put(root, path, text, now.hash)
 
@@ -126,7 +148,8 @@ class Files:
                 raise ToolInputError(
                     f"old {said} {shown(path)}.",
                     argument="old",
-                    hint="Give the passage exactly as it stands there, with enough around it to be the only one.",
+                    hint="Give the passage exactly as it stands there, with "
+                    "enough around it to be the only one.",
                 )
             if _is_memory(path) and new.strip():
                 _check_worth(new, path)
@@ -136,7 +159,8 @@ class Files:
         with self._opened(_path(arguments)) as (root, path):
             if path != RITUAL:
                 raise PathDenied(
-                    f"{shown(path)} cannot be deleted; only {RITUAL} can, when the first conversation is over.",
+                    f"{shown(path)} cannot be deleted; only {RITUAL} can, when the first "
+                    f"conversation is over.",
                     path=path,
                     rule="delete",
                     hint="Ask the user to delete it.",
@@ -155,7 +179,9 @@ class Files:
 
     @contextmanager
     def _opened(self, given: str) -> Iterator[tuple[Folder, str]]:
-        """The opened workspace and the path in it; PathDenied for everything that is not a Markdown file there."""
+        """The opened workspace and the path in it; PathDenied for everything that is not a Markdown
+        file there.
+        """
         path = self._relative(given)
         try:
             with open_root(self.root) as root:
@@ -169,10 +195,17 @@ class Files:
         path = given.removeprefix(f"{self.root}/").removeprefix("./")
         parts = split_relative(path)
         if any(part.startswith(".") for part in parts):
-            raise PathDenied(f"{shown(path)} is hidden, and hidden files are left alone.", path=path, rule="hidden")
+            raise PathDenied(
+                f"{shown(path)} is hidden, and hidden files are left alone.",
+                path=path,
+                rule="hidden",
+            )
         if not is_markdown(parts[-1]):
             raise PathDenied(
-                f"{shown(path)} is no Markdown file.", path=path, rule="not-markdown", hint="Use a name that ends in .md."
+                f"{shown(path)} is no Markdown file.",
+                path=path,
+                rule="not-markdown",
+                hint="Use a name that ends in .md.",
             )
         return path
 
@@ -190,7 +223,9 @@ def _is_memory(path: str) -> bool:
 
 
 def _check_worth(text: str, path: str) -> None:
-    """Let the write gate see a passage of memory; labels that stand in it already were not written by the model."""
+    """Let the write gate see a passage of memory; labels that stand in it already were not written
+    by the model.
+    """
     refusal = refuse(without_comments(text), target=Held(path, ""), redactor=Redactor())
     if refusal is not None:
         raise ToolInputError(refusal.message, argument="new", hint=refusal.action)
@@ -201,16 +236,26 @@ def _path(arguments: Arguments) -> str:
 
 
 def _text(arguments: Arguments, name: str) -> str:
-    """A text that may stand in a file: no mask in place of a secret, nothing that was only recalled."""
-    text = well_formed(text_argument(arguments, name, trim=False, longest=LONGEST, may_be_blank=name == "new"))
+    """A text that may stand in a file: no mask in place of a secret, nothing that was only
+    recalled.
+    """
+    text = well_formed(
+        text_argument(arguments, name, trim=False, longest=LONGEST, may_be_blank=name == "new")
+    )
     if has_mask(text) or has_recalled(text):
         what = "a redaction mask" if has_mask(text) else "a block of recalled memory"
-        raise ToolInputError(f"{name} holds {what}, which is not kept.", argument=name, hint="Leave it out.")
+        raise ToolInputError(
+            f"{name} holds {what}, which is not kept.", argument=name, hint="Leave it out."
+        )
     return text
 
 
 def _tool(
-    name: str, words: str, act: Callable[[Arguments], Payload], fields: Mapping[str, Payload], required: list[str]
+    name: str,
+    words: str,
+    act: Callable[[Arguments], Payload],
+    fields: Mapping[str, Payload],
+    required: list[str],
 ) -> Tool:
     def call(given: object) -> Payload:
         try:
@@ -221,18 +266,39 @@ def _tool(
             return complaint(error, "Tell the user that it was not done.")
         except Exception as error:
             log_surprise(name)
-            return {"error": f"{name} stopped at an unexpected {type(error).__name__}.", "action": "Tell the user."}
+            return {
+                "error": f"{name} stopped at an unexpected {type(error).__name__}.",
+                "action": "Tell the user.",
+            }
 
-    schema: Payload = {"type": "object", "properties": dict(fields), "required": required, "additionalProperties": True}
-    return Tool(name, words, schema, call)
+    schema: Payload = {
+        "type": "object",
+        "properties": dict(fields),
+        "required": required,
+        "additionalProperties": True,
+    }
+    return Tool(name=name, description=words, parameters=schema, call=call)
 
 
-_PATH: Payload = {"type": "string", "description": "The file, from the workspace on: IDENTITY.md, notes/plan.md."}
-_FROM: Payload = {"type": "integer", "minimum": 1, "description": "The first line to read, counted from 1."}
+_PATH: Payload = {
+    "type": "string",
+    "description": "The file, from the workspace on: IDENTITY.md, notes/plan.md.",
+}
+_FROM: Payload = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "The first line to read, counted from 1.",
+}
 _LINES: Payload = {"type": "integer", "minimum": 1, "description": "How many lines to read."}
 _TEXT: Payload = {"type": "string", "description": "All that shall stand in the file."}
-_OLD: Payload = {"type": "string", "description": "A passage of the file, exactly as it stands there, and only once."}
-_NEW: Payload = {"type": "string", "description": "What shall stand in its place; empty to take it out."}
+_OLD: Payload = {
+    "type": "string",
+    "description": "A passage of the file, exactly as it stands there, and only once.",
+}
+_NEW: Payload = {
+    "type": "string",
+    "description": "What shall stand in its place; empty to take it out.",
+}
 
 _READ = """\
 Read a Markdown file of your workspace. For memory (MEMORY.md, memory/*.md) use memory_search and memory_get. What you \

@@ -1,9 +1,9 @@
 """What was said in a conversation, as the model is told it and as the transcript keeps it.
 
-In: messages while they are exchanged, or the transcript of a conversation that was cut off. Out: OpenClaw's lines for what
-the two said to the tools, and the conversation again, so that the next process can go on with it. An exchange is what the
-user said with everything it led to; it stays together, because no service takes a tool's result without its call.
-"""
+In: messages while they are exchanged, or the transcript of a conversation that was cut off. Out:
+OpenClaw's lines for what the two said to the tools, and the conversation again, so that the next
+process can go on with it. An exchange is what the user said with everything it led to; it stays
+together, because no service takes a tool's result without its call."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from clawmark.runtime.completer import Message, ToolCall
-from clawmark.text.tokens import estimate_tokens, well_formed
-from clawmark.text.transcript import parse_line
-from clawmark.values import NamedTuple
+from clawmark.agent.models.completer import Message, ToolCall
+from clawmark.text.chunking.tokens import estimate_tokens, well_formed
+from clawmark.text.transcripts.records import parse_line
 
 NO_RESULT = "(the conversation was cut off before there was a result)"
 _LONGEST_LINE = 8 << 20
@@ -33,7 +32,8 @@ class Exchange(NamedTuple):
     def tokens(self) -> int:
         """About how much of the context it takes."""
         return sum(
-            estimate_tokens(one.text) + sum(estimate_tokens(call.name + call.arguments) for call in one.calls)
+            estimate_tokens(one.text)
+            + sum(estimate_tokens(call.name + call.arguments) for call in one.calls)
             for one in self.messages
         )
 
@@ -81,11 +81,15 @@ def read_history(path: str) -> History:
         if record.get("type") == "compaction":
             summary = str(record.get("summary") or "")
             kept = record.get("firstKeptEntryId")
-            first = next((number for number, one in enumerate(exchanges) if one.line == kept), len(exchanges))
+            first = next(
+                (number for number, one in enumerate(exchanges) if one.line == kept), len(exchanges)
+            )
             exchanges = exchanges[first:]
         elif record.get("type") == "message" and isinstance(message, dict):
             _take_in(exchanges, str(record.get("id") or ""), message)
-    return History(summary, tuple(one._replace(messages=_closed(one.messages)) for one in exchanges))
+    return History(
+        summary, tuple(one._replace(messages=_closed(one.messages)) for one in exchanges)
+    )
 
 
 def _take_in(exchanges: list[Exchange], line: str, message: dict[str, Any]) -> None:
@@ -114,21 +118,35 @@ def _closed(messages: Sequence[Message]) -> tuple[Message, ...]:
     for one in messages:
         if one.role != "tool":
             closed.append(one)
-            closed += [results.get(call.id, Message("tool", NO_RESULT, call_id=call.id)) for call in one.calls]
+            closed += [
+                results.get(call.id, Message("tool", NO_RESULT, call_id=call.id))
+                for call in one.calls
+            ]
     return tuple(closed)
 
 
 def _calls(content: object) -> Iterator[ToolCall]:
     for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("type") == "toolCall" and block.get("id") and block.get("name"):
-            yield ToolCall(str(block["id"]), str(block["name"]), json.dumps(block.get("arguments") or {}))
+        if (
+            isinstance(block, dict)
+            and block.get("type") == "toolCall"
+            and block.get("id")
+            and block.get("name")
+        ):
+            yield ToolCall(
+                str(block["id"]), str(block["name"]), json.dumps(block.get("arguments") or {})
+            )
 
 
 def _text(content: object) -> str:
     if isinstance(content, str):
         return content
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    return "\n".join(str(block.get("text") or "") for block in blocks if block.get("type") == "text")
+    blocks = (
+        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    )
+    return "\n".join(
+        str(block.get("text") or "") for block in blocks if block.get("type") == "text"
+    )
 
 
 def _object(text: str) -> Mapping[str, object]:
@@ -141,10 +159,17 @@ def _object(text: str) -> Mapping[str, object]:
 
 def _lines(path: str) -> Iterator[str]:
     """The lines of a transcript; none of a file that is absent, a link or no file."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    flags = (
+        os.O_RDONLY
+        | getattr(os, "O_NOFOLLOW", 0)
+        | getattr(os, "O_NONBLOCK", 0)
+        | getattr(os, "O_CLOEXEC", 0)
+    )
     try:
         with open(os.open(path, flags), "rb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                yield from (line.decode("utf-8", "replace") for line in file if len(line) <= _LONGEST_LINE)
+                yield from (
+                    line.decode("utf-8", "replace") for line in file if len(line) <= _LONGEST_LINE
+                )
     except OSError:
         return

@@ -1,8 +1,9 @@
-"""Our tools as pydantic-ai takes them: what the model wrote goes to the tool as it is, and what the tool says goes back.
+"""Our tools as pydantic-ai takes them: what the model wrote goes to the tool as it is, and what the
+tool says goes back.
 
-A tool of ours never raises and explains wrong arguments better than a schema does, so nothing is checked on the way. Tools
-run one after the other, each to its end: a file is never half written because somebody pressed Ctrl-C.
-"""
+A tool of ours never raises and explains wrong arguments better than a schema does, so nothing is
+checked on the way. Tools run one after the other, each to its end: a file is never half written
+because somebody pressed Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from clawmark.tools.base import Tool, render
+from clawmark.agent.tools.base import Tool, render
 
 
 class Toolset(AbstractToolset[None]):
@@ -29,7 +30,9 @@ class Toolset(AbstractToolset[None]):
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
         return {name: self._offered(tool) for name, tool in self._tools.items()}
 
-    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]) -> str:
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
+    ) -> str:
         return render(self._tools[name].call(tool_args["given"]))
 
     def _offered(self, tool: Tool) -> ToolsetTool[None]:
@@ -40,7 +43,9 @@ class Toolset(AbstractToolset[None]):
             strict=False,
             sequential=True,
         )
-        return ToolsetTool(toolset=self, tool_def=definition, max_retries=0, args_validator=_AsGiven())
+        return ToolsetTool(
+            toolset=self, tool_def=definition, max_retries=0, args_validator=_AsGiven()
+        )
 
 
 class _AsGiven:

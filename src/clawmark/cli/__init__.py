@@ -1,9 +1,10 @@
-"""The command line: arguments in, text or one JSON document out, and an exit code that says how it went.
+"""The command line: arguments in, text or one JSON document out, and an exit code that says how it
+went.
 
-Only the verb that is asked for is imported and has its parser built: a cold search must not pay for the others. Exit
-codes: 0 done, 1 a check found something, 2 usage or configuration, 3 unavailable, 4 denied, 5 damaged, and 128 + n
-after signal n. This is one of the four places that catch `Exception`.
-"""
+Only the verb that is asked for is imported and has its parser built: a cold search must not pay for
+the others. Exit codes: 0 done, 1 a check found something, 2 usage or configuration, 3 unavailable,
+4 denied, 5 damaged, and 128 + n after signal n. This is one of the four places that catch
+`Exception`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clawmark.errors import ClawmarkError
+    from clawmark.model.errors import ClawmarkError
 
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("Start", "See it work: a sample memory, indexed and asked three questions"),
@@ -44,7 +45,9 @@ VERBS: dict[str, tuple[str, str]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code; as the program itself (without `argv`) also end the process."""
+    """Run one command and give its exit code; as the program itself (without `argv`) also end the
+    process.
+    """
     if argv is not None:
         return run(list(argv))
     from clawmark.cli.process import end, prepare
@@ -57,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(argv: list[str]) -> int:
     """Run one command; every error becomes one message and an exit code."""
     from clawmark.cli import output
-    from clawmark.errors import ClawmarkError
+    from clawmark.model.errors import ClawmarkError
 
     as_json = "--json" in argv[: argv.index("--")] if "--" in argv else "--json" in argv
     output.warn(())
@@ -100,7 +103,7 @@ def module_of(verb: str) -> ModuleType:
     """The module that carries a verb out; `import` is a word of Python's and no module's name."""
     from importlib import import_module
 
-    return import_module(f"clawmark.cli.{'imports' if verb == 'import' else verb}")
+    return import_module(f"clawmark.cli.commands.{'imports' if verb == 'import' else verb}")
 
 
 def unknown_verb(verb: str) -> ClawmarkError:

@@ -1,4 +1,7 @@
-"""Words on the command line in; checked values out. Strict: what is not exactly a number in range is a usage error."""
+"""Words on the command line in; checked values out.
+
+Strict: what is not exactly a number in range is a usage error.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import NoReturn
 
-from clawmark.errors import ClawmarkError
+from clawmark.model.errors import ClawmarkError
 
-# argparse looks for translations of its words, which loads `locale` and walks folders; ours have none.
+# argparse looks for translations of its words, which loads `locale` and walks folders; ours have
+# none.
 argparse._ = str  # type: ignore[attr-defined]
 
 WITH_VALUE = ("--workspace", "--agent", "--config", "--state-dir")
@@ -36,18 +40,22 @@ class Parser(argparse.ArgumentParser):
         """Which flag an unknown one may stand for; empty when none is close."""
         typed = next((word[2:].partition("=")[0] for word in words if word.startswith("--")), "")
         known = [flag[2:] for flag in self._option_string_actions if flag.startswith("--")]
-        meant = next((flag for flag in known if typed and flag.startswith(typed)), "") or closest(typed, known)
+        meant = next((flag for flag in known if typed and flag.startswith(typed)), "") or closest(
+            typed, known
+        )
         return f"Did you mean --{meant}?" if meant else ""
 
 
 def closest(typed: str, known: Iterable[str]) -> str:
     """The known word that a mistyped one stands for; empty when no spelling is close.
 
-    A typing error seldom changes the first letter, and words that differ there (`uninstall`) mean something else.
-    """
+    A typing error seldom changes the first letter, and words that differ there (`uninstall`) mean
+    something else."""
     import difflib
 
-    near = difflib.get_close_matches(typed, [word for word in known if word[:1] == typed[:1]], n=1, cutoff=0.75)
+    near = difflib.get_close_matches(
+        typed, [word for word in known if word[:1] == typed[:1]], n=1, cutoff=0.75
+    )
     return near[0] if near else ""
 
 
@@ -57,7 +65,9 @@ def leading_flags(argv: list[str]) -> list[str]:
     while end < len(argv):
         if argv[end] in WITH_VALUE:
             end += 2
-        elif argv[end] == "--json" or argv[end].startswith(tuple(f"{flag}=" for flag in WITH_VALUE)):
+        elif argv[end] == "--json" or argv[end].startswith(
+            tuple(f"{flag}=" for flag in WITH_VALUE)
+        ):
             end += 1
         else:
             break
@@ -77,12 +87,22 @@ def make_parser(verb: str, summary: str, module: ModuleType) -> Parser:
     module.add_arguments(parser)
     common = parser.add_argument_group("everywhere")
     common.add_argument("--workspace", metavar="DIR", help="the folder with the memory files")
-    common.add_argument("--agent", metavar="ID", help="the agent whose memory it is (default: main)")
     common.add_argument(
-        "--config", metavar="FILE", help="the configuration file (default: clawmark.json in the state folder)"
+        "--agent", metavar="ID", help="the agent whose memory it is (default: main)"
     )
-    common.add_argument("--state-dir", metavar="DIR", help="where the index and our own state are (default: ~/.clawmark)")
-    common.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    common.add_argument(
+        "--config",
+        metavar="FILE",
+        help="the configuration file (default: clawmark.json in the state folder)",
+    )
+    common.add_argument(
+        "--state-dir",
+        metavar="DIR",
+        help="where the index and our own state are (default: ~/.clawmark)",
+    )
+    common.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
     return parser
 
 
@@ -91,7 +111,9 @@ def count(low: int, high: int) -> Callable[[str], int]:
 
     def parse(text: str) -> int:
         if not re.fullmatch("[0-9]{1,12}", text) or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f"must be a whole number from {low} to {high}, not {text[:40]!a}")
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number from {low} to {high}, not {text[:40]!a}"
+            )
         return int(text)
 
     return parse
@@ -99,7 +121,10 @@ def count(low: int, high: int) -> Callable[[str], int]:
 
 def share(text: str) -> float:
     """A number from 0 to 1; `nan` and `inf` are none."""
-    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{0,12})?|\.[0-9]{1,12}", text) or not 0 <= float(text) <= 1:
+    if (
+        not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{0,12})?|\.[0-9]{1,12}", text)
+        or not 0 <= float(text) <= 1
+    ):
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text[:40]!a}")
     return float(text)
 
@@ -112,9 +137,12 @@ def some_text(text: str) -> str:
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    # The width is given because argparse would import shutil to ask for it, 2 ms for every flag that is added.
+    # The width is given because argparse would import shutil to ask for it, 2 ms for every flag
+    # that is added.
     try:
         width = int(os.environ.get("COLUMNS", "0")) or 100
     except ValueError:
         width = 100
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=max(50, min(width, 100)) - 2)
+    return argparse.RawDescriptionHelpFormatter(
+        prog, max_help_position=30, width=max(50, min(width, 100)) - 2
+    )

@@ -1,9 +1,9 @@
 """`clawmark search --batch`: one query a line in, one JSON line each out, in one warm process.
 
-A line is the query itself or an object `{"id", "query", "since", "until", "path", "source"}`; without an id it is known by
-its number. A filter on a line takes the place of the one on the command line. A line that cannot
-be understood gets an error line of its own and the rest go on. The index is brought up to date once, before the first.
-"""
+A line is the query itself or an object `{"id", "query", "since", "until", "path", "source"}`;
+without an id it is known by its number. A filter on a line takes the place of the one on the
+command line. A line that cannot be understood gets an error line of its own and the rest go on. The
+index is brought up to date once, before the first."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from clawmark.cli.arguments import UsageError
+from clawmark.cli.as_json import found_as_json
 from clawmark.cli.output import emit, flush
-from clawmark.cli.values import found_as_json
-from clawmark.errors import ClawmarkError
-from clawmark.types import Filters
+from clawmark.model.errors import ClawmarkError
+from clawmark.model.values import Filters
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -25,7 +25,9 @@ MAX_LINE = 1024 * 1024
 
 
 def answer_batch(memory: Memory, args: Namespace) -> int:
-    """Answer every line; exit code 0 even when some lines were no queries, because each says so itself."""
+    """Answer every line; exit code 0 even when some lines were no queries, because each says so
+    itself.
+    """
     is_first = True
     with _opened(args.batch) as file:
         for number, line in enumerate(_lines(file), start=1):
@@ -63,9 +65,15 @@ def read_line(line: bytes | None, number: int) -> tuple[object, str, dict[str, s
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
-        raise UsageError(f"Line {number} begins like JSON and is not.", hint='Write {"id": …, "query": "…"}.') from None
+        raise UsageError(
+            f"Line {number} begins like JSON and is not.", hint='Write {"id": …, "query": "…"}.'
+        ) from None
     identity = given.get("id", number)
-    if not isinstance(identity, (str, int, float)) or isinstance(identity, bool) or identity != identity:
+    if (
+        not isinstance(identity, (str, int, float))
+        or isinstance(identity, bool)
+        or identity != identity
+    ):
         raise UsageError(f"The id of line {number} must be a text or a number.")
     if not isinstance(given.get("query"), str):
         error = UsageError(f"Line {number} has no query.", hint='Write {"id": …, "query": "…"}.')
@@ -74,7 +82,9 @@ def read_line(line: bytes | None, number: int) -> tuple[object, str, dict[str, s
     filters = {name: given[name] for name in Filters._fields if given.get(name) is not None}
     for name, value in filters.items():
         if not isinstance(value, str):
-            error = UsageError(f"{name} on line {number} must be text.", hint='Write "2026-02-24" or "memory/**".')
+            error = UsageError(
+                f"{name} on line {number} must be text.", hint='Write "2026-02-24" or "memory/**".'
+            )
             error.id = identity  # type: ignore[attr-defined]
             raise error
     return identity, given["query"], filters

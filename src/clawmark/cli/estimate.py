@@ -1,20 +1,21 @@
 """`clawmark index --estimate`: what embedding the due texts would cost, before anything is spent.
 
-In: the due texts with their estimated tokens, the ones that the cache already holds, and a price. Out: one `Estimate`,
-and its lines for a person; `values.as_json` makes the JSON of it. Finding out what is due, and the prices, is left to
-the caller; nothing here sends or writes.
-"""
+In: the due texts with their estimated tokens, the ones that the cache already holds, and a price.
+Out: one `Estimate`, and its lines for a person; `values.as_json` makes the JSON of it. Finding out
+what is due, and the prices, is left to the caller; nothing here sends or writes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from clawmark.cli.layout import facts, plural
 from clawmark.cli.output import plain
-from clawmark.values import NamedTuple
 
 BATCH_DISCOUNTS = {"openai": 0.5, "gemini": 0.5, "voyage": 0.33}
-"""What providers take off the price of a batch job, as their documentation says; others are not known to have one."""
+"""What providers take off the price of a batch job, as their documentation says; others are not
+known to have one.
+"""
 BATCH_KEY = "memorySearch.remote.batch.enabled"
 
 
@@ -60,20 +61,22 @@ def make_estimate(
     discount = BATCH_DISCOUNTS.get(provider)
     # Fewer texts than this are sent by plain calls even when batch jobs are on.
     has_batch = discount is not None and texts >= smallest_batch
-    batch_price = plain_price * (1 - discount) if has_batch and discount and plain_price is not None else None
+    batch_price = (
+        plain_price * (1 - discount) if has_batch and discount and plain_price is not None else None
+    )
     is_batch = batch and has_batch
     return Estimate(
-        provider,
-        model,
-        len(due),
-        len(known),
-        texts,
-        tokens,
-        price_per_million,
-        _rounded(batch_price if is_batch else plain_price),
-        is_batch,
-        _rounded(batch_price),
-        tokens_left_today,
+        provider=provider,
+        model=model,
+        due_texts=len(due),
+        cached_texts=len(known),
+        texts=texts,
+        tokens=tokens,
+        price_per_million=price_per_million,
+        price=_rounded(batch_price if is_batch else plain_price),
+        is_batch=is_batch,
+        batch_price=_rounded(batch_price),
+        tokens_left_today=tokens_left_today,
     )
 
 
@@ -90,7 +93,13 @@ def estimate_lines(estimate: Estimate) -> list[str]:
     ]
     left = estimate.tokens_left_today
     if left is not None and estimate.tokens > left:
-        rows.append(("Budget", f"{plural(max(left, 0), 'token')} left today: embedding stops there and goes on tomorrow"))
+        rows.append(
+            (
+                "Budget",
+                f"{plural(max(left, 0), 'token')} left today: embedding stops there and goes on "
+                f"tomorrow",
+            )
+        )
     return facts(rows)
 
 

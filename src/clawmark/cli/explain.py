@@ -1,4 +1,6 @@
-"""The pipeline's account of an answer in; the page of `search --explain` out: numbered steps, then every candidate."""
+"""The pipeline's account of an answer in; the page of `search --explain` out: numbered steps, then
+every candidate.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Sequence
 
 from clawmark.cli.layout import table
 from clawmark.cli.output import one_line, paint, place
-from clawmark.types import CandidateStory, Explanation
+from clawmark.model.values import CandidateStory, Explanation
 
 SHOWN = 40
 """Candidates shown to a person; --json has all of them."""
@@ -16,7 +18,8 @@ def explanation_lines(explanation: Explanation) -> list[str]:
     """Steps with their times, and the candidates from best to worst with every factor."""
     lines = [paint("Steps", "bold")]
     rows = [
-        (f"  {step.number}", step.name, f"{step.milliseconds:.1f} ms", one_line(step.summary)) for step in explanation.steps
+        (f"  {step.number}", step.name, f"{step.milliseconds:.1f} ms", one_line(step.summary))
+        for step in explanation.steps
     ]
     if rows:
         lines += table(rows, right=(0, 2))
@@ -39,9 +42,13 @@ def explanation_lines(explanation: Explanation) -> list[str]:
         "citation",
         "terms met",
     )
-    lines += table([head, *(_row(story, more) for story in shown)], right=tuple(range(8 + len(more))))
+    lines += table(
+        [head, *(_row(story, more) for story in shown)], right=tuple(range(8 + len(more)))
+    )
     if len(explanation.candidates) > len(shown):
-        lines.append(f"  … and {len(explanation.candidates) - len(shown)} more; --json has them all")
+        lines.append(
+            f"  … and {len(explanation.candidates) - len(shown)} more; --json has them all"
+        )
     return lines
 
 

@@ -1,4 +1,6 @@
-"""Text in; lines that fit a terminal out: wrapping by what a screen shows, aligned columns, numbers for people."""
+"""Text in; lines that fit a terminal out: wrapping by what a screen shows, aligned columns, numbers
+for people.
+"""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
@@ -17,12 +19,19 @@ def cells(text: str) -> int:
     from unicodedata import category, east_asian_width
 
     return sum(
-        0 if category(letter) in ("Mn", "Me", "Cf") else 2 if east_asian_width(letter) in "WF" else 1 for letter in text
+        0
+        if category(letter) in ("Mn", "Me", "Cf")
+        else 2
+        if east_asian_width(letter) in "WF"
+        else 1
+        for letter in text
     )
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at blanks, and inside a word only when it is longer than a line."""
+    """Lines of at most `width` columns, broken at blanks, and inside a word only when it is longer
+    than a line.
+    """
     lines, line, used = list[str](), "", 0
     for word in text.split():
         size = cells(word)
@@ -39,7 +48,9 @@ def wrap(text: str, width: int) -> list[str]:
 
 def snippet_lines(snippet: str, width: int) -> list[str]:
     """A snippet as it is shown under its citation: its own lines, wrapped, without blank ones."""
-    return [piece for line in _flowing(plain(snippet).split("\n"), width) for piece in wrap(line, width)]
+    return [
+        piece for line in _flowing(plain(snippet).split("\n"), width) for piece in wrap(line, width)
+    ]
 
 
 def emphasise(line: str, query: str) -> str:
@@ -48,14 +59,24 @@ def emphasise(line: str, query: str) -> str:
         return line
     import re
 
-    wanted = sorted({word for word in re.findall(r"\w+", query) if len(word) > 3}, key=len, reverse=True)
+    wanted = sorted(
+        {word for word in re.findall(r"\w+", query) if len(word) > 3}, key=len, reverse=True
+    )
     if not wanted:
         return line
-    return re.sub(rf"(?i)\b(?:{'|'.join(wanted[:64])})\w{{0,3}}\b", lambda found: paint(found[0], "bold"), line)
+    return re.sub(
+        rf"(?i)\b(?:{'|'.join(wanted[:64])})\w{{0,3}}\b",
+        lambda found: paint(found[0], "bold"),
+        line,
+    )
 
 
 def table(
-    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), gap: str = "  ", most: Mapping[int, int] | None = None
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    gap: str = "  ",
+    most: Mapping[int, int] | None = None,
 ) -> list[str]:
     """Aligned columns; those in `right` are aligned to the right, the last one is never padded.
 
@@ -75,7 +96,10 @@ def table(
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """A page of `Name  value` lines; a value of several lines goes on under itself. Names may have a colour already."""
+    """A page of `Name  value` lines; a value of several lines goes on under itself.
+
+    Names may have a colour already.
+    """
     rows = [(name, value) for name, value in pairs if value]
     width = max((_shown_cells(name) for name, _ in rows), default=0) + 2
     lines = list[str]()
@@ -155,11 +179,19 @@ def _shown_cells(text: str) -> int:
 
 
 def _flowing(lines: Sequence[str], width: int) -> list[str]:
-    """Lines with those that go on in the next one joined to it, where they are wrapped anyway: no ragged stubs between."""
+    """Lines with those that go on in the next one joined to it, where they are wrapped anyway: no
+    ragged stubs between.
+    """
     joined, is_code = list[str](), False
     for line in lines:
         is_code ^= line.lstrip().startswith(("```", "~~~"))
-        if joined and not is_code and _goes_on(line) and joined[-1][:1] not in "#|" and cells(joined[-1]) > width:
+        if (
+            joined
+            and not is_code
+            and _goes_on(line)
+            and joined[-1][:1] not in "#|"
+            and cells(joined[-1]) > width
+        ):
             joined[-1] += f" {line.strip()}"
         else:
             joined.append(line)
@@ -171,7 +203,9 @@ def _goes_on(line: str) -> bool:
     first = line.split(maxsplit=1)[:1]
     if not first or not (first[0][0].isalnum() or first[0][0] in "\"'(["):
         return False
-    return first[0].rstrip(":") not in ("User", "Assistant") and not (first[0][-1] in ".)" and first[0][:-1].isdigit())
+    return first[0].rstrip(":") not in ("User", "Assistant") and not (
+        first[0][-1] in ".)" and first[0][:-1].isdigit()
+    )
 
 
 def _broken(word: str, width: int) -> list[str]:

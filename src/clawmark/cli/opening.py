@@ -1,4 +1,6 @@
-"""The flags every verb takes in; an open memory out, with what its configuration warns about said beside it."""
+"""The flags every verb takes in; an open memory out, with what its configuration warns about said
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,17 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.output import warn as print_warnings
 from clawmark.config.paths import NO_WORKSPACE
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
 
 
-def open_memory(args: Namespace, *, provider: str | None = None, warn: bool = True, background: bool = False) -> Memory:
-    """Open the memory the flags name; the caller closes it. Without `warn` the verb shows the warnings itself.
+def open_memory(
+    args: Namespace, *, provider: str | None = None, warn: bool = True, background: bool = False
+) -> Memory:
+    """Open the memory the flags name; the caller closes it. Without `warn` the verb shows the
+    warnings itself.
 
     Most commands end with their answer and have no time for a `background`.
     """
@@ -38,9 +43,15 @@ def open_memory(args: Namespace, *, provider: str | None = None, warn: bool = Tr
 
 
 def _hint_for_this_folder(args: Namespace) -> str:
-    """Where there is no memory at all, but the current folder holds Markdown: the command that makes it searchable."""
-    from clawmark.cli.unsearched import current_folder, look_at
+    """Where there is no memory at all, but the current folder holds Markdown: the command that
+    makes it searchable.
+    """
+    from clawmark.cli.add_hint import current_folder, look_at
 
     folder = current_folder()
     found = look_at(folder, args) if folder else None
-    return f"{found.sentence[:1].upper()}{found.sentence[1:]}; to search them: {found.command}" if found else ""
+    return (
+        f"{found.sentence[:1].upper()}{found.sentence[1:]}; to search them: {found.command}"
+        if found
+        else ""
+    )

@@ -1,8 +1,9 @@
-"""What a person or a program reads: text, JSON and errors out, and nothing that could harm a terminal.
+"""What a person or a program reads: text, JSON and errors out, and nothing that could harm a
+terminal.
 
-Memory text is data: control and direction characters in it are shown as escapes, so a note cannot move the cursor or
-hide a line. A closed output ends the command quietly; a full one is an error. Colour only on a terminal.
-"""
+Memory text is data: control and direction characters in it are shown as escapes, so a note cannot
+move the cursor or hide a line. A closed output ends the command quietly; a full one is an error.
+Colour only on a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from clawmark.errors import ClawmarkError, advice
+from clawmark.model.errors import ClawmarkError, advice
 
 
 class Stopped(BaseException):
@@ -52,7 +53,9 @@ _warnings: list[str] = []
 
 
 def warn(warnings: Sequence[str]) -> None:
-    """Print warnings about the configuration on standard error, and add them to the JSON document that follows."""
+    """Print warnings about the configuration on standard error, and add them to the JSON document
+    that follows.
+    """
     for warning in warnings:
         note(f"clawmark: {plain(warning)}")
     _warnings[:] = warnings
@@ -100,15 +103,21 @@ def report_unexpected(error: Exception, *, as_json: bool) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
-        known = ClawmarkError("There was not enough memory for this.", hint="Give the process more, or index less at once.")
+        known = ClawmarkError(
+            "There was not enough memory for this.",
+            hint="Give the process more, or index less at once.",
+        )
     elif isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
-        known = ClawmarkError(f"The system refused: {error.strerror or error}{where}.", hint=advice(error, ""))
+        known = ClawmarkError(
+            f"The system refused: {error.strerror or error}{where}.", hint=advice(error, "")
+        )
     else:
         what = f"{type(error).__name__}: {str(error)[:300]}"
         known = ClawmarkError(
             f"Something unexpected went wrong ({what}).",
-            hint="Please report it; with CLAWMARK_DEBUG=1 the same command shows where it happened.",
+            hint="Please report it; with CLAWMARK_DEBUG=1 the "
+            "same command shows where it happened.",
         )
     return report(known, as_json=as_json)
 
@@ -120,7 +129,9 @@ def interrupted() -> int:
 
 
 def plain(text: str) -> str:
-    """Text that is safe to print: line ends and tabs stay, control and direction characters become escapes."""
+    """Text that is safe to print: line ends and tabs stay, control and direction characters become
+    escapes.
+    """
     if text.isprintable():
         return text
     return "".join(letter if _is_harmless(letter) else _escaped(letter) for letter in text)
@@ -132,7 +143,9 @@ def one_line(text: str) -> str:
 
 
 def place(path: str) -> str:
-    """A path or a citation, on one line whatever the file is called: a name with a line end in it forges no line."""
+    """A path or a citation, on one line whatever the file is called: a name with a line end in it
+    forges no line.
+    """
     return plain(path).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -157,7 +170,9 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """The text in a style (bold, dim, green, yellow, red, cyan), where there is a terminal that wants colour."""
+    """The text in a style (bold, dim, green, yellow, red, cyan), where there is a terminal that
+    wants colour.
+    """
     if not text or os.environ.get("NO_COLOR") or not is_terminal(stream or sys.stdout):
         return text
     codes = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -174,11 +189,15 @@ def _write(stream: TextIO, text: str) -> None:
         raise Stopped(141) from None  # as if SIGPIPE had ended us
     except OSError as error:
         _discard(stream)
-        raise OutputError(f"The answer could not be written: {error.strerror}.", hint="Is the disk full?") from None
+        raise OutputError(
+            f"The answer could not be written: {error.strerror}.", hint="Is the disk full?"
+        ) from None
 
 
 def _discard(stream: TextIO) -> None:
-    """Send what is still in the stream's buffer nowhere, so that the interpreter does not try again at its end."""
+    """Send what is still in the stream's buffer nowhere, so that the interpreter does not try again
+    at its end.
+    """
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -192,7 +211,12 @@ def _is_harmless(letter: str) -> bool:
     if letter.isprintable() or letter in "\n\t\u00a0\u3000\u200c\u200d":
         return True
     code = ord(letter)
-    is_control = code < 32 or 127 <= code < 160 or code in (0xAD, 0x61C, 0x180E, 0xFEFF) or 0xFFF9 <= code <= 0xFFFB
+    is_control = (
+        code < 32
+        or 127 <= code < 160
+        or code in (0xAD, 0x61C, 0x180E, 0xFEFF)
+        or 0xFFF9 <= code <= 0xFFFB
+    )
     is_direction = 0x200B <= code <= 0x200F or 0x2028 <= code <= 0x202E or 0x2060 <= code <= 0x206F
     is_odd = 0xD800 <= code <= 0xDFFF or 0xE0000 <= code <= 0xE0FFF
     return not (is_control or is_direction or is_odd)
@@ -200,4 +224,6 @@ def _is_harmless(letter: str) -> bool:
 
 def _escaped(letter: str) -> str:
     code = ord(letter)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )

@@ -25,12 +25,23 @@ _PLACES = """\
 
 def overview(stream: TextIO | None = None) -> str:
     """Every verb in its group, examples, and where things are."""
-    lines = [f"{paint('clawmark', 'bold', stream)} {__version__} · a memory for agents, made of Markdown files", ""]
+    lines = [
+        f"{paint('clawmark', 'bold', stream)} {__version__} · a memory for agents, made of "
+        f"Markdown files",
+        "",
+    ]
     for group in dict.fromkeys(group for group, _ in VERBS.values()):
         lines.append(paint(group, "bold", stream))
         lines += [f"  {verb:<10}{line}" for verb, (of, line) in VERBS.items() if of == group]
         lines.append("")
-    lines += [paint("Examples", "bold", stream), _EXAMPLES, "", paint("Places", "bold", stream), _PLACES, ""]
+    lines += [
+        paint("Examples", "bold", stream),
+        _EXAMPLES,
+        "",
+        paint("Places", "bold", stream),
+        _PLACES,
+        "",
+    ]
     lines.append("`clawmark VERB --help` explains one command.")
     return "\n".join(lines)
 

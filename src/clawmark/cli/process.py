@@ -1,7 +1,7 @@
 """The process around a command: its three streams, its encoding, its signals, and a quick end.
 
-Called by `main()` when it is the program itself; a test or a program that calls `main([...])` keeps its own.
-"""
+Called by `main()` when it is the program itself; a test or a program that calls `main([...])` keeps
+its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def prepare(argv: Sequence[str]) -> None:
 
 
 def end(code: int) -> NoReturn:
-    """Leave now: everything is closed and flushed, and taking the interpreter apart would cost 3 ms."""
+    """Leave now: everything is closed and flushed, and taking the interpreter apart would cost 3
+    ms.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -42,17 +44,23 @@ def end(code: int) -> NoReturn:
 def _use_utf8() -> None:
     """Start again in UTF-8 mode where the locale would misread file names.
 
-    With LC_ALL=C Python takes the name `café.md` for ASCII and odd bytes: the index would hold each file under a second
-    name, and forget the first. File names are UTF-8 on every system we know, whatever the locale says.
-    """
-    if sys.getfilesystemencoding() == "utf-8" or "utf8" in sys._xoptions or not hasattr(os, "execv"):
+    With LC_ALL=C Python takes the name `café.md` for ASCII and odd bytes: the index would hold each
+    file under a second name, and forget the first. File names are UTF-8 on every system we know,
+    whatever the locale says."""
+    if (
+        sys.getfilesystemencoding() == "utf-8"
+        or "utf8" in sys._xoptions
+        or not hasattr(os, "execv")
+    ):
         return
     if os.name == "posix" and sys.executable and sys.orig_argv:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def _fill_streams() -> None:
-    """Open the null device for each standard stream that is closed, before a file of ours takes its number."""
+    """Open the null device for each standard stream that is closed, before a file of ours takes its
+    number.
+    """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -74,5 +82,7 @@ def _end_cleanly_on_signals() -> None:
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # nohup's choice is kept
+        if (
+            number is not None and signal.getsignal(number) == signal.SIG_DFL
+        ):  # nohup's choice is kept
             signal.signal(number, stop)

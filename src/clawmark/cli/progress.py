@@ -1,4 +1,7 @@
-"""A sync's moments in; one line on the terminal out, redrawn a few times a second. Nothing where nobody watches."""
+"""A sync's moments in; one line on the terminal out, redrawn a few times a second.
+
+Nothing where nobody watches.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from clawmark.cli.layout import duration
 from clawmark.cli.output import columns, is_terminal, one_line, paint
 
 if TYPE_CHECKING:
-    from clawmark.reports import Progress
+    from clawmark.model.reports import Progress
 
 REDRAW_SECONDS = 0.1
 BAR = 24
@@ -28,7 +31,11 @@ class ProgressBar:
     def update(self, progress: Progress) -> None:
         """Draw a moment, unless the last one was drawn just now."""
         now = time.monotonic()
-        if progress.stage == self._stage and now - self._drawn < REDRAW_SECONDS and progress.done < progress.total:
+        if (
+            progress.stage == self._stage
+            and now - self._drawn < REDRAW_SECONDS
+            and progress.done < progress.total
+        ):
             return
         self._stage, self._drawn = progress.stage, now
         self._draw(progress_line(progress, columns(sys.stderr)))
@@ -43,14 +50,25 @@ class ProgressBar:
     def __enter__(self) -> ProgressBar:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.is_shown and self._stage:
             self._draw("")
 
 
 def stage_name(progress: Progress) -> str:
     """What is being made, in one word."""
-    return "vectors" if progress.stage == "vectors" else "transcripts" if progress.source == "sessions" else "memory"
+    return (
+        "vectors"
+        if progress.stage == "vectors"
+        else "transcripts"
+        if progress.source == "sessions"
+        else "memory"
+    )
 
 
 def progress_line(progress: Progress, width: int) -> str:

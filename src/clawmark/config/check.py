@@ -1,16 +1,17 @@
-"""One value as written, and the key it is written under, in; the value to use out, or a ConfigError of one sentence.
+"""One value as written, and the key it is written under, in; the value to use out, or a ConfigError
+of one sentence.
 
-A sentence names the file, the line, the key's path, what is allowed and what was found instead; it never repeats a
-secret. Rules between keys (an overlap below its size, weights that sum to 1) are in `settle`.
-"""
+A sentence names the file, the line, the key's path, what is allowed and what was found instead; it
+never repeats a secret. Rules between keys (an overlap below its size, weights that sum to 1) are in
+`settle`."""
 
 import math
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from clawmark.config.keys import Key
-from clawmark.errors import ConfigError
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ConfigError
 
 
 class Source(NamedTuple):
@@ -31,7 +32,10 @@ class Written(NamedTuple):
 
 
 def check(key: Key, written: Written, warnings: list[str] | None = None) -> object:
-    """The value as the settings hold it; raises ConfigError. A count that is too large is reduced, with a warning."""
+    """The value as the settings hold it; raises ConfigError.
+
+    A count that is too large is reduced, with a warning.
+    """
     value = written.value
     if (
         key.kind == "count"
@@ -40,7 +44,11 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
         and key.high < value < math.inf
     ):
         if warnings is not None:
-            warnings.append(refuse(written, f"is {show(value)}; {key.high:.0f} is used, the most there is").message)
+            warnings.append(
+                refuse(
+                    written, f"is {show(value)}; {key.high:.0f} is used, the most there is"
+                ).message
+            )
         return int(key.high)
     return _CHECKS[key.kind](key, written)
 
@@ -57,7 +65,9 @@ def refuse(written: Written, sentence_end: str, *, key: str = "") -> ConfigError
         line = line_of(written.source.text, written.path)
         where = f"{written.source.file}, line {line}: " if line else f"{written.source.file}: "
     hint = "`clawmark config schema` lists every key and what it may hold."
-    return ConfigError(f"{where}{name} {sentence_end}.", key=name, file=written.source.file, hint=hint)
+    return ConfigError(
+        f"{where}{name} {sentence_end}.", key=name, file=written.source.file, hint=hint
+    )
 
 
 def show(value: object) -> str:
@@ -86,18 +96,29 @@ def _count(key: Key, written: Written) -> int:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and key.low <= value <= key.high:
         return value
-    raise refuse(written, f"must be a whole number from {key.low:.0f} to {key.high:.0f}, not {show(written.value)}")
+    raise refuse(
+        written,
+        f"must be a whole number from {key.low:.0f} to {key.high:.0f}, not {show(written.value)}",
+    )
 
 
 def _number(key: Key, written: Written) -> float:
     value = written.value
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and key.low <= value <= key.high:
+    if (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and key.low <= value <= key.high
+    ):
         return float(value)
     raise refuse(written, f"must be a number from {key.low:g} to {key.high:g}, not {show(value)}")
 
 
 def _text(key: Key, written: Written) -> str:
-    if isinstance(written.value, str) and not _has_controls(written.value) and len(written.value) <= 4096:
+    if (
+        isinstance(written.value, str)
+        and not _has_controls(written.value)
+        and len(written.value) <= 4096
+    ):
         return written.value.strip()
     raise refuse(written, f"must be a text of one line, not {show(written.value)}")
 
@@ -105,7 +126,11 @@ def _text(key: Key, written: Written) -> str:
 def _words(key: Key, written: Written) -> str:
     """A text of several lines."""
     value = written.value
-    if isinstance(value, str) and len(value) <= 20_000 and not _has_controls(re.sub(r"[\t\r\n]", "", value)):
+    if (
+        isinstance(value, str)
+        and len(value) <= 20_000
+        and not _has_controls(re.sub(r"[\t\r\n]", "", value))
+    ):
         return value.strip()
     raise refuse(written, f"must be a text of at most 20,000 characters, not {show(value)}")
 
@@ -127,16 +152,22 @@ def _size(key: Key, written: Written) -> int:
 
 
 def _model(key: Key, written: Written) -> str:
-    """A model's name, or OpenClaw's object of a first choice and fallbacks, of which the first counts."""
+    """A model's name, or OpenClaw's object of a first choice and fallbacks, of which the first
+    counts.
+    """
     value = written.value.get("primary") if isinstance(written.value, dict) else written.value
     if isinstance(value, str) and value.strip() and not _has_controls(value) and len(value) <= 512:
         return value.strip()
-    raise refuse(written, f'must be a model such as "openai:gpt-4o-mini", not {show(written.value)}')
+    raise refuse(
+        written, f'must be a model such as "openai:gpt-4o-mini", not {show(written.value)}'
+    )
 
 
 def _name(key: Key, written: Written) -> str:
     """A provider: any name, because plugins and `models.providers` bring their own."""
-    if isinstance(written.value, str) and re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}", written.value):
+    if isinstance(written.value, str) and re.fullmatch(
+        "[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}", written.value
+    ):
         return written.value
     raise refuse(written, f'must be a name such as "auto", not {show(written.value)}')
 
@@ -156,9 +187,15 @@ def _choice(key: Key, written: Written) -> str:
 
 def _choices(key: Key, written: Written) -> tuple[str, ...]:
     value = written.value
-    if isinstance(value, list) and all(isinstance(item, str) and item in key.choices for item in value):
+    if isinstance(value, list) and all(
+        isinstance(item, str) and item in key.choices for item in value
+    ):
         return tuple(dict.fromkeys(value))
-    wrong = next((item for item in value if item not in key.choices), value) if isinstance(value, list) else value
+    wrong = (
+        next((item for item in value if item not in key.choices), value)
+        if isinstance(value, list)
+        else value
+    )
     raise refuse(written, f"must be a list of {_either(key.choices)}, not {show(wrong)}")
 
 
@@ -177,16 +214,26 @@ def _paths(key: Key, written: Written) -> tuple[str, ...]:
 
 
 def patterns_of(written: Written, warnings: list[str]) -> list[tuple[str, str]]:
-    """Each extra path with its pattern, empty for a path that is meant whole; a pattern we do not know is said so."""
+    """Each extra path with its pattern, empty for a path that is meant whole; a pattern we do not
+    know is said so.
+    """
     assert isinstance(written.value, list)
     found = list[tuple[str, str]]()
     for item in written.value:
-        path, pattern = (item["path"], item.get("pattern")) if isinstance(item, dict) else (item, "")
-        if not isinstance(pattern, str) or pattern.startswith(("!", "/")) or any(sign in pattern for sign in "{}()\\"):
+        path, pattern = (
+            (item["path"], item.get("pattern")) if isinstance(item, dict) else (item, "")
+        )
+        if (
+            not isinstance(pattern, str)
+            or pattern.startswith(("!", "/"))
+            or any(sign in pattern for sign in "{}()\\")
+        ):
             if pattern is not None:
                 warnings.append(
-                    f"{written.source.file or 'memorySearch.extraPaths'}: the pattern {show(pattern)} of the extra path "
-                    f"{show(path)} is not used: only * ** ? and [] are known. Every Markdown file in it is searched."
+                    f"{written.source.file or 'memorySearch.extraPaths'}: the pattern "
+                    f"{show(pattern)} of the extra path "
+                    f"{show(path)} is not used: only * ** ? and [] are known. Every Markdown "
+                    f"file in it is searched."
                 )
             pattern = ""
         plain = pattern.strip().removeprefix("./")
@@ -219,7 +266,9 @@ def _secret(key: Key, written: Written) -> object:
 def _headers(key: Key, written: Written) -> object:
     value = written.value
     if isinstance(value, dict) and all(
-        isinstance(text, str) and text.isprintable() and re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name)
+        isinstance(text, str)
+        and text.isprintable()
+        and re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name)
         for name, text in value.items()
     ):
         return value
@@ -228,7 +277,9 @@ def _headers(key: Key, written: Written) -> object:
 
 def _texts(key: Key, written: Written) -> tuple[str, ...]:
     value = written.value
-    if isinstance(value, list) and all(isinstance(item, str) and not _has_controls(item) for item in value):
+    if isinstance(value, list) and all(
+        isinstance(item, str) and not _has_controls(item) for item in value
+    ):
         return tuple(item.strip() for item in value if item.strip())
     raise refuse(written, f"must be a list of texts, not {show(value)}")
 
@@ -259,4 +310,7 @@ def _either(choices: tuple[str, ...]) -> str:
 
 
 def _has_controls(text: str) -> bool:
-    return any(ord(letter) < 32 or 127 <= ord(letter) < 160 or 0xD800 <= ord(letter) <= 0xDFFF for letter in text)
+    return any(
+        ord(letter) < 32 or 127 <= ord(letter) < 160 or 0xD800 <= ord(letter) <= 0xDFFF
+        for letter in text
+    )

@@ -1,17 +1,20 @@
-"""A path in; the object its JSON5 text holds out, or a ConfigError that names file, line, key and reason.
+"""A path in; the object its JSON5 text holds out, or a ConfigError that names file, line, key and
+reason.
 
-Only regular files are read, never more than 16 MB, and without waiting: a FIFO, a device or a folder under the name of
-a configuration file is an error and not a hang. What the keys mean is left to `load`.
-"""
+Only regular files are read, never more than 16 MB, and without waiting: a FIFO, a device or a
+folder under the name of a configuration file is an error and not a hang. What the keys mean is left
+to `load`."""
 
 import os
 import stat
+from typing import NamedTuple
 
-from clawmark.errors import ConfigError
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ConfigError
 
 MAX_BYTES = 16 * 1024 * 1024
-_LOCATED_BYTES = 1024 * 1024  # finding a line reads the text again in Python; above this an error goes without one
+_LOCATED_BYTES = (
+    1024 * 1024
+)  # finding a line reads the text again in Python; above this an error goes without one
 
 
 class ConfigFile(NamedTuple):
@@ -22,14 +25,20 @@ class ConfigFile(NamedTuple):
     tree: dict[str, object]
 
 
-def read_config(path: str, *, follow_links: bool = True, follow_includes: bool = True, limit: int = MAX_BYTES) -> ConfigFile:
-    """Read a configuration file; FileNotFoundError when there is none, ConfigError for everything else."""
+def read_config(
+    path: str, *, follow_links: bool = True, follow_includes: bool = True, limit: int = MAX_BYTES
+) -> ConfigFile:
+    """Read a configuration file; FileNotFoundError when there is none, ConfigError for everything
+    else.
+    """
     text = _text_of(path, follow_links, limit)
     tree = _parsed(text, path)
     if follow_includes and "$include" in text:
         from clawmark.config.includes import resolve_includes
 
-        tree = resolve_includes(tree, path, lambda included: _parsed(_text_of(included, True, limit), included))
+        tree = resolve_includes(
+            tree, path, lambda included: _parsed(_text_of(included, True, limit), included)
+        )
     if not isinstance(tree, dict):
         raise _unreadable(path, f"{path} must hold one object in braces, not {_kind(tree)}.")
     return ConfigFile(path, text, tree)
@@ -59,7 +68,12 @@ def _text_of(path: str, follow_links: bool, limit: int) -> str:
 
 
 def _read_bytes(path: str, follow_links: bool, limit: int) -> bytes:
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+    flags = (
+        os.O_RDONLY
+        | getattr(os, "O_NONBLOCK", 0)
+        | getattr(os, "O_CLOEXEC", 0)
+        | getattr(os, "O_NOCTTY", 0)
+    )
     if not follow_links:
         flags |= getattr(os, "O_NOFOLLOW", 0)
     try:
@@ -71,14 +85,18 @@ def _read_bytes(path: str, follow_links: bool, limit: int) -> bytes:
     try:
         seen = os.fstat(descriptor)
         if not stat.S_ISREG(seen.st_mode):
-            raise _unreadable(path, f"{path} is {_file_kind(seen.st_mode)}, not a configuration file.")
+            raise _unreadable(
+                path, f"{path} is {_file_kind(seen.st_mode)}, not a configuration file."
+            )
         data = _read_up_to(descriptor, limit + 1)
     except OSError as error:
         raise _unreadable(path, f"{path} could not be read: {_reason(error)}.") from None
     finally:
         os.close(descriptor)
     if len(data) > limit:
-        raise _unreadable(path, f"{path} is larger than {limit:,} bytes, which no configuration file is.")
+        raise _unreadable(
+            path, f"{path} is larger than {limit:,} bytes, which no configuration file is."
+        )
     return data
 
 
@@ -101,11 +119,15 @@ def _decoded(data: bytes, path: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = data[error.start]
-        raise _unreadable(path, f"{path}, line {line}: the byte 0x{byte:02x} is not UTF-8.") from None
+        raise _unreadable(
+            path, f"{path}, line {line}: the byte 0x{byte:02x} is not UTF-8."
+        ) from None
 
 
 def _parsed(text: str, path: str) -> object:
-    """Strict JSON by the standard library, which is fast; everything else by our own reader, which explains."""
+    """Strict JSON by the standard library, which is fast; everything else by our own reader, which
+    explains.
+    """
     import json
 
     try:
@@ -118,7 +140,10 @@ def _parsed(text: str, path: str) -> object:
         under = f" (in {show_path(error.path)})" if error.path else ""
         message = f"{path}, line {error.line}, column {error.column}: {error.reason}{under}."
         raise ConfigError(
-            message, key=show_path(error.path), file=path, hint="The file must be JSON5: JSON with comments."
+            message,
+            key=show_path(error.path),
+            file=path,
+            hint="The file must be JSON5: JSON with comments.",
         ) from None
 
 
@@ -143,5 +168,11 @@ def _file_kind(mode: int) -> str:
 
 
 def _kind(value: object) -> str:
-    kinds: dict[type, str] = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+    kinds: dict[type, str] = {
+        list: "a list",
+        str: "a text",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+    }
     return kinds.get(type(value), "null")

@@ -1,15 +1,14 @@
 """JSON5 text in; plain values out, with the line of every key, or an error that says where and why.
 
-Written here because a configuration file is read by every command: the json5 package needs 50 ms for 4 KB with
-comments, more than a whole cold search, and its errors know neither key nor line. This one reads the same language
-except `\\u` escapes inside unquoted names. It is bounded: 100 levels deep, and linear in the length of the text.
-"""
+Written here because a configuration file is read by every command: the json5 package needs 50 ms
+for 4 KB with comments, more than a whole cold search, and its errors know neither key nor line.
+This one reads the same language except `\\u` escapes inside unquoted names. It is bounded: 100
+levels deep, and linear in the length of the text."""
 
 from __future__ import annotations
 
 import re
-
-from clawmark.values import NamedTuple
+from typing import NamedTuple
 
 MAX_DEPTH = 100
 
@@ -123,20 +122,27 @@ class _Reader:
         if not name:
             raise self.error(f"a key is due where {self.here()} is")
         self.at = name.end()
-        # Marks that stand over, under or beside a letter belong to a name too, and no pattern knows them.
+        # Marks that stand over, under or beside a letter belong to a name too, and no pattern knows
+        # them.
         while self.at < len(self.text) and f"a{self.text[self.at]}".isidentifier():
             self.at += 1
         return self.text[start : self.at]
 
     def number(self) -> int | float:
         found = _NUMBER.match(self.text, self.at)
-        if not found or _NAME.match(self.text, found.end()) or self.text[found.end() : found.end() + 1].isdigit():
+        if (
+            not found
+            or _NAME.match(self.text, found.end())
+            or self.text[found.end() : found.end() + 1].isdigit()
+        ):
             raise self.error("this is no number")
         self.at = found.end()
         sign, digits = found.groups()
         if digits[:2] in ("0x", "0X"):
             return int(sign + digits, 16)
-        if digits.isdigit() and len(digits) < 4000:  # longer ones are beyond what int() reads and any range allows
+        if (
+            digits.isdigit() and len(digits) < 4000
+        ):  # longer ones are beyond what int() reads and any range allows
             return int(sign + digits)
         return float(sign + digits)
 
@@ -214,7 +220,9 @@ class _Reader:
 
     def line_at(self, at: int) -> int:
         if not self.ends:
-            self.ends = [found.end() for found in _LINE_END.finditer(self.text)] or [len(self.text) + 1]
+            self.ends = [found.end() for found in _LINE_END.finditer(self.text)] or [
+                len(self.text) + 1
+            ]
         from bisect import bisect_right
 
         return bisect_right(self.ends, at) + 1
@@ -222,7 +230,7 @@ class _Reader:
     def error(self, reason: str) -> Json5Error:
         line = self.line_at(self.at)
         start = self.ends[line - 2] if line > 1 else 0
-        return Json5Error(reason, line, self.at - start + 1, self.path)
+        return Json5Error(reason=reason, line=line, column=self.at - start + 1, path=self.path)
 
 
 def _joined(pieces: list[str]) -> str:

@@ -1,10 +1,10 @@
 """Places in; settings out, with where each value comes from and what there is to warn about.
 
-Built-in values give way to the user's file (the sections in it from general to particular), that to the settings inside
-the workspace, and those to what the caller asks for. A wrong value in the user's own file is a ConfigError of one
-sentence. The file inside a workspace may be written by an agent, so it may tune chunking and queries only, and a
-mistake in it is a warning: it must neither reach endpoints nor be able to stop the search. `paths` finds the files.
-"""
+Built-in values give way to the user's file (the sections in it from general to particular), that to
+the settings inside the workspace, and those to what the caller asks for. A wrong value in the
+user's own file is a ConfigError of one sentence. The file inside a workspace may be written by an
+agent, so it may tune chunking and queries only, and a mistake in it is a warning: it must neither
+reach endpoints nor be able to stop the search. `paths` finds the files."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, Settings
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from clawmark.config.check import Source, Written
@@ -58,7 +58,9 @@ class Gathered:
         self.patterns: list[tuple[str, str]] = []
         """The extra paths again, each with its pattern."""
         self.tool_lists: dict[tuple[str, str | int], tuple[str, ...]] = {}
-        """`tools.allow` and `tools.deny`, each by its key and by whether it is for all agents or for this one."""
+        """`tools.allow` and `tools.deny`, each by its key and by whether it is for all agents or
+        for this one.
+        """
         self.unsupported: dict[str, Written] = {}
         """Values of keys that have no effect, by the key."""
         self.model_providers: dict[str, object] = {}
@@ -89,7 +91,9 @@ class Gathered:
         section = file.tree.get("memorySearch", {})
         others = [name for name in file.tree if name != "memorySearch"]
         values = section if isinstance(section, dict) else {}
-        for key, written in self._leaves(Section("memorySearch", ("memorySearch",), values), source):
+        for key, written in self._leaves(
+            Section("memorySearch", ("memorySearch",), values), source
+        ):
             if not key.startswith(_WORKSPACE_MAY_SET) or key.startswith(_WORKSPACE_MAY_NOT_SET):
                 others.append(key)
                 continue
@@ -100,7 +104,8 @@ class Gathered:
         if others or not isinstance(section, dict):
             names = ", ".join(sorted(others)[:3]) or "memorySearch"
             self.warnings.append(
-                f"{file.path} may set memorySearch.chunking.* and memorySearch.query.* only; ignored: {names[:120]}."
+                f"{file.path} may set memorySearch.chunking.* and memorySearch.query.* only; "
+                f"ignored: {names[:120]}."
             )
 
     def take_overrides(self, overrides: Mapping[str, object]) -> None:
@@ -111,7 +116,9 @@ class Gathered:
             if key not in BY_NAME:
                 raise ConfigError(f"{key} is not a setting.{_nearest(key, BY_NAME)}", key=key)
             if key in ("agents.defaults.workspace", "memorySearch.store.path"):
-                raise ConfigError(f"{key} decides where things are and cannot be overridden here.", key=key)
+                raise ConfigError(
+                    f"{key} decides where things are and cannot be overridden here.", key=key
+                )
             plain = list(value) if isinstance(value, tuple) else value
             self._put(key, Written(Source("flag"), tuple(key.split(".")), plain))
 
@@ -152,7 +159,9 @@ class Gathered:
                 elif isinstance(value, dict):
                     waiting.append((key, written.path, value))
                 elif source.origin.startswith("workspace "):
-                    self.warnings.append(refuse(written, f"must be an object, not {show(value)}").message)
+                    self.warnings.append(
+                        refuse(written, f"must be an object, not {show(value)}").message
+                    )
                 else:
                     raise refuse(written, f"must be an object, not {show(value)}")
 
@@ -164,7 +173,8 @@ def fill_in(text: str, key: str, environ: Mapping[str, str]) -> str:
     def known(found: re.Match[str]) -> str:
         if not environ.get(found[1]):
             raise ConfigError(
-                f"{key} takes its value from the environment variable {found[1]}, which is not set.",
+                f"{key} takes its value from the environment variable {found[1]}, which is not "
+                f"set.",
                 key=key,
                 hint=f"Set {found[1]}, or write the value into your configuration file.",
             )
@@ -191,7 +201,9 @@ def _workspace_file(places: Places) -> ConfigFile | str | None:
 
 
 def _odd_sections(file: ConfigFile) -> list[str]:
-    """Top-level names that mean nothing; a file that OpenClaw keeps may know more sections than we do."""
+    """Top-level names that mean nothing; a file that OpenClaw keeps may know more sections than we
+    do.
+    """
     from clawmark.config.sections import OTHER_SECTIONS, OUR_SECTIONS
 
     names = [name for name in file.tree if name not in OTHER_SECTIONS and name not in OUR_SECTIONS]
@@ -199,7 +211,9 @@ def _odd_sections(file: ConfigFile) -> list[str]:
     for name in names[:10]:
         near = _nearest(name, OUR_SECTIONS)
         if near or os.path.basename(file.path) != "openclaw.json":
-            warnings.append(f"{file.path}: there is no section {_short(name)}; it is ignored.{near}")
+            warnings.append(
+                f"{file.path}: there is no section {_short(name)}; it is ignored.{near}"
+            )
     return warnings
 
 
@@ -207,23 +221,31 @@ def _unknown(written: Written, key: str, known: Iterable[str]) -> str:
     from clawmark.config.json5 import show_path
 
     where = f"{written.source.file}: " if written.source.file else ""
-    return f"{where}there is no key {_short(show_path(written.path))}; it is ignored.{_nearest(key, known)}"
+    return (
+        f"{where}there is no key "
+        f"{_short(show_path(written.path))}; it is ignored.{_nearest(key, known)}"
+    )
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """The real key whose last part is most like that of a wrong one; of several, the one that is nearest as a whole.
+    """The real key whose last part is most like that of a wrong one; of several, the one that is
+    nearest as a whole.
 
-    Whole keys are not compared first: what they begin with is so long that any two of them look alike.
-    """
+    Whole keys are not compared first: what they begin with is so long that any two of them look
+    alike."""
     import difflib
 
     by_last = dict[str, list[str]]()
     for one in known:
         by_last.setdefault(one.rpartition(".")[2].lower(), []).append(one)
-    near = difflib.get_close_matches(name.rpartition(".")[2][:100].lower(), list(by_last), n=1, cutoff=0.7)
+    near = difflib.get_close_matches(
+        name.rpartition(".")[2][:100].lower(), list(by_last), n=1, cutoff=0.7
+    )
     if not near:
         return ""
-    best = max(by_last[near[0]], key=lambda one: difflib.SequenceMatcher(None, name[:200], one).ratio())
+    best = max(
+        by_last[near[0]], key=lambda one: difflib.SequenceMatcher(None, name[:200], one).ratio()
+    )
     return f" Did you mean {best}?"
 
 

@@ -1,19 +1,19 @@
-"""Flags, environment and the user's file in; where everything is out: state, configuration, workspace, agent, index.
+"""Flags, environment and the user's file in; where everything is out: state, configuration,
+workspace, agent, index.
 
-Orders, first found wins. State: flag, CLAWMARK_STATE_DIR, ~/.clawmark. Configuration: flag, CLAWMARK_CONFIG,
-`clawmark.json` in the state folder. Workspace: flag, CLAWMARK_WORKSPACE, configuration, the current folder if it holds
-memory, `workspace` in the state folder. A state folder of OpenClaw (it has `openclaw.json`) is only read: what we write
-goes under `clawmark/` in it. A workspace that is no agent's own has an index of its own, under a name made of its path.
-"""
+Orders, first found wins. State: flag, CLAWMARK_STATE_DIR, ~/.clawmark. Configuration: flag,
+CLAWMARK_CONFIG, `clawmark.json` in the state folder. Workspace: flag, CLAWMARK_WORKSPACE,
+configuration, the current folder if it holds memory, `workspace` in the state folder. A state
+folder of OpenClaw (it has `openclaw.json`) is only read: what we write goes under `clawmark/` in
+it. A workspace that is no agent's own has an index of its own, under a name made of its path."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clawmark.errors import ConfigError
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from clawmark.config.check import Source
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 MEMORY_MARKS = ("MEMORY.md", "memory", os.path.join(".clawmark", "workspace-state.json"))
 NO_WORKSPACE = "agents.defaults.workspace"
-"""The key of the error when there is no workspace at all, not even a named one that does not exist."""
+"""The key of the error when there is no workspace at all, not even a named one that does not exist.
+"""
 _SETUP_HINT = "Make one with `clawmark init`, or name one with --workspace."
 
 
@@ -35,13 +36,17 @@ class Places(NamedTuple):
     """The user's file, whether or not it exists; `config` is what it holds."""
     workspace: str
     agent_id: str
-    """The name of the index: the agent's id, or one made of the path of a workspace that is nobody's own."""
+    """The name of the index: the agent's id, or one made of the path of a workspace that is
+    nobody's own.
+    """
     index_path: str
     agent: str = "main"
     """The agent whose settings count."""
     workspace_origin: str = "default"
     config: Any = None
-    """The `ConfigFile` as parsed, so that it is read once; a real type here would cost a millisecond at import."""
+    """The `ConfigFile` as parsed, so that it is read once; a real type here would cost a
+    millisecond at import.
+    """
     sessions_dir: str = ""
     """The agent's transcripts; those of an OpenClaw installation are where OpenClaw has them."""
     beneath: Any = None
@@ -49,7 +54,9 @@ class Places(NamedTuple):
 
     @property
     def conversations_dir(self) -> str:
-        """The transcripts we write: beside OpenClaw's, and apart for a workspace that is no agent's own."""
+        """The transcripts we write: beside OpenClaw's, and apart for a workspace that is no agent's
+        own.
+        """
         return os.path.join(self.state_dir, "agents", self.agent_id, "sessions")
 
 
@@ -65,14 +72,24 @@ def resolve_places(
 ) -> Places:
     """Find every place; ConfigError for a name that leads nowhere. Nothing is created."""
     resolver = _Resolver(os.environ if env is None else env, cwd)
-    given_state = state_dir if state_dir is not None else resolver.env.get("CLAWMARK_STATE_DIR") or "~/.clawmark"
+    given_state = (
+        state_dir
+        if state_dir is not None
+        else resolver.env.get("CLAWMARK_STATE_DIR") or "~/.clawmark"
+    )
     base = resolver.absolute(given_state, "the state folder")
     if os.path.lexists(base) and not os.path.isdir(base):
-        raise ConfigError(f"The state folder {base} is not a folder.", hint="Name another with --state-dir.")
+        raise ConfigError(
+            f"The state folder {base} is not a folder.", hint="Name another with --state-dir."
+        )
     is_openclaw = os.path.isfile(os.path.join(base, "openclaw.json"))
     state = os.path.join(base, "clawmark") if is_openclaw else base
     file, tree = resolver.config_file(config, base, state, is_openclaw)
-    beneath = resolver.openclaws_file(base) if is_openclaw and file == os.path.join(state, "clawmark.json") else None
+    beneath = (
+        resolver.openclaws_file(base)
+        if is_openclaw and file == os.path.join(state, "clawmark.json")
+        else None
+    )
     known = resolver.agents(tree) or resolver.agents(beneath)
     chosen = _chosen_agent(agent, known)
     own, own_origin = resolver.own_workspace(tree, chosen)
@@ -86,14 +103,26 @@ def resolve_places(
     agent_id = chosen if is_own else name_for(root)
     index = resolver.index_path(tree, chosen, agent_id, state)
     sessions = os.path.join(base, "agents", chosen, "sessions")
-    return Places(state, file, root, agent_id, index, chosen, origin, tree, sessions, beneath)
+    return Places(
+        state_dir=state,
+        config_file=file,
+        workspace=root,
+        agent_id=agent_id,
+        index_path=index,
+        agent=chosen,
+        workspace_origin=origin,
+        config=tree,
+        sessions_dir=sessions,
+        beneath=beneath,
+    )
 
 
 def name_for(workspace: str) -> str:
-    """The index name of a workspace that is no agent's own: its folder's name and 8 digits that stand for its real path.
+    """The index name of a workspace that is no agent's own: its folder's name and 8 digits that
+    stand for its real path.
 
-    The digits only have to tell folders apart; this checksum (FNV-1a) does it without hashlib, which costs 2 ms to load.
-    """
+    The digits only have to tell folders apart; this checksum (FNV-1a) does it without hashlib,
+    which costs 2 ms to load."""
     real = os.path.realpath(workspace)
     letters = [c if c.isascii() and c.isalnum() else " " for c in os.path.basename(real).lower()]
     slug = "-".join("".join(letters).split())[:40].strip("-") or "workspace"
@@ -104,7 +133,9 @@ def name_for(workspace: str) -> str:
 
 
 class _Resolver:
-    """The environment everything is looked up in; the current folder is asked for only when something needs it."""
+    """The environment everything is looked up in; the current folder is asked for only when
+    something needs it.
+    """
 
     def __init__(self, env: Mapping[str, str], cwd: str | None) -> None:
         self.env = env
@@ -136,22 +167,30 @@ class _Resolver:
     def _expanded(self, path: str, what: str) -> str:
         if not path.startswith("~"):
             return path
-        home = self.env.get("HOME") if path == "~" or path.startswith(("~/", "~" + os.sep)) else None
+        home = (
+            self.env.get("HOME") if path == "~" or path.startswith(("~/", "~" + os.sep)) else None
+        )
         full = home + path[1:] if home else os.path.expanduser(path)
         if full.startswith("~") or not os.path.isabs(full):
             raise ConfigError(
-                f"{what[:1].upper()}{what[1:]} is {path}, and there is no home folder: HOME is not set.",
+                f"{what[:1].upper()}{what[1:]} is {path}, and there is no home folder: HOME is "
+                f"not set.",
                 hint="Set HOME, or give full paths with --state-dir and --workspace.",
             )
         return full
 
-    def config_file(self, given: str | None, base: str, state: str, is_openclaw: bool) -> "tuple[str, ConfigFile | None]":
+    def config_file(
+        self, given: str | None, base: str, state: str, is_openclaw: bool
+    ) -> "tuple[str, ConfigFile | None]":
         from_env = self.env.get("CLAWMARK_CONFIG")
         named = given if given is not None else from_env
         if named:
             path = self.absolute(named, "the configuration file")
         elif given is not None:
-            raise ConfigError("The path of the configuration file is empty.", hint="Leave --config out, or name a file.")
+            raise ConfigError(
+                "The path of the configuration file is empty.",
+                hint="Leave --config out, or name a file.",
+            )
         else:
             path = os.path.join(state, "clawmark.json")
             if is_openclaw and _is_absent(path):
@@ -163,9 +202,17 @@ class _Resolver:
         try:
             return path, read_config(path)
         except FileNotFoundError:
-            by = "--config" if given is not None else "CLAWMARK_CONFIG" if from_env else "a broken link"
+            by = (
+                "--config"
+                if given is not None
+                else "CLAWMARK_CONFIG"
+                if from_env
+                else "a broken link"
+            )
             raise ConfigError(
-                f"The configuration file {path} does not exist.", file=path, hint=f"It was named by {by}."
+                f"The configuration file {path} does not exist.",
+                file=path,
+                hint=f"It was named by {by}.",
             ) from None
 
     def openclaws_file(self, base: str) -> "ConfigFile":
@@ -181,7 +228,9 @@ class _Resolver:
         return agent_entries(file.tree, _source(file))
 
     def own_workspace(self, file: "ConfigFile | None", agent: str) -> tuple[str, str]:
-        """The workspace the configuration gives an agent, and where it says so; empty when it gives none."""
+        """The workspace the configuration gives an agent, and where it says so; empty when it gives
+        none.
+        """
         if file is None:
             return "", ""
         from clawmark.config.check import Written, check
@@ -190,30 +239,47 @@ class _Resolver:
 
         source, key, known = _source(file), BY_NAME["agents.defaults.workspace"], self.agents(file)
         mine = [entry for entry in known if entry.id == agent and "workspace" in entry.values]
-        places = [Written(source, (*entry.path, "workspace"), entry.values["workspace"]) for entry in mine]
+        places = [
+            Written(source, (*entry.path, "workspace"), entry.values["workspace"]) for entry in mine
+        ]
         if agent == _default_agent(known):
-            shared = [one for one in sections_for(file.tree, agent, source) if one.name == "agents.defaults"]
-            places += [Written(source, (*one.path, "workspace"), one.values.get("workspace", "")) for one in shared]
+            shared = [
+                one
+                for one in sections_for(file.tree, agent, source)
+                if one.name == "agents.defaults"
+            ]
+            places += [
+                Written(source, (*one.path, "workspace"), one.values.get("workspace", ""))
+                for one in shared
+            ]
         for written in places:
             value = check(key, written)
             if isinstance(value, str) and value:
-                return self.absolute(value, "the workspace", os.path.dirname(file.path)), source.origin
+                return self.absolute(
+                    value, "the workspace", os.path.dirname(file.path)
+                ), source.origin
         return "", ""
 
     def workspace(self, given: str | None, own: tuple[str, str], default: str) -> tuple[str, str]:
         if given is not None:
             return self.absolute(given, "the workspace"), "flag"
         if self.env.get("CLAWMARK_WORKSPACE"):
-            return self.absolute(self.env["CLAWMARK_WORKSPACE"], "the workspace"), "CLAWMARK_WORKSPACE"
+            return self.absolute(
+                self.env["CLAWMARK_WORKSPACE"], "the workspace"
+            ), "CLAWMARK_WORKSPACE"
         if own[0]:
             return own
         here = self.cwd()
-        if here is not None and any(os.path.lexists(os.path.join(here, mark)) for mark in MEMORY_MARKS):
+        if here is not None and any(
+            os.path.lexists(os.path.join(here, mark)) for mark in MEMORY_MARKS
+        ):
             return here, "current folder"
         return default, "default"
 
     def index_path(self, file: "ConfigFile | None", agent: str, agent_id: str, state: str) -> str:
-        """`store.path` where the user's own file sets it; OpenClaw's file may, but for an index of OpenClaw's."""
+        """`store.path` where the user's own file sets it; OpenClaw's file may, but for an index of
+        OpenClaw's.
+        """
         usual = os.path.join(state, "memory", f"{agent_id}.sqlite")
         if file is None or os.path.basename(file.path) == "openclaw.json":
             return usual
@@ -234,7 +300,9 @@ class _Resolver:
 
 
 def _is_absent(path: str) -> bool:
-    """Whether there is no such file; where a disk does not answer, reading the settings says so, and nobody does without."""
+    """Whether there is no such file; where a disk does not answer, reading the settings says so,
+    and nobody does without.
+    """
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -263,7 +331,8 @@ def _chosen_agent(given: str | None, known: "list[AgentEntry]") -> str:
 
     if not is_agent_id(given):
         raise ConfigError(
-            f"{given[:40]!a} is no agent id: 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit.",
+            f"{given[:40]!a} is no agent id: 1 to 64 of a-z, 0-9, _ and -, beginning with a "
+            f"letter or digit.",
             key="agent",
         )
     names = [entry.id for entry in known] or ["main"]
@@ -277,7 +346,9 @@ def _chosen_agent(given: str | None, known: "list[AgentEntry]") -> str:
 
 
 def _default_workspace(base: str, agent: str, known: "list[AgentEntry]") -> str:
-    return os.path.join(base, "workspace" if agent == _default_agent(known) else f"workspace-{agent}")
+    return os.path.join(
+        base, "workspace" if agent == _default_agent(known) else f"workspace-{agent}"
+    )
 
 
 def _check_workspace(root: str, origin: str) -> None:
@@ -286,6 +357,8 @@ def _check_workspace(root: str, origin: str) -> None:
     if os.path.lexists(root):
         raise ConfigError(f"The workspace {root} is not a folder.", hint=_SETUP_HINT)
     if origin == "default":
-        raise ConfigError(f"There is no workspace yet: {root} does not exist.", key=NO_WORKSPACE, hint=_SETUP_HINT)
+        raise ConfigError(
+            f"There is no workspace yet: {root} does not exist.", key=NO_WORKSPACE, hint=_SETUP_HINT
+        )
     said = "" if origin == "flag" else f" (named by {origin})"
     raise ConfigError(f"The workspace {root} does not exist{said}.", hint=_SETUP_HINT)

@@ -1,12 +1,11 @@
 """The settings as the code sees them: nested groups in snake_case, every one with its default.
 
-Nothing comes in and nothing is checked here: `load` fills these from the files, `keys` says what each key may hold.
-Two published defaults disagree with each other in places; these are the ones of the configuration tables.
-"""
+Nothing comes in and nothing is checked here: `load` fills these from the files, `keys` says what
+each key may hold. Two published defaults disagree with each other in places; these are the ones of
+the configuration tables."""
 
 from collections.abc import Mapping
-
-from clawmark.values import NamedTuple
+from typing import NamedTuple
 
 
 class Local(NamedTuple):
@@ -29,8 +28,8 @@ class Store(NamedTuple):
 
 
 CHUNKER_VERSIONS = {"markdown": 1, "lines": 1, "lines-v5": 1}
-"""Raised when a chunker would cut the same text differently: an index made by another version is rebuilt. Transcripts are
-cut the same in every mode; when that changes, all are raised."""
+"""Raised when a chunker would cut the same text differently: an index made by another version is
+rebuilt. Transcripts are cut the same in every mode; when that changes, all are raised."""
 
 
 class Chunking(NamedTuple):
@@ -131,12 +130,16 @@ class MemorySearch(NamedTuple):
     experimental: Experimental = Experimental()
     provider: str = "auto"
     provider_entries: Mapping[str, Mapping[str, object]] = {}
-    """`models.providers` as given: addresses and keys of services, by a name that `provider` may be."""
+    """`models.providers` as given: addresses and keys of services, by a name that `provider` may
+    be.
+    """
     model: str = ""
     output_dimensionality: int = 0
     fallback: tuple[str, ...] = ()
     remote: Mapping[str, object] = {}
-    """`memorySearch.remote.*` as given, by the part after `remote.`; read by `embed.choose` when a provider needs it."""
+    """`memorySearch.remote.*` as given, by the part after `remote.`; read by `embed.choose` when a
+    provider needs it.
+    """
     local: Local = Local()
     store: Store = Store()
     chunking: Chunking = Chunking()
@@ -186,11 +189,15 @@ class Settings(NamedTuple):
     bootstrap_total_max_chars: int = 150_000
     startup_context: StartupContext = StartupContext()
     runtime: Mapping[str, object] = {}
-    """What only a conversation needs, as given, by its key; `memory` fills in what the table of keys has built in."""
+    """What only a conversation needs, as given, by its key; `memory` fills in what the table of
+    keys has built in.
+    """
 
 
 class Loaded(NamedTuple):
-    """The settings, the origin of every value that is not the built-in one, and what to tell the user."""
+    """The settings, the origin of every value that is not the built-in one, and what to tell the
+    user.
+    """
 
     settings: Settings
     origins: dict[str, str]
@@ -212,7 +219,9 @@ RUNTIME = (
 
 
 def attribute_path(key: str) -> tuple[str, ...]:
-    """The attributes that lead to a key: `memorySearch.query.maxResults` → memory_search, query, max_results."""
+    """The attributes that lead to a key: `memorySearch.query.maxResults` → memory_search, query,
+    max_results.
+    """
     return tuple(_attribute(part) for part in key.removeprefix("agents.defaults.").split("."))
 
 
@@ -234,7 +243,9 @@ def with_value(settings: Settings, key: str, value: object) -> Settings:
         return settings._replace(runtime={**settings.runtime, key: value})
     if key.startswith(REMOTE):
         search = settings.memory_search
-        return settings._replace(memory_search=search._replace(remote={**search.remote, key.removeprefix(REMOTE): value}))
+        return settings._replace(
+            memory_search=search._replace(remote={**search.remote, key.removeprefix(REMOTE): value})
+        )
     changed: Settings = _replaced(settings, attribute_path(key), value)
     return changed
 

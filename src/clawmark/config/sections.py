@@ -1,16 +1,17 @@
-"""Where the keys stand in a configuration file: OpenClaw's sections, old and new, and the entries of agents.
+"""Where the keys stand in a configuration file: OpenClaw's sections, old and new, and the entries
+of agents.
 
-A file's tree and an agent's id come in; the sections that count for this agent go out, weakest first. What the keys in
-them may hold is left to `check`. Of the host's own sections only the keys that are about memory are looked at.
-"""
+A file's tree and an agent's id come in; the sections that count for this agent go out, weakest
+first. What the keys in them may hold is left to `check`. Of the host's own sections only the keys
+that are about memory are looked at."""
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from clawmark.config.check import Source, Written, refuse, show
 from clawmark.config.keys import BY_NAME, GROUPS
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
-from clawmark.values import NamedTuple
 
 _OTHERS = """
 $schema acp agent approvals audio auth bindings bridge broadcast browser canvasHost channels cli commands cron
@@ -27,7 +28,9 @@ _WHOLE_GROUPS = (
     "agents.defaults.compaction.memoryFlush",
     "hooks.internal.entries.session-memory",
 )
-"""Groups inside the host's sections that are about memory as a whole, so that an unknown key in them is a mistake."""
+"""Groups inside the host's sections that are about memory as a whole, so that an unknown key in
+them is a mistake.
+"""
 _INPUT_TYPES = ("inputType", "queryInputType", "documentInputType")
 _AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -55,23 +58,41 @@ def is_agent_id(text: str) -> bool:
 
 
 def agent_entries(tree: dict[str, object], source: Source) -> list[AgentEntry]:
-    """The agents of `agents.list` and of the newer `agents.entries`; raises ConfigError for what is no entry."""
+    """The agents of `agents.list` and of the newer `agents.entries`; raises ConfigError for what is
+    no entry.
+    """
     agents = _inner(tree, ("agents",), source)
     found = list[AgentEntry]()
     path: tuple[str | int, ...]
     listed = agents.get("list", [])
     if not isinstance(listed, list):
-        raise refuse(Written(source, ("agents", "list"), listed), f"must be a list, not {show(listed)}")
+        raise refuse(
+            Written(source, ("agents", "list"), listed), f"must be a list, not {show(listed)}"
+        )
     for number, entry in enumerate(listed):
         path = ("agents", "list", number)
         if not isinstance(entry, dict):
             raise refuse(Written(source, path, entry), f"must be an object, not {show(entry)}")
-        found.append(AgentEntry(_id(entry.get("id"), (*path, "id"), source), path, entry, entry.get("default") is True))
+        found.append(
+            AgentEntry(
+                id=_id(entry.get("id"), (*path, "id"), source),
+                path=path,
+                values=entry,
+                is_default=entry.get("default") is True,
+            )
+        )
     for name, entry in _inner(tree, ("agents", "entries"), source).items():
         path = ("agents", "entries", name)
         if not isinstance(entry, dict):
             raise refuse(Written(source, path, entry), f"must be an object, not {show(entry)}")
-        found.append(AgentEntry(_id(name, path, source), path, entry, entry.get("default") is True))
+        found.append(
+            AgentEntry(
+                id=_id(name, path, source),
+                path=path,
+                values=entry,
+                is_default=entry.get("default") is True,
+            )
+        )
     return found
 
 
@@ -80,17 +101,23 @@ def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterato
     yield from _search_sections(tree, ("memorySearch",), source)
     memory = _section("memory", tree, ("memory",), source)
     yield from _search_sections(tree, ("memory", "search"), source)
-    yield memory._replace(values={key: value for key, value in memory.values.items() if key != "search"})
+    yield memory._replace(
+        values={key: value for key, value in memory.values.items() if key != "search"}
+    )
     yield from _search_sections(tree, ("agents", "defaults", "memorySearch"), source)
     defaults = _inner(tree, ("agents", "defaults"), source)
-    yield Section("agents.defaults", ("agents", "defaults"), _about_memory("agents.defaults", defaults))
+    yield Section(
+        "agents.defaults", ("agents", "defaults"), _about_memory("agents.defaults", defaults)
+    )
     known = {name: tree[name] for name in SHARED_SECTIONS if name in tree}
     yield Section("", (), _about_memory("", known))
     for entry in agent_entries(tree, source):
         if entry.id == agent:
             yield from _search_sections(tree, (*entry.path, "memorySearch"), source)
             yield from _search_sections(tree, (*entry.path, "memory", "search"), source)
-            own = {name: value for name, value in entry.values.items() if name in ("model", "sandbox")}
+            own = {
+                name: value for name, value in entry.values.items() if name in ("model", "sandbox")
+            }
             yield Section("agents.defaults", entry.path, _about_memory("agents.defaults", own))
             yield Section("", entry.path, _about_memory("", {"tools": entry.values.get("tools")}))
 
@@ -109,19 +136,35 @@ def _about_memory(name: str, values: dict[str, object]) -> dict[str, object]:
     return kept
 
 
-def _search_sections(tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> Iterator[Section]:
-    """A section of memory search; OpenClaw has the two input types, and one for both, beside `remote` and not in it."""
+def _search_sections(
+    tree: dict[str, object], path: tuple[str | int, ...], source: Source
+) -> Iterator[Section]:
+    """A section of memory search; OpenClaw has the two input types, and one for both, beside
+    `remote` and not in it.
+    """
     found = _inner(tree, path, source)
-    yield Section("memorySearch", path, {key: value for key, value in found.items() if key not in _INPUT_TYPES})
+    yield Section(
+        "memorySearch",
+        path,
+        {key: value for key, value in found.items() if key not in _INPUT_TYPES},
+    )
     for_both = {key: found["inputType"] for key in _INPUT_TYPES[1:] if "inputType" in found}
-    yield Section("memorySearch.remote", path, for_both | {key: found[key] for key in _INPUT_TYPES[1:] if key in found})
+    yield Section(
+        "memorySearch.remote",
+        path,
+        for_both | {key: found[key] for key in _INPUT_TYPES[1:] if key in found},
+    )
 
 
-def _section(name: str, tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> Section:
+def _section(
+    name: str, tree: dict[str, object], path: tuple[str | int, ...], source: Source
+) -> Section:
     return Section(name, path, _inner(tree, path, source))
 
 
-def _inner(tree: dict[str, object], path: tuple[str | int, ...], source: Source) -> dict[str, object]:
+def _inner(
+    tree: dict[str, object], path: tuple[str | int, ...], source: Source
+) -> dict[str, object]:
     """The object at a path, empty where nothing is; raises ConfigError where something else is."""
     value: object = tree
     for depth, part in enumerate(path):
@@ -131,14 +174,20 @@ def _inner(tree: dict[str, object], path: tuple[str | int, ...], source: Source)
             if part not in value:
                 return {}
             value = value[part]
-        if not isinstance(value, dict | list) or (isinstance(value, list) and path[depth:] == (part,)):
-            raise refuse(Written(source, path[: depth + 1], value), f"must be an object, not {show(value)}")
+        if not isinstance(value, dict | list) or (
+            isinstance(value, list) and path[depth:] == (part,)
+        ):
+            raise refuse(
+                Written(source, path[: depth + 1], value), f"must be an object, not {show(value)}"
+            )
     assert isinstance(value, dict)
     return value
 
 
 def _id(value: object, path: tuple[str | int, ...], source: Source) -> str:
-    """An agent's id in lower case, as OpenClaw takes it; raises ConfigError when it could not name a file."""
+    """An agent's id in lower case, as OpenClaw takes it; raises ConfigError when it could not name
+    a file.
+    """
     name = value.strip().lower() if isinstance(value, str) else ""
     if not is_agent_id(name):
         rule = "must be 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit"

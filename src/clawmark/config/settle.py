@@ -1,8 +1,9 @@
-"""Checked values in; finished settings out: the rules that hold between keys, and what is worth a warning.
+"""Checked values in; finished settings out: the rules that hold between keys, and what is worth a
+warning.
 
-Where OpenClaw clamps, this clamps and says so: an overlap below its size, at most 20 candidates for one result, weights
-that sum to 1. An extra path that would open the whole home folder or the disk by a slip is refused.
-"""
+Where OpenClaw clamps, this clamps and says so: an overlap below its size, at most 20 candidates for
+one result, weights that sum to 1. An extra path that would open the whole home folder or the disk
+by a slip is refused."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
@@ -41,13 +42,19 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
         settings = with_value(settings, key, value)
     search = settings.memory_search
     search = search._replace(
-        chunking=_settled_chunking(search.chunking, "memorySearch.chunking.overlap" in values, warnings),
+        chunking=_settled_chunking(
+            search.chunking, "memorySearch.chunking.overlap" in values, warnings
+        ),
         query=search.query._replace(hybrid=_settled_hybrid(search.query.hybrid, warnings)),
         extra_paths=_settled_paths(values, places, "memorySearch.extraPaths"),
-        sessions=search.sessions._replace(paths=_settled_paths(values, places, "memorySearch.sessions.paths")),
+        sessions=search.sessions._replace(
+            paths=_settled_paths(values, places, "memorySearch.sessions.paths")
+        ),
         sources=_settled_sources(search),
     )
-    search = search._replace(extra_patterns=_settled_patterns(search.extra_paths, gathered.patterns, places))
+    search = search._replace(
+        extra_patterns=_settled_patterns(search.extra_paths, gathered.patterns, places)
+    )
     search = _with_providers(search, gathered.model_providers, warnings)
     denied = denied_tools(gathered.tool_lists)
     settings = settings._replace(memory_search=search, tools=settings.tools._replace(denied=denied))
@@ -55,7 +62,9 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
     if settings.memory.backend != "builtin":
         warnings.append(NO_QMD)
     if settings.memory_search.store.path and _is_openclaws(values["memorySearch.store.path"][1]):
-        warnings.append(f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}.")
+        warnings.append(
+            f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}."
+        )
         settings = with_value(settings, "memorySearch.store.path", "")
     _warn_of_empty_references(settings, warnings)
     if settings.user_timezone:
@@ -80,7 +89,9 @@ def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
 
 
 def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozenset[str]:
-    """The memory tools that some list leaves out; a tool must pass the lists for all agents and those of its own agent."""
+    """The memory tools that some list leaves out; a tool must pass the lists for all agents and
+    those of its own agent.
+    """
     return frozenset(
         tool
         for tool in MEMORY_TOOLS
@@ -92,15 +103,23 @@ def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozen
 def _is_listed(tool: str, entries: Sequence[str]) -> bool:
     from fnmatch import fnmatchcase
 
-    return any(entry in MEMORY_TOOL_GROUPS or fnmatchcase(tool, entry) for entry in (one.lower() for one in entries))
+    return any(
+        entry in MEMORY_TOOL_GROUPS or fnmatchcase(tool, entry)
+        for entry in (one.lower() for one in entries)
+    )
 
 
 def _settled_sources(search: MemorySearch) -> tuple[str, ...]:
     is_left_out = "" if search.experimental.session_memory else "sessions"
-    return tuple(source for source in search.sources if source != is_left_out) or MemorySearch().sources
+    return (
+        tuple(source for source in search.sources if source != is_left_out)
+        or MemorySearch().sources
+    )
 
 
-def _with_providers(search: MemorySearch, entries: Mapping[str, object], warnings: list[str]) -> MemorySearch:
+def _with_providers(
+    search: MemorySearch, entries: Mapping[str, object], warnings: list[str]
+) -> MemorySearch:
     """Takes in `models.providers`, in which OpenClaw describes services by name."""
     known = {name: entry for name, entry in entries.items() if isinstance(entry, dict)}
     warnings += [
@@ -119,12 +138,19 @@ def _is_openclaws(written: Written) -> bool:
 def _settled_chunking(chunking: Chunking, overlap_is_set: bool, warnings: list[str]) -> Chunking:
     tokens, overlap = chunking.tokens, chunking.overlap
     if tokens < LEAST_TOKENS:
-        warnings.append(f"memorySearch.chunking.tokens is {tokens}; {LEAST_TOKENS} is used, the least there is.")
+        warnings.append(
+            f"memorySearch.chunking.tokens is {tokens}; {LEAST_TOKENS} is used, the least there is."
+        )
         tokens = LEAST_TOKENS
     if overlap >= tokens and not overlap_is_set and chunking.mode == "markdown":
-        overlap = tokens // 5  # the share that 80 has of 400; almost whole passages again would only fill the index
+        overlap = (
+            tokens // 5
+        )  # the share that 80 has of 400; almost whole passages again would only fill the index
     elif overlap >= tokens:
-        warnings.append(f"memorySearch.chunking.overlap is {overlap}; {tokens - 1} is used, which is below the size.")
+        warnings.append(
+            f"memorySearch.chunking.overlap is {overlap}; {tokens - 1} is used, which is below "
+            f"the size."
+        )
         overlap = tokens - 1
     return chunking._replace(tokens=tokens, overlap=overlap)
 
@@ -132,7 +158,10 @@ def _settled_chunking(chunking: Chunking, overlap_is_set: bool, warnings: list[s
 def _settled_hybrid(hybrid: Hybrid, warnings: list[str]) -> Hybrid:
     total = hybrid.vector_weight + hybrid.text_weight
     if total <= 0:
-        warnings.append("memorySearch.query.hybrid.vectorWeight and textWeight are both 0; 0.7 and 0.3 are used.")
+        warnings.append(
+            "memorySearch.query.hybrid.vectorWeight and textWeight are both 0; 0.7 and 0.3 are "
+            "used."
+        )
         vector_weight, text_weight = Hybrid().vector_weight, Hybrid().text_weight
     elif abs(total - 1) < 1e-9:
         vector_weight, text_weight = hybrid.vector_weight, hybrid.text_weight
@@ -140,9 +169,14 @@ def _settled_hybrid(hybrid: Hybrid, warnings: list[str]) -> Hybrid:
         vector_weight, text_weight = hybrid.vector_weight / total, hybrid.text_weight / total
     multiplier = hybrid.candidate_multiplier
     if multiplier > MOST_CANDIDATES:
-        warnings.append(f"memorySearch.query.hybrid.candidateMultiplier is {multiplier}; {MOST_CANDIDATES} is used.")
+        warnings.append(
+            f"memorySearch.query.hybrid.candidateMultiplier is {multiplier}; {MOST_CANDIDATES} "
+            f"is used."
+        )
     return hybrid._replace(
-        vector_weight=vector_weight, text_weight=text_weight, candidate_multiplier=min(multiplier, MOST_CANDIDATES)
+        vector_weight=vector_weight,
+        text_weight=text_weight,
+        candidate_multiplier=min(multiplier, MOST_CANDIDATES),
     )
 
 
@@ -159,7 +193,11 @@ def _settled_paths(values: Values, places: Places, key: str) -> tuple[str, ...]:
         full = _full(path, places)
         real = os.path.realpath(full)
         if real == home or workspace.startswith(real.rstrip(os.sep) + os.sep):
-            raise refuse(written, f"would open {show(path)}, which is {_which(real, home)}; name the folders you want in it")
+            raise refuse(
+                written,
+                f"would open {show(path)}, which is {_which(real, home)}; name the folders you "
+                f"want in it",
+            )
         kept.setdefault(full, path)
     return tuple(kept.values())
 
@@ -187,7 +225,7 @@ def _which(real: str, home: str) -> str:
 
 def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:
     from clawmark.config.load import fill_in
-    from clawmark.errors import ConfigError
+    from clawmark.model.errors import ConfigError
 
     for name in ("apiKey", "baseUrl"):
         value = settings.memory_search.remote.get(name)
@@ -205,6 +243,11 @@ def _check_timezone(written: Written) -> None:
         zoneinfo.ZoneInfo(str(written.value).strip())
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         if not zoneinfo.available_timezones():
-            why = 'names a time zone, but this system has no list of them: install it with "pip install tzdata"'
+            why = (
+                "names a time zone, but this system has no list of "
+                'them: install it with "pip install tzdata"'
+            )
             raise refuse(written, why) from None
-        raise refuse(written, f'must be a time zone such as "Europe/Berlin", not {show(written.value)}') from None
+        raise refuse(
+            written, f'must be a time zone such as "Europe/Berlin", not {show(written.value)}'
+        ) from None

@@ -1,13 +1,12 @@
-"""OpenClaw's memory settings that are read but have no effect here, each with the reason that the warning gives.
+"""OpenClaw's memory settings that are read but have no effect here, each with the reason that the
+warning gives.
 
-`load` looks keys up by the same short names as `keys`; a name stands for everything below it. The values are not checked,
-so a file that OpenClaw accepts is never refused because of them. A value that asks for what Clawmark does anyway is not
-worth a warning; see `is_harmless`.
-"""
+`load` looks keys up by the same short names as `keys`; a name stands for everything below it. The
+values are not checked, so a file that OpenClaw accepts is never refused because of them. A value
+that asks for what Clawmark does anyway is not worth a warning; see `is_harmless`."""
 
 from collections.abc import Callable
-
-from clawmark.values import NamedTuple
+from typing import NamedTuple
 
 
 def _never(value: object) -> bool:
@@ -37,7 +36,10 @@ class Unsupported(NamedTuple):
 
 
 _QMD = "the QMD backend is not supported yet, and the built-in one answers"
-_SLOT = "a memory plugin cannot be chosen or switched off yet, and the built-in memory (memory-core) is used"
+_SLOT = (
+    "a memory plugin cannot be chosen or switched off yet, and "
+    "the built-in memory (memory-core) is used"
+)
 _PLUGINS = "other memory plugins are not supported yet, and the built-in memory is used"
 _TOOL_POLICY = "only tools.allow and tools.deny decide which memory tools there are"
 _D = "agents.defaults."
@@ -47,10 +49,19 @@ _E = "plugins.entries."
 UNSUPPORTED: tuple[Unsupported, ...] = (
     Unsupported("memory.qmd", _QMD, planned=True),
     Unsupported(_S + "qmd", _QMD, planned=True),
-    Unsupported(_S + "multimodal", "images and audio are not indexed yet", _is({"enabled": False}), planned=True),
+    Unsupported(
+        _S + "multimodal",
+        "images and audio are not indexed yet",
+        _is({"enabled": False}),
+        planned=True,
+    ),
     Unsupported(_S + "local.modelCacheDir", "no model is downloaded"),
     Unsupported(_S + "store.vector.extensionPath", "the installed sqlite-vec is used"),
-    Unsupported(_S + "store.fts", "the keyword index has one tokenizer for all languages", _is({"tokenizer": "unicode61"})),
+    Unsupported(
+        _S + "store.fts",
+        "the keyword index has one tokenizer for all languages",
+        _is({"tokenizer": "unicode61"}),
+    ),
     Unsupported(
         _S + "rememberAcrossConversations",
         "memorySearch.sources and the session key decide which transcripts are searched",
@@ -62,16 +73,36 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         _is(["new", "reset"], ["reset", "new"]),
     ),
     Unsupported(
-        _D + "startupContext.maxFileBytes", "long logs are shortened to maxFileChars instead of being left out", _is(16_384)
+        _D + "startupContext.maxFileBytes",
+        "long logs are shortened to maxFileChars instead of being left out",
+        _is(16_384),
     ),
-    Unsupported(_D + "contextLimits.memoryGetMaxChars", "memory_get returns up to 12,000 characters", _is(12_000)),
-    Unsupported(_D + "contextLimits.memoryGetDefaultLines", "memory_get returns 120 lines unless asked otherwise", _is(120)),
-    Unsupported(_D + "compaction.postIndexSync", "the index is updated in the background after a compaction", _is("async")),
     Unsupported(
-        _D + "sandbox.workspaceAccess", "there is no sandbox, so a flush and memory_append write to the workspace", _is("rw")
+        _D + "contextLimits.memoryGetMaxChars",
+        "memory_get returns up to 12,000 characters",
+        _is(12_000),
+    ),
+    Unsupported(
+        _D + "contextLimits.memoryGetDefaultLines",
+        "memory_get returns 120 lines unless asked otherwise",
+        _is(120),
+    ),
+    Unsupported(
+        _D + "compaction.postIndexSync",
+        "the index is updated in the background after a compaction",
+        _is("async"),
+    ),
+    Unsupported(
+        _D + "sandbox.workspaceAccess",
+        "there is no sandbox, so a flush and memory_append write to the workspace",
+        _is("rw"),
     ),
     Unsupported("plugins.slots.memory", _SLOT, _is("memory-core"), planned=True),
-    Unsupported(_E + "memory-core.config", "the built-in memory takes its settings from memorySearch", _is({})),
+    Unsupported(
+        _E + "memory-core.config",
+        "the built-in memory takes its settings from memorySearch",
+        _is({}),
+    ),
     Unsupported(_E + "memory-lancedb", _PLUGINS, _is_disabled, planned=True),
     Unsupported(_E + "active-memory", _PLUGINS, _is_disabled),
     Unsupported(_E + "memory-wiki", _PLUGINS, _is_disabled),
@@ -79,14 +110,21 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
     Unsupported("tools.byProvider", _TOOL_POLICY, _does_not_name_memory),
     Unsupported("tools.sandbox", _TOOL_POLICY, _does_not_name_memory),
     Unsupported(
-        "tools.subagents", "memory.sharedSessions decides whether sub-agents may search the memory", _does_not_name_memory
+        "tools.subagents",
+        "memory.sharedSessions decides whether sub-agents may search the memory",
+        _does_not_name_memory,
     ),
     Unsupported(
-        "tools.sessions.visibility", "a private session may search all transcripts of its agent", _is("agent", "all")
+        "tools.sessions.visibility",
+        "a private session may search all transcripts of its agent",
+        _is("agent", "all"),
     ),
     Unsupported("session.resetByType", "session.reset holds for every kind of chat"),
     Unsupported("session.resetByChannel", "session.reset holds for every channel"),
-    Unsupported("memoryPolicy", "every transcript of the agent is searched when memorySearch.sources names sessions"),
+    Unsupported(
+        "memoryPolicy",
+        "every transcript of the agent is searched when memorySearch.sources names sessions",
+    ),
 )
 
 OPENCLAW_PROVIDERS = ("github-copilot",)
@@ -95,6 +133,8 @@ OPENCLAW_PROVIDERS = ("github-copilot",)
 UNSUPPORTED_BY_NAME: dict[str, Unsupported] = {entry.name: entry for entry in UNSUPPORTED}
 
 UNSUPPORTED_GROUPS: frozenset[str] = frozenset(
-    ".".join(parts[:end]) for parts in (entry.name.split(".") for entry in UNSUPPORTED) for end in range(1, len(parts))
+    ".".join(parts[:end])
+    for parts in (entry.name.split(".") for entry in UNSUPPORTED)
+    for end in range(1, len(parts))
 )
 """Every dotted name that holds one of them."""

@@ -1,10 +1,10 @@
 """The address of a service in; what is wrong with it out.
 
-A configured address is dialled with the user's key, so only plain http and https addresses pass, and none that can only
-be a trap: names and numbers for cloud metadata, link-local, multicast and unspecified addresses, numbers in disguise,
-user names and keys in the address, where logs would show them. Private and loopback addresses are fine (Ollama lives
-there). What a name resolves to is checked again by whoever dials it.
-"""
+A configured address is dialled with the user's key, so only plain http and https addresses pass,
+and none that can only be a trap: names and numbers for cloud metadata, link-local, multicast and
+unspecified addresses, numbers in disguise, user names and keys in the address, where logs would
+show them. Private and loopback addresses are fine (Ollama lives there). What a name resolves to is
+checked again by whoever dials it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 _DISGUISED = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*", re.IGNORECASE)
 _KEY = re.compile(
-    r"[?&](?:[a-z0-9_-]*[_-])?(?:api|subscription)?[_-]?(?:key|token|secret|password|sig|signature)=", re.IGNORECASE
+    r"[?&](?:[a-z0-9_-]*[_-])?(?:api|subscription)?[_-]?(?:key|token|secret|password|sig|signature)=",
+    re.IGNORECASE,
 )
 _QUAD = re.compile(r"[0-9]{1,3}(?:[.-][0-9]{1,3}){3}")
 
@@ -58,7 +59,9 @@ def _problem_with_host(host: str) -> str:
         return "its host is no host name"
     if host in _METADATA_NAMES:
         return "that host serves a cloud's credentials"
-    for quad in _QUAD.findall(host):  # names such as 169.254.169.254.nip.io lead where their digits say
+    for quad in _QUAD.findall(
+        host
+    ):  # names such as 169.254.169.254.nip.io lead where their digits say
         problem = _problem_with_address(quad.replace("-", "."))
         if problem and "no address" not in problem:
             return problem

@@ -1,11 +1,10 @@
 """What every embedder offers, and the check every vector passes before it is stored."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from clawmark.errors import EmbeddingRejected
-from clawmark.types import Degraded, Identity, Vector
-from clawmark.values import NamedTuple
+from clawmark.model.errors import EmbeddingRejected
+from clawmark.model.values import Degraded, Identity, Vector
 
 
 class Traits(NamedTuple):
@@ -21,13 +20,18 @@ class Traits(NamedTuple):
     most_texts: int = 1024
     """How many texts one call of `embed_texts` takes at the most."""
     remote: bool = False
-    """Costs money and somebody else's time: new passages are sent by an explicit sync, never while a search waits."""
+    """Costs money and somebody else's time: new passages are sent by an explicit sync, never while
+    a search waits.
+    """
     at_once: int = 1
     """How many calls may run side by side."""
 
 
 class Embedder(Protocol):
-    """Texts in, unit vectors out. Loading is lazy: making one costs nothing, the first embed loads."""
+    """Texts in, unit vectors out.
+
+    Loading is lazy: making one costs nothing, the first embed loads.
+    """
 
     @property
     def identity(self) -> Identity:
@@ -38,7 +42,9 @@ class Embedder(Protocol):
         """Known without loading the weights."""
 
     def covers(self, text: str) -> bool:
-        """Whether the model knows the language of this text; a text it does not cover gets no vector."""
+        """Whether the model knows the language of this text; a text it does not cover gets no
+        vector.
+        """
 
     def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         """One vector per text, in order; raises EmbeddingError."""
@@ -48,7 +54,9 @@ class Embedder(Protocol):
 
 
 class Choice(NamedTuple):
-    """What was chosen; `embedders` has the instant one first and the best one last, and is empty for keywords only."""
+    """What was chosen; `embedders` has the instant one first and the best one last, and is empty
+    for keywords only.
+    """
 
     embedders: tuple[Embedder, ...]
     reason: str
@@ -60,23 +68,34 @@ class Choice(NamedTuple):
 
 
 def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) -> None:
-    """Refuse what must never be stored: a wrong count, a wrong size, numbers that are not finite, a zero vector."""
-    hint = "It is not used until its answers are right; keywords and other vectors answer meanwhile."
+    """Refuse what must never be stored: a wrong count, a wrong size, numbers that are not finite, a
+    zero vector.
+    """
+    hint = (
+        "It is not used until its answers are right; keywords and other vectors answer meanwhile."
+    )
     where = {"provider": identity.provider, "model": identity.model, "hint": hint}
     if len(vectors) != expected:
-        raise EmbeddingRejected(f"{identity.model} gave {len(vectors)} vectors for {expected} texts.", **where)
+        raise EmbeddingRejected(
+            f"{identity.model} gave {len(vectors)} vectors for {expected} texts.", **where
+        )
     from simsimd import dot
 
     for number, vector in enumerate(vectors):
         if len(vector) != identity.dims * 4:
             raise EmbeddingRejected(
-                f"{identity.model} gave a vector of {len(vector) // 4} numbers where {identity.dims} were due.", **where
+                f"{identity.model} gave a vector of {len(vector) // 4} numbers where "
+                f"{identity.dims} were due.",
+                **where,
             )
         numbers: Any = memoryview(vector).cast("f")
-        # Nearly every vector has a length near one; only the others are worth the slow and certain way.
+        # Nearly every vector has a length near one; only the others are worth the slow and certain
+        # way.
         square: Any = dot(numbers, numbers) if numbers else 0.0
         if not 0.25 < square < 4.0 and not _has_length(numbers):
-            raise EmbeddingRejected(f"{identity.model} gave an unusable vector for text {number + 1}.", **where)
+            raise EmbeddingRejected(
+                f"{identity.model} gave an unusable vector for text {number + 1}.", **where
+            )
 
 
 def _has_length(numbers: Sequence[float]) -> bool:

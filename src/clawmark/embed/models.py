@@ -1,17 +1,18 @@
-"""What is known of embedding models by name: size of vectors, length of texts, prompts, and the range of their cosines.
+"""What is known of embedding models by name: size of vectors, length of texts, prompts, and the
+range of their cosines.
 
-A model's size is listed only where every build of that name has it: with a wrong one every answer would be refused, with
-none the first answer tells. With the right one, a service that once answers with half a vector is refused instead of
-believed.
+A model's size is listed only where every build of that name has it: with a wrong one every answer
+would be refused, with none the first answer tells. With the right one, a service that once answers
+with half a vector is refused instead of believed.
 
-The cosines are estimates. Floor is about what two texts on different subjects have, ceiling what a question and its
-answer have; each family has its own habit (Mistral hardly ever goes below 0.6, OpenAI's third generation hardly above).
-They are taken from experience with these models and not measured here; they move scores between 0 and 1, never the order.
-"""
+The cosines are estimates. Floor is about what two texts on different subjects have, ceiling what a
+question and its answer have; each family has its own habit (Mistral hardly ever goes below 0.6,
+OpenAI's third generation hardly above). They are taken from experience with these models and not
+measured here; they move scores between 0 and 1, never the order."""
 
 from __future__ import annotations
 
-from clawmark.values import NamedTuple
+from typing import NamedTuple
 
 
 class Known(NamedTuple):
@@ -87,7 +88,7 @@ MODELS: dict[str, Known] = {
     "qwen3-embedding-8b": Known(4096, 8192, *_QWEN),
     "all-minilm": Known(384, 256, *_MINILM),
     "paraphrase-multilingual": Known(768, 128, *_MINILM),
-    "granite-embedding": Known(0, 512, 0.45, 0.85),
+    "granite-embedding": Known(dims=0, text_tokens=512, floor=0.45, ceiling=0.85),
     "multilingual-e5-large": Known(1024, 512, *_E5),
 }
 
@@ -100,7 +101,11 @@ PROMPTS: dict[str, tuple[str, str]] = {
     "snowflake-arctic-embed-l-v2": ("query: ", ""),
     "snowflake-arctic-embed-m-v2": ("query: ", ""),
     "snowflake-arctic-embed": (_SEARCHING, ""),
-    "qwen3-embedding": ("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", ""),
+    "qwen3-embedding": (
+        "Instruct: Given a web search query, retrieve relevant passages that answer the "
+        "query\nQuery:",
+        "",
+    ),
     "embeddinggemma": ("task: search result | query: ", "title: none | text: "),
     "bge-small-en": (_SEARCHING, ""),
     "bge-base-en": (_SEARCHING, ""),
@@ -109,12 +114,15 @@ PROMPTS: dict[str, tuple[str, str]] = {
     "multilingual-e5": ("query: ", "passage: "),
     "e5-": ("query: ", "passage: "),
 }
-"""What these models were trained to see before a question and before a passage; the first name a model starts with counts.
-OpenClaw's fingerprint of Ollama has no room for them: whoever changes an entry adds a fact to that provider's key."""
+"""What these models were trained to see before a question and before a passage; the first name a
+model starts with counts. OpenClaw's fingerprint of Ollama has no room for them: whoever changes an
+entry adds a fact to that provider's key."""
 
 
 def plain_name(model: str) -> str:
-    """A model's name in lower case, without owner, tag, quantisation and the words some servers put in front."""
+    """A model's name in lower case, without owner, tag, quantisation and the words some servers put
+    in front.
+    """
     name = model.lower().rsplit("/", 1)[-1].split(":", 1)[0].split("@", 1)[0]
     if not name.startswith(("text-embedding-3", "text-embedding-ada", "text-embedding-004")):
         name = name.removeprefix("text-embedding-")

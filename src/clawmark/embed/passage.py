@@ -1,13 +1,17 @@
-"""What of a chunk is embedded, if anything; asked alike by sync, by the estimate of costs and by `verify`."""
+"""What of a chunk is embedded, if anything; asked alike by sync, by the estimate of costs and by
+`verify`.
+"""
 
 from __future__ import annotations
 
 from clawmark.embed.base import Embedder
-from clawmark.text.origin import without_comments
-from clawmark.text.prose import has_meaning
+from clawmark.text.chunking.prose import has_meaning
+from clawmark.text.recalled.origin import without_comments
 
 
 def embeddable(embedder: Embedder, chunk: str) -> str | None:
-    """The text to embed; None for a chunk that gets no vector: it has no words, or the model does not know them."""
+    """The text to embed; None for a chunk that gets no vector: it has no words, or the model does
+    not know them.
+    """
     text = without_comments(chunk)
     return text if has_meaning(text) and embedder.covers(text) else None

@@ -1,10 +1,11 @@
-"""Embedders that others bring: a name in, an embedder out, found by the entry point group `clawmark.embedders`.
+"""Embedders that others bring: a name in, an embedder out, found by the entry point group
+`clawmark.embedders`.
 
-An entry point names a function `make(options, environ) -> Embedder`. Only the one that is asked for is imported. Whatever
-goes wrong in foreign code (an import, a call, a wrong answer) becomes an EmbeddingUnavailable or EmbeddingRejected that
-names the distribution and the entry point, so that a search goes on with keywords. An object that a program hands over is
-guarded in the same way. Which names are our own is left to the caller, who asks here last: listing what is installed takes
-40 ms.
+An entry point names a function `make(options, environ) -> Embedder`. Only the one that is asked for
+is imported. Whatever goes wrong in foreign code (an import, a call, a wrong answer) becomes an
+EmbeddingUnavailable or EmbeddingRejected that names the distribution and the entry point, so that a
+search goes on with keywords. An object that a program hands over is guarded in the same way. Which
+names are our own is left to the caller, who asks here last: listing what is installed takes 40 ms.
 """
 
 from __future__ import annotations
@@ -13,19 +14,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from clawmark.embed.base import Embedder, Traits, check_vectors
-from clawmark.errors import EmbeddingError, EmbeddingUnavailable
-from clawmark.types import Identity, Vector
+from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable
+from clawmark.model.values import Identity, Vector
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "clawmark.embedders"
 _T = TypeVar("_T")
-_HANDED_OVER = "It was given to Memory.open(embedder=…); `clawmark.testing.embedder_contract` says which promise it breaks."
+_HANDED_OVER = (
+    "It was given to Memory.open(embedder=…); "
+    "`clawmark.testing.embedder_contract` says which promise it breaks."
+)
 
 
 def find(name: str) -> EntryPoint | None:
-    """The entry point of that name; imports nothing of it; raises EmbeddingUnavailable when two distributions claim it."""
+    """The entry point of that name; imports nothing of it; raises EmbeddingUnavailable when two
+    distributions claim it.
+    """
     from importlib.metadata import entry_points
 
     found = list(dict.fromkeys(entry_points(group=GROUP, name=name)))
@@ -44,20 +50,28 @@ def names() -> tuple[str, ...]:
 
 
 def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -> Embedder:
-    """The embedder of that name, guarded; raises EmbeddingUnavailable when there is none or it cannot be made."""
+    """The embedder of that name, guarded; raises EmbeddingUnavailable when there is none or it
+    cannot be made.
+    """
     point = find(name)
     if point is None:
         message = f'No installed package offers an embedder called "{name}".'
-        raise EmbeddingUnavailable(message, provider=name, hint="Install the package that has it, or correct the name.")
+        raise EmbeddingUnavailable(
+            message, provider=name, hint="Install the package that has it, or correct the name."
+        )
     owner = _owner(point)
     whose = f'The embedder "{point.name}" of {owner} ({point.value})'
     hint = f'Ask the authors of {owner}, or set memorySearch.provider to "auto".'
     guard = _Guard(whose, point.name, hint, options, environ)
-    function: Callable[[Mapping[str, object], Mapping[str, str]], Embedder] = guard.run("cannot be imported", point.load)
+    function: Callable[[Mapping[str, object], Mapping[str, str]], Embedder] = guard.run(
+        "cannot be imported", point.load
+    )
     if not callable(function):
         raise guard.error("is not a function")
     made = guard.run("failed", lambda: function(options, environ))
-    if not all(callable(getattr(made, verb, None)) for verb in ("covers", "embed_texts", "embed_query")):
+    if not all(
+        callable(getattr(made, verb, None)) for verb in ("covers", "embed_texts", "embed_query")
+    ):
         raise guard.error(f"gave a {type(made).__name__}, which is no embedder")
     embedder = GuardedEmbedder(made, guard)
     # Asked at once, so that what cannot work is refused here and not in the middle of a sync.
@@ -66,15 +80,21 @@ def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -
 
 
 def guarded(embedder: Embedder, environ: Mapping[str, str]) -> Embedder:
-    """An embedder that a program hands over; our own keep their word by themselves, and can do more than others."""
+    """An embedder that a program hands over; our own keep their word by themselves, and can do more
+    than others.
+    """
     kind = type(embedder)
     if kind.__module__.startswith("clawmark.embed."):
         return embedder
-    return GuardedEmbedder(embedder, _Guard(f"The embedder {kind.__name__}", kind.__name__, _HANDED_OVER, {}, environ))
+    return GuardedEmbedder(
+        embedder, _Guard(f"The embedder {kind.__name__}", kind.__name__, _HANDED_OVER, {}, environ)
+    )
 
 
 class GuardedEmbedder:
-    """Somebody else's embedder: its vectors are checked, and its surprises become errors that say whose they are."""
+    """Somebody else's embedder: its vectors are checked, and its surprises become errors that say
+    whose they are.
+    """
 
     def __init__(self, embedder: Embedder, guard: _Guard) -> None:
         self._embedder = embedder
@@ -105,12 +125,16 @@ class GuardedEmbedder:
             return True
 
     def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
-        vectors = self._guard.run("failed", lambda: self._vectors(self._embedder.embed_texts(texts)))
+        vectors = self._guard.run(
+            "failed", lambda: self._vectors(self._embedder.embed_texts(texts))
+        )
         check_vectors(vectors, len(texts), self.identity)
         return vectors
 
     def embed_query(self, text: str) -> Vector:
-        vectors = self._guard.run("failed", lambda: self._vectors([self._embedder.embed_query(text)]))
+        vectors = self._guard.run(
+            "failed", lambda: self._vectors([self._embedder.embed_query(text)])
+        )
         check_vectors(vectors, 1, self.identity)
         return vectors[0]
 
@@ -124,7 +148,9 @@ class GuardedEmbedder:
         """Packed numbers; a list of floats, the likeliest mistake, is refused with a word about it."""
         for vector in given:
             if not isinstance(vector, bytes):
-                raise TypeError(f"a vector is packed float32 bytes, and not a {type(vector).__name__}")
+                raise TypeError(
+                    f"a vector is packed float32 bytes, and not a {type(vector).__name__}"
+                )
         return list(given)
 
 
@@ -132,7 +158,12 @@ class _Guard:
     """Knows whose code is run, and says so."""
 
     def __init__(
-        self, whose: str, provider: str, hint: str, options: Mapping[str, object], environ: Mapping[str, str]
+        self,
+        whose: str,
+        provider: str,
+        hint: str,
+        options: Mapping[str, object],
+        environ: Mapping[str, str],
     ) -> None:
         self._whose, self._provider, self._hint = whose, provider, hint
         self._given = options, environ
@@ -147,20 +178,28 @@ class _Guard:
 
     def _told(self, error: Exception) -> str:
         """What a foreign error says, on one line and without the keys its maker was given."""
-        from clawmark.embed.modelfile import plain
-        from clawmark.embed.wire import secrets_of
-        from clawmark.text.redact import Redactor
+        from clawmark.embed.local.model_file import plain
+        from clawmark.embed.services.wire import secrets_of
+        from clawmark.text.secrets.redact import Redactor
 
         options, environ = self._given
         headers = options.get("headers")
         named = {**environ, **options, **(headers if isinstance(headers, Mapping) else {})}
-        hidden = secrets_of((), {name: value for name, value in named.items() if isinstance(value, str)})
-        return plain(f"{type(error).__name__}: {Redactor(hidden).clean(str(error))}").removesuffix(":")
+        hidden = secrets_of(
+            (), {name: value for name, value in named.items() if isinstance(value, str)}
+        )
+        return plain(f"{type(error).__name__}: {Redactor(hidden).clean(str(error))}").removesuffix(
+            ":"
+        )
 
     def error(self, what: str) -> EmbeddingUnavailable:
-        return EmbeddingUnavailable(f"{self._whose} {what}.", provider=self._provider, hint=self._hint)
+        return EmbeddingUnavailable(
+            f"{self._whose} {what}.", provider=self._provider, hint=self._hint
+        )
 
 
 def _owner(point: EntryPoint) -> str:
     distribution = point.dist
-    return f"{distribution.name} {distribution.version}" if distribution else "an unnamed distribution"
+    return (
+        f"{distribution.name} {distribution.version}" if distribution else "an unnamed distribution"
+    )

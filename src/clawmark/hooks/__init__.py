@@ -1,1 +1,3 @@
-"""Coding agents: what their hooks ask for in, what the memory answers out; and the edits that connect them, reversibly."""
+"""Coding agents: what their hooks ask for in, what the memory answers out; and the edits that
+connect them, reversibly.
+"""

@@ -1,23 +1,21 @@
 """An event of a coding agent in; the JSON object that the host reads out.
 
-SessionStart gets the context, UserPromptSubmit what is recalled, PreCompact and SessionEnd leave a note and say nothing. An
-empty object means: go on as if there were no hook. Errors are raised here; that they never reach the host is the command's
-part.
-"""
+SessionStart gets the context, UserPromptSubmit what is recalled, PreCompact and SessionEnd leave a
+note and say nothing. An empty object means: go on as if there were no hook. Errors are raised here;
+that they never reach the host is the command's part."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.hooks.events import Event
-from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
+    from clawmark.agent.prompt.context import ContextFile
     from clawmark.memory import Memory
-    from clawmark.runtime.context import ContextFile
 
 
 class Wishes(NamedTuple):
@@ -30,19 +28,29 @@ class Wishes(NamedTuple):
     bar: float | None = None
 
 
-def answer(event: Event, opened: Callable[[str | None], Memory], wishes: Wishes) -> dict[str, object]:
-    """The answer to an event; `opened` opens the memory with a provider, None for the configured one."""
+def answer(
+    event: Event, opened: Callable[[str | None], Memory], wishes: Wishes
+) -> dict[str, object]:
+    """The answer to an event; `opened` opens the memory with a provider, None for the configured
+    one.
+    """
     if event.is_subagent:
         return {}
     if event.name == "UserPromptSubmit":
+        from clawmark.agent.prompt.recall_rule import BAR
         from clawmark.hooks.recall import ITEMS, recall_for
-        from clawmark.runtime.worth import BAR
 
         bar = BAR if wishes.bar is None else wishes.bar
         items, shown = wishes.items or ITEMS, partial(_shown_files, event, wishes)
-        return _with_context(event, recall_for(opened, event.prompt, wishes.session_key, items, bar, shown))
+        return _with_context(
+            event, recall_for(opened, event.prompt, wishes.session_key, items, bar, shown)
+        )
     with opened("none") as memory:
-        key = f"agent:{memory.places.agent}:main" if wishes.session_key is None else wishes.session_key
+        key = (
+            f"agent:{memory.places.agent}:main"
+            if wishes.session_key is None
+            else wishes.session_key
+        )
         if event.name == "SessionStart":
             from clawmark.hooks.context import TOKENS, session_context
 
@@ -66,4 +74,8 @@ def _shown_files(event: Event, wishes: Wishes, memory: Memory) -> tuple[ContextF
 
 
 def _with_context(event: Event, text: str) -> dict[str, object]:
-    return {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}} if text else {}
+    return (
+        {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
+        if text
+        else {}
+    )

@@ -1,21 +1,23 @@
 """What a coding agent tells a hook in; an event with the few facts that matter out.
 
-Claude Code and Codex send one JSON object on standard input with the same field names. Nothing in it is required: a host
-that leaves a field out, or sends another type, has an event without it. What to do about an event is left to `answer`.
-"""
+Claude Code and Codex send one JSON object on standard input with the same field names. Nothing in
+it is required: a host that leaves a field out, or sends another type, has an event without it. What
+to do about an event is left to `answer`."""
 
 from __future__ import annotations
 
 import json
+from typing import NamedTuple
 
-from clawmark.errors import ClawmarkError
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ClawmarkError
 
 HOSTS = ("claude-code", "codex")
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd")
 
 MARK = "CLAWMARK_HOOK"
-"""Set in the environment of everything a hook could ever start: a hook that finds it answers nothing."""
+"""Set in the environment of everything a hook could ever start: a hook that finds it answers
+nothing.
+"""
 
 
 class Event(NamedTuple):
@@ -34,11 +36,16 @@ class Event(NamedTuple):
 def read_event(host: str, name: str, given: str) -> Event:
     """The event of this name; raises ClawmarkError for what is none."""
     if host not in HOSTS:
-        raise ClawmarkError(f"There are no hooks for {host[:40]!r}.", hint=f"There are hooks for {' and '.join(HOSTS)}.")
+        raise ClawmarkError(
+            f"There are no hooks for {host[:40]!r}.",
+            hint=f"There are hooks for {' and '.join(HOSTS)}.",
+        )
     known = {event.lower(): event for event in EVENTS}
     event = known.get(name.replace("-", "").replace("_", "").lower())
     if event is None:
-        raise ClawmarkError(f"There is no hook for the event {name[:40]!r}.", hint=f"There is {', '.join(EVENTS)}.")
+        raise ClawmarkError(
+            f"There is no hook for the event {name[:40]!r}.", hint=f"There is {', '.join(EVENTS)}."
+        )
     try:
         fields = json.loads(given) if given.strip() else {}
     except (ValueError, RecursionError):
@@ -46,5 +53,14 @@ def read_event(host: str, name: str, given: str) -> Event:
     if not isinstance(fields, dict):
         raise ClawmarkError("What the host sent is not a JSON object.")
     texts = (fields.get(field) for field in ("session_id", "transcript_path", "prompt"))
-    session_id, transcript, prompt = (text if isinstance(text, str) and "\0" not in text[:4096] else "" for text in texts)
-    return Event(host, event, session_id, transcript, prompt, bool(fields.get("agent_id")))
+    session_id, transcript, prompt = (
+        text if isinstance(text, str) and "\0" not in text[:4096] else "" for text in texts
+    )
+    return Event(
+        host=host,
+        name=event,
+        session_id=session_id,
+        transcript=transcript,
+        prompt=prompt,
+        is_subagent=bool(fields.get("agent_id")),
+    )

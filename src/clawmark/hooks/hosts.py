@@ -1,9 +1,9 @@
-"""Which files connect a host to the memory, and what stands in them: a host's name in, a list of additions out.
+"""Which files connect a host to the memory, and what stands in them: a host's name in, a list of
+additions out.
 
-Seven hosts: all of them start `clawmark mcp` themselves and read a skill; Claude Code and Codex also have hooks. Paths and
-shapes are those of the hosts' own documentation in autumn 2026. Nothing is read or written here but the question which
-files there are; `install` does the rest.
-"""
+Seven hosts: all of them start `clawmark mcp` themselves and read a skill; Claude Code and Codex
+also have hooks. Paths and shapes are those of the hosts' own documentation in autumn 2026. Nothing
+is read or written here but the question which files there are; `install` does the rest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from clawmark.errors import ConfigError
 from clawmark.hooks.events import EVENTS
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ConfigError
 
 NAMES = ("claude-code", "codex", "cursor", "vscode", "gemini", "opencode", "openclaw")
 SERVER = "clawmark"
@@ -57,10 +56,14 @@ class Launch(NamedTuple):
         return quoted([*self.program, "hook", host, event, *self.flags])
 
 
-def additions(host: str, scope: Scope, around: Surroundings, launch: Launch, skill: str) -> list[Addition]:
+def additions(
+    host: str, scope: Scope, around: Surroundings, launch: Launch, skill: str
+) -> list[Addition]:
     """Everything that connects a host."""
     if scope == "project" and host == "openclaw":
-        raise ConfigError("OpenClaw has one configuration for all projects.", hint="Leave --project out.")
+        raise ConfigError(
+            "OpenClaw has one configuration for all projects.", hint="Leave --project out."
+        )
     folder = _folder(host, around) if scope == "user" else around.project
     found = _ADDITIONS[host](folder, scope, around, launch)
     return [*found, Addition(_skill_file(host, folder, scope, around), "text", lines=(skill,))]
@@ -134,7 +137,10 @@ def _stdio(launch: Launch) -> dict[str, object]:
 
 def _hooks(host: str, file: str, launch: Launch) -> list[Addition]:
     # Each is put before the others, so that they end up in the order of a session.
-    return [Addition(file, "item", ("hooks", event), _group(host, event, launch)) for event in reversed(EVENTS)]
+    return [
+        Addition(file=file, form="item", path=("hooks", event), value=_group(host, event, launch))
+        for event in reversed(EVENTS)
+    ]
 
 
 def _group(host: str, event: str, launch: Launch) -> dict[str, object]:
@@ -148,21 +154,37 @@ def _matcher(event: str) -> dict[str, object]:
 
 def _command(host: str, event: str, launch: Launch) -> dict[str, object]:
     # Codex gives the end of a session three seconds at most, and complains about more.
-    return {"type": "command", "command": launch.hook(host, event), "timeout": 3 if event == "SessionEnd" else 10}
+    return {
+        "type": "command",
+        "command": launch.hook(host, event),
+        "timeout": 3 if event == "SessionEnd" else 10,
+    }
 
 
 def _claude_code(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
     if scope == "project":
-        servers, settings = os.path.join(folder, ".mcp.json"), os.path.join(folder, ".claude", "settings.json")
+        servers, settings = (
+            os.path.join(folder, ".mcp.json"),
+            os.path.join(folder, ".claude", "settings.json"),
+        )
     else:
         moved = around.environ.get("CLAUDE_CONFIG_DIR")
-        servers, settings = os.path.join(moved or around.home, ".claude.json"), os.path.join(folder, "settings.json")
+        servers, settings = (
+            os.path.join(moved or around.home, ".claude.json"),
+            os.path.join(folder, "settings.json"),
+        )
     value = {"type": "stdio", **_stdio(launch)}
-    return [Addition(servers, "json", ("mcpServers", SERVER), value), *_hooks("claude-code", settings, launch)]
+    return [
+        Addition(file=servers, form="json", path=("mcpServers", SERVER), value=value),
+        *_hooks("claude-code", settings, launch),
+    ]
 
 
 def _codex(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
-    """One block in config.toml. The hooks are in it too, unless there is a hooks.json: Codex warns about both at once."""
+    """One block in config.toml.
+
+    The hooks are in it too, unless there is a hooks.json: Codex warns about both at once.
+    """
     from clawmark.hooks.tomltext import table
 
     folder = os.path.join(folder, ".codex") if scope == "project" else folder
@@ -172,31 +194,60 @@ def _codex(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> l
         return [Addition(config, "toml", lines=tuple(lines)), *_hooks("codex", hooks, launch)]
     for event in EVENTS:
         matcher, command = _matcher(event), _command("codex", event, launch)
-        lines += table(f"hooks.{event}", matcher, is_item=True) + table(f"hooks.{event}.hooks", command, is_item=True)
+        lines += table(f"hooks.{event}", matcher, is_item=True) + table(
+            f"hooks.{event}.hooks", command, is_item=True
+        )
     return [Addition(config, "toml", lines=tuple(lines))]
 
 
 def _cursor(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
     folder = os.path.join(folder, ".cursor") if scope == "project" else folder
-    return [Addition(os.path.join(folder, "mcp.json"), "json", ("mcpServers", SERVER), _stdio(launch))]
+    return [
+        Addition(
+            file=os.path.join(folder, "mcp.json"),
+            form="json",
+            path=("mcpServers", SERVER),
+            value=_stdio(launch),
+        )
+    ]
 
 
 def _vscode(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
     folder = os.path.join(folder, ".vscode") if scope == "project" else folder
     value = {"type": "stdio", **_stdio(launch)}
-    return [Addition(os.path.join(folder, "mcp.json"), "json", ("servers", SERVER), value)]
+    return [
+        Addition(
+            file=os.path.join(folder, "mcp.json"),
+            form="json",
+            path=("servers", SERVER),
+            value=value,
+        )
+    ]
 
 
 def _gemini(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
     folder = os.path.join(folder, ".gemini") if scope == "project" else folder
-    return [Addition(os.path.join(folder, "settings.json"), "json", ("mcpServers", SERVER), _stdio(launch))]
+    return [
+        Addition(
+            file=os.path.join(folder, "settings.json"),
+            form="json",
+            path=("mcpServers", SERVER),
+            value=_stdio(launch),
+        )
+    ]
 
 
 def _opencode(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
-    """Version 2 has its servers under `mcp.servers`, version 1 directly under `mcp`; a file says which one it is for."""
+    """Version 2 has its servers under `mcp.servers`, version 1 directly under `mcp`; a file says
+    which one it is for.
+    """
     file = _existing(folder, "opencode.json", "opencode.jsonc")
     path = ("mcp", SERVER) if _is_version_1(file) else ("mcp", "servers", SERVER)
-    return [Addition(file, "json", path, {"type": "local", "command": launch.mcp()})]
+    return [
+        Addition(
+            file=file, form="json", path=path, value={"type": "local", "command": launch.mcp()}
+        )
+    ]
 
 
 def _is_version_1(file: str) -> bool:
@@ -208,12 +259,14 @@ def _is_version_1(file: str) -> bool:
     except (OSError, UnicodeDecodeError, ConfigError):
         return False  # whoever edits it says what is wrong
     servers = mcp if isinstance(mcp, dict) else {}
-    return "servers" not in servers and any(isinstance(one, dict) and "type" in one for one in servers.values())
+    return "servers" not in servers and any(
+        isinstance(one, dict) and "type" in one for one in servers.values()
+    )
 
 
 def _openclaw(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
     file = around.environ.get("OPENCLAW_CONFIG_PATH") or os.path.join(folder, "openclaw.json")
-    return [Addition(file, "json", ("mcp", "servers", SERVER), _stdio(launch))]
+    return [Addition(file=file, form="json", path=("mcp", "servers", SERVER), value=_stdio(launch))]
 
 
 _ADDITIONS = {

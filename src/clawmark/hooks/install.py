@@ -1,9 +1,10 @@
-"""Connecting a host and taking it back: the additions of `hosts` in, edits of files out, first planned, then carried out.
+"""Connecting a host and taking it back: the additions of `hosts` in, edits of files out, first
+planned, then carried out.
 
-Planning reads and changes nothing, so that the plan can be shown. Every edit is a few pieces of text put into a file; the
-receipt keeps them, and removing takes exactly these pieces out again, so that the file has the bytes it had, whatever
-else was changed in it since. A file that was made for this is deleted, a file of somebody else's is never replaced.
-"""
+Planning reads and changes nothing, so that the plan can be shown. Every edit is a few pieces of
+text put into a file; the receipt keeps them, and removing takes exactly these pieces out again, so
+that the file has the bytes it had, whatever else was changed in it since. A file that was made for
+this is deleted, a file of somebody else's is never replaced."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from clawmark.errors import ConfigError, WriteConflict
 from clawmark.hooks import jsontext, tomltext
 from clawmark.hooks.hosts import Addition
 from clawmark.hooks.receipt import Entry, Piece, Receipt, back_up, save
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ConfigError, WriteConflict
 
 MOST_BYTES = 64 << 20
 
@@ -49,21 +50,31 @@ def plan_install(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
             continue
         entry = receipt.get(file)
         # Without a receipt nothing is known to be ours but a hook, which says so itself.
-        ours = entry.pieces if entry else [_expected(one) for one in additions if one.form == "item"]
+        ours = (
+            entry.pieces if entry else [_expected(one) for one in additions if one.form == "item"]
+        )
         cleaned = _without(text, ours, file)
-        made, pieces = _with(cleaned, additions, before is None or _is_all_ours(entry, cleaned), notices)
+        made, pieces = _with(
+            cleaned, additions, before is None or _is_all_ours(entry, cleaned), notices
+        )
         if not pieces:
             continue
         created = before is None or (entry is not None and entry.created)
-        after[file] = Entry(created, _missing_folders(file) or (entry.folders if entry else ()), pieces)
+        after[file] = Entry(
+            created, _missing_folders(file) or (entry.folders if entry else ()), pieces
+        )
         edits.append(Edit(file, before, made.encode("utf-8", "surrogatepass")))
     return Plan(tuple(edits), after, tuple(notices))
 
 
 def plan_removal(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
-    """What to change so that nothing of ours is left; without a receipt, our entries are found by what they say."""
+    """What to change so that nothing of ours is left; without a receipt, our entries are found by
+    what they say.
+    """
     edits, notices = list[Edit](), list[str]()
-    for file, additions in ({file: list[Addition]() for file in receipt} or _by_file(wanted)).items():
+    for file, additions in (
+        {file: list[Addition]() for file in receipt} or _by_file(wanted)
+    ).items():
         before = _read(file)
         if before is None:
             continue
@@ -72,14 +83,18 @@ def plan_removal(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
         cleaned = _without(text, entry.pieces, file)
         is_empty = entry.created and not cleaned.strip("\ufeff \t\r\n")
         if cleaned != text or is_empty:
-            edits.append(Edit(file, before, None if is_empty else cleaned.encode("utf-8", "surrogatepass")))
+            edits.append(
+                Edit(file, before, None if is_empty else cleaned.encode("utf-8", "surrogatepass"))
+            )
         elif any(piece.form == "text" for piece in entry.pieces) and file in receipt:
             notices.append(f"{file} was changed since, and stays.")
     return Plan(tuple(edits), {}, tuple(notices))
 
 
 def carry_out(plan: Plan, receipt: Receipt, folder: str, *, mode: int) -> None:
-    """Do what was planned; `folder` keeps the receipt and the backups, `mode` is for files that are made."""
+    """Do what was planned; `folder` keeps the receipt and the backups, `mode` is for files that are
+    made.
+    """
     for file, before, _ in plan.edits:
         if _read(file) != before:
             raise _changed(file)
@@ -113,19 +128,27 @@ def _is_there(text: str, wanted: Addition) -> bool:
     if wanted.form == "text":
         return text == wanted.lines[0]
     if wanted.form == "toml":
-        return "\n".join([tomltext.BEGIN, *wanted.lines, tomltext.END]) in text.replace("\r\n", "\n")
+        return "\n".join([tomltext.BEGIN, *wanted.lines, tomltext.END]) in text.replace(
+            "\r\n", "\n"
+        )
     found = jsontext.get(text, wanted.path, wanted.file)
-    return found == wanted.value if wanted.form == "json" else isinstance(found, list) and wanted.value in found
+    return (
+        found == wanted.value
+        if wanted.form == "json"
+        else isinstance(found, list) and wanted.value in found
+    )
 
 
-def _with(text: str, additions: Sequence[Addition], is_free: bool, notices: list[str]) -> tuple[str, tuple[Piece, ...]]:
+def _with(
+    text: str, additions: Sequence[Addition], is_free: bool, notices: list[str]
+) -> tuple[str, tuple[Piece, ...]]:
     """The text with the additions that somebody else has not made already."""
     pieces = list[Piece]()
     for file, form, path, value, lines in additions:
         if form == "text":
             if is_free:
                 text = lines[0]
-                pieces.append(Piece(form, (), (), text))
+                pieces.append(Piece(form=form, path=(), made=(), text=text))
             else:
                 notices.append(f"{file} is there already, and is left as it is.")
         elif form == "toml":
@@ -133,18 +156,20 @@ def _with(text: str, additions: Sequence[Addition], is_free: bool, notices: list
                 notices.append(f"{file} has [mcp_servers.clawmark] already, and is left as it is.")
                 continue
             text, piece = tomltext.put(text, lines, file)
-            pieces.append(Piece(form, (), (), piece))
+            pieces.append(Piece(form=form, path=(), made=(), text=piece))
         elif form == "json" and jsontext.get(text, path, file) is not None:
             notices.append(f"{file} has {'.'.join(path)} already, and it is left as it is.")
         else:
             done = jsontext.put(text, path, value, file, as_item=form == "item")
             text = done.text
-            pieces.append(Piece(form, path, done.made, done.piece))
+            pieces.append(Piece(form=form, path=path, made=done.made, text=done.piece))
     return text, tuple(pieces)
 
 
 def _without(text: str, pieces: Sequence[Piece], file: str) -> str:
-    """The text without the pieces, last in first out; one that was reformatted since is found by its place."""
+    """The text without the pieces, last in first out; one that was reformatted since is found by
+    its place.
+    """
     for piece in reversed(pieces):
         if piece.text and text.count(piece.text) == 1:
             cut = text.replace(piece.text, "", 1)
@@ -162,12 +187,24 @@ def _without(text: str, pieces: Sequence[Piece], file: str) -> str:
 
 def _expected(addition: Addition) -> Piece:
     """What an installation would have put in, when there is no receipt to say so."""
-    return Piece(addition.form, addition.path, (), addition.lines[0] if addition.form == "text" else "")
+    return Piece(
+        form=addition.form,
+        path=addition.path,
+        made=(),
+        text=addition.lines[0] if addition.form == "text" else "",
+    )
 
 
 def _guessed(text: str, additions: Sequence[Addition]) -> Entry:
-    """What an installation has probably left in a file. A server of our name that starts something else is not ours."""
-    ours = [one for one in additions if one.form != "json" or _is_our_server(jsontext.get(text, one.path, one.file))]
+    """What an installation has probably left in a file.
+
+    A server of our name that starts something else is not ours.
+    """
+    ours = [
+        one
+        for one in additions
+        if one.form != "json" or _is_our_server(jsontext.get(text, one.path, one.file))
+    ]
     return Entry(all(one.form == "text" for one in additions), (), tuple(map(_expected, ours)))
 
 
@@ -178,7 +215,9 @@ def _is_our_server(value: object) -> bool:
 
 def _is_our_hook(item: object) -> bool:
     shown = json.dumps(item)
-    return "clawmark" in shown and any(f" hook {host} " in shown for host in ("claude-code", "codex"))
+    return "clawmark" in shown and any(
+        f" hook {host} " in shown for host in ("claude-code", "codex")
+    )
 
 
 def _is_sound(text: str, form: str, file: str) -> bool:
@@ -205,9 +244,14 @@ def _is_all_ours(entry: Entry | None, cleaned: str) -> bool:
 
 
 def _read(file: str) -> bytes | None:
-    """The bytes of a file; None when there is none. A link is followed: people keep such files elsewhere."""
+    """The bytes of a file; None when there is none.
+
+    A link is followed: people keep such files elsewhere.
+    """
     try:
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(
+            file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        )
     except FileNotFoundError:
         if os.path.lexists(file):
             raise ConfigError(f"{file} is a link that leads nowhere.", file=file) from None
@@ -225,7 +269,9 @@ def _decoded(data: bytes, file: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise ConfigError(f"{file} is not UTF-8.", file=file, hint="Save it as UTF-8 and try again.") from None
+        raise ConfigError(
+            f"{file} is not UTF-8.", file=file, hint="Save it as UTF-8 and try again."
+        ) from None
 
 
 def _missing_folders(file: str) -> tuple[str, ...]:
@@ -244,7 +290,9 @@ def _write(file: str, before: bytes | None, after: bytes, mode: int) -> None:
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         kept = mode if before is None else stat.S_IMODE(os.stat(target).st_mode)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        descriptor = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600
+        )
         with open(descriptor, "wb") as out:
             out.write(after)
             out.flush()
@@ -266,7 +314,9 @@ def _remove_folders(folders: Sequence[str]) -> None:
 
 
 def _refused(file: str, error: OSError) -> ConfigError:
-    return ConfigError(f"{file} cannot be used: {error.strerror or type(error).__name__}.", file=file)
+    return ConfigError(
+        f"{file} cannot be used: {error.strerror or type(error).__name__}.", file=file
+    )
 
 
 def _changed(file: str) -> WriteConflict:

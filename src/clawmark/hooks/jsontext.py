@@ -1,21 +1,21 @@
-"""A JSON text that people write by hand in; the same text with an entry more or less out, every other byte as it was.
+"""A JSON text that people write by hand in; the same text with an entry more or less out, every
+other byte as it was.
 
-Any of JSON, JSON with comments and trailing commas, and JSON5. Nothing is parsed and written again: an entry is put at the
-beginning of its object or list, where no comma and no comment of somebody else's has to move, indented as the lines beside
-it. What is put in is one piece of text, and taking exactly that piece out again gives the file back. Where somebody has
-reformatted the file since, `take` finds the entry by its place. What belongs where is left to `hosts`.
-"""
+Any of JSON, JSON with comments and trailing commas, and JSON5. Nothing is parsed and written again:
+an entry is put at the beginning of its object or list, where no comma and no comment of somebody
+else's has to move, indented as the lines beside it. What is put in is one piece of text, and taking
+exactly that piece out again gives the file back. Where somebody has reformatted the file since,
+`take` finds the entry by its place. What belongs where is left to `hosts`."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from clawmark.config.json5 import Json5Error, parse
-from clawmark.errors import ConfigError
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ConfigError
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -64,15 +64,21 @@ def read(text: str, file: str) -> object:
     try:
         return parse(text).value
     except Json5Error as error:
-        raise ConfigError(f"{file}, line {error.line}: {error.reason}.", file=file, hint=_RIGHT_FIRST) from None
+        raise ConfigError(
+            f"{file}, line {error.line}: {error.reason}.", file=file, hint=_RIGHT_FIRST
+        ) from None
 
 
 def put(text: str, path: Path, value: object, file: str, *, as_item: bool = False) -> Put:
-    """Add a value under a path of keys, or as an item of the list under it; what is missing on the way is made."""
+    """Add a value under a path of keys, or as an item of the list under it; what is missing on the
+    way is made.
+    """
     newline = "\r\n" if "\r\n" in text else "\n"
     if read(text, file) is None:
         at = len(text) - len(text.lstrip("\ufeff"))
-        piece = _rendered(_nested(path, [value] if as_item else value), "", _UNIT, newline) + ("" if text[at:] else newline)
+        piece = _rendered(_nested(path, [value] if as_item else value), "", _UNIT, newline) + (
+            "" if text[at:] else newline
+        )
         return Put(text[:at] + piece + text[at:], piece, path[:1])
     node, depth = _scan(text), 0
     while depth < len(path) and (found := _entry(node, path[depth])) is not None:
@@ -86,17 +92,34 @@ def put(text: str, path: Path, value: object, file: str, *, as_item: bool = Fals
     if not is_there:
         value = _nested(path[depth + 1 :], [value] if as_item else value)
     piece, at = _piece(text, node, "" if is_there else path[depth], value, newline)
-    return Put(text[:at] + piece + text[at:], piece, path[: depth + 1] if depth < len(path) - (not as_item) else ())
+    return Put(
+        text[:at] + piece + text[at:],
+        piece,
+        path[: depth + 1] if depth < len(path) - (not as_item) else (),
+    )
 
 
-def take(text: str, path: Path, file: str, made: Path = (), *, item: Callable[[object], bool] | None = None) -> str:
-    """The text without the entry at a path, or without the items of the list there that `item` says yes to.
+def take(
+    text: str,
+    path: Path,
+    file: str,
+    made: Path = (),
+    *,
+    item: Callable[[object], bool] | None = None,
+) -> str:
+    """The text without the entry at a path, or without the items of the list there that `item` says
+    yes to.
 
     `made` is what was made for it: it goes too when nothing else is in it.
     """
     text = _without_items(text, path, file, item) if item is not None else _without(text, path)
     gone = path if item is not None else path[:-1]
-    while made and len(gone) >= len(made) and _find(text, gone) is not None and not _get(read(text, file), gone):
+    while (
+        made
+        and len(gone) >= len(made)
+        and _find(text, gone) is not None
+        and not _get(read(text, file), gone)
+    ):
         text, gone = _without(text, gone), gone[:-1]
     return text
 
@@ -146,7 +169,7 @@ def _value(text: str, at: int) -> Node:
         value = _value(text, place)
         place = _blank(text, value.end)
         comma = place + 1 if text[place] == "," else 0
-        entries.append(Entry(key, start, value, comma))
+        entries.append(Entry(key=key, start=start, value=value, comma=comma))
         place = _blank(text, comma) if comma else place
     return Node(at, place + 1, tuple(entries))
 
@@ -241,7 +264,9 @@ def _cut(text: str, node: Node, entry: Entry) -> str:
     number = entries.index(entry)
     start = len(text[: entry.start].rstrip(" \t\r\n"))
     text = text[:start] + text[entry.comma or entry.value.end :]
-    if number and not entry.comma:  # it was the last: the comma before it separates nothing any more
+    if (
+        number and not entry.comma
+    ):  # it was the last: the comma before it separates nothing any more
         comma = entries[number - 1].comma
         text = text[: comma - 1] + text[comma:]
     return text

@@ -1,9 +1,10 @@
-"""What a user just typed in; what the memory holds about it out, as one block of quoted data, or nothing.
+"""What a user just typed in; what the memory holds about it out, as one block of quoted data, or
+nothing.
 
-Nobody asked for it, so it has to be worth its place: `runtime/worth.py` decides. No model is called: words and the static
-vectors do. Blocks that were recalled before are not asked about again, and what the session start has shown is not shown
-twice. That is computed from the files: those that changed after the session began are not taken for shown.
-"""
+Nobody asked for it, so it has to be worth its place: `runtime/worth.py` decides. No model is
+called: words and the static vectors do. Blocks that were recalled before are not asked about again,
+and what the session start has shown is not shown twice. That is computed from the files: those that
+changed after the session began are not taken for shown."""
 
 from __future__ import annotations
 
@@ -12,17 +13,17 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from clawmark.errors import ClawmarkError
-from clawmark.runtime.kinds import is_private, kind_of
-from clawmark.runtime.recall import recall_block, recalled
-from clawmark.runtime.worth import BAR, says_something, worth_recalling
-from clawmark.text.blocks import strip_recalled
-from clawmark.text.transcript import parse_line
-from clawmark.types import Hit
+from clawmark.agent.prompt.recall import recall_block, recalled
+from clawmark.agent.prompt.recall_rule import BAR, says_something, worth_recalling
+from clawmark.agent.prompt.session_files import is_private, kind_of
+from clawmark.model.errors import ClawmarkError
+from clawmark.model.values import Hit
+from clawmark.text.recalled.blocks import strip_recalled
+from clawmark.text.transcripts.records import parse_line
 
 if TYPE_CHECKING:
+    from clawmark.agent.prompt.context import ContextFile
     from clawmark.memory import Memory
-    from clawmark.runtime.context import ContextFile
 
 ITEMS = 3
 SECONDS = 0.3
@@ -42,10 +43,11 @@ def recall_for(
     bar: float = BAR,
     shown: Callable[[Memory], Sequence[ContextFile]] = lambda _: (),
 ) -> str:
-    """The block for a message; empty when nothing clears the bar, or the session is not proven private.
+    """The block for a message; empty when nothing clears the bar, or the session is not proven
+    private.
 
-    `shown` gives the files that the model has before it, as far as they are shown; their passages are left out.
-    """
+    `shown` gives the files that the model has before it, as far as they are shown; their passages
+    are left out."""
     asked = strip_recalled(prompt).strip()
     if not says_something(asked):
         return ""
@@ -55,15 +57,23 @@ def recall_for(
         if memory.plan()[0].due:
             _catch_up(opened)
         files = {file.name: file.text for file in shown(memory)}
-        found = memory.search(asked, max_results=items + len(files), min_score=0.0, explain=True, freshen=False)
+        found = memory.search(
+            asked, max_results=items + len(files), min_score=0.0, explain=True, freshen=False
+        )
     new = [hit for hit in found.hits if not _is_shown(hit, files.get(hit.path, ""))][:items]
     return recall_block([recalled(hit) for hit in worth_recalling(found, bar) if hit in new])
 
 
-def unchanged_since_the_start(files: Sequence[ContextFile], root: str, transcript: str) -> tuple[ContextFile, ...]:
-    """The files that are as they were when a session began; without a dated transcript it has begun just now."""
+def unchanged_since_the_start(
+    files: Sequence[ContextFile], root: str, transcript: str
+) -> tuple[ContextFile, ...]:
+    """The files that are as they were when a session began; without a dated transcript it has begun
+    just now.
+    """
     began = _began(os.path.expanduser(transcript))
-    return tuple(file for file in files if began is None or _changed(os.path.join(root, file.name)) < began)
+    return tuple(
+        file for file in files if began is None or _changed(os.path.join(root, file.name)) < began
+    )
 
 
 def _is_shown(hit: Hit, text: str) -> bool:
@@ -93,7 +103,10 @@ def _began(transcript: str) -> float | None:
 
 
 def _catch_up(opened: Open) -> None:
-    """Index what changed, as far as the time goes. With the configured embedders: others would take their vectors away."""
+    """Index what changed, as far as the time goes.
+
+    With the configured embedders: others would take their vectors away.
+    """
     with opened(None) as memory:
         try:
             memory.sync(instant_only=True, seconds=SECONDS)

@@ -1,18 +1,19 @@
-"""What an installation changed, kept so that it can be undone: a folder of our state in, a receipt out and back.
+"""What an installation changed, kept so that it can be undone: a folder of our state in, a receipt
+out and back.
 
-For each file: whether it and its folders were made, and each piece of text that was put in, with its place in the document.
-Beside the receipt lie copies of every file as it was before we changed it; they are never overwritten and never sent away.
-"""
+For each file: whether it and its folders were made, and each piece of text that was put in, with
+its place in the document. Beside the receipt lie copies of every file as it was before we changed
+it; they are never overwritten and never sent away."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from clawmark.config.private import make_private_folder
-from clawmark.embed import statefile
-from clawmark.errors import ConfigError
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ConfigError
+from clawmark.system import shared_json as statefile
+from clawmark.system.private_files import make_private_folder
 
 
 class Piece(NamedTuple):
@@ -43,10 +44,16 @@ def load(folder: str) -> dict[str, Entry]:
     path = os.path.join(folder, "receipt.json")
     try:
         found = (statefile.load(path) or {}).get("files")
-        return {file: _entry(given) for file, given in found.items()} if isinstance(found, dict) else {}
+        return (
+            {file: _entry(given) for file, given in found.items()}
+            if isinstance(found, dict)
+            else {}
+        )
     except (ValueError, TypeError, KeyError):
         raise ConfigError(
-            f"{path} is damaged.", file=path, hint="Move it away; then --remove looks for our entries by their names."
+            f"{path} is damaged.",
+            file=path,
+            hint="Move it away; then --remove looks for our entries by their names.",
         ) from None
 
 
@@ -59,7 +66,8 @@ def save(folder: str, receipt: Receipt) -> None:
         return
     make_private_folder(folder)
     files = {
-        file: {**entry._asdict(), "pieces": [piece._asdict() for piece in entry.pieces]} for file, entry in receipt.items()
+        file: {**entry._asdict(), "pieces": [piece._asdict() for piece in entry.pieces]}
+        for file, entry in receipt.items()
     }
     statefile.save(path, {"version": 1, "files": files}, durable=True)
 
@@ -86,10 +94,17 @@ def _entry(given: dict[str, object]) -> Entry:
     pieces = given["pieces"]
     folders = given["folders"]
     assert isinstance(pieces, list) and isinstance(folders, list)
-    return Entry(bool(given["created"]), tuple(map(str, folders)), tuple(_piece(one) for one in pieces))
+    return Entry(
+        bool(given["created"]), tuple(map(str, folders)), tuple(_piece(one) for one in pieces)
+    )
 
 
 def _piece(given: dict[str, object]) -> Piece:
     path, made = given["path"], given["made"]
     assert isinstance(path, list) and isinstance(made, list)
-    return Piece(str(given["form"]), tuple(map(str, path)), tuple(map(str, made)), str(given["text"]))
+    return Piece(
+        form=str(given["form"]),
+        path=tuple(map(str, path)),
+        made=tuple(map(str, made)),
+        text=str(given["text"]),
+    )

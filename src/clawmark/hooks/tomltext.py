@@ -1,8 +1,9 @@
-"""A TOML text in; the same text with one block of ours at its end, or without it, out. Every other byte stays as it was.
+"""A TOML text in; the same text with one block of ours at its end, or without it, out. Every other
+byte stays as it was.
 
-A table may stand anywhere in TOML, so the end is always right. Two comments enclose the block: whatever happens to the
-rest of the file, it can be found again. What is in the block is left to `hosts`.
-"""
+A table may stand anywhere in TOML, so the end is always right. Two comments enclose the block:
+whatever happens to the rest of the file, it can be found again. What is in the block is left to
+`hosts`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 BEGIN = "# >>> clawmark (this block is taken out by: clawmark install codex --remove)"
 END = "# <<< clawmark"
@@ -23,7 +24,9 @@ def read(text: str, file: str) -> dict[str, object]:
     try:
         return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{file}: {error}.", file=file, hint="Put this right first; nothing was changed.") from None
+        raise ConfigError(
+            f"{file}: {error}.", file=file, hint="Put this right first; nothing was changed."
+        ) from None
 
 
 def put(text: str, lines: Sequence[str], file: str) -> tuple[str, str]:
@@ -52,5 +55,10 @@ def take(text: str) -> str:
 def table(name: str, values: Mapping[str, object], *, is_item: bool = False) -> list[str]:
     """The lines of a table, or of an item of a list of tables, with a blank line before it."""
     header = f"[[{name}]]" if is_item else f"[{name}]"
-    # JSON's strings, numbers and lists of them are TOML's too; only the escape of DEL is missing, and no path has one.
-    return ["", header, *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items())]
+    # JSON's strings, numbers and lists of them are TOML's too; only the escape of DEL is missing,
+    # and no path has one.
+    return [
+        "",
+        header,
+        *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()),
+    ]

@@ -1,1 +1,3 @@
-"""What other tools remember, brought into the memory: exports and folders in, Markdown files below `memory/imports/` out."""
+"""What other tools remember, brought into the memory: exports and folders in, Markdown files below
+`memory/imports/` out.
+"""

@@ -1,10 +1,10 @@
 """The list of conversations inside an export, one at a time, whatever the export's size.
 
-In: the path of a `.json` file, of the `.zip` a service sends, or of the folder it was unpacked to. Out: the elements of the
-JSON array in `conversations.json`, each parsed on its own, so that memory follows the longest conversation and not the
-export. ChatGPT cuts large exports into `conversations-000.json` and so on, which are read one after the other. A zip is read
-in place and nothing in it is unpacked to disk; one that grows beyond all proportion is refused.
-"""
+In: the path of a `.json` file, of the `.zip` a service sends, or of the folder it was unpacked to.
+Out: the elements of the JSON array in `conversations.json`, each parsed on its own, so that memory
+follows the longest conversation and not the export. ChatGPT cuts large exports into
+`conversations-000.json` and so on, which are read one after the other. A zip is read in place and
+nothing in it is unpacked to disk; one that grows beyond all proportion is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import IO, Any
 
-from clawmark.errors import ClawmarkError
+from clawmark.model.errors import ClawmarkError
 
 NAME = "conversations.json"
 _PART = re.compile(r"conversations(-[0-9]+)?\.json")
@@ -52,7 +52,9 @@ def conversations(path: str) -> Iterator[Any]:
 
 
 def _in_folder(path: str) -> list[str]:
-    """The files of an unpacked export in their order; the usual one when there is none, so that opening it says so."""
+    """The files of an unpacked export in their order; the usual one when there is none, so that
+    opening it says so.
+    """
     names = sorted(filter(_PART.fullmatch, os.listdir(path)), key=_order)
     return [os.path.join(path, name) for name in names or [NAME]]
 
@@ -65,26 +67,42 @@ def _order(name: str) -> tuple[int, int, str]:
 def _in_zip(path: str) -> Iterator[Any]:
     try:
         with zipfile.ZipFile(path) as archive:
-            found = [info for info in archive.infolist() if _PART.fullmatch(os.path.basename(info.filename))]
+            found = [
+                info
+                for info in archive.infolist()
+                if _PART.fullmatch(os.path.basename(info.filename))
+            ]
             if not found:
-                raise ImportFailed(f"There is no {NAME} in {path}.", hint="Name the zip as the service sent it.")
+                raise ImportFailed(
+                    f"There is no {NAME} in {path}.", hint="Name the zip as the service sent it."
+                )
             folder = os.path.dirname(min((info.filename for info in found), key=_order))
             for info in sorted(found, key=lambda one: _order(one.filename)):
                 if os.path.dirname(info.filename) != folder:
                     continue  # a copy somewhere deeper
-                if info.file_size > MOST_BYTES or info.file_size > MOST_GROWTH * max(info.compress_size, 1):
-                    raise ImportFailed(f"{NAME} in {path} would grow to {info.file_size:,} bytes, which no export does.")
+                if info.file_size > MOST_BYTES or info.file_size > MOST_GROWTH * max(
+                    info.compress_size, 1
+                ):
+                    raise ImportFailed(
+                        f"{NAME} in {path} would grow to {info.file_size:,} bytes, which no "
+                        f"export does."
+                    )
                 with archive.open(info) as file:
                     yield from elements(file, path)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise ImportFailed(f"{path} is a damaged zip: {error}.", hint="Download the export again.") from error
+        raise ImportFailed(
+            f"{path} is a damaged zip: {error}.", hint="Download the export again."
+        ) from error
 
 
 def elements(file: IO[bytes], path: str) -> Iterator[Any]:
     """The elements of a JSON array, read block by block."""
     first = file.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not first.startswith(b"["):
-        raise ImportFailed(f"{path} does not hold a list of conversations.", hint=f"It should be the export's {NAME}.")
+        raise ImportFailed(
+            f"{path} does not hold a list of conversations.",
+            hint=f"It should be the export's {NAME}.",
+        )
     cutter, block, read = _Cutter(), first[1:], len(first)
     while not cutter.is_done:
         for data in cutter.cut(block):
@@ -94,11 +112,15 @@ def elements(file: IO[bytes], path: str) -> Iterator[Any]:
         block = file.read(_BLOCK)
         read += len(block)
         if not block or read > MOST_BYTES or cutter.waiting > LONGEST_ELEMENT:
-            raise ImportFailed(f"{path} ends in the middle of a conversation.", hint="Download the export again.")
+            raise ImportFailed(
+                f"{path} ends in the middle of a conversation.", hint="Download the export again."
+            )
 
 
 class _Cutter:
-    """Cuts the inside of a JSON array into its objects; every byte is looked at once, whatever the blocks."""
+    """Cuts the inside of a JSON array into its objects; every byte is looked at once, whatever the
+    blocks.
+    """
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -145,4 +167,6 @@ def _parsed(data: bytes, path: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ImportFailed(f"{path} is not valid JSON: {error}.", hint="Download the export again.") from error
+        raise ImportFailed(
+            f"{path} is not valid JSON: {error}.", hint="Download the export again."
+        ) from error

@@ -1,10 +1,10 @@
 """Folders of Markdown in; notes out: what coding agents remember, and any folder of notes.
 
-Claude Code keeps `CLAUDE.md` files and one memory folder for each project, Codex `AGENTS.md` and a memories folder; both are
-found below the folder that is named. A file is dated by its path, else its front matter, else its first lines, else by when
-it was last changed. Links are not followed, hidden folders and installed packages are left alone, and a file that is not
-text is skipped with a reason.
-"""
+Claude Code keeps `CLAUDE.md` files and one memory folder for each project, Codex `AGENTS.md` and a
+memories folder; both are found below the folder that is named. A file is dated by its path, else
+its front matter, else its first lines, else by when it was last changed. Links are not followed,
+hidden folders and installed packages are left alone, and a file that is not text is skipped with a
+reason."""
 
 from __future__ import annotations
 
@@ -24,24 +24,33 @@ FIRST_LINES = 10
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _DAY = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?![\d-])")
 _DATED_LINE = re.compile(
-    r"[ \t>*_-]*(?:date|created(?:[-_ ]?(?:at|on))?)[*_ \t]*:[*_ \t\"']*(\d{4}-\d\d-\d\d)", re.IGNORECASE
+    r"[ \t>*_-]*(?:date|created(?:[-_ ]?(?:at|on))?)[*_ \t]*:[*_ \t\"']*(\d{4}-\d\d-\d\d)",
+    re.IGNORECASE,
 )
 MOST_FILES = 100_000
 
 
-def folder_notes(path: str, wanted: Callable[[str], bool] = lambda relative: True) -> Iterator[Note | Skip]:
-    """The Markdown files below a folder that are `wanted` by their path in it, or one file, which is always wanted."""
+def folder_notes(
+    path: str, wanted: Callable[[str], bool] = lambda relative: True
+) -> Iterator[Note | Skip]:
+    """The Markdown files below a folder that are `wanted` by their path in it, or one file, which
+    is always wanted.
+    """
     if os.path.isfile(path):
         yield _note(os.path.dirname(path) or ".", os.path.basename(path))
     elif os.path.isdir(path):
         for name in filter(wanted, sorted(_markdown_below(path))):
             yield _note(path, name)
     else:
-        raise ImportFailed(f"{path} is neither a folder nor a file.", hint="Name the folder that holds the notes.")
+        raise ImportFailed(
+            f"{path} is neither a folder nor a file.", hint="Name the folder that holds the notes."
+        )
 
 
 def claude_code_notes(path: str) -> Iterator[Note | Skip]:
-    """What Claude Code remembers: `CLAUDE.md`, and the notes of memory folders, `projects/<project>/memory/*.md`."""
+    """What Claude Code remembers: `CLAUDE.md`, and the notes of memory folders,
+    `projects/<project>/memory/*.md`.
+    """
     return _remembered(path, ("CLAUDE.md", "CLAUDE.local.md"), "memory")
 
 
@@ -51,7 +60,9 @@ def codex_notes(path: str) -> Iterator[Note | Skip]:
 
 
 def _remembered(path: str, names: tuple[str, ...], folder: str) -> Iterator[Note | Skip]:
-    """Files of these names, and whatever is in a folder of that name; it may be the very folder that was named."""
+    """Files of these names, and whatever is in a folder of that name; it may be the very folder
+    that was named.
+    """
 
     def is_wanted(relative: str) -> bool:
         *above, name = relative.split("/")
@@ -65,14 +76,16 @@ def _remembered(path: str, names: tuple[str, ...], folder: str) -> Iterator[Note
 def _markdown_below(folder: str) -> Iterator[str]:
     found = 0
     for at, folders, files in os.walk(folder, followlinks=False):
-        # The folder that was named may itself be hidden, as ~/.claude is; those in it are somebody's own business.
+        # The folder that was named may itself be hidden, as ~/.claude is; those in it are
+        # somebody's own business.
         folders[:] = sorted(name for name in folders if is_visible_folder(name))
         for name in files:
             if is_markdown(name):
                 found += 1
                 if found > MOST_FILES:
                     raise ImportFailed(
-                        f"{folder} holds more than {MOST_FILES:,} Markdown files.", hint="Import it in parts."
+                        f"{folder} holds more than {MOST_FILES:,} Markdown files.",
+                        hint="Import it in parts.",
                     )
                 yield os.path.relpath(os.path.join(at, name), folder).replace(os.sep, "/")
 
@@ -80,7 +93,9 @@ def _markdown_below(folder: str) -> Iterator[str]:
 def _note(folder: str, name: str) -> Note | Skip:
     full = os.path.join(folder, name)
     try:
-        descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(
+            full, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        )
         with open(descriptor, "rb") as file:
             info = os.fstat(descriptor)
             if info.st_size > LARGEST_FILE:
@@ -93,7 +108,9 @@ def _note(folder: str, name: str) -> Note | Skip:
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").replace("\r\n", "\n")
     if not text.strip():
         return Skip(name, "is empty")
-    changed = datetime.fromtimestamp(info.st_mtime, UTC).date().isoformat() if info.st_mtime >= 0 else ""
+    changed = (
+        datetime.fromtimestamp(info.st_mtime, UTC).date().isoformat() if info.st_mtime >= 0 else ""
+    )
     title, body = _title(text, name)
     return Note(
         id=_place(full),
@@ -114,7 +131,9 @@ def _date_in_path(name: str) -> str:
 
 
 def _date_in_text(text: str) -> str:
-    """The day that the front matter, the title or a line `Date: …` near the top gives; other dates are just mentioned."""
+    """The day that the front matter, the title or a line `Date: …` near the top gives; other dates
+    are just mentioned.
+    """
     front = _FRONT_MATTER.match(text)
     lines = front[0].splitlines() if front else []
     lines += text[front.end() if front else 0 :].lstrip("\n").splitlines()[:FIRST_LINES]
@@ -127,13 +146,17 @@ def _date_in_text(text: str) -> str:
 
 
 def _place(path: str) -> str:
-    """Where a file is, whichever folder above it was named: notes of the same name in two folders are two notes."""
+    """Where a file is, whichever folder above it was named: notes of the same name in two folders
+    are two notes.
+    """
     real, home = os.path.realpath(path), os.path.realpath(os.path.expanduser("~"))
     return f"~{real[len(home) :]}" if real.startswith(home + os.sep) else real
 
 
 def _title(text: str, name: str) -> tuple[str, str]:
-    """The file's own first heading and the text without it; the file's name when the text begins otherwise."""
+    """The file's own first heading and the text without it; the file's name when the text begins
+    otherwise.
+    """
     front = _FRONT_MATTER.match(text)
     head = front[0] if front else ""
     first, _, rest = text[len(head) :].lstrip("\n").partition("\n")

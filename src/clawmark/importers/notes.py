@@ -1,20 +1,20 @@
-"""One imported note: how it is written as a memory file, where it goes, and whether it is there already.
+"""One imported note: how it is written as a memory file, where it goes, and whether it is there
+already.
 
-In: notes made by the readers of one source. Out: files under `memory/imports/<source>/`, or the plan of what would be
-written. A note is known by its id in the source, so importing twice changes nothing, and a conversation that went on is
-brought up to date in its own file. A file that somebody has edited since is left alone and said so.
-"""
+In: notes made by the readers of one source. Out: files under `memory/imports/<source>/`, or the
+plan of what would be written. A note is known by its id in the source, so importing twice changes
+nothing, and a conversation that went on is brought up to date in its own file. A file that somebody
+has edited since is left alone and said so."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from clawmark.errors import ClawmarkError, WriteConflict
-from clawmark.text.origin import IMPORTS
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ClawmarkError, WriteConflict
+from clawmark.text.recalled.origin import IMPORTS
 
 Action: TypeAlias = Literal["new", "changed", "same", "edited", "skipped"]
 
@@ -37,7 +37,9 @@ class Note(NamedTuple):
     body: str
     """Markdown without a title."""
     folder: str = ""
-    """Where the source keeps it, relative to what was imported; its file goes into the same folder here."""
+    """Where the source keeps it, relative to what was imported; its file goes into the same folder
+    here.
+    """
 
 
 class Skip(NamedTuple):
@@ -69,7 +71,12 @@ class Target(NamedTuple):
 
 
 def import_notes(
-    source: str, found: Iterable[Note | Skip], target: Target, *, dry_run: bool, overwrite: bool = False
+    source: str,
+    found: Iterable[Note | Skip],
+    target: Target,
+    *,
+    dry_run: bool,
+    overwrite: bool = False,
 ) -> Iterator[Imported]:
     """Write each note once; one that cannot be written does not stop the others."""
     for entry in found:
@@ -94,20 +101,26 @@ def digits_in(path: str) -> str:
 
 
 def render(source: str, note: Note) -> str:
-    """The note as a Markdown file; the comment under the title lets a later import recognise its own work."""
+    """The note as a Markdown file; the comment under the title lets a later import recognise its
+    own work.
+    """
     body = note.body.strip("\n")
     if len(body) > LONGEST_NOTE:
         cut = body.rfind("\n\n", 0, LONGEST_NOTE)
         body = body[: cut if cut > 0 else LONGEST_NOTE] + "\n\n(The rest was too long to import.)"
     title = " ".join(note.title.split()) or note.id
     label = re.sub(r"[^A-Za-z0-9._:/@+~-]|-(?=-)", "_", note.id)[:120].rstrip("-") or "unknown"
-    mark = f"<!-- clawmark: origin=import source={source} id={label} body={_digest(title, body)} -->"
+    mark = (
+        f"<!-- clawmark: origin=import source={source} id={label} body={_digest(title, body)} -->"
+    )
     dated = f"\nDate: {note.date}\n" if note.date else ""
     return f"# {title}\n{mark}\n{dated}\n{body}\n"
 
 
 def path_for(source: str, note: Note) -> str:
-    """`memory/imports/chatgpt/2025-03-04-rate-limiter-1a2b3c4d5e6f.md`, with the folders of the source in between."""
+    """`memory/imports/chatgpt/2025-03-04-rate-limiter-1a2b3c4d5e6f.md`, with the folders of the
+    source in between.
+    """
     words = re.findall(r"[^\W_]+", note.title.lower())
     slug = "-".join(words)[:48].strip("-") or "note"
     stem = f"{note.date}-{slug}" if note.date else slug
@@ -116,11 +129,15 @@ def path_for(source: str, note: Note) -> str:
 
 def _folders(path: str) -> list[str]:
     """The folders of a source as names that are safe and visible in a workspace."""
-    names = [re.sub(r"[^\w .-]", "-", part).strip(" .")[:48].rstrip(" .") for part in path.split("/")]
+    names = [
+        re.sub(r"[^\w .-]", "-", part).strip(" .")[:48].rstrip(" .") for part in path.split("/")
+    ]
     return [name for name in names if name][:DEEPEST]
 
 
-def _import_one(source: str, note: Note, target: Target, *, dry_run: bool, overwrite: bool) -> Imported:
+def _import_one(
+    source: str, note: Note, target: Target, *, dry_run: bool, overwrite: bool
+) -> Imported:
     text = render(source, note)
     path = target.existing.get(digits_of(note.id), "")
     if not path:
@@ -132,7 +149,9 @@ def _import_one(source: str, note: Note, target: Target, *, dry_run: bool, overw
     if current == text:
         return Imported("same", path, note.title)
     if not (overwrite or _is_untouched(current)):
-        return Imported("edited", path, "changed here since it was imported; --overwrite replaces it")
+        return Imported(
+            "edited", path, "changed here since it was imported; --overwrite replaces it"
+        )
     if not dry_run:
         target.replace(path, text, base)
     return Imported("changed", path, note.title)
@@ -142,7 +161,8 @@ def _create(target: Target, path: str, text: str) -> None:
     try:
         target.replace(path, text, "")
     except WriteConflict:
-        # Another import of the same note was quicker; with the same text there is nothing left to do.
+        # Another import of the same note was quicker; with the same text there is nothing left to
+        # do.
         if target.read(path)[0] != text:
             raise
 

@@ -1,20 +1,21 @@
-"""A source's name and a path in; what was imported out: the one place that knows which reader belongs to which source."""
+"""A source's name and a path in; what was imported out: the one place that knows which reader
+belongs to which source.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.importers.chats import chatgpt_notes, claude_notes
 from clawmark.importers.exports import conversations
 from clawmark.importers.folders import claude_code_notes, codex_notes, folder_notes
 from clawmark.importers.notes import FOLDER, Imported, Note, Skip, Target, digits_in, import_notes
-from clawmark.values import NamedTuple
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
-    from clawmark.types import Identity
+    from clawmark.model.values import Identity
 
 SOURCES = ("chatgpt", "claude", "claude-code", "codex", "markdown")
 SEEDS_AT_ONCE = 500
@@ -58,7 +59,9 @@ def run_import(
     existing = {digits: at for at in states if (digits := digits_in(at))}
 
     def read(at: str) -> tuple[str, str]:
-        known = states.get(at) or next(state for state in workspace.scan().files if state.path == at)
+        known = states.get(at) or next(
+            state for state in workspace.scan().files if state.path == at
+        )
         document = workspace.read_document(known)
         return document.text, document.hash
 
@@ -66,7 +69,9 @@ def run_import(
         return memory.replace(at, text, base, force=True)
 
     target = Target(existing, read, replace)
-    return import_notes(source, notes_of(source, path), target, dry_run=dry_run, overwrite=overwrite)
+    return import_notes(
+        source, notes_of(source, path), target, dry_run=dry_run, overwrite=overwrite
+    )
 
 
 def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seeded:
@@ -86,7 +91,9 @@ def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seed
                 own = ours.get(theirs[:3])
                 is_reusable = own is not None and own.dims in (0, theirs.dims)
                 if not dry_run:
-                    memory.keep_vectors(own._replace(dims=theirs.dims) if own is not None else theirs, vectors)
+                    memory.keep_vectors(
+                        own._replace(dims=theirs.dims) if own is not None else theirs, vectors
+                    )
                 kept += len(vectors)
                 reusable += len(vectors) if is_reusable else 0
                 models.setdefault(f"{theirs.provider} {theirs.model}")
@@ -102,8 +109,10 @@ def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seed
 
 
 def _own_identities(memory: Memory) -> dict[tuple[str, str, str], Identity]:
-    """The identity of each configured embedder, by every name under which OpenClaw would keep the same vectors."""
-    from clawmark.embed.remote import RemoteEmbedder
+    """The identity of each configured embedder, by every name under which OpenClaw would keep the
+    same vectors.
+    """
+    from clawmark.embed.services.remote import RemoteEmbedder
 
     found: dict[tuple[str, str, str], Identity] = {}
     for embedder in (*memory.choice.embedders, *memory.choice.fallbacks):

@@ -1,10 +1,11 @@
-"""The vectors an OpenClaw installation has paid for, in; the same vectors in our embedding cache out.
+"""The vectors an OpenClaw installation has paid for, in; the same vectors in our embedding cache
+out.
 
-Two databases are known: the one of March 2026 (`embedding_cache` and `chunks`, vectors as JSON text) and that of September
-2026 (`memory_embedding_cache` and `memory_index_chunks`, vectors as float64 blobs). Both are opened read-only and immutable:
-not a byte of them or beside them is written. One that OpenClaw has at work, with rows still in its log, is copied with the
-log, and the copy is read. A vector that is not sound (wrong size, not finite, all zero) is left out.
-"""
+Two databases are known: the one of March 2026 (`embedding_cache` and `chunks`, vectors as JSON
+text) and that of September 2026 (`memory_embedding_cache` and `memory_index_chunks`, vectors as
+float64 blobs). Both are opened read-only and immutable: not a byte of them or beside them is
+written. One that OpenClaw has at work, with rows still in its log, is copied with the log, and the
+copy is read. A vector that is not sound (wrong size, not finite, all zero) is left out."""
 
 from __future__ import annotations
 
@@ -15,12 +16,11 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from clawmark.errors import ClawmarkError
-from clawmark.types import Identity, Vector
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ClawmarkError
+from clawmark.model.values import Identity, Vector
 
 CONFIG_FILE = "openclaw.json"
 
@@ -62,7 +62,9 @@ def openclaw_folder(state_dir: str, agent: str, environ: Mapping[str, str]) -> s
 
 
 def databases_of(state_dir: str, agent: str) -> list[str]:
-    """Where an OpenClaw installation keeps the index of an agent, newest kind first; only those that are there."""
+    """Where an OpenClaw installation keeps the index of an agent, newest kind first; only those
+    that are there.
+    """
     places = [
         os.path.join(state_dir, "agents", agent, "agent", "openclaw-agent.sqlite"),
         _configured_database(state_dir, agent),
@@ -72,7 +74,9 @@ def databases_of(state_dir: str, agent: str) -> list[str]:
 
 
 def _configured_database(state_dir: str, agent: str) -> str:
-    """Where `memorySearch.store.path` of its configuration puts the index; empty when it does not say."""
+    """Where `memorySearch.store.path` of its configuration puts the index; empty when it does not
+    say.
+    """
     file = os.path.join(state_dir, CONFIG_FILE)
     if not os.path.isfile(file):
         return ""
@@ -86,7 +90,11 @@ def _configured_database(state_dir: str, agent: str) -> str:
         store = section.values.get("store") if section.name == "memorySearch" else None
         if isinstance(store, dict) and isinstance(store.get("path"), str):
             path = store["path"]
-    return os.path.join(state_dir, os.path.expanduser(path.replace("{agentId}", agent))) if path else ""
+    return (
+        os.path.join(state_dir, os.path.expanduser(path.replace("{agentId}", agent)))
+        if path
+        else ""
+    )
 
 
 @contextmanager
@@ -96,23 +104,38 @@ def open_index(path: str) -> Iterator[OpenClawIndex]:
 
     try:
         with _at_rest(path) as address:
-            connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
+            connection = apsw.Connection(
+                address, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
+            )
             try:
-                tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+                tables = {
+                    name
+                    for (name,) in connection.execute(
+                        "SELECT name FROM sqlite_schema WHERE type = 'table'"
+                    )
+                }
                 if not tables & {*_CACHES, *_CHUNKS}:
-                    raise SeedsUnreadable(f"{path} is not a memory database of OpenClaw.", hint="Name its main.sqlite.")
+                    raise SeedsUnreadable(
+                        f"{path} is not a memory database of OpenClaw.",
+                        hint="Name its main.sqlite.",
+                    )
                 yield OpenClawIndex(connection, tables)
             finally:
                 connection.close()
     except apsw.Error as error:
-        raise SeedsUnreadable(f"{path} cannot be read: {error}.", hint="Is it OpenClaw's memory database?") from error
+        raise SeedsUnreadable(
+            f"{path} cannot be read: {error}.", hint="Is it OpenClaw's memory database?"
+        ) from error
 
 
 @contextmanager
 def _at_rest(path: str) -> Iterator[str]:
-    """The address of a database that nobody writes: itself, or a copy when its last changes are in a log beside it."""
+    """The address of a database that nobody writes: itself, or a copy when its last changes are in
+    a log beside it.
+    """
     if not any(size for _, _, size in _signs(path)[1:]):
-        # `immutable` keeps SQLite from making a lock, a journal or a shared-memory file beside somebody else's database.
+        # `immutable` keeps SQLite from making a lock, a journal or a shared-memory file beside
+        # somebody else's database.
         yield f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
         return
     import shutil
@@ -126,16 +149,24 @@ def _at_rest(path: str) -> Iterator[str]:
                 for ending, _, _ in before:
                     shutil.copyfile(path + ending, copy + ending)
             except OSError as error:
-                raise SeedsUnreadable(f"{path} cannot be copied: {error.strerror}.", hint="Stop OpenClaw first.") from error
+                raise SeedsUnreadable(
+                    f"{path} cannot be copied: {error.strerror}.", hint="Stop OpenClaw first."
+                ) from error
             if _signs(path) == before:
                 yield f"file:{quote(copy)}"
                 return
-        raise SeedsUnreadable(f"{path} changes all the time.", hint="Stop OpenClaw, import, and start it again.")
+        raise SeedsUnreadable(
+            f"{path} changes all the time.", hint="Stop OpenClaw, import, and start it again."
+        )
 
 
 def _signs(path: str) -> list[tuple[str, int, int]]:
-    """The files of a database that are there, each with the time of its last change and its size; it comes first."""
-    found = [(ending, os.stat(path + ending)) for ending in ("", *_LOGS) if os.path.isfile(path + ending)]
+    """The files of a database that are there, each with the time of its last change and its size;
+    it comes first.
+    """
+    found = [
+        (ending, os.stat(path + ending)) for ending in ("", *_LOGS) if os.path.isfile(path + ending)
+    ]
     return [(ending, info.st_mtime_ns, info.st_size) for ending, info in found]
 
 
@@ -154,7 +185,9 @@ class OpenClawIndex:
         return "lines-v5" if isinstance(version, int) and version >= 5 else "lines"
 
     def seeds(self) -> Iterator[Seed | None]:
-        """Every vector once, though most are stored in the cache and with a chunk; None for a text without a sound one."""
+        """Every vector once, though most are stored in the cache and with a chunk; None for a text
+        without a sound one.
+        """
         taken: set[tuple[object, ...]] = set()
         unsound: set[tuple[object, ...]] = set()
         for *name, value in self._rows():
@@ -171,7 +204,9 @@ class OpenClawIndex:
     def _rows(self) -> Iterator[tuple[object, ...]]:
         """Provider, model, provider key, hash of the text, and vector."""
         for table in self._tables.intersection(_CACHES):
-            yield from self._connection.execute(f"SELECT provider, model, provider_key, hash, embedding FROM {table}")
+            yield from self._connection.execute(
+                f"SELECT provider, model, provider_key, hash, embedding FROM {table}"
+            )
         names = [self._meta.get(key) for key in ("provider", "model", "providerKey")]
         if not all(isinstance(name, str) for name in names):
             return
@@ -185,7 +220,9 @@ class OpenClawIndex:
     def _read_meta(self) -> dict[str, Any]:
         """What the index was made with."""
         for table in self._tables.intersection(_META):
-            for (value,) in self._connection.execute(f"SELECT value FROM {table} WHERE key = 'memory_index_meta_v1'"):
+            for (value,) in self._connection.execute(
+                f"SELECT value FROM {table} WHERE key = 'memory_index_meta_v1'"
+            ):
                 try:
                     found = json.loads(value)
                 except (ValueError, TypeError):
@@ -200,7 +237,11 @@ def _seed(owner: Sequence[object], text_hash: object, value: object) -> Seed | N
     words = [word for word in (*owner, text_hash) if isinstance(word, str)]
     if vector is None or len(words) != 4 or not re.fullmatch("[0-9a-fA-F]{64}", words[3]):
         return None
-    return Seed(Identity(words[0], words[1], words[2], len(vector) // 4), words[3].lower(), vector)
+    return Seed(
+        Identity(provider=words[0], model=words[1], provider_key=words[2], dims=len(vector) // 4),
+        words[3].lower(),
+        vector,
+    )
 
 
 def _unit(value: object) -> Vector | None:
@@ -219,5 +260,7 @@ def _numbers(value: object) -> list[float]:
         found = json.loads(value) if isinstance(value, str) else []
     except (ValueError, RecursionError):
         return []
-    is_list = isinstance(found, list) and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in found)
+    is_list = isinstance(found, list) and all(
+        isinstance(x, (int, float)) and not isinstance(x, bool) for x in found
+    )
     return [float(x) for x in found] if is_list else []

@@ -1,8 +1,9 @@
-"""Word of changes: keeps the index fresh while a server runs, and tells whoever follows a file that it has changed.
+"""Word of changes: keeps the index fresh while a server runs, and tells whoever follows a file that
+it has changed.
 
-In: what the memory's watcher says. Out: notifications; clients of the newer protocol listen to a stream of them, those of
-the older one name the files they follow. Nothing happens while no file changes.
-"""
+In: what the memory's watcher says. Out: notifications; clients of the newer protocol listen to a
+stream of them, those of the older one name the files they follow. Nothing happens while no file
+changes."""
 
 from __future__ import annotations
 
@@ -18,16 +19,18 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChang
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from clawmark.aio import AsyncMemory
-from clawmark.errors import ClawmarkError
 from clawmark.mcp.resources import uri_of
-from clawmark.reports import WatchEvent
-from clawmark.types import FileState
+from clawmark.model.errors import ClawmarkError
+from clawmark.model.reports import WatchEvent
+from clawmark.model.values import FileState
 
 Files = dict[str, FileState]
 
 
 class Followers:
-    """Who wants to hear about changes; nobody where `may_hear` says that the session may not see the files."""
+    """Who wants to hear about changes; nobody where `may_hear` says that the session may not see
+    the files.
+    """
 
     def __init__(self, may_hear: bool) -> None:
         self._may_hear = may_hear
@@ -37,7 +40,9 @@ class Followers:
         self._followed: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
 
     def note_listing(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Whoever has seen the list of files hears when it changes; clients of the newer protocol say so themselves."""
+        """Whoever has seen the list of files hears when it changes; clients of the newer protocol
+        say so themselves.
+        """
         connection = _connection(context)
         if connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             self._followed.setdefault(connection, set())
@@ -98,5 +103,6 @@ async def _files(memory: AsyncMemory, otherwise: Files) -> Files:
 
 
 def _connection(context: ServerRequestContext[Any, Any]) -> Connection:
-    # A handler is given a session per request; only the connection behind it lives as long as the client.
+    # A handler is given a session per request; only the connection behind it lives as long as the
+    # client.
     return context.session._connection

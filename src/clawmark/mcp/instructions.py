@@ -1,17 +1,17 @@
 """The server's instructions: what a host shows its model about the memory before anything is asked.
 
-In: the tools a session has and what it may do. Out: text. The policy itself is `runtime.prompt`'s, so that every host says
-the same. Needs nothing of the SDK, because `initialize` is answered before the SDK is loaded.
-"""
+In: the tools a session has and what it may do. Out: text. The policy itself is `runtime.prompt`'s,
+so that every host says the same. Needs nothing of the SDK, because `initialize` is answered before
+the SDK is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from clawmark.runtime.context import Context
-from clawmark.runtime.prompt import Facts, build_prompt
-from clawmark.tools.policy import Access, access_of, unavailable
+from clawmark.agent.prompt.context import Context
+from clawmark.agent.prompt.sections import Facts, build_prompt
+from clawmark.agent.tools.policy import Access, access_of, unavailable
 
 if TYPE_CHECKING:
     from clawmark.aio import AsyncMemory
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 STATUS_TOOL = "memory_status"
 """The tool that only this server has."""
-_ABOUT = "Clawmark is a long-term memory made of plain Markdown notes that outlive every conversation."
+_ABOUT = (
+    "Clawmark is a long-term memory made of plain Markdown notes that outlive every conversation."
+)
 _STATE = """\
 An answer with `dueFiles` comes from an index that is still catching up; one with `degraded` says what it lacks, and \
 memory_status says more."""
@@ -41,6 +43,8 @@ def instructions_for(tools: Collection[str], access: Access) -> str:
     """What a session of this kind needs to know, and nothing about tools it may not use."""
     if not access.reads:
         return f"{_ABOUT}\n\n{unavailable(access.kind)['error']}"
-    context = Context(access.kind, (), (), ())
+    context = Context(kind=access.kind, files=(), logs=(), notices=())
     prompt = build_prompt(context, tools=tools, cites=access.cites, facts=Facts())
-    return "\n\n".join((_ABOUT, *(section.text for section in prompt.sections if section.stable), _STATE))
+    return "\n\n".join(
+        (_ABOUT, *(section.text for section in prompt.sections if section.stable), _STATE)
+    )

@@ -1,15 +1,30 @@
-"""The recall policy as a prompt, for people who want it at hand. Hosts show the instructions to their model unasked."""
+"""The recall policy as a prompt, for people who want it at hand.
+
+Hosts show the instructions to their model unasked.
+"""
 
 from __future__ import annotations
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
+from mcp_types import (
+    INVALID_PARAMS,
+    GetPromptResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    TextContent,
+)
 
 RECALL = Prompt(
     name="recall",
     title="Recall before you answer",
-    description="The recall policy: search the memory first, read what is needed, say when nothing was found.",
-    arguments=[PromptArgument(name="question", description="What you want to know from memory.", required=False)],
+    description="The recall policy: search the memory first, read what "
+    "is needed, say when nothing was found.",
+    arguments=[
+        PromptArgument(
+            name="question", description="What you want to know from memory.", required=False
+        )
+    ],
 )
 
 

@@ -1,8 +1,8 @@
 """Memory files as MCP resources: `memory://memory/2026-11-15.md` names a file as citations do.
 
-In: an open memory, and whether its session may see it. Out: the list of files, and the text of one. Which paths are memory
-is decided by the guard behind `Memory.read`, as for `memory_get`; word of changes is left to `changes`.
-"""
+In: an open memory, and whether its session may see it. Out: the list of files, and the text of one.
+Which paths are memory is decided by the guard behind `Memory.read`, as for `memory_get`; word of
+changes is left to `changes`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from clawmark.agent.tools.base import one_line
+from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.aio import AsyncMemory
-from clawmark.errors import ClawmarkError
-from clawmark.tools.base import one_line
-from clawmark.tools.policy import Access, unavailable
+from clawmark.model.errors import ClawmarkError
 from clawmark.workspace.places import not_memory
 
 SCHEME = "memory://"
@@ -37,7 +37,8 @@ TEMPLATE = ResourceTemplate(
     name="memory file",
     title="Memory file",
     uri_template=SCHEME + "{+path}",
-    description="A memory file by its path, such as memory://MEMORY.md or memory://memory/2026-11-15.md; "
+    description="A memory file by its path, such as "
+    "memory://MEMORY.md or memory://memory/2026-11-15.md; "
     "a citation (memory://memory/2026-11-15.md#L3-L8) gives those lines.",
     mime_type=MARKDOWN,
 )
@@ -72,10 +73,18 @@ class Shelf:
             _, scan = await self._memory.plan()
         except ClawmarkError as error:
             raise _told(error) from error
-        files = sorted((state for state in scan.files if state.source == "memory"), key=lambda state: state.path)
+        files = sorted(
+            (state for state in scan.files if state.source == "memory"),
+            key=lambda state: state.path,
+        )
         start = int(cursor or 0)
         shown = [
-            Resource(name=one_line(state.path), uri=uri_of(state.path), mime_type=MARKDOWN, size=state.size)
+            Resource(
+                name=one_line(state.path),
+                uri=uri_of(state.path),
+                mime_type=MARKDOWN,
+                size=state.size,
+            )
             for state in files[start : start + PAGE]
         ]
         following = str(start + PAGE) if start + PAGE < len(files) else None
@@ -89,11 +98,15 @@ class Shelf:
             text = await self._text(path_of(uri))
         except ClawmarkError as error:
             raise _told(error) from error
-        return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)])
+        return ReadResourceResult(
+            contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)]
+        )
 
     async def _text(self, path: str) -> str:
         is_cited = "#L" in path
-        excerpt = await self._memory.read(path, lines=None if is_cited else ALL_LINES, max_chars=MOST_CHARS)
+        excerpt = await self._memory.read(
+            path, lines=None if is_cited else ALL_LINES, max_chars=MOST_CHARS
+        )
         if not self._access.may_read(excerpt.path):
             raise not_memory(excerpt.path)
         if not excerpt.total_lines and not await self._is_there(excerpt.path):
@@ -101,7 +114,10 @@ class Shelf:
         if not excerpt.truncated or is_cited:
             return excerpt.text
         following = excerpt.next_start or excerpt.start + excerpt.lines
-        return f"{excerpt.text}\n\n[The file goes on at line {following}; read it there with memory_get.]"
+        return (
+            f"{excerpt.text}\n\n[The file goes on at line "
+            f"{following}; read it there with memory_get.]"
+        )
 
     async def _is_there(self, path: str) -> bool:
         """Whether a file without a line is there at all; an absent one reads the same."""

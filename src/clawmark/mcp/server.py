@@ -1,8 +1,7 @@
 """Tools, resources and the prompt put together as one MCP server, whatever carries it.
 
-In: an open memory and the key of the session it is offered to. Out: the SDK's server, which keeps the index fresh while it
-runs and answers meanwhile from what is there.
-"""
+In: an open memory and the key of the session it is offered to. Out: the SDK's server, which keeps
+the index fresh while it runs and answers meanwhile from what is there."""
 
 from __future__ import annotations
 
@@ -33,10 +32,10 @@ from mcp_types import (
 
 from clawmark.aio import AsyncMemory
 from clawmark.mcp.changes import Followers, kept_fresh
-from clawmark.mcp.handshake import SERVER_INFO
 from clawmark.mcp.instructions import session_access, session_instructions
 from clawmark.mcp.prompts import RECALL, recall_prompt
 from clawmark.mcp.resources import TEMPLATE, Shelf
+from clawmark.mcp.stdio.handshake import SERVER_INFO
 from clawmark.mcp.tools import Toolbox
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -49,7 +48,11 @@ MOST_STREAMS = 32
 def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
     """The server over one memory."""
     access = session_access(memory, session_key)
-    toolbox, shelf, followers = Toolbox(memory, session_key), Shelf(memory, access), Followers(access.reads)
+    toolbox, shelf, followers = (
+        Toolbox(memory, session_key),
+        Shelf(memory, access),
+        Followers(access.reads),
+    )
     instructions = session_instructions(memory, session_key)
 
     async def list_tools(_: Context, page: Page) -> ListToolsResult:
@@ -112,7 +115,9 @@ def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
 
 
 class _TellingServer(Server[None]):
-    """The SDK's server, which says on every transport that it tells of changes in the list of files."""
+    """The SDK's server, which says on every transport that it tells of changes in the list of
+    files.
+    """
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *more: Any, **named: Any

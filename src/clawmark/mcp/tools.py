@@ -1,23 +1,24 @@
-"""The memory's tools as MCP tools: `memory_search`, `memory_get`, `memory_append` and `memory_status`.
+"""The memory's tools as MCP tools: `memory_search`, `memory_get`, `memory_append` and
+`memory_status`.
 
-In: an open memory and a session key. Out: the list of tools with their annotations and answer schemas, and a call that
-answers with structured content and the same as text. What a tool does, and whom it answers, is left to `clawmark.tools`.
-"""
+In: an open memory and a session key. Out: the list of tools with their annotations and answer
+schemas, and a call that answers with structured content and the same as text. What a tool does, and
+whom it answers, is left to `clawmark.agent.tools`."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
+from clawmark.agent.tools import Payload, render
+from clawmark.agent.tools.base import one_line
 from clawmark.aio import AsyncMemory
-from clawmark.errors import ClawmarkError
 from clawmark.mcp.instructions import STATUS_TOOL
-from clawmark.reports import Status
-from clawmark.tools import Payload, render
-from clawmark.tools.base import one_line
-from clawmark.values import NamedTuple
+from clawmark.model.errors import ClawmarkError
+from clawmark.model.reports import Status
 
 CALL_SECONDS = 30.0
 
@@ -66,14 +67,20 @@ OFFERS: dict[str, Offer] = {
             "model": _TEXT,
             "citations": _TEXT,
             "mode": _TEXT,
-            "nothing": {"type": "object", "properties": {"code": _TEXT, "message": _TEXT, "bestScore": {"type": "number"}}},
+            "nothing": {
+                "type": "object",
+                "properties": {"code": _TEXT, "message": _TEXT, "bestScore": {"type": "number"}},
+            },
             "fallback": {"type": "object", "properties": {"from": _TEXT, "reason": _TEXT}},
             "degraded": {"type": "object", "properties": {"reason": _TEXT, "fix": _TEXT}},
             "dueFiles": {"type": ["integer", "null"]},
             "disabled": _YES,
             "unavailable": _YES,
             "warning": _TEXT,
-            "corpora": {"type": "array", "items": {"type": "object", "properties": {"corpus": _TEXT, "outcome": _TEXT}}},
+            "corpora": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"corpus": _TEXT, "outcome": _TEXT}},
+            },
         },
     ),
     "memory_get": Offer(
@@ -96,7 +103,14 @@ OFFERS: dict[str, Offer] = {
     "memory_append": Offer(
         "Add to memory",
         True,
-        {"written": _YES, "path": _TEXT, "startLine": _WHOLE, "endLine": _WHOLE, "citation": _TEXT, "flags": _FLAGS},
+        {
+            "written": _YES,
+            "path": _TEXT,
+            "startLine": _WHOLE,
+            "endLine": _WHOLE,
+            "citation": _TEXT,
+            "flags": _FLAGS,
+        },
     ),
     STATUS_TOOL: Offer(
         "State of the memory",
@@ -127,18 +141,28 @@ class Toolbox:
         self.tools: list[Tool] = []
         for tool in memory.tools(session_key, append=True):
             self._add(tool.name, tool.description, tool.parameters, tool.call)
-        self._add(STATUS_TOOL, _STATUS_DESCRIPTION, {"type": "object", "properties": {}}, _status_call(memory))
+        self._add(
+            STATUS_TOOL,
+            _STATUS_DESCRIPTION,
+            {"type": "object", "properties": {}},
+            _status_call(memory),
+        )
 
     async def call(self, name: str, arguments: Mapping[str, object] | None) -> CallToolResult:
         """Call a tool; whatever goes wrong, a wrong name too, is an answer the model can read."""
         call = self._calls.get(name)
         try:
             payload = (
-                await asyncio.wait_for(call(arguments or {}), CALL_SECONDS) if call is not None else self._unknown(name)
+                await asyncio.wait_for(call(arguments or {}), CALL_SECONDS)
+                if call is not None
+                else self._unknown(name)
             )
         except TimeoutError:
             problem = f"{name} did not answer within {CALL_SECONDS:.0f} seconds."
-            payload = {"error": problem, "action": "Try again; `clawmark status` shows what the memory is busy with."}
+            payload = {
+                "error": problem,
+                "action": "Try again; `clawmark status` shows what the memory is busy with.",
+            }
         return CallToolResult(
             content=[TextContent(type="text", text=render(payload))],
             structured_content=encodable(payload),
@@ -146,7 +170,10 @@ class Toolbox:
         )
 
     def _unknown(self, name: str) -> Payload:
-        return {"error": f"There is no tool {one_line(name, 80)}.", "action": f"Use one of {', '.join(self._calls)}."}
+        return {
+            "error": f"There is no tool {one_line(name, 80)}.",
+            "action": f"Use one of {', '.join(self._calls)}.",
+        }
 
     def _add(self, name: str, description: str, parameters: Payload, call: Call) -> None:
         offer = OFFERS[name]
@@ -170,7 +197,9 @@ class Toolbox:
 
 
 def encodable(value: object) -> object:
-    """The same value with what UTF-8 cannot carry written as escapes: a file name may hold bytes that are no text."""
+    """The same value with what UTF-8 cannot carry written as escapes: a file name may hold bytes
+    that are no text.
+    """
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -187,7 +216,10 @@ def _status_call(memory: AsyncMemory) -> Call:
         try:
             return status_payload(await memory.status())
         except ClawmarkError as error:
-            return {"error": error.message, "action": error.hint or "Run `clawmark doctor` to see what is wrong."}
+            return {
+                "error": error.message,
+                "action": error.hint or "Run `clawmark doctor` to see what is wrong.",
+            }
 
     return call
 

@@ -1,8 +1,8 @@
 """An embedder for tests and the promises every embedder keeps.
 
-`HashingEmbedder` needs no weights: texts that share words are near each other, others are not, and the same text has
-the same vector everywhere. `embedder_contract` is called by the tests of any implementation, ours or another's.
-"""
+`HashingEmbedder` needs no weights: texts that share words are near each other, others are not, and
+the same text has the same vector everywhere. `embedder_contract` is called by the tests of any
+implementation, ours or another's."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from clawmark.embed.base import Embedder, Traits, check_vectors
-from clawmark.errors import EmbeddingUnavailable
-from clawmark.types import Identity, Vector
+from clawmark.model.errors import EmbeddingUnavailable
+from clawmark.model.values import Identity, Vector
 
 FEATURES = 4
 """Places a word has in the vector: enough that two words hardly ever share all of theirs."""
 
-PASSAGE = "The billing service keeps its invoices in PostgreSQL, because the team knows that database well."
+PASSAGE = (
+    "The billing service keeps its invoices in PostgreSQL, "
+    "because the team knows that database well."
+)
 QUESTION = "Which database keeps the invoices of the billing service?"
 OTHER = "On Sunday we walked up the mountain and had soup in the hut before the rain came."
 ODD_TEXTS = (
@@ -46,7 +49,7 @@ class HashingEmbedder:
     @property
     def identity(self) -> Identity:
         key = hashlib.sha256(f"testing\nhashing\n{self._dims}\n{FEATURES}".encode()).hexdigest()
-        return Identity("testing", "hashing", key, self._dims)
+        return Identity(provider="testing", model="hashing", provider_key=key, dims=self._dims)
 
     @property
     def traits(self) -> Traits:
@@ -74,8 +77,8 @@ class HashingEmbedder:
 class UnreliableEmbedder(HashingEmbedder):
     """The same, out of order as long as `fault` says so.
 
-    `down` raises, `nan` and `zero` spoil the last vector, `short` leaves the last text out and cuts a question's vector.
-    """
+    `down` raises, `nan` and `zero` spoil the last vector, `short` leaves the last text out and cuts
+    a question's vector."""
 
     fault: Literal["", "down", "nan", "zero", "short"] = ""
 
@@ -94,7 +97,9 @@ class UnreliableEmbedder(HashingEmbedder):
 
 
 def embedder_contract(make: Callable[[], Embedder]) -> None:
-    """Try every promise of `Embedder` on fresh instances; raises AssertionError with the one that was broken."""
+    """Try every promise of `Embedder` on fresh instances; raises AssertionError with the one that
+    was broken.
+    """
     for promise in PROMISES:
         promise(make)
 
@@ -102,7 +107,10 @@ def embedder_contract(make: Callable[[], Embedder]) -> None:
 def _introduces_itself(make: Callable[[], Embedder]) -> None:
     one, other = make(), make()
     _must(one.identity == other.identity, "two instances have the same identity")
-    _must(one.identity.dims > 0 and bool(one.identity.provider and one.identity.model), "the identity is complete")
+    _must(
+        one.identity.dims > 0 and bool(one.identity.provider and one.identity.model),
+        "the identity is complete",
+    )
     _must(len(bytes.fromhex(one.identity.provider_key)) == 32, "provider_key is a SHA-256 in hex")
     _must(bool(one.traits.label), "it has a label")
     floor, ceiling = one.traits.floor, one.traits.ceiling
@@ -127,7 +135,10 @@ def _does_not_depend_on_company(make: Callable[[], Embedder]) -> None:
         _cosine(batch[2], embedder.embed_texts([PASSAGE])[0]) > 0.9999,
         "a text has the same vector alone and in a batch",
     )
-    _must(_cosine(batch[2], make().embed_texts([PASSAGE])[0]) > 0.9999, "another instance gives the same vector")
+    _must(
+        _cosine(batch[2], make().embed_texts([PASSAGE])[0]) > 0.9999,
+        "another instance gives the same vector",
+    )
 
 
 def _puts_the_answer_nearer(make: Callable[[], Embedder]) -> None:
@@ -135,7 +146,10 @@ def _puts_the_answer_nearer(make: Callable[[], Embedder]) -> None:
     question = embedder.embed_query(QUESTION)
     passage, other = embedder.embed_texts([PASSAGE, OTHER])
     _must(embedder.covers(PASSAGE) and embedder.covers(QUESTION), "plain English is covered")
-    _must(_cosine(question, passage) > _cosine(question, other) + 0.05, "the answer is nearer than another text")
+    _must(
+        _cosine(question, passage) > _cosine(question, other) + 0.05,
+        "the answer is nearer than another text",
+    )
 
 
 def _survives_odd_texts(make: Callable[[], Embedder]) -> None:
@@ -150,7 +164,10 @@ def _works_from_two_threads(make: Callable[[], Embedder]) -> None:
     embedder = make()
     texts = [f"{PASSAGE} Number {number}." for number in range(8)]
     found: dict[str, list[Vector]] = {}
-    threads = [threading.Thread(target=lambda name=name: found.update({name: embedder.embed_texts(texts)})) for name in "ab"]
+    threads = [
+        threading.Thread(target=lambda name=name: found.update({name: embedder.embed_texts(texts)}))
+        for name in "ab"
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -177,7 +194,9 @@ def _must(holds: bool, promise: str) -> None:
 
 
 def _cosine(one: Vector, other: Vector) -> float:
-    return sum(a * b for a, b in zip(memoryview(one).cast("f"), memoryview(other).cast("f"), strict=True))
+    return sum(
+        a * b for a, b in zip(memoryview(one).cast("f"), memoryview(other).cast("f"), strict=True)
+    )
 
 
 def _words(text: str) -> list[bytes]:

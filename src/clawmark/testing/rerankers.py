@@ -1,7 +1,7 @@
 """The promises every reranker keeps, and a reranker for tests.
 
-`reranker_contract` is called by the tests of any implementation, ours or another's. `OverlapReranker` needs no model: it
-scores by the share of the question's words that a text has.
+`reranker_contract` is called by the tests of any implementation, ours or another's.
+`OverlapReranker` needs no model: it scores by the share of the question's words that a text has.
 """
 
 from __future__ import annotations
@@ -10,12 +10,22 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 
-from clawmark.embed.rerank import Reranker
-from clawmark.errors import RerankError
+from clawmark.embed.rerank.base import Reranker
+from clawmark.model.errors import RerankError
 from clawmark.testing.embedders import OTHER, PASSAGE, QUESTION
 
 SECONDS = 30.0
-ODD_TEXTS = ("", " \n\t ", "***", "😀 👩‍👩‍👧", "请问数据库", "a\x00b", "\ud800", "x" * 5_000, "word " * 5_000)
+ODD_TEXTS = (
+    "",
+    " \n\t ",
+    "***",
+    "😀 👩‍👩‍👧",
+    "请问数据库",
+    "a\x00b",
+    "\ud800",
+    "x" * 5_000,
+    "word " * 5_000,
+)
 
 
 class OverlapReranker:
@@ -43,7 +53,9 @@ def overlap(query: str, text: str) -> float:
 
 
 def reranker_contract(make: Callable[[], Reranker]) -> None:
-    """Try every promise of `Reranker` on fresh instances; raises AssertionError with the one that was broken."""
+    """Try every promise of `Reranker` on fresh instances; raises AssertionError with the one that
+    was broken.
+    """
     for promise in PROMISES:
         promise(make)
 
@@ -58,22 +70,34 @@ def _gives_one_score_per_text(make: Callable[[], Reranker]) -> None:
     texts = [OTHER, PASSAGE, OTHER, "short"]
     scores = reranker.rerank(QUESTION, texts, seconds=SECONDS)
     _must(len(scores) == len(texts), "every text has a score")
-    _must(all(math.isfinite(score) and 0 <= score <= 1 for score in scores), "scores are numbers from 0 to 1")
+    _must(
+        all(math.isfinite(score) and 0 <= score <= 1 for score in scores),
+        "scores are numbers from 0 to 1",
+    )
     _must(abs(scores[0] - scores[2]) < 1e-6, "equal texts have equal scores")
 
 
 def _puts_the_answer_first(make: Callable[[], Reranker]) -> None:
     for texts in ([OTHER, PASSAGE], [PASSAGE, OTHER]):
         scores = dict(zip(texts, make().rerank(QUESTION, texts, seconds=SECONDS), strict=True))
-        _must(scores[PASSAGE] > scores[OTHER], "the answer has a higher score than another text, in any order")
+        _must(
+            scores[PASSAGE] > scores[OTHER],
+            "the answer has a higher score than another text, in any order",
+        )
 
 
 def _survives_odd_texts(make: Callable[[], Reranker]) -> None:
     reranker = make()
     scores = reranker.rerank(QUESTION, ODD_TEXTS, seconds=SECONDS)
-    _must(len(scores) == len(ODD_TEXTS) and all(0 <= score <= 1 for score in scores), "odd texts have scores too")
+    _must(
+        len(scores) == len(ODD_TEXTS) and all(0 <= score <= 1 for score in scores),
+        "odd texts have scores too",
+    )
     for query in ODD_TEXTS[:-1]:
-        _must(len(reranker.rerank(query, [PASSAGE], seconds=SECONDS)) == 1, "odd questions are answered too")
+        _must(
+            len(reranker.rerank(query, [PASSAGE], seconds=SECONDS)) == 1,
+            "odd questions are answered too",
+        )
 
 
 def _keeps_its_time(make: Callable[[], Reranker]) -> None:

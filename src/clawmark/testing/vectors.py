@@ -1,4 +1,5 @@
-"""What every vector engine must do, as checks that anyone can run: each takes an empty `Index` and raises when it fails.
+"""What every vector engine must do, as checks that anyone can run: each takes an empty `Index` and
+raises when it fails.
 
     @pytest.mark.parametrize("check", vector_index_contract)
     def test_contract(check, tmp_path):
@@ -14,10 +15,10 @@ import random
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 
-from clawmark.documents import Chunk
-from clawmark.errors import IndexStoreError
-from clawmark.index.store import Index
-from clawmark.types import FileRow, Filters, Identity, Vector
+from clawmark.model.documents import Chunk
+from clawmark.model.errors import IndexStoreError
+from clawmark.model.values import FileRow, Filters, Identity, Vector
+from clawmark.store.sqlite.store import Index
 
 PutFile = tuple[FileRow, list[Chunk], list[tuple[str, str]]]
 
@@ -37,7 +38,9 @@ def random_vectors(count: int, dims: int, seed: int) -> list[Vector]:
 
 def cosine(one: Vector, other: Vector) -> float:
     """The cosine of two unit vectors, the slow and certain way."""
-    return sum(a * b for a, b in zip(memoryview(one).cast("f"), memoryview(other).cast("f"), strict=True))
+    return sum(
+        a * b for a, b in zip(memoryview(one).cast("f"), memoryview(other).cast("f"), strict=True)
+    )
 
 
 def file_of(path: str, *texts: str, heading: str = "", stamp: int = 1) -> PutFile:
@@ -45,25 +48,48 @@ def file_of(path: str, *texts: str, heading: str = "", stamp: int = 1) -> PutFil
     from hashlib import sha256
 
     chunks = [
-        Chunk(number, number, text, sha256(text.encode()).hexdigest(), heading) for number, text in enumerate(texts, 1)
+        Chunk(
+            start_line=number,
+            end_line=number,
+            text=text,
+            hash=sha256(text.encode()).hexdigest(),
+            heading=heading,
+        )
+        for number, text in enumerate(texts, 1)
     ]
     whole = "\n".join(texts).encode()
-    row = FileRow(path, "memory", sha256(whole).hexdigest(), len(whole), stamp, stamp, 1, stamp, len(chunks))
+    row = FileRow(
+        path=path,
+        source="memory",
+        hash=sha256(whole).hexdigest(),
+        size=len(whole),
+        mtime_ns=stamp,
+        inode=stamp,
+        device=1,
+        seen_ns=stamp,
+        chunks=len(chunks),
+    )
     return row, chunks, [(chunk.text, heading) for chunk in chunks]
 
 
 def identity_of(dims: int, model: str = "test") -> Identity:
     """An embedder's identity."""
-    return Identity("test", model, "0" * 64, dims)
+    return Identity(provider="test", model=model, provider_key="0" * 64, dims=dims)
 
 
-def fill(index: Index, path: str, vectors: Sequence[Vector | None], dims: int, *, model: str = "test") -> list[int]:
-    """Index a file with one chunk per vector and return the chunk keys; nothing stands for a text that is not covered."""
+def fill(
+    index: Index, path: str, vectors: Sequence[Vector | None], dims: int, *, model: str = "test"
+) -> list[int]:
+    """Index a file with one chunk per vector and return the chunk keys; nothing stands for a text
+    that is not covered.
+    """
     file = file_of(path, *[f"{path} passage {number}" for number in range(len(vectors))])
     with index.writing() as writer:
         keys = writer.put_file(*file)
         space = writer.space(identity_of(dims, model)).id
-        writer.put_vectors(space, list(zip(keys, [chunk.hash for chunk in file[1]], vectors, strict=True)))
+        writer.put_vectors(
+            space, list(zip(keys, [chunk.hash for chunk in file[1]], vectors, strict=True))
+        )
     return keys
 
 
@@ -77,11 +103,17 @@ def _the_best_are_found_with_their_exact_cosines(index: Index) -> None:
     vectors = random_vectors(700, 48, seed=1)
     keys = fill(index, "a.md", vectors, 48)
     for query in random_vectors(8, 48, seed=2):
-        expected = sorted(((cosine(query, vector), -key) for key, vector in zip(keys, vectors, strict=True)), reverse=True)
+        expected = sorted(
+            ((cosine(query, vector), -key) for key, vector in zip(keys, vectors, strict=True)),
+            reverse=True,
+        )
         with index.reading() as reader:
             found = reader.vectors(1, query, 20)
         assert [key for key, _ in found] == [-key for _, key in expected[:20]]
-        assert all(abs(score - truth) < 1e-5 for (_, score), (truth, _) in zip(found, expected, strict=False))
+        assert all(
+            abs(score - truth) < 1e-5
+            for (_, score), (truth, _) in zip(found, expected, strict=False)
+        )
 
 
 def _a_filter_never_costs_results(index: Index) -> None:
@@ -94,7 +126,10 @@ def _a_filter_never_costs_results(index: Index) -> None:
     best = sorted(range(2300), key=lambda number: (-cosine(query, far[number]), number))
     with index.reading() as reader:
         many = reader.within(Filters(path="many.md")).vectors(1, query, 20)
-        assert sorted(key for key, _ in reader.within(Filters(path="few.md")).vectors(1, query, 20)) == few
+        assert (
+            sorted(key for key, _ in reader.within(Filters(path="few.md")).vectors(1, query, 20))
+            == few
+        )
         assert reader.within(Filters(path="none.md")).vectors(1, query, 20) == []
     assert [key for key, _ in many] == [keys[number] for number in best[:20]]
 
@@ -173,7 +208,13 @@ def _a_rebuild_hides_its_vectors_until_it_is_published(index: Index) -> None:
     with index.writing() as writer:
         building = writer.begin_rebuild()
         new = writer.put_file(*file, building=building)
-        writer.put_vectors(1, [(key, chunk.hash, vector) for key, chunk, vector in zip(new, file[1], vectors, strict=True)])
+        writer.put_vectors(
+            1,
+            [
+                (key, chunk.hash, vector)
+                for key, chunk, vector in zip(new, file[1], vectors, strict=True)
+            ],
+        )
     best_old, best_new = old[50], new[50]
     assert ranking(index, vectors[50], 3)[0] == best_old
     assert set(ranking(index, vectors[50], 200)) == set(old)
@@ -189,7 +230,11 @@ def _a_rebuild_hides_its_vectors_until_it_is_published(index: Index) -> None:
 
 
 def _a_vector_along_one_axis_is_found_first(index: Index) -> None:
-    vectors = [*random_vectors(200, 100, seed=15), unit([1.0] + [0.0] * 99), unit([0.99] + [0.01] * 99)]
+    vectors = [
+        *random_vectors(200, 100, seed=15),
+        unit([1.0] + [0.0] * 99),
+        unit([0.99] + [0.01] * 99),
+    ]
     keys = fill(index, "a.md", vectors, 100)
     assert ranking(index, unit([1.0] + [0.0] * 99), 2) == keys[-2:]
 

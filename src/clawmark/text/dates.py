@@ -1,8 +1,8 @@
 """The day a memory file is about, and the words by which people ask for it.
 
-Takes paths and headings, gives dates and words for the keyword index. A daily log says its date once, in its name;
-questions say it in many ways ("in February", "on the 24th", "2026-02-24"), so the words go into the index beside
-every passage of the file. Ranking by age is left to `search`.
+Takes paths and headings, gives dates and words for the keyword index. A daily log says its date
+once, in its name; questions say it in many ways ("in February", "on the 24th", "2026-02-24"), so
+the words go into the index beside every passage of the file. Ranking by age is left to `search`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from clawmark.text.words import index_words
+from clawmark.text.keywords.words import index_words
 
 MONTHS = (
     "january",
@@ -32,11 +32,15 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def date_of(path: str) -> str:
-    """The day, YYYY-MM-DD, that the file name starts with, in any folder and with any slug; empty without one."""
+    """The day, YYYY-MM-DD, that the file name starts with, in any folder and with any slug; empty
+    without one.
+    """
     name = path[max(path.rfind("/"), path.rfind(":")) + 1 :]
     date = name[:10]
     digits = date[:4] + date[5:7] + date[8:]
-    if not (digits.isascii() and digits.isdigit() and len(digits) == 8 and date[4] == date[7] == "-"):
+    if not (
+        digits.isascii() and digits.isdigit() and len(digits) == 8 and date[4] == date[7] == "-"
+    ):
         return ""
     if name[10:11].isdigit() or not is_day(int(date[:4]), int(date[5:7]), int(date[8:])):
         return ""
@@ -44,7 +48,9 @@ def date_of(path: str) -> str:
 
 
 def day_of(path: str, source: str, heading: str) -> str:
-    """The day a passage is about: that of its file's name, or the last one on which something in it was said."""
+    """The day a passage is about: that of its file's name, or the last one on which something in it
+    was said.
+    """
     return heading[-10:] if source == "sessions" else date_of(path)
 
 
@@ -55,11 +61,16 @@ def date_words(date: str) -> str:
     year, month, number = map(int, date.split("-"))
     name = MONTHS[month - 1]
     ordinal = f"{number}{_ORDINAL_ENDS.get(number, 'th')}"
-    return f"{date} {number} {ordinal} {name} {year} {name[:3]} {_WEEKDAYS[day(year, month, number).weekday()]}"
+    return (
+        f"{date} {number} {ordinal} {name} {year} {name[:3]} "
+        f"{_WEEKDAYS[day(year, month, number).weekday()]}"
+    )
 
 
 def keyword_context(path: str, heading: str) -> str:
-    """What the keyword index knows about a passage beside its text: date, headings, words of the file's path."""
+    """What the keyword index knows about a passage beside its text: date, headings, words of the
+    file's path.
+    """
     date, names = _path_words(path)
     return index_words(" ".join(filter(None, (date, heading, names))))
 
@@ -68,7 +79,9 @@ def keyword_context(path: str, heading: str) -> str:
 def _path_words(path: str) -> tuple[str, str]:
     """The words of the date and of the names in a path: the same for every passage of a file."""
     date = date_of(path)
-    names = re.findall(r"[^\W\d_]\w*", path.removesuffix(".md").removeprefix("memory/").replace("_", " "))
+    names = re.findall(
+        r"[^\W\d_]\w*", path.removesuffix(".md").removeprefix("memory/").replace("_", " ")
+    )
     return date_words(date) if date else "", " ".join(names)
 
 

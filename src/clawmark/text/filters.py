@@ -1,8 +1,7 @@
 """The filters of a search as people and models write them, checked and finished.
 
-Takes `since`, `until`, `path` and `source` as text; gives `Filters` whose days are YYYY-MM-DD. What cannot be understood is
-a `FilterError` that names the filter.
-"""
+Takes `since`, `until`, `path` and `source` as text; gives `Filters` whose days are YYYY-MM-DD. What
+cannot be understood is a `FilterError` that names the filter."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ import re
 from collections.abc import Callable
 from datetime import date, timedelta
 
-from clawmark.errors import FilterError
-from clawmark.types import Filters
+from clawmark.model.errors import FilterError
+from clawmark.model.values import Filters
 
 LONGEST_PATTERN = 500
 _BACK = re.compile(r"([0-9]{1,4})([dw])", re.IGNORECASE)
@@ -19,13 +18,20 @@ _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ][0-9:.,+\-Zz]*)?")
 
 
 def make_filters(
-    *, since: str | None, until: str | None, path: str | None, source: str | None, today: Callable[[], str]
+    *,
+    since: str | None,
+    until: str | None,
+    path: str | None,
+    source: str | None,
+    today: Callable[[], str],
 ) -> Filters:
     """Finished filters; None and blank text mean that a filter was not given."""
     first, last = _day("since", since, today), _day("until", until, today)
     if first and last and first > last:
         raise FilterError(
-            f"since ({first}) is after until ({last}), so nothing can match.", argument="since", hint="Swap the two days."
+            f"since ({first}) is after until ({last}), so nothing can match.",
+            argument="since",
+            hint="Swap the two days.",
         )
     pattern = (path or "").strip()
     if len(pattern) > LONGEST_PATTERN or "\0" in pattern:
@@ -52,7 +58,8 @@ def _day(name: str, given: str | None, today: Callable[[], str]) -> str:
     except (ValueError, OverflowError):
         pass
     raise FilterError(
-        f"{name} must be a day such as 2026-02-24, or days or weeks back such as 7d or 2w, not {text[:40]!a}.",
+        f"{name} must be a day such as 2026-02-24, or days or weeks back such as 7d or 2w, not "
+        f"{text[:40]!a}.",
         argument=name,
         hint="Write the day as YYYY-MM-DD.",
     )

@@ -1,8 +1,9 @@
-"""Path patterns for filters: `*` and `?` stay within a folder, `**` crosses folders, `[...]` is a set of characters.
+"""Path patterns for filters: `*` and `?` stay within a folder, `**` crosses folders, `[...]` is a
+set of characters.
 
-A pattern without a slash is compared with the file's name in any folder; `notes/` means everything below that folder. The
-name of an added source counts as a folder: `notes:` means everything in the source `notes`. A pattern is matched folder by
-folder, so that one with many stars cannot take long.
+A pattern without a slash is compared with the file's name in any folder; `notes/` means everything
+below that folder. The name of an added source counts as a folder: `notes:` means everything in the
+source `notes`. A pattern is matched folder by folder, so that one with many stars cannot take long.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import re
 from collections.abc import Callable, Sequence
 from fnmatch import translate
 
-from clawmark.types import added_source
+from clawmark.model.values import added_source
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
-    """A function that returns whether a path, with forward slashes, matches the pattern; case counts."""
+    """A function that returns whether a path, with forward slashes, matches the pattern; case
+    counts.
+    """
     pattern = pattern.removeprefix("./")
     source = added_source(pattern)
     ways = [_parts(pattern)]
@@ -36,7 +39,9 @@ def _parts(pattern: str) -> list[Callable[[str], object] | None]:
         pattern += "**"
     elif "/" not in pattern:
         pattern = f"**/{pattern}"
-    return [None if part == "**" else re.compile(translate(part)).match for part in pattern.split("/")]
+    return [
+        None if part == "**" else re.compile(translate(part)).match for part in pattern.split("/")
+    ]
 
 
 def _matches(parts: Sequence[Callable[[str], object] | None], names: Sequence[str]) -> bool:

@@ -1,8 +1,8 @@
 """The files a workspace starts with.
 
-In: a folder, new or old. Out: the names of the files that were made. Nothing is ever overwritten. `MEMORY.md` and `memory/`
-are made by the first note. `BOOTSTRAP.md`, the script of the first conversation, is made once in the life of a workspace; a
-small state file records that it was there.
+In: a folder, new or old. Out: the names of the files that were made. Nothing is ever overwritten.
+`MEMORY.md` and `memory/` are made by the first note. `BOOTSTRAP.md`, the script of the first
+conversation, is made once in the life of a workspace; a small state file records that it was there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import os
 import time
 
-from clawmark.errors import WorkspaceError, WorkspaceReadOnly
+from clawmark.model.errors import WorkspaceError, WorkspaceReadOnly
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown
 from clawmark.workspace.places import AGENT_FILES
 
@@ -31,7 +31,9 @@ def template(name: str) -> str:
 
 
 def ensure_workspace(root: str, *, now: str = "") -> list[str]:
-    """Make the files that are missing and return their names; `now` is an ISO time for the state file."""
+    """Make the files that are missing and return their names; `now` is an ISO time for the state
+    file.
+    """
     now = now or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
         os.makedirs(root, exist_ok=True)
@@ -72,7 +74,9 @@ def _settle_ritual(folder: Folder, now: str) -> bool:
 
 def _is_lived_in(folder: Folder) -> bool:
     """Whether someone has already worked here, so that a first conversation would be out of place."""
-    if any(_has(folder, name) for name in ("memory", "MEMORY.md", "memory.md", ".git", *_OTHER_STATES)):
+    if any(
+        _has(folder, name) for name in ("memory", "MEMORY.md", "memory.md", ".git", *_OTHER_STATES)
+    ):
         return True
     return any(_differs(folder, name) for name in ("IDENTITY.md", "USER.md"))
 
@@ -88,7 +92,10 @@ def _differs(folder: Folder, name: str) -> bool:
 def _has(folder: Folder, name: str) -> bool:
     try:
         folder.lstat(name)
-    except (FileNotFoundError, NotADirectoryError):  # the second where a file has the name of the other's state folder
+    except (
+        FileNotFoundError,
+        NotADirectoryError,
+    ):  # the second where a file has the name of the other's state folder
         return False
     return True
 
@@ -110,7 +117,9 @@ def _create(folder: Folder, name: str, text: str) -> bool:
 
 
 def _read_state(folder: Folder) -> dict[str, object]:
-    """What is remembered of this workspace; an unreadable file counts as a finished set-up, the careful reading."""
+    """What is remembered of this workspace; an unreadable file counts as a finished set-up, the
+    careful reading.
+    """
     try:
         with folder.child(STATE_FOLDER) as states, os.fdopen(states.open(STATE_FILE), "rb") as file:
             state = json.loads(file.read(1 << 16))

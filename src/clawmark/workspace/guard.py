@@ -1,19 +1,20 @@
 """Opening files so that no path, link or race leads outside a folder.
 
-In: an opened folder and a relative path. Out: a descriptor of a regular file below that folder, or `PathDenied`. Each
-component is opened on its own, relative to the descriptor of the one before it, and never through a link, so what was
-checked is what is read: there is no moment between a check and a use. Which paths count as memory is decided in
-`places.py`.
+In: an opened folder and a relative path. Out: a descriptor of a regular file below that folder, or
+`PathDenied`. Each component is opened on its own, relative to the descriptor of the one before it,
+and never through a link, so what was checked is what is read: there is no moment between a check
+and a use. Which paths count as memory is decided in `places.py`.
 
-A folder that is mounted somewhere below is refused, so that nobody wanders onto a network disk by accident; the folders
-that were named (`memory` itself, an extra path) are the `anchor` and may be mounts. A single file on another device is
-not refused: overlay file systems report other device numbers for files than for their folder.
+A folder that is mounted somewhere below is refused, so that nobody wanders onto a network disk by
+accident; the folders that were named (`memory` itself, an extra path) are the `anchor` and may be
+mounts. A single file on another device is not refused: overlay file systems report other device
+numbers for files than for their folder.
 
-Where the platform cannot open relative to a descriptor (Windows), the same calls compare real paths instead; that is
-open to races, and `containment()` says so.
-"""
+Where the platform cannot open relative to a descriptor (Windows), the same calls compare real paths
+instead; that is open to races, and `containment()` says so."""
 
-# pathlib stays out: it costs 4 ms on the path of every cold search, and has no calls relative to a descriptor.
+# pathlib stays out: it costs 4 ms on the path of every cold search, and has no calls relative to a
+# descriptor.
 
 from __future__ import annotations
 
@@ -24,10 +25,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 
-from clawmark.errors import PathDenied, WorkspaceError, advice
+from clawmark.model.errors import PathDenied, WorkspaceError, advice
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
-"""A memory file larger than this is left alone: nobody wrote it by hand, and reading it would follow its size."""
+"""A memory file larger than this is left alone: nobody wrote it by hand, and reading it would
+follow its size.
+"""
 
 MAX_COMPONENTS = 64
 
@@ -37,17 +40,25 @@ _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW | _CLOEX
 _SAFE_FLAGS = _NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | _SAFE_FLAGS | getattr(os, "O_BINARY", 0)
 _HAS_DESCRIPTORS = bool(
-    _NOFOLLOW and hasattr(os, "O_DIRECTORY") and {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
+    _NOFOLLOW
+    and hasattr(os, "O_DIRECTORY")
+    and {os.open, os.stat} <= os.supports_dir_fd
+    and os.scandir in os.supports_fd
 )
 
 changed_ns = attrgetter("st_mtime_ns" if os.name == "nt" else "st_ctime_ns")
-"""When a file last changed in any way. Whoever edits a file may put its mtime back; its ctime nobody can."""
+"""When a file last changed in any way.
+
+Whoever edits a file may put its mtime back; its ctime nobody can.
+"""
 
 EXTRA_PATHS_HINT = "To allow its folder, add it to memorySearch.extraPaths."
 
 
 def containment() -> str:
-    """How paths are kept inside a folder here: `descriptor` (no race can lead out) or `best-effort`."""
+    """How paths are kept inside a folder here: `descriptor` (no race can lead out) or
+    `best-effort`.
+    """
     return "descriptor" if _HAS_DESCRIPTORS else "best-effort"
 
 
@@ -97,7 +108,9 @@ class Folder:
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
 
     def holds(self, name: str, info: os.stat_result) -> bool:
-        """Whether the child of that name is this file, which has to be open: no other file can get its inode number then."""
+        """Whether the child of that name is this file, which has to be open: no other file can get
+        its inode number then.
+        """
         try:
             return os.path.samestat(self.lstat(name), info)
         except FileNotFoundError:
@@ -138,30 +151,36 @@ def open_root(path: str, *, descriptors: bool = _HAS_DESCRIPTORS) -> Folder:
 
 def _opened(path: str, fd: int) -> Folder:
     info = os.fstat(fd)
-    return Folder(path, fd, info.st_dev, info.st_ino)
+    return Folder(path=path, fd=fd, device=info.st_dev, inode=info.st_ino)
 
 
 def _plain_folder(path: str) -> Folder:
     info = os.lstat(path)
-    if not stat.S_ISDIR(info.st_mode) or os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
+    if not stat.S_ISDIR(info.st_mode) or os.path.normcase(
+        os.path.realpath(path)
+    ) != os.path.normcase(path):
         raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
-    return Folder(path, None, info.st_dev, info.st_ino)
+    return Folder(path=path, fd=None, device=info.st_dev, inode=info.st_ino)
 
 
 def open_beneath(root: Folder, relative: str, shown_as: str = "", anchor: int = 0) -> int:
-    """A descriptor of the regular file at `relative` below `root`; FileNotFoundError when there is none.
+    """A descriptor of the regular file at `relative` below `root`; FileNotFoundError when there is
+    none.
 
-    `shown_as` is what errors call it when its citation differs from its place below this root; the first `anchor`
-    components may lie on another device.
-    """
+    `shown_as` is what errors call it when its citation differs from its place below this root; the
+    first `anchor` components may lie on another device."""
     parts = split_relative(relative)
     with folder_beneath(root, parts[:-1], shown_as or relative, anchor) as folder:
         return open_regular(folder, parts[-1], shown_as or relative)
 
 
 @contextmanager
-def folder_beneath(root: Folder, parts: list[str], shown_as: str, anchor: int = 0) -> Iterator[Folder]:
-    """The folder that `parts` lead to, opened component by component; `shown_as` names the path in errors."""
+def folder_beneath(
+    root: Folder, parts: list[str], shown_as: str, anchor: int = 0
+) -> Iterator[Folder]:
+    """The folder that `parts` lead to, opened component by component; `shown_as` names the path in
+    errors.
+    """
     here = root
     try:
         for depth, part in enumerate(parts):
@@ -194,7 +213,11 @@ def _child(folder: Folder, name: str, device: int | None, shown_as: str) -> Fold
 
 
 def open_regular(
-    folder: Folder, name: str, shown_as: str, flags: int = _FILE_FLAGS, limit: int | None = MAX_FILE_BYTES
+    folder: Folder,
+    name: str,
+    shown_as: str,
+    flags: int = _FILE_FLAGS,
+    limit: int | None = MAX_FILE_BYTES,
 ) -> int:
     """A descriptor of a regular file of acceptable size that is a direct child of `folder`."""
     try:
@@ -222,12 +245,18 @@ def open_regular(
 def _refusal(error: OSError, folder: Folder, name: str, shown_as: str) -> Exception:
     """What a failed open means: not allowed, gone in the meantime, or a trouble of the machine."""
     if error.errno == errno.ENAMETOOLONG:
-        return PathDenied(f"{shown(shown_as)} has a name too long for a file.", path=shown_as, rule="bad-name")
+        return PathDenied(
+            f"{shown(shown_as)} has a name too long for a file.", path=shown_as, rule="bad-name"
+        )
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR, errno.EMLINK):
         try:
             mode = folder.lstat(name).st_mode
         except OSError as vanished:
-            return vanished if isinstance(vanished, FileNotFoundError) else unreadable(shown_as, vanished)
+            return (
+                vanished
+                if isinstance(vanished, FileNotFoundError)
+                else unreadable(shown_as, vanished)
+            )
         return not_a_file(shown_as, mode, name)
     return unreadable(shown_as, error)
 
@@ -245,9 +274,13 @@ def not_a_file(shown_as: str, mode: int, component: str = "") -> PathDenied:
         )
     if stat.S_ISREG(mode):
         return PathDenied(
-            f"{shown(shown_as)} treats the file {shown(component)} as a folder.", path=shown_as, rule="not-a-file"
+            f"{shown(shown_as)} treats the file {shown(component)} as a folder.",
+            path=shown_as,
+            rule="not-a-file",
         )
-    return PathDenied(f"{shown(shown_as)} is {kind_of(mode)}, not a file.", path=shown_as, rule="not-a-file")
+    return PathDenied(
+        f"{shown(shown_as)} is {kind_of(mode)}, not a file.", path=shown_as, rule="not-a-file"
+    )
 
 
 def kind_of(mode: int) -> str:
@@ -276,15 +309,24 @@ def reason_of(error: OSError) -> str:
 
 
 def split_relative(relative: str) -> list[str]:
-    """The components of a relative path, or PathDenied: nothing absolute, empty, dotted, or unspeakable passes."""
+    """The components of a relative path, or PathDenied: nothing absolute, empty, dotted, or
+    unspeakable passes.
+    """
     check_text(relative)
     parts = relative.split("/")
     if parts[0] == "" or (os.name == "nt" and ("\\" in relative or ":" in relative)):
-        raise PathDenied(f"{shown(relative)} is not a relative path.", path=relative, rule="outside", hint=EXTRA_PATHS_HINT)
+        raise PathDenied(
+            f"{shown(relative)} is not a relative path.",
+            path=relative,
+            rule="outside",
+            hint=EXTRA_PATHS_HINT,
+        )
     if ".." in parts:
         raise _stepping_back(relative, parts)
     if "" in parts or "." in parts:
-        raise PathDenied(f"{shown(relative)} has an empty or dotted component.", path=relative, rule="bad-name")
+        raise PathDenied(
+            f"{shown(relative)} has an empty or dotted component.", path=relative, rule="bad-name"
+        )
     if len(parts) > MAX_COMPONENTS:
         raise PathDenied(
             f"{shown(relative)} is {len(parts)} folders deep; the limit is {MAX_COMPONENTS}.",
@@ -300,7 +342,10 @@ def _stepping_back(relative: str, parts: list[str]) -> PathDenied:
         depth += -1 if part == ".." else part not in ("", ".")
         if depth < 0:
             return PathDenied(
-                f"{shown(relative)} is outside the workspace.", path=relative, rule="outside", hint=EXTRA_PATHS_HINT
+                f"{shown(relative)} is outside the workspace.",
+                path=relative,
+                rule="outside",
+                hint=EXTRA_PATHS_HINT,
             )
     return PathDenied(
         f'{shown(relative)} steps back with "..".',
@@ -313,7 +358,9 @@ def _stepping_back(relative: str, parts: list[str]) -> PathDenied:
 def check_text(path: str) -> None:
     """Refuse what cannot be a path at all."""
     if not path.strip():
-        raise PathDenied("The path is empty.", path=path, rule="bad-name", hint="Try memory/2026-02-24.md.")
+        raise PathDenied(
+            "The path is empty.", path=path, rule="bad-name", hint="Try memory/2026-02-24.md."
+        )
     if "\0" in path:
         raise PathDenied(f"{shown(path)} contains a NUL character.", path=path, rule="bad-name")
     if not is_utf8(path):
@@ -332,7 +379,9 @@ def is_utf8(name: str) -> bool:
 
 
 def shown(path: str) -> str:
-    """A path fit for one line of a message: odd characters escaped, very long ones cut in the middle."""
+    """A path fit for one line of a message: odd characters escaped, very long ones cut in the
+    middle.
+    """
     if not path.isprintable():
         path = "".join(map(_shown_character, path[:1000]))
     return path if len(path) <= 200 else f"{path[:120]}…{path[-60:]}"

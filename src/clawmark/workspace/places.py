@@ -1,37 +1,60 @@
 """Which paths are memory, and where they lie on disk.
 
-In: the workspace's real path, the configured extra paths, the added sources, and a path as a person, an agent or a
-citation wrote it. Out: `Place`s (a root to open and a relative path below it), or `PathDenied`. Memory is `MEMORY.md` and
-`memory.md` at the root, every visible `.md` file below `memory/`, and the same below each extra path and each source. A
-file of a source is cited by the source's name: `notes:projects/x.md`. `USER.md` can be read too. Opening is left to
-`guard.py`; nothing here trusts that a path is still what it was when it was looked at.
-"""
+In: the workspace's real path, the configured extra paths, the added sources, and a path as a
+person, an agent or a citation wrote it. Out: `Place`s (a root to open and a relative path below
+it), or `PathDenied`. Memory is `MEMORY.md` and `memory.md` at the root, every visible `.md` file
+below `memory/`, and the same below each extra path and each source. A file of a source is cited by
+the source's name: `notes:projects/x.md`. `USER.md` can be read too. Opening is left to `guard.py`;
+nothing here trusts that a path is still what it was when it was looked at."""
 
 # pathlib costs 4 ms on the path of every cold search.
 
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from clawmark.errors import PathDenied
-from clawmark.types import ScanFailure, Skipped
-from clawmark.values import NamedTuple
-from clawmark.workspace.guard import EXTRA_PATHS_HINT, check_text, is_utf8, reason_of, shown, split_relative
+from clawmark.model.errors import PathDenied
+from clawmark.model.values import ScanFailure, Skipped
+from clawmark.workspace.guard import (
+    EXTRA_PATHS_HINT,
+    check_text,
+    is_utf8,
+    reason_of,
+    shown,
+    split_relative,
+)
 
 ROOT_FILES = ("MEMORY.md", "memory.md")
 """In the order of their right to a shared inode."""
 
-AGENT_FILES = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md")
+AGENT_FILES = (
+    "AGENTS.md",
+    "SOUL.md",
+    "TOOLS.md",
+    "IDENTITY.md",
+    "USER.md",
+    "HEARTBEAT.md",
+    "BOOTSTRAP.md",
+)
 """Files at the root that are the agent's instructions and not its memory."""
 READABLE_FILES = ("USER.md",)
 """At the root; read on request, by private sessions, and neither indexed nor written."""
 
 MARKDOWN = frozenset((".md", ".MD", ".Md", ".mD"))
 
-VENDOR_FOLDERS = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages", "venv"))
-"""Folders full of other people's Markdown. Hidden ones (.git, .venv, .obsidian …) are left alone by their dot."""
+VENDOR_FOLDERS = frozenset(
+    ("node_modules", "bower_components", "__pycache__", "site-packages", "venv")
+)
+"""Folders full of other people's Markdown.
 
-MEMORY_HINT = "Memory is MEMORY.md, the .md files below memory/, added sources, and what memorySearch.extraPaths names."
+Hidden ones (.git, .venv, .obsidian …) are left alone by their dot.
+"""
+
+MEMORY_HINT = (
+    "Memory is MEMORY.md, the .md files below memory/, added "
+    "sources, and what memorySearch.extraPaths names."
+)
 
 
 class Source(NamedTuple):
@@ -41,21 +64,29 @@ class Source(NamedTuple):
     path: str
     """Its real path."""
     patterns: tuple[str, ...] = ()
-    """Which files of it are searched, by their path in it; all Markdown files when there is no pattern."""
+    """Which files of it are searched, by their path in it; all Markdown files when there is no
+    pattern.
+    """
 
 
 class Extra(NamedTuple):
-    """One extra path that can be used: a folder, or a single file of it; or a source, which has a name."""
+    """One extra path that can be used: a folder, or a single file of it; or a source, which has a
+    name.
+    """
 
     prefix: str
-    """How its files are cited: `notes`, `../team-docs`, a single file's path, empty for the workspace itself; `notes:` for
-    the source `notes`."""
+    """How its files are cited: `notes`, `../team-docs`, a single file's path, empty for the
+    workspace itself; `notes:` for the source `notes`."""
     folder: str
-    """The real path of the folder to open; empty when it lies in the workspace and is opened through that."""
+    """The real path of the folder to open; empty when it lies in the workspace and is opened
+    through that.
+    """
     file: str
     """The file's name when the extra path is a single file, else empty."""
     patterns: tuple[str, ...] = ()
-    """Which files of the folder are meant, by their path in it; all of them when there is no pattern."""
+    """Which files of the folder are meant, by their path in it; all of them when there is no
+    pattern.
+    """
     name: str = ""
     """The name of a source; empty for a configured extra path."""
     within: str = ""
@@ -76,10 +107,18 @@ class Extra(NamedTuple):
         return f"{self.inside}/{path}" if self.inside else path
 
     def covers(self, path: str) -> bool:
-        """Whether a path below the folder is meant; a source leaves what the workspace itself has to the workspace."""
-        if self.name and not self.folder and (_is_own(own := self.in_workspace(path)) or own in AGENT_FILES):
+        """Whether a path below the folder is meant; a source leaves what the workspace itself has
+        to the workspace.
+        """
+        if (
+            self.name
+            and not self.folder
+            and (_is_own(own := self.in_workspace(path)) or own in AGENT_FILES)
+        ):
             return False
-        return not self.patterns or any(_matches(pattern.split("/"), path.split("/")) for pattern in self.patterns)
+        return not self.patterns or any(
+            _matches(pattern.split("/"), path.split("/")) for pattern in self.patterns
+        )
 
 
 class Place(NamedTuple):
@@ -91,7 +130,9 @@ class Place(NamedTuple):
     writable: bool
     """Extra paths are read and never written."""
     anchor: int
-    """How many leading components of `relative` were named (`memory`, an extra path) and may thus be a mount."""
+    """How many leading components of `relative` were named (`memory`, an extra path) and may thus
+    be a mount.
+    """
 
 
 def is_hidden(name: str) -> bool:
@@ -103,12 +144,17 @@ def is_visible_folder(name: str) -> bool:
 
 
 def is_leftover(name: str) -> bool:
-    """What Emacs (`.#x.md`) and macOS (`._x.md`) put beside a note. Other dotted notes are notes."""
+    """What Emacs (`.#x.md`) and macOS (`._x.md`) put beside a note.
+
+    Other dotted notes are notes.
+    """
     return name.startswith((".#", "._")) or name.lower() == ".md"
 
 
 def temporary_name(number: int) -> str:
-    """A name for a temporary file of a writer: hidden and not Markdown, so that it is never taken for a note."""
+    """A name for a temporary file of a writer: hidden and not Markdown, so that it is never taken
+    for a note.
+    """
     return f".clawmark-{number}.tmp"
 
 
@@ -125,9 +171,14 @@ def is_markdown(name: str) -> bool:
 
 
 def resolve_extras(
-    workspace: str, extra_paths: Iterable[str], home: str, patterns: Mapping[str, tuple[str, ...]] | None = None
+    workspace: str,
+    extra_paths: Iterable[str],
+    home: str,
+    patterns: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
-    """The extra paths that can be used, and the others with the reason; `patterns` are those of a path, as it is given."""
+    """The extra paths that can be used, and the others with the reason; `patterns` are those of a
+    path, as it is given.
+    """
     extras: dict[Extra, str] = {}
     skipped: list[Skipped | ScanFailure] = []
     for given in extra_paths:
@@ -140,7 +191,8 @@ def resolve_extras(
             extras[found] = given
     if patterns:
         extras = {
-            extra._replace(patterns=() if extra.file else patterns.get(given, ())): given for extra, given in extras.items()
+            extra._replace(patterns=() if extra.file else patterns.get(given, ())): given
+            for extra, given in extras.items()
         }
     return tuple(extras), tuple(skipped)
 
@@ -159,10 +211,16 @@ def resolve_sources(
             skipped.append(Skipped(prefix, f"the folder {shown(source.path)} does not exist"))
             continue
         except OSError as error:
-            skipped.append(ScanFailure(prefix, f"{shown(source.path)} cannot be read: {reason_of(error)}"))
+            skipped.append(
+                ScanFailure(prefix, f"{shown(source.path)} cannot be read: {reason_of(error)}")
+            )
             continue
         if not stat.S_ISDIR(mode) or os.path.realpath(source.path) != source.path:
-            skipped.append(Skipped(prefix, f"{shown(source.path)} is no longer a folder, or lies behind a link"))
+            skipped.append(
+                Skipped(
+                    prefix, f"{shown(source.path)} is no longer a folder, or lies behind a link"
+                )
+            )
             continue
         is_inside = is_below(source.path, workspace)
         extras.append(
@@ -178,8 +236,12 @@ def resolve_sources(
     return tuple(extras), tuple(skipped)
 
 
-def absent_extras(workspace: str, extra_paths: Iterable[str], home: str, usable: Iterable[Extra]) -> list[str]:
-    """How the extra paths that cannot be used now would be cited: what was found there before may come back."""
+def absent_extras(
+    workspace: str, extra_paths: Iterable[str], home: str, usable: Iterable[Extra]
+) -> list[str]:
+    """How the extra paths that cannot be used now would be cited: what was found there before may
+    come back.
+    """
     known = {extra.prefix for extra in usable}
     given = [given.strip() for given in extra_paths if not _unusable_text(given.strip())]
     prefixes = [cited(workspace, os.path.normpath(_named(workspace, path, home))) for path in given]
@@ -187,7 +249,9 @@ def absent_extras(workspace: str, extra_paths: Iterable[str], home: str, usable:
 
 
 def _named(workspace: str, given: str, home: str) -> str:
-    return os.path.join(workspace, home + given[1:] if given == "~" or given.startswith("~/") else given)
+    return os.path.join(
+        workspace, home + given[1:] if given == "~" or given.startswith("~/") else given
+    )
 
 
 def _resolve_extra(workspace: str, given: str, home: str) -> Extra | Skipped | ScanFailure:
@@ -200,11 +264,17 @@ def _resolve_extra(workspace: str, given: str, home: str) -> Extra | Skipped | S
     except (FileNotFoundError, NotADirectoryError):
         return Skipped(shown(given), f"extra path not found{_not_expanded(given)}")
     except OSError as error:
-        return ScanFailure(cited(workspace, os.path.normpath(named)), f"extra path cannot be read: {reason_of(error)}")
+        return ScanFailure(
+            cited(workspace, os.path.normpath(named)),
+            f"extra path cannot be read: {reason_of(error)}",
+        )
     real = os.path.realpath(named)
     plain = os.path.normpath(named)
     if stat.S_ISLNK(info.st_mode) or (is_below(plain, workspace) and plain != real):
-        return Skipped(shown(given), f"a link; to index what it leads to, name its real location: {shown(real)}")
+        return Skipped(
+            shown(given),
+            f"a link; to index what it leads to, name its real location: {shown(real)}",
+        )
     if is_below(home, real) or os.path.dirname(real) == real:
         return Skipped(shown(given), "the whole home folder or more; name a folder inside it")
     return _extra_at(workspace, given, real, info)
@@ -249,7 +319,9 @@ def cited(workspace: str, real: str) -> str:
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Whether a path fits a pattern, part by part; `**` stands for any number of folders, none included."""
+    """Whether a path fits a pattern, part by part; `**` stands for any number of folders, none
+    included.
+    """
     from fnmatch import fnmatchcase
 
     def with_none(places: set[int]) -> set[int]:
@@ -261,7 +333,9 @@ def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
 
     places = with_none({0})
     for part in path:
-        met = {place for place in places if place < len(pattern) and fnmatchcase(part, pattern[place])}
+        met = {
+            place for place in places if place < len(pattern) and fnmatchcase(part, pattern[place])
+        }
         places = with_none({place if pattern[place] == "**" else place + 1 for place in met})
     return len(pattern) in places
 
@@ -275,18 +349,26 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path: str) -> Place:
-    """The place of a path that a person or an agent wrote; `aliases` are other spellings of the workspace."""
+    """The place of a path that a person or an agent wrote; `aliases` are other spellings of the
+    workspace.
+    """
     check_text(path)
     while path.startswith("./"):
         path = path[2:]
     relative = _from_absolute(workspace, aliases, extras, path) if os.path.isabs(path) else path
     for extra in extras:
-        if extra.name and relative.startswith(extra.prefix) and relative[len(extra.prefix) :][:1] not in ("", "/"):
+        if (
+            extra.name
+            and relative.startswith(extra.prefix)
+            and relative[len(extra.prefix) :][:1] not in ("", "/")
+        ):
             return _in_source(workspace, aliases, extras, extra, relative)
     outside = _in_outside_extra(workspace, extras, relative)
     if outside is not None:
         return outside
-    left_out = [extra for extra in extras if extra.patterns and relative.startswith(extra.prefix + "/")]
+    left_out = [
+        extra for extra in extras if extra.patterns and relative.startswith(extra.prefix + "/")
+    ]
     if any(extra.folder for extra in left_out):
         raise _not_meant(path)
     parts = split_relative(relative)
@@ -302,15 +384,25 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
     visible = [view for view in views if _is_visible(view)]
     if not visible:
         raise _left_alone(path, views[0])
-    return Place(workspace, relative, relative, own, len(parts) - min(map(len, visible)))
+    return Place(
+        root=workspace,
+        relative=relative,
+        path=relative,
+        writable=own,
+        anchor=len(parts) - min(map(len, visible)),
+    )
 
 
 def _is_own(relative: str) -> bool:
     """Whether a path in the workspace is one of its own memory files, by its place."""
-    return relative in ROOT_FILES or (relative.startswith("memory/") and len(relative) > len("memory/"))
+    return relative in ROOT_FILES or (
+        relative.startswith("memory/") and len(relative) > len("memory/")
+    )
 
 
-def _in_source(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], extra: Extra, path: str) -> Place:
+def _in_source(
+    workspace: str, aliases: Sequence[str], extras: Sequence[Extra], extra: Extra, path: str
+) -> Place:
     """The place of `notes:projects/x.md`."""
     rest = path[len(extra.prefix) :]
     parts = split_relative(rest)
@@ -329,10 +421,14 @@ def _in_source(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], 
     if extra.folder:
         return Place(root=extra.folder, relative=rest, path=path, writable=False, anchor=0)
     anchor = len(extra.within.split("/")) if extra.within else 0
-    return Place(root=workspace, relative=extra.in_workspace(rest), path=path, writable=False, anchor=anchor)
+    return Place(
+        root=workspace, relative=extra.in_workspace(rest), path=path, writable=False, anchor=anchor
+    )
 
 
-def _from_absolute(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path: str) -> str:
+def _from_absolute(
+    workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path: str
+) -> str:
     for folder in (workspace, *aliases):
         if is_below(path, folder) and path != folder:
             return path[len(folder.rstrip("/")) + 1 :]
@@ -340,7 +436,9 @@ def _from_absolute(workspace: str, aliases: Sequence[str], extras: Sequence[Extr
         if extra.folder and is_below(path, extra.folder) and path != extra.folder:
             rest = path[len(extra.folder.rstrip("/")) + 1 :]
             return f"{extra.lead if extra.name else cited(workspace, extra.folder) + '/'}{rest}"
-    raise PathDenied(f"{shown(path)} is outside the workspace.", path=path, rule="outside", hint=EXTRA_PATHS_HINT)
+    raise PathDenied(
+        f"{shown(path)} is outside the workspace.", path=path, rule="outside", hint=EXTRA_PATHS_HINT
+    )
 
 
 def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Place | None:
@@ -349,7 +447,9 @@ def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Pla
             continue
         if extra.file:
             if path == extra.prefix:
-                return Place(extra.folder, extra.file, path, False, 0)
+                return Place(
+                    root=extra.folder, relative=extra.file, path=path, writable=False, anchor=0
+                )
         elif path.startswith(extra.prefix + "/"):
             rest = path[len(extra.prefix) + 1 :]
             if rest.startswith("../") or rest == "..":
@@ -359,7 +459,7 @@ def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Pla
             if extra.covers(rest) and not is_below(f"{extra.folder.rstrip('/')}/{rest}", workspace):
                 if not _is_visible(parts):
                     raise _left_alone(path, parts)
-                return Place(extra.folder, rest, path, False, 0)
+                return Place(root=extra.folder, relative=rest, path=path, writable=False, anchor=0)
     return None
 
 
@@ -381,7 +481,9 @@ def _below_inside_extras(extras: Sequence[Extra], relative: str) -> list[list[st
 
 def _is_visible(parts: Sequence[str]) -> bool:
     """Whether a scan would list it: what is not listed cannot be read either."""
-    return not parts or (is_markdown(parts[-1]) and all(is_visible_folder(part) for part in parts[:-1]))
+    return not parts or (
+        is_markdown(parts[-1]) and all(is_visible_folder(part) for part in parts[:-1])
+    )
 
 
 def _left_alone(path: str, parts: Sequence[str]) -> PathDenied:
@@ -394,21 +496,37 @@ def _left_alone(path: str, parts: Sequence[str]) -> PathDenied:
                 hint=MEMORY_HINT,
             )
     if parts[-1][-3:] in MARKDOWN:
-        return PathDenied(f"{shown(path)} is a program's leftover.", path=path, rule="not-memory", hint=MEMORY_HINT)
-    return PathDenied(f"{shown(path)} is not a .md file.", path=path, rule="not-markdown", hint=MEMORY_HINT)
+        return PathDenied(
+            f"{shown(path)} is a program's leftover.",
+            path=path,
+            rule="not-memory",
+            hint=MEMORY_HINT,
+        )
+    return PathDenied(
+        f"{shown(path)} is not a .md file.", path=path, rule="not-markdown", hint=MEMORY_HINT
+    )
 
 
 def _not_meant(path: str) -> PathDenied:
     problem = f"{shown(path)} is left out by the pattern of its extra path."
-    return PathDenied(problem, path=path, rule="not-memory", hint="Look at the patterns of memorySearch.extraPaths.")
+    return PathDenied(
+        problem,
+        path=path,
+        rule="not-memory",
+        hint="Look at the patterns of memorySearch.extraPaths.",
+    )
 
 
 def not_memory(path: str) -> PathDenied:
     """The error for a path inside the workspace that is not a memory file."""
     parts = path.split("/")
     if parts == ["memory"]:
-        return PathDenied("memory is a folder, not a file.", path=path, rule="not-a-file", hint=MEMORY_HINT)
+        return PathDenied(
+            "memory is a folder, not a file.", path=path, rule="not-a-file", hint=MEMORY_HINT
+        )
     hint = "Write paths with forward slashes." if "\\" in path else MEMORY_HINT
     if parts[0] == "sessions":
         hint = 'Transcripts can be read when memorySearch.sources names "sessions".'
-    return PathDenied(f"{shown(path)} is not a memory file.", path=path, rule="not-memory", hint=hint)
+    return PathDenied(
+        f"{shown(path)} is not a memory file.", path=path, rule="not-memory", hint=hint
+    )

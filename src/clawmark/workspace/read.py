@@ -1,17 +1,16 @@
 """Memory files as text, with the line numbers of the file.
 
-In: an opened root and a path below it. Out: a decoded `Document`, or an `Excerpt` of some lines. Lines end at `\\n`
-only (as editors and citations count them), one `\\r` before it is dropped, and nothing is ever cut inside a character.
-Bytes that are not UTF-8 become U+FFFD, so that one bad byte does not hide a file. Which path is meant is left to
-`places.py`, opening to `guard.py`.
-"""
+In: an opened root and a path below it. Out: a decoded `Document`, or an `Excerpt` of some lines.
+Lines end at `\\n` only (as editors and citations count them), one `\\r` before it is dropped, and
+nothing is ever cut inside a character. Bytes that are not UTF-8 become U+FFFD, so that one bad byte
+does not hide a file. Which path is meant is left to `places.py`, opening to `guard.py`."""
 
 import os
+from typing import NamedTuple
 
-from clawmark.documents import Document, Excerpt
-from clawmark.errors import NotText, PathDenied
-from clawmark.types import FileState
-from clawmark.values import NamedTuple
+from clawmark.model.documents import Document, Excerpt
+from clawmark.model.errors import NotText, PathDenied
+from clawmark.model.values import FileState
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -29,7 +28,8 @@ WIDE_MARKS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
-"""Byte order marks; the four-byte ones first, because the first of them begins with a two-byte one."""
+"""Byte order marks; the four-byte ones first, because the first of them begins with a two-byte one.
+"""
 
 BINARY_SIGNATURES = (
     b"\x89PNG\r\n",
@@ -57,12 +57,18 @@ class Citation(NamedTuple):
 
 
 def parse_citation(text: str) -> Citation:
-    """`memory/x.md#L3-L9` as a path and its lines; a name that only looks like one (`a#L1-L2.md`) stays a path."""
+    """`memory/x.md#L3-L9` as a path and its lines; a name that only looks like one (`a#L1-L2.md`)
+    stays a path.
+    """
     path, mark, span = text.rpartition("#L")
     first, dash, last = span.partition("-")
     last = last.removeprefix("L") if dash else first
     numbers = first + last
-    if not mark or not path or not (first and last and numbers.isascii() and numbers.isdigit() and len(numbers) < 20):
+    if (
+        not mark
+        or not path
+        or not (first and last and numbers.isascii() and numbers.isdigit() and len(numbers) < 20)
+    ):
         return Citation(text, 1, None)
     start = max(1, int(first))
     return Citation(path, start, max(1, int(last) - start + 1))
@@ -72,7 +78,9 @@ def parse_citation(text: str) -> Citation:
 
 
 def decode(data: bytes, path: str) -> str:
-    """The text of a memory file: lines joined by `\\n`, no byte order mark, no NUL; binary data is a WorkspaceError."""
+    """The text of a memory file: lines joined by `\\n`, no byte order mark, no NUL; binary data is
+    a WorkspaceError.
+    """
     _refuse_binary(data, path)
     return _decode_lines(*_without_mark(data))
 
@@ -98,8 +106,8 @@ def _decode_lines(data: bytes, encoding: str) -> str:
 def _refuse_binary(data: bytes, path: str) -> None:
     """Binary is what begins like a known format, or is by more than a third neither text nor UTF-8.
 
-    Below one kibibyte only a signature counts: a short note with a pasted control sequence is still a note.
-    """
+    Below one kibibyte only a signature counts: a short note with a pasted control sequence is still
+    a note."""
     if not data.startswith(BINARY_SIGNATURES):
         sample = data[:_BINARY_SAMPLE]
         if len(data) < _BINARY_MINIMUM or _without_mark(sample)[1] != "utf-8":
@@ -110,7 +118,9 @@ def _refuse_binary(data: bytes, path: str) -> None:
         if (controls + _count_undecodable(sample)) * 3 <= len(sample):
             return
         if not controls:
-            raise NotText(f"{shown(path)} is not UTF-8 text.", hint="Save it as UTF-8 to have it indexed.")
+            raise NotText(
+                f"{shown(path)} is not UTF-8 text.", hint="Save it as UTF-8 to have it indexed."
+            )
     raise NotText(f"{shown(path)} looks binary.", hint="Move it out of the memory folder.")
 
 
@@ -140,15 +150,18 @@ def read_all(fd: int, path: str) -> bytes:
     except OSError as error:
         raise unreadable(path, error) from error
     if left <= 0:
-        raise PathDenied(f"{shown(path)} has more than {MAX_FILE_BYTES:,} bytes.", path=path, rule="too-large")
+        raise PathDenied(
+            f"{shown(path)} has more than {MAX_FILE_BYTES:,} bytes.", path=path, rule="too-large"
+        )
     return b"".join(blocks)
 
 
 def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Document:
-    """The whole file, decoded; its state is taken from the same descriptor before the first byte is read.
+    """The whole file, decoded; its state is taken from the same descriptor before the first byte is
+    read.
 
-    A file that changes while it is read thus keeps an older state than its text, and the next scan reads it again.
-    """
+    A file that changes while it is read thus keeps an older state than its text, and the next scan
+    reads it again."""
     import hashlib
 
     fd = open_beneath(root, relative, path, anchor)
@@ -157,7 +170,14 @@ def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Do
         data = read_all(fd, path)
     finally:
         os.close(fd)
-    state = FileState(path, "memory", info.st_size, changed_ns(info), info.st_ino, info.st_dev)
+    state = FileState(
+        path=path,
+        source="memory",
+        size=info.st_size,
+        mtime_ns=changed_ns(info),
+        inode=info.st_ino,
+        device=info.st_dev,
+    )
     return Document(state, decode(data, path), hashlib.sha256(data).hexdigest())
 
 
@@ -171,7 +191,9 @@ def read_bytes(root: Folder, relative: str, path: str, anchor: int = 0) -> bytes
 
 
 def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
-    """The one file whose path is the same text in another Unicode normal form, if there is exactly one."""
+    """The one file whose path is the same text in another Unicode normal form, if there is exactly
+    one.
+    """
     if relative.isascii():
         return None
     import unicodedata
@@ -181,8 +203,15 @@ def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
     for part in parts:
         wanted = unicodedata.normalize("NFC", part)
         try:
-            with folder_beneath(root, found, relative, anchor) as folder, folder.listing() as entries:
-                names = [e.name for e in entries if e.name == part or unicodedata.normalize("NFC", e.name) == wanted]
+            with (
+                folder_beneath(root, found, relative, anchor) as folder,
+                folder.listing() as entries,
+            ):
+                names = [
+                    e.name
+                    for e in entries
+                    if e.name == part or unicodedata.normalize("NFC", e.name) == wanted
+                ]
         except OSError:
             return None
         names = [part] if part in names else names
@@ -197,15 +226,27 @@ def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
 
 def absent(path: str, start: int) -> Excerpt:
     """What reading a file that is not there gives."""
-    return Excerpt(path=path, text="", start=start, lines=0, total_lines=0, truncated=False, next_start=None, missing=True)
+    return Excerpt(
+        path=path,
+        text="",
+        start=start,
+        lines=0,
+        total_lines=0,
+        truncated=False,
+        next_start=None,
+        missing=True,
+    )
 
 
-def excerpt(data: bytes, path: str, start: int, lines: int | None, max_lines: int, max_chars: int) -> Excerpt:
-    """Lines from `start` on: `lines` of them, or `max_lines` when no number was asked for, within `max_chars`.
+def excerpt(
+    data: bytes, path: str, start: int, lines: int | None, max_lines: int, max_chars: int
+) -> Excerpt:
+    """Lines from `start` on: `lines` of them, or `max_lines` when no number was asked for, within
+    `max_chars`.
 
-    An explicit `lines` may exceed `max_lines` (a cited passage of many short lines is read back whole); the characters
-    bound it. The empty piece after a final line end is returned only when `lines` reaches it: chunks may count it.
-    """
+    An explicit `lines` may exceed `max_lines` (a cited passage of many short lines is read back
+    whole); the characters bound it. The empty piece after a final line end is returned only when
+    `lines` reaches it: chunks may count it."""
     _refuse_binary(data, path)
     body, encoding = _without_mark(data)
     if encoding != "utf-8":
@@ -222,11 +263,21 @@ def excerpt(data: bytes, path: str, start: int, lines: int | None, max_lines: in
     more = bool(pieces) and rest <= total
     cut = taken == 1 and len(text) < len(pieces[0])
     is_short = more and (not asked or taken < wanted)
-    return Excerpt(path, text, start, taken, total, is_short or cut, rest if more else None)
+    return Excerpt(
+        path=path,
+        text=text,
+        start=start,
+        lines=taken,
+        total_lines=total,
+        truncated=is_short or cut,
+        next_start=rest if more else None,
+    )
 
 
 def _pieces(body: bytes, start: int, count: int, max_chars: int) -> list[str]:
-    """Up to `count` decoded lines from line `start` on; what surely exceeds `max_chars` is not even decoded."""
+    """Up to `count` decoded lines from line `start` on; what surely exceeds `max_chars` is not even
+    decoded.
+    """
     at = 0
     for _ in range(start - 1):
         at = body.find(b"\n", at) + 1
@@ -240,7 +291,8 @@ def _pieces(body: bytes, start: int, count: int, max_chars: int) -> list[str]:
         if not end:
             break
     end = end - 1 if end else len(body)
-    # A character has at most four bytes; two more characters, so that the cut never falls inside the last one kept.
+    # A character has at most four bytes; two more characters, so that the cut never falls inside
+    # the last one kept.
     block = body[at : min(end, at + 4 * (max_chars + 2))]
     text = block.decode("utf-8", "replace").replace("\0", "\ufffd")
     return [line.removesuffix("\r") for line in text.split("\n")]

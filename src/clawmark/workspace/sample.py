@@ -1,16 +1,16 @@
 """A small, lived-in workspace to try things on.
 
-In: an empty folder and today's date. Out: a `MEMORY.md` and twenty-three daily logs, dated back from today, of a person
-who runs a small product; and `QUESTIONS` whose words occur nowhere in those notes, so that only meaning finds the
-answers. The texts are in `sample/`; dates in them are written as `{-12}`, days from today.
-"""
+In: an empty folder and today's date. Out: a `MEMORY.md` and twenty-three daily logs, dated back
+from today, of a person who runs a small product; and `QUESTIONS` whose words occur nowhere in those
+notes, so that only meaning finds the answers. The texts are in `sample/`; dates in them are written
+as `{-12}`, days from today."""
 
 from __future__ import annotations
 
 import os
 from datetime import date, timedelta
+from typing import NamedTuple
 
-from clawmark.values import NamedTuple
 from clawmark.workspace.daily import daily_path
 
 _TEXTS = os.path.join(os.path.dirname(__file__), "sample")
@@ -31,8 +31,14 @@ class Question(NamedTuple):
 
 QUESTIONS = (
     Question("Which database did we choose?", 30, "PostgreSQL 16"),
-    Question("Why were customers charged twice?", 19, "Our handler took every delivery for a new payment"),
-    Question("Which foods are unsafe due to an allergy?", 14, "Cashews and pistachios are dangerous for Ines"),
+    Question(
+        "Why were customers charged twice?", 19, "Our handler took every delivery for a new payment"
+    ),
+    Question(
+        "Which foods are unsafe due to an allergy?",
+        14,
+        "Cashews and pistachios are dangerous for Ines",
+    ),
 )
 
 
@@ -44,7 +50,11 @@ def write_sample(root: str, today: date) -> list[str]:
         stem, extension = os.path.splitext(name)
         if extension != ".md":
             continue
-        day = today - timedelta(days=int(stem.removeprefix("day-"))) if stem.startswith("day-") else today
+        day = (
+            today - timedelta(days=int(stem.removeprefix("day-")))
+            if stem.startswith("day-")
+            else today
+        )
         path = daily_path(day.isoformat()) if stem.startswith("day-") else name
         with open(os.path.join(_TEXTS, name), encoding="utf-8") as source:
             text = _dated(source.read(), day, today)

@@ -1,10 +1,10 @@
 """One look at the workspace: which memory files are there, in what state, and what was left alone.
 
-In: the workspace's real path and its extra paths. Out: a `Scan`, sorted by path; what was configured and cannot be used
-comes before what was met on the way, since lists are shown by their beginning. Files are not opened and paths are not
-resolved: each folder is listed through its own descriptor, which is as fast as listing gets and cannot be led astray by
-a link. A folder that could not be listed is a `ScanFailure`, so that nothing below it is taken for deleted.
-"""
+In: the workspace's real path and its extra paths. Out: a `Scan`, sorted by path; what was
+configured and cannot be used comes before what was met on the way, since lists are shown by their
+beginning. Files are not opened and paths are not resolved: each folder is listed through its own
+descriptor, which is as fast as listing gets and cannot be led astray by a link. A folder that could
+not be listed is a `ScanFailure`, so that nothing below it is taken for deleted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import time
 from collections.abc import Sequence
 from operator import itemgetter
 
-from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import FileState, Scan, ScanFailure, Skipped, is_in_workspace
+from clawmark.model.errors import PathDenied, WorkspaceError
+from clawmark.model.values import FileState, Scan, ScanFailure, Skipped, is_in_workspace
 from clawmark.workspace.guard import (
     MAX_COMPONENTS,
     MAX_FILE_BYTES,
@@ -43,13 +43,24 @@ from clawmark.workspace.places import (
 _LINK = "a link, and links are never followed"
 _NEARLY_MARKDOWN = (".markdown", ".mdx", ".txt")
 _TUPLE = tuple.__new__
-"""Makes a named tuple without its Python-level constructor; at 10,000 files that is a tenth of the scan."""
+"""Makes a named tuple without its Python-level constructor; at 10,000 files that is a tenth of the
+scan.
+"""
 
 
 class _Found:
     """What has been seen so far."""
 
-    __slots__ = ("configured", "failures", "files", "named", "roots", "skipped", "temporary", "workspace_id")
+    __slots__ = (
+        "configured",
+        "failures",
+        "files",
+        "named",
+        "roots",
+        "skipped",
+        "temporary",
+        "workspace_id",
+    )
 
     def __init__(self) -> None:
         self.files: list[FileState] = []
@@ -61,8 +72,9 @@ class _Found:
         self.configured: frozenset[str] = frozenset()
         """Extra paths that could not be used: somebody counts on them."""
         self.named: frozenset[str] = frozenset()
-        """Folders that are not entered when they are met on the way: extra paths inside the workspace are walked for
-        themselves, and a source that is the workspace itself leaves `memory` to it."""
+        """Folders that are not entered when they are met on the way: extra paths inside the
+        workspace are walked for themselves, and a source that is the workspace itself leaves
+        `memory` to it."""
 
     def skip(self, path: str, reason: str) -> None:
         self.skipped.append(Skipped(path if is_utf8(path) else shown(path), reason))
@@ -74,7 +86,9 @@ class _Found:
         self.roots.append((path, folder.device, folder.inode))
 
 
-def scan_workspace(workspace: str, extras: Sequence[Extra], reported: Sequence[Skipped | ScanFailure] = ()) -> Scan:
+def scan_workspace(
+    workspace: str, extras: Sequence[Extra], reported: Sequence[Skipped | ScanFailure] = ()
+) -> Scan:
     """Everything there is now; `reported` are extra paths that could not be used."""
     taken_ns = time.time_ns()
     found = _Found()
@@ -124,7 +138,9 @@ def _scan_own(root: Folder, found: _Found) -> None:
 def _scan_file(
     folder: Folder, name: str, path: str, found: _Found, same_as: tuple[int, int] | None = None
 ) -> tuple[int, int] | None:
-    """Look at one named file; where the file system folds case, `same_as` tells the second name of the first file."""
+    """Look at one named file; where the file system folds case, `same_as` tells the second name of
+    the first file.
+    """
     try:
         info = folder.lstat(name)
     except FileNotFoundError:
@@ -135,16 +151,30 @@ def _scan_file(
     if (info.st_dev, info.st_ino) == same_as and info.st_nlink == 1:
         return None
     if not stat.S_ISREG(info.st_mode):
-        found.skip(path, _LINK if stat.S_ISLNK(info.st_mode) else f"{kind_of(info.st_mode)}, not a file")
+        found.skip(
+            path, _LINK if stat.S_ISLNK(info.st_mode) else f"{kind_of(info.st_mode)}, not a file"
+        )
     elif info.st_size > MAX_FILE_BYTES:
         found.skip(path, _too_large(info.st_size))
     else:
-        found.files.append(FileState(path, "memory", info.st_size, changed_ns(info), info.st_ino, info.st_dev))
+        found.files.append(
+            FileState(
+                path=path,
+                source="memory",
+                size=info.st_size,
+                mtime_ns=changed_ns(info),
+                inode=info.st_ino,
+                device=info.st_dev,
+            )
+        )
     return info.st_dev, info.st_ino
 
 
 def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Found) -> None:
-    """Say why a folder was not entered. A link or a file in its place is a failure: its files may still be wanted."""
+    """Say why a folder was not entered.
+
+    A link or a file in its place is a failure: its files may still be wanted.
+    """
     try:
         mode = parent.lstat(name).st_mode
     except FileNotFoundError:
@@ -154,7 +184,10 @@ def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Fou
         return
     if stat.S_ISLNK(mode):
         real = os.path.realpath(f"{parent.path}/{name}")
-        found.fail(path, f"{_LINK}; to index what it leads to, add {shown(real)} to memorySearch.extraPaths")
+        found.fail(
+            path,
+            f"{_LINK}; to index what it leads to, add {shown(real)} to memorySearch.extraPaths",
+        )
     elif not stat.S_ISDIR(mode):
         found.fail(path, f"{'a file' if stat.S_ISREG(mode) else kind_of(mode)}, not a folder")
     else:
@@ -162,7 +195,9 @@ def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Fou
 
 
 def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
-    """An extra path inside the workspace, reached through it so that no link on the way is followed."""
+    """An extra path inside the workspace, reached through it so that no link on the way is
+    followed.
+    """
     parts = split_relative(extra.inside) if extra.inside else []
     folders, names = (parts[:-1], parts[-1:]) if extra.file else (parts, [])
     try:
@@ -200,11 +235,15 @@ def _walk_extra(folder: Folder, prefix: str, extra: Extra, found: _Found, depth:
     before = len(found.files)
     _walk(folder, prefix, folder.device, found, depth, "")
     if extra.patterns or extra.name:
-        found.files[before:] = [state for state in found.files[before:] if extra.covers(state.path[len(prefix) :])]
+        found.files[before:] = [
+            state for state in found.files[before:] if extra.covers(state.path[len(prefix) :])
+        ]
 
 
 def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, own: str) -> None:
-    """List one folder and those below it; `own` is the prefix under which nearly-Markdown files are worth a word."""
+    """List one folder and those below it; `own` is the prefix under which nearly-Markdown files are
+    worth a word.
+    """
     below: list[str] = []
     add = found.files.append
     try:
@@ -212,11 +251,20 @@ def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, o
             for entry in entries:
                 name = entry.name
                 if name[-3:] in MARKDOWN and entry.is_file(follow_symlinks=False):
-                    if (name[0] != "." or not is_leftover(name)) and (name.isascii() or is_utf8(name)):
+                    if (name[0] != "." or not is_leftover(name)) and (
+                        name.isascii() or is_utf8(name)
+                    ):
                         info = entry.stat(follow_symlinks=False)
                         size = info.st_size
                         if size <= MAX_FILE_BYTES:
-                            state = (prefix + name, "memory", size, changed_ns(info), info.st_ino, info.st_dev)
+                            state = (
+                                prefix + name,
+                                "memory",
+                                size,
+                                changed_ns(info),
+                                info.st_ino,
+                                info.st_dev,
+                            )
                             add(_TUPLE(FileState, state))
                             continue
                     _skip_file(entry, prefix + name, found)
@@ -225,7 +273,8 @@ def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, o
                 else:
                     _skip_other(entry, prefix, own, found)
     except FileNotFoundError:
-        # The folder or a file went away while it was listed: look at what is left next time, delete nothing now.
+        # The folder or a file went away while it was listed: look at what is left next time, delete
+        # nothing now.
         found.fail(prefix.rstrip("/"), "changed while it was listed")
     except OSError as error:
         found.fail(prefix.rstrip("/"), reason_of(error))
@@ -233,7 +282,9 @@ def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, o
         _enter(folder, name, prefix + name, device, found, depth + 1, own)
 
 
-def _enter(folder: Folder, name: str, path: str, device: int, found: _Found, depth: int, own: str) -> None:
+def _enter(
+    folder: Folder, name: str, path: str, device: int, found: _Found, depth: int, own: str
+) -> None:
     if path in found.named:
         return
     if not is_visible_folder(name):
@@ -255,7 +306,10 @@ def _enter(folder: Folder, name: str, path: str, device: int, found: _Found, dep
     with below:
         if below.device != device:
             found.skip(path, "on another device; to index it, add it to memorySearch.extraPaths")
-        elif (below.device, below.inode) != found.workspace_id:  # an extra path may hold the workspace itself
+        elif (
+            below.device,
+            below.inode,
+        ) != found.workspace_id:  # an extra path may hold the workspace itself
             _walk(below, path + "/", device, found, depth, own)
 
 
@@ -269,12 +323,16 @@ def _skip_file(entry: os.DirEntry[str], path: str, found: _Found) -> None:
 
 
 def _skip_other(entry: os.DirEntry[str], prefix: str, own: str, found: _Found) -> None:
-    """Mention what a person might miss: links, special files called .md, and notes in another format."""
+    """Mention what a person might miss: links, special files called .md, and notes in another
+    format.
+    """
     name = entry.name
     if entry.is_symlink():
         found.skip(prefix + name, _LINK)
     elif is_markdown(name):
-        found.skip(prefix + name, f"{kind_of(entry.stat(follow_symlinks=False).st_mode)}, not a file")
+        found.skip(
+            prefix + name, f"{kind_of(entry.stat(follow_symlinks=False).st_mode)}, not a file"
+        )
     elif own and name.lower().endswith(_NEARLY_MARKDOWN) and not is_hidden(name):
         found.skip(prefix + name, "not a .md file; rename it to index it")
     elif own and is_temporary(name):
@@ -287,24 +345,32 @@ def _too_large(size: int) -> str:
 
 def _finished(found: _Found, taken_ns: int) -> Scan:
     files = found.files
-    if len(set(map(itemgetter(4), files))) != len(files):  # by inode; the device is looked at only when two are equal
+    if len(set(map(itemgetter(4), files))) != len(
+        files
+    ):  # by inode; the device is looked at only when two are equal
         files = _each_inode_once(files, found)
     files.sort(key=itemgetter(0))  # by path: the order of code points is the order of UTF-8 bytes
     # One report per path, the first one: overlapping extra paths meet the same link twice.
     skipped = {skip.path: skip for skip in reversed(found.skipped)}
     failures = {failure.path: failure for failure in reversed(found.failures)}
     return Scan(
-        tuple(files),
-        tuple(skipped[path] for path in sorted(skipped, key=lambda path: (path not in found.configured, path))),
-        tuple(failures[path] for path in sorted(failures)),
-        taken_ns,
-        tuple(found.roots),
-        tuple(found.temporary),
+        files=tuple(files),
+        skipped=tuple(
+            skipped[path]
+            for path in sorted(skipped, key=lambda path: (path not in found.configured, path))
+        ),
+        failures=tuple(failures[path] for path in sorted(failures)),
+        taken_ns=taken_ns,
+        roots=tuple(found.roots),
+        temporary=tuple(found.temporary),
     )
 
 
 def _each_inode_once(files: list[FileState], found: _Found) -> list[FileState]:
-    """One file per inode. MEMORY.md comes first, then the workspace's own files, then extra paths; else path order."""
+    """One file per inode.
+
+    MEMORY.md comes first, then the workspace's own files, then extra paths; else path order.
+    """
     kept: dict[tuple[int, int], FileState] = {}
     for state in sorted(files, key=lambda state: (not is_in_workspace(state.path), state.path)):
         first = kept.setdefault((state.device, state.inode), state)

@@ -1,9 +1,9 @@
 """Temporary files that writers make next to the file they replace.
 
-In: an opened folder. Out: a new temporary file, or a folder without those that killed writers left. A writer keeps its
-temporary file locked until it has renamed it, and the system releases the locks of a process that dies. So a temporary file
-whose lock is free has no living writer. Only the holder of the lock renames or removes the file.
-"""
+In: an opened folder. Out: a new temporary file, or a folder without those that killed writers left.
+A writer keeps its temporary file locked until it has renamed it, and the system releases the locks
+of a process that dies. So a temporary file whose lock is free has no living writer. Only the holder
+of the lock renames or removes the file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
 
+from clawmark.system.file_lock import try_lock
 from clawmark.workspace.guard import Folder
-from clawmark.workspace.lock import try_lock
 from clawmark.workspace.places import temporary_name
 
 SLOTS = 8
-"""How many names each write looks at. An index also finds higher ones, which many writers at once in one folder leave."""
+"""How many names each write looks at.
+
+An index also finds higher ones, which many writers at once in one folder leave.
+"""
 
 
 def create_temporary(folder: Folder) -> tuple[int, str]:
-    """Make a temporary file and lock it for as long as the descriptor is open; the descriptor and the file's name."""
+    """Make a temporary file and lock it for as long as the descriptor is open; the descriptor and
+    the file's name.
+    """
     for number in count():
         name = temporary_name(number)
         try:
@@ -39,13 +44,17 @@ def create_temporary(folder: Folder) -> tuple[int, str]:
 
 
 def remove_temporary(folder: Folder, name: str, info: os.stat_result) -> None:
-    """Remove a temporary file whose lock is held, unless it was renamed; by then another writer may use the name."""
+    """Remove a temporary file whose lock is held, unless it was renamed; by then another writer may
+    use the name.
+    """
     if folder.holds(name, info):
         folder.unlink(name)
 
 
 def sweep(folder: Folder, names: Iterable[str] = tuple(map(temporary_name, range(SLOTS)))) -> None:
-    """Remove the temporary files that have no living writer; one that cannot be removed is left for the next sweep."""
+    """Remove the temporary files that have no living writer; one that cannot be removed is left for
+    the next sweep.
+    """
     for name in names:
         with suppress(OSError):
             if os.name == "nt":  # a file that a writer has open cannot be removed there
@@ -55,7 +64,9 @@ def sweep(folder: Folder, names: Iterable[str] = tuple(map(temporary_name, range
 
 
 def _sweep_one(folder: Folder, name: str) -> None:
-    folder.lstat(name)  # raises for a free name: indexing opens nothing for writing in a workspace without such files
+    folder.lstat(
+        name
+    )  # raises for a free name: indexing opens nothing for writing in a workspace without such files
     fd = folder.open(name, os.O_RDWR)
     try:
         info = os.fstat(fd)

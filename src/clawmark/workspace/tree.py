@@ -1,9 +1,10 @@
-"""The folder `memory` as a tree: looking into its folders, and deleting and renaming what is in them.
+"""The folder `memory` as a tree: looking into its folders, and deleting and renaming what is in
+them.
 
-In: an opened workspace and a path below `memory`. Out: the entries of a folder, a file's exact text with its hash, or the
-change, durable. Only what a scan would list exists here: visible folders and `.md` files, never a link. Every step is
-taken relative to an opened folder, so that no race leads outside. Which path is meant is left to `places.py`.
-"""
+In: an opened workspace and a path below `memory`. Out: the entries of a folder, a file's exact text
+with its hash, or the change, durable. Only what a scan would list exists here: visible folders and
+`.md` files, never a link. Every step is taken relative to an opened folder, so that no race leads
+outside. Which path is meant is left to `places.py`."""
 
 from __future__ import annotations
 
@@ -12,11 +13,18 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
 
-from clawmark.errors import NotText, PathDenied, WorkspaceError, WriteConflict
-from clawmark.values import NamedTuple
-from clawmark.workspace.guard import Folder, folder_beneath, is_utf8, not_a_file, shown, split_relative
-from clawmark.workspace.lock import locked
+from clawmark.model.errors import NotText, PathDenied, WorkspaceError, WriteConflict
+from clawmark.system.file_lock import locked
+from clawmark.workspace.guard import (
+    Folder,
+    folder_beneath,
+    is_utf8,
+    not_a_file,
+    shown,
+    split_relative,
+)
 from clawmark.workspace.places import MEMORY_HINT, is_hidden, is_markdown, is_visible_folder
 from clawmark.workspace.read import read_bytes
 from clawmark.workspace.temporary import sweep
@@ -43,7 +51,9 @@ def folder_parts(path: str) -> list[str]:
     """The components of a folder below `memory`, or of `memory` itself; PathDenied for any other."""
     parts = split_relative(path)
     if parts[0] != "memory" or not all(map(is_visible_folder, parts[1:])):
-        raise PathDenied(f"{shown(path)} is no folder of memory.", path=path, rule="not-memory", hint=MEMORY_HINT)
+        raise PathDenied(
+            f"{shown(path)} is no folder of memory.", path=path, rule="not-memory", hint=MEMORY_HINT
+        )
     return parts
 
 
@@ -51,12 +61,19 @@ def _inner_parts(path: str) -> list[str]:
     """The same without `memory` itself, which is nobody's to delete or to move."""
     parts = folder_parts(path)
     if len(parts) == 1:
-        raise PathDenied("The folder memory itself stays where it is.", path=path, rule="not-memory", hint=MEMORY_HINT)
+        raise PathDenied(
+            "The folder memory itself stays where it is.",
+            path=path,
+            rule="not-memory",
+            hint=MEMORY_HINT,
+        )
     return parts
 
 
 def list_folder(root: Folder, path: str, depth: int) -> list[Entry] | None:
-    """The folder itself and what is in it, so many levels deep, in order of names; None when there is no such folder."""
+    """The folder itself and what is in it, so many levels deep, in order of names; None when there
+    is no such folder.
+    """
     parts = folder_parts(path)
     try:
         with folder_beneath(root, parts, path, ANCHOR) as folder:
@@ -71,7 +88,10 @@ def list_folder(root: Folder, path: str, depth: int) -> list[Entry] | None:
 
 
 def is_folder(root: Folder, path: str) -> bool:
-    """Whether there is a folder of memory; PathDenied where none can be. A name with a dot before it may be a note's."""
+    """Whether there is a folder of memory; PathDenied where none can be.
+
+    A name with a dot before it may be a note's.
+    """
     *parents, name = split_relative(path)
     if parents and is_hidden(name):
         folder_parts("/".join(parents))
@@ -88,7 +108,9 @@ def read_exact(root: Folder, path: str) -> Exact | None:
     try:
         return Exact(data.decode(), hashlib.sha256(data).hexdigest())
     except UnicodeDecodeError as error:
-        raise NotText(f"{shown(path)} is not UTF-8 text.", hint="Save it as UTF-8 to have it indexed.") from error
+        raise NotText(
+            f"{shown(path)} is not UTF-8 text.", hint="Save it as UTF-8 to have it indexed."
+        ) from error
 
 
 def delete_file(root: Folder, path: str, lock_dir: str | None) -> bool:
@@ -107,7 +129,10 @@ def delete_file(root: Folder, path: str, lock_dir: str | None) -> bool:
 
 
 def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
-    """Delete a folder with its notes; False when there is none. One that holds anything else is left as it is."""
+    """Delete a folder with its notes; False when there is none.
+
+    One that holds anything else is left as it is.
+    """
     parts = _inner_parts(path)
     with translated(path):
         try:
@@ -125,16 +150,22 @@ def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
 
 
 def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
-    """Give a file or a folder another path, where nothing is yet; False when there is none at the old one."""
+    """Give a file or a folder another path, where nothing is yet; False when there is none at the
+    old one.
+    """
     if new == old or new.startswith(old + "/"):
-        raise WorkspaceError(f"{shown(old)} cannot be moved to {shown(new)}.", hint="Name a place outside of itself.")
+        raise WorkspaceError(
+            f"{shown(old)} cannot be moved to {shown(new)}.", hint="Name a place outside of itself."
+        )
     *parents, name = split_relative(old)
     if not parents:
         _inner_parts(old)  # refuses it
     folder_parts("/".join(parents))
     with ExitStack() as held:
         held.enter_context(translated(old))
-        for path in sorted((old, new)):  # always in this order, so that two renames never wait for each other
+        for path in sorted(
+            (old, new)
+        ):  # always in this order, so that two renames never wait for each other
             held.enter_context(locked(root, path, lock_dir))
         try:
             above = held.enter_context(folder_beneath(root, parents, old, ANCHOR))
@@ -146,7 +177,11 @@ def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
         target, new_name = held.enter_context(folder_for(root, new))
         if exists(target, new_name):
             raise WriteConflict(
-                f"{shown(new)} is already there.", path=new, base_hash="", current_hash="", hint="Choose another name."
+                f"{shown(new)} is already there.",
+                path=new,
+                base_hash="",
+                current_hash="",
+                hint="Choose another name.",
             )
         _move(above, name, target, new_name)
         target.sync()
@@ -162,7 +197,9 @@ def _below(folder: Folder, path: str, depth: int) -> Iterator[Entry]:
         here = f"{path}/{name}"
         if stat.S_ISREG(info.st_mode) and is_markdown(name):
             yield Entry(here, info.st_size, False)
-        elif stat.S_ISDIR(info.st_mode) and is_visible_folder(name) and info.st_dev == folder.device:
+        elif (
+            stat.S_ISDIR(info.st_mode) and is_visible_folder(name) and info.st_dev == folder.device
+        ):
             yield Entry(here, info.st_size, True)
             if depth > 1:
                 with _child(folder, name) as below:
@@ -170,15 +207,20 @@ def _below(folder: Folder, path: str, depth: int) -> Iterator[Entry]:
 
 
 def _only_notes(folder: Folder, path: str) -> list[Entry]:
-    """Everything below a folder; an error when something there is no note, for that is not ours to delete."""
+    """Everything below a folder; an error when something there is no note, for that is not ours to
+    delete.
+    """
     sweep(folder)
     found: list[Entry] = []
     for name, info in _listed(folder):
         here = f"{path}/{name}"
-        is_folder = stat.S_ISDIR(info.st_mode) and is_visible_folder(name) and info.st_dev == folder.device
+        is_folder = (
+            stat.S_ISDIR(info.st_mode) and is_visible_folder(name) and info.st_dev == folder.device
+        )
         if not is_folder and not (stat.S_ISREG(info.st_mode) and is_markdown(name)):
             raise WorkspaceError(
-                f"{shown(path)} holds {shown(name)}, which is no note.", hint="Delete its notes one by one, or ask the user."
+                f"{shown(path)} holds {shown(name)}, which is no note.",
+                hint="Delete its notes one by one, or ask the user.",
             )
         found.append(Entry(here, info.st_size, is_folder))
         if is_folder:
@@ -188,7 +230,9 @@ def _only_notes(folder: Folder, path: str) -> list[Entry]:
 
 
 def _listed(folder: Folder) -> list[tuple[str, os.stat_result]]:
-    """The names in a folder with what they stand for, in order; what vanishes meanwhile is left out."""
+    """The names in a folder with what they stand for, in order; what vanishes meanwhile is left
+    out.
+    """
     with folder.listing() as entries:
         names = sorted(entry.name for entry in entries if is_utf8(entry.name))
     found = []

@@ -1,9 +1,10 @@
-"""Care around replacing a memory file: what may not be written, and the last texts kept in case somebody wants one back.
+"""Care around replacing a memory file: what may not be written, and the last texts kept in case
+somebody wants one back.
 
-In: the folder of locks (its neighbour keeps the versions), a file's path and the bytes about to be replaced. Out:
-`<state>/versions/<file>-<digits>/<time>.md`, the newest three. Keeping comes before replacing and is on disk when it
-returns, so that no text is gone before its copy is there; without a state folder nothing is kept.
-"""
+In: the folder of locks (its neighbour keeps the versions), a file's path and the bytes about to be
+replaced. Out: `<state>/versions/<file>-<digits>/<time>.md`, the newest three. Keeping comes before
+replacing and is on disk when it returns, so that no text is gone before its copy is there; without
+a state folder nothing is kept."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ import re
 import time
 from collections import Counter
 
-from clawmark.config.private import make_private_folder, open_private, sync_folder
-from clawmark.errors import WorkspaceError
-from clawmark.text.redact import has_mask
+from clawmark.model.errors import WorkspaceError
+from clawmark.system.private_files import make_private_folder, open_private, sync_folder
+from clawmark.text.secrets.redact import has_mask
 from clawmark.workspace.guard import shown
 
 KEPT = 3
@@ -23,10 +24,13 @@ FEW_LINES = 3
 
 
 def check_replacement(path: str, text: str, current: str, *, force: bool) -> None:
-    """Refuse a text that would do harm: one with masks in place of what they stand for, or one that drops most lines."""
+    """Refuse a text that would do harm: one with masks in place of what they stand for, or one that
+    drops most lines.
+    """
     if has_mask(text) and not has_mask(current):
         raise WorkspaceError(
-            f"The text for {shown(path)} contains a redaction mask, which would be kept in place of the real value.",
+            f"The text for {shown(path)} contains a redaction mask, which would be kept in place "
+            f"of the real value.",
             hint="Leave the masked value out, or keep the line as it is in the file.",
         )
     before = Counter(line for line in current.split("\n") if line.strip())
@@ -62,4 +66,6 @@ def version_folder(lock_dir: str, root: str, path: str) -> str:
 
     digits = hashlib.sha256(f"{root}\0{path}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
     readable = re.sub(r"[^A-Za-z0-9._-]+", "_", path)[-80:].strip("._") or "file"
-    return os.path.join(os.path.dirname(os.path.abspath(lock_dir)), "versions", f"{readable}-{digits}")
+    return os.path.join(
+        os.path.dirname(os.path.abspath(lock_dir)), "versions", f"{readable}-{digits}"
+    )

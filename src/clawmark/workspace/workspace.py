@@ -1,9 +1,8 @@
 """The workspace: one folder of Markdown and the extra paths beside it.
 
-In: a root, extra paths, and a folder for locks. Out: scans, documents, excerpts, acknowledged writes. It owns no
-descriptor between calls: each call opens the root anew, so a folder that was replaced is noticed, several threads may
-read at once, and there is nothing to leak.
-"""
+In: a root, extra paths, and a folder for locks. Out: scans, documents, excerpts, acknowledged
+writes. It owns no descriptor between calls: each call opens the root anew, so a folder that was
+replaced is noticed, several threads may read at once, and there is nothing to leak."""
 
 # pathlib costs 4 ms on the path of every cold search.
 
@@ -16,14 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from clawmark.errors import PathDenied, WorkspaceError
-from clawmark.types import FileStat, FileState, Scan, ScanFailure, Skipped
+from clawmark.model.errors import PathDenied, WorkspaceError
+from clawmark.model.values import FileStat, FileState, Scan, ScanFailure, Skipped
 from clawmark.workspace import guard, places
 from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
-    from clawmark.documents import Document, Excerpt, Written
-    from clawmark.workspace.sessions import Sessions
+    from clawmark.model.documents import Document, Excerpt, Written
+    from clawmark.workspace.transcripts.sessions import Sessions
     from clawmark.workspace.tree import Entry, Exact
 
 
@@ -52,7 +51,9 @@ class Workspace:
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
-        """How often this object has changed a file: who does, sees it at once, however short ago somebody looked."""
+        """How often this object has changed a file: who does, sees it at once, however short ago
+        somebody looked.
+        """
         self._aliases = (given,) if given != self.root else ()
         self._lock_dir = lock_dir
         self._counting = allocate_lock()
@@ -78,10 +79,14 @@ class Workspace:
         scan = self._scan_memory()
         if self.sessions is None:
             return scan
-        return self.sessions.add_to(scan if self._has_memory else scan._replace(files=(), skipped=()))
+        return self.sessions.add_to(
+            scan if self._has_memory else scan._replace(files=(), skipped=())
+        )
 
     def _resolved(self) -> tuple[tuple[places.Extra, ...], tuple[Skipped | ScanFailure, ...]]:
-        extras, skipped = places.resolve_extras(self.root, self.extra_paths, self._home, self._extra_patterns)
+        extras, skipped = places.resolve_extras(
+            self.root, self.extra_paths, self._home, self._extra_patterns
+        )
         added, missing = places.resolve_sources(self.root, self.sources())
         return (*extras, *added), (*skipped, *missing)
 
@@ -96,11 +101,15 @@ class Workspace:
             return scan
         absent = places.absent_extras(self.root, self.extra_paths, self._home, self._extras)
         usable = {extra.prefix for extra in self._extras}
-        absent += [prefix for source in self.sources() if (prefix := f"{source.name}:") not in usable]
+        absent += [
+            prefix for source in self.sources() if (prefix := f"{source.name}:") not in usable
+        ]
         return scan._replace(roots=(*scan.roots, *((prefix, -1, -1) for prefix in absent)))
 
     def absolute(self, path: str) -> str:
-        """Where the file of a path or a citation is on disk, whether or not it exists; PathDenied for what is not memory."""
+        """Where the file of a path or a citation is on disk, whether or not it exists; PathDenied
+        for what is not memory.
+        """
         from clawmark.workspace import read
 
         named = read.parse_citation(path).path.removeprefix("./")
@@ -110,20 +119,25 @@ class Workspace:
         return os.path.join(place.root, place.relative)
 
     def read_document(self, state: FileState) -> Document:
-        """The whole of a file that a scan listed; it may have changed since, and the document has its newer state."""
+        """The whole of a file that a scan listed; it may have changed since, and the document has
+        its newer state.
+        """
         from clawmark.workspace import read
 
         with self._place(state.path, self._extras) as (root, place):
             try:
                 return read.read_document(root, place.relative, place.path, place.anchor)
             except FileNotFoundError as error:
-                raise WorkspaceError(f"{guard.shown(state.path)} is gone.", hint="Run the sync again.") from error
+                raise WorkspaceError(
+                    f"{guard.shown(state.path)} is gone.", hint="Run the sync again."
+                ) from error
 
     def is_unchanged(self, path: str, indexed: FileStat) -> bool:
-        """Whether a cited memory file is in the state it was indexed in; quick, and False where `state_of` has to decide.
+        """Whether a cited memory file is in the state it was indexed in; quick, and False where
+        `state_of` has to decide.
 
-        Nothing is opened, so that a link on the way does no harm: the inode and the time would not be the same.
-        """
+        Nothing is opened, so that a link on the way does no harm: the inode and the time would not
+        be the same."""
         try:
             info = os.lstat(f"{self.root}/{path}")
         except (OSError, ValueError):
@@ -131,7 +145,10 @@ class Workspace:
         return (info.st_size, guard.changed_ns(info), info.st_ino, info.st_dev) == indexed[:4]
 
     def state_of(self, path: str) -> FileState | None:
-        """What a scan would see of one cited file now; None when it would not list it. Raises when that cannot be read."""
+        """What a scan would see of one cited file now; None when it would not list it.
+
+        Raises when that cannot be read.
+        """
         try:
             if self.sessions is not None and self.sessions.owns(path):
                 with self.sessions.open(path) as opened:
@@ -147,7 +164,14 @@ class Workspace:
             return None
         if not stat.S_ISREG(info.st_mode) or info.st_size > guard.MAX_FILE_BYTES:
             return None
-        return FileState(path, "memory", info.st_size, guard.changed_ns(info), info.st_ino, info.st_dev)
+        return FileState(
+            path=path,
+            source="memory",
+            size=info.st_size,
+            mtime_ns=guard.changed_ns(info),
+            inode=info.st_ino,
+            device=info.st_dev,
+        )
 
     def read_lines(
         self,
@@ -157,14 +181,18 @@ class Workspace:
         max_lines: int = 120,
         max_chars: int = 12_000,
     ) -> Excerpt:
-        """Some lines of the file at a path or a citation; an allowed file that is absent is an empty excerpt."""
+        """Some lines of the file at a path or a citation; an allowed file that is absent is an
+        empty excerpt.
+        """
         from clawmark.workspace import read
 
         named = read.parse_citation(path)
         if start is None:
             start, lines = named.start, named.lines if lines is None else lines
         if self.sessions is not None and self.sessions.owns(named.path.removeprefix("./")):
-            return self._read_spoken(self.sessions, named.path.removeprefix("./"), start, lines, max_lines, max_chars)
+            return self._read_spoken(
+                self.sessions, named.path.removeprefix("./"), start, lines, max_lines, max_chars
+            )
         # Extra paths may have come or gone since the last scan.
         extras, _ = self._resolved()
         with self._place(named.path, extras) as (root, place):
@@ -175,19 +203,34 @@ class Workspace:
             return read.excerpt(data, place.path, start, lines, max_lines, max_chars)
 
     def _read_spoken(
-        self, sessions: Sessions, path: str, start: int, lines: int | None, max_lines: int, max_chars: int
+        self,
+        sessions: Sessions,
+        path: str,
+        start: int,
+        lines: int | None,
+        max_lines: int,
+        max_chars: int,
     ) -> Excerpt:
-        from clawmark.workspace import read, spoken
+        from clawmark.workspace import read
+        from clawmark.workspace.transcripts import messages as spoken
 
         with self._counted():
             try:
                 with sessions.open(path) as opened:
-                    return spoken.spoken_excerpt(opened, sessions.clean, start, lines, max_lines, max_chars)
+                    return spoken.spoken_excerpt(
+                        opened, sessions.clean, start, lines, max_lines, max_chars
+                    )
             except FileNotFoundError:
                 return read.absent(path, start)
 
     def _read_equivalent(
-        self, root: guard.Folder, place: places.Place, start: int, lines: int | None, max_lines: int, max_chars: int
+        self,
+        root: guard.Folder,
+        place: places.Place,
+        start: int,
+        lines: int | None,
+        max_lines: int,
+        max_chars: int,
     ) -> Excerpt:
         from clawmark.workspace import read
 
@@ -196,10 +239,13 @@ class Workspace:
             path = place.path[: len(place.path) - len(place.relative)] + relative
             data = read.read_bytes(root, relative, path, place.anchor)
             return read.excerpt(data, path, start, lines, max_lines, max_chars)
-        odd = next((c for c in place.path if c in "*?[\\" or not (c.isprintable() or c == "\xa0")), "")
+        odd = next(
+            (c for c in place.path if c in "*?[\\" or not (c.isprintable() or c == "\xa0")), ""
+        )
         if odd:
             raise PathDenied(
-                f"There is no file called {guard.shown(place.path)}, and patterns are not expanded.",
+                f"There is no file called {guard.shown(place.path)}, and patterns are not "
+                f"expanded.",
                 path=place.path,
                 rule="bad-name",
                 hint="Name one file.",
@@ -207,7 +253,9 @@ class Workspace:
         return read.absent(place.path, start)
 
     def append(self, path: str, text: str, *, header: str = "") -> Written:
-        """Add lines to a memory file, made when absent and then begun with `header`; on disk when this returns."""
+        """Add lines to a memory file, made when absent and then begun with `header`; on disk when
+        this returns.
+        """
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
@@ -217,10 +265,14 @@ class Workspace:
         """Add an entry to the daily log of a day (`YYYY-MM-DD`)."""
         from clawmark.workspace import daily
 
-        return self.append(daily.daily_path(day), daily.format_entry(text), header=daily.daily_header(day))
+        return self.append(
+            daily.daily_path(day), daily.format_entry(text), header=daily.daily_header(day)
+        )
 
     def replace(self, path: str, text: str, base_hash: str) -> str:
-        """Put a new text in the place of the one whose hash is `base_hash` ("" for no file yet); the new hash."""
+        """Put a new text in the place of the one whose hash is `base_hash` ("" for no file yet);
+        the new hash.
+        """
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
@@ -234,7 +286,9 @@ class Workspace:
             return tree.read_exact(root, place.relative)
 
     def list_folder(self, path: str, depth: int = 1) -> list[Entry] | None:
-        """A folder of memory and what is in it, so many levels deep; None when there is no such folder."""
+        """A folder of memory and what is in it, so many levels deep; None when there is no such
+        folder.
+        """
         from clawmark.workspace import tree
 
         with self._counted(), self._opened(self.root) as root:
@@ -251,14 +305,20 @@ class Workspace:
             return tree.delete_file(root, place.relative, self._lock_dir)
 
     def rename(self, old: str, new: str) -> bool:
-        """Give a memory file or a folder of them another path, where nothing is yet; False when there is none."""
+        """Give a memory file or a folder of them another path, where nothing is yet; False when
+        there is none.
+        """
         from clawmark.workspace import tree
 
         if self._is_folder(old):
             with self._changing(), self._counted(), self._opened(self.root) as root:
                 return tree.rename(root, old, "/".join(tree.folder_parts(new)), self._lock_dir)
         to = self._place(new, self._extras, writing=True)
-        with self._changing(), to as (_, there), self._place(old, self._extras, writing=True) as (root, place):
+        with (
+            self._changing(),
+            to as (_, there),
+            self._place(old, self._extras, writing=True) as (root, place),
+        ):
             return tree.rename(root, place.relative, there.relative, self._lock_dir)
 
     def _is_folder(self, path: str) -> bool:
@@ -275,11 +335,16 @@ class Workspace:
             temporary.sweep(root)
             for path in scan.temporary:
                 *parents, name = path.split("/")
-                with suppress(PathDenied, WorkspaceError, OSError), guard.folder_beneath(root, parents, path, 1) as folder:
+                with (
+                    suppress(PathDenied, WorkspaceError, OSError),
+                    guard.folder_beneath(root, parents, path, 1) as folder,
+                ):
                     temporary.sweep(folder, [name])
 
     def hard_linked(self, scan: Scan) -> list[str]:
-        """The listed files that have a second name somewhere: they are indexed, and `doctor` mentions them."""
+        """The listed files that have a second name somewhere: they are indexed, and `doctor`
+        mentions them.
+        """
         linked = []
         for state in scan.files:
             try:
@@ -298,7 +363,11 @@ class Workspace:
             place = places.locate(self.root, self._aliases, extras, path)
             if writing and not place.writable:
                 is_extra = place.path not in places.READABLE_FILES
-                belongs = "belongs to an extra path, and those are" if is_extra else "is not a memory file, and it is"
+                belongs = (
+                    "belongs to an extra path, and those are"
+                    if is_extra
+                    else "is not a memory file, and it is"
+                )
                 raise PathDenied(
                     f"{guard.shown(path)} {belongs} only read.",
                     path=path,
@@ -329,7 +398,12 @@ class Workspace:
         try:
             return guard.open_root(root)
         except OSError as error:
-            hint = f"Run clawmark init {self.root}." if root == self.root else "Check memorySearch.extraPaths."
+            hint = (
+                f"Run clawmark init {self.root}."
+                if root == self.root
+                else "Check memorySearch.extraPaths."
+            )
             raise WorkspaceError(
-                f"The folder {guard.shown(root)} cannot be opened: {guard.reason_of(error)}.", hint=hint
+                f"The folder {guard.shown(root)} cannot be opened: {guard.reason_of(error)}.",
+                hint=hint,
             ) from error

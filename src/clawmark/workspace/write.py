@@ -1,11 +1,11 @@
 """Durable writing of memory files: what is acknowledged is on disk, whole, once.
 
-In: an opened workspace, a path that `places.py` allowed, and text. Out: `Written`, or the new hash. An append takes the
-file's lock, writes once at the end, and syncs before it returns; a replace compares the hash it was based on, writes
-beside the file, syncs, and renames. A file with a second (hard-linked) name is written by copy and rename, so that the
-other name never changes. Editors do not know the lock. One that saves by rename during an append is noticed by the inode
-of its file, and the entry is written again only if that file does not hold it.
-"""
+In: an opened workspace, a path that `places.py` allowed, and text. Out: `Written`, or the new hash.
+An append takes the file's lock, writes once at the end, and syncs before it returns; a replace
+compares the hash it was based on, writes beside the file, syncs, and renames. A file with a second
+(hard-linked) name is written by copy and rename, so that the other name never changes. Editors do
+not know the lock. One that saves by rename during an append is noticed by the inode of its file,
+and the entry is written again only if that file does not hold it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
-from clawmark.documents import Written
-from clawmark.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict, advice
-from clawmark.values import NamedTuple
+from clawmark.model.documents import Written
+from clawmark.model.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict, advice
+from clawmark.system.file_lock import locked
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -28,7 +29,6 @@ from clawmark.workspace.guard import (
     shown,
     split_relative,
 )
-from clawmark.workspace.lock import locked
 from clawmark.workspace.read import WIDE_MARKS, read_all
 from clawmark.workspace.temporary import create_temporary, remove_temporary, sweep
 from clawmark.workspace.versions import keep_version
@@ -46,19 +46,29 @@ _EDITOR_PATIENCE = 10.0
 """Seconds. How long an append follows a file that an editor keeps replacing."""
 
 
-def append(root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None) -> Written:
-    """Add lines to the end of a memory file, creating it (after `header`) when it is absent or empty."""
+def append(
+    root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None
+) -> Written:
+    """Add lines to the end of a memory file, creating it (after `header`) when it is absent or
+    empty.
+    """
     entry = _encoded(text.replace("\r\n", "\n"), path, MAX_ENTRY_BYTES)
     if not entry.strip():
-        raise WorkspaceError("There is nothing to write: the text is empty.", hint="Say what should be remembered.")
+        raise WorkspaceError(
+            "There is nothing to write: the text is empty.", hint="Say what should be remembered."
+        )
     if not entry.endswith(b"\n"):
         entry += b"\n"
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         return _append_entry(folder, name, path, entry, header.encode())
 
 
-def replace(root: Folder, path: str, text: str, base_hash: str, *, lock_dir: str | None = None) -> str:
-    """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the new one."""
+def replace(
+    root: Folder, path: str, text: str, base_hash: str, *, lock_dir: str | None = None
+) -> str:
+    """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the
+    new one.
+    """
     data = _encoded(text, path, MAX_FILE_BYTES)
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         current, info = _current(folder, name, path)
@@ -77,7 +87,13 @@ def _hash(data: bytes) -> str:
 
 
 def _conflict(path: str, base_hash: str, current_hash: str) -> WriteConflict:
-    happened = "is already there" if not base_hash else "has changed since it was read" if current_hash else "is gone"
+    happened = (
+        "is already there"
+        if not base_hash
+        else "has changed since it was read"
+        if current_hash
+        else "is gone"
+    )
     return WriteConflict(
         f"{shown(path)} {happened}.",
         path=path,
@@ -90,16 +106,20 @@ def _conflict(path: str, base_hash: str, current_hash: str) -> WriteConflict:
 def _encoded(text: str, path: str, limit: int) -> bytes:
     """The bytes to write; what would not be readable text afterwards is refused."""
     if "\0" in text:
-        raise WorkspaceError(f"The text for {shown(path)} contains a NUL character.", hint="Remove it and try again.")
+        raise WorkspaceError(
+            f"The text for {shown(path)} contains a NUL character.", hint="Remove it and try again."
+        )
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
         raise WorkspaceError(
-            f"The text for {shown(path)} contains half a character.", hint="Remove the lone surrogate and try again."
+            f"The text for {shown(path)} contains half a character.",
+            hint="Remove the lone surrogate and try again.",
         ) from error
     if len(data) > limit:
         raise WorkspaceError(
-            f"The text for {shown(path)} has {len(data):,} bytes; the limit is {limit:,}.", hint="Split it."
+            f"The text for {shown(path)} has {len(data):,} bytes; the limit is {limit:,}.",
+            hint="Split it.",
         )
     return data
 
@@ -120,9 +140,9 @@ class _Added(NamedTuple):
 def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Written:
     """Append under the lock, and make sure that the file which then has the name holds the entry.
 
-    An editor may rename its own version over the file at any moment. If it read the file before the entry was written, the
-    entry is written again, to the new file. If it read the file afterwards, the new file already holds the entry.
-    """
+    An editor may rename its own version over the file at any moment. If it read the file before the
+    entry was written, the entry is written again, to the new file. If it read the file afterwards,
+    the new file already holds the entry."""
     deadline = time.monotonic() + _EDITOR_PATIENCE
     added: _Added | None = None
     while True:
@@ -142,14 +162,21 @@ def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: by
         if time.monotonic() > deadline:
             raise WorkspaceError(
                 f"{shown(path)} kept being replaced while it was written.",
-                hint="Close the program that rewrites it. Look whether the entry is there before you write it again.",
+                hint="Close the program that rewrites it. Look whether the "
+                "entry is there before you write it again.",
             )
 
 
-def _add(folder: Folder, name: str, path: str, fd: int, before: bytes, entry: bytes, header: bytes) -> _Added | None:
-    """Write the entry at the end of an opened file and sync it; None when the file has a second name and just changed."""
+def _add(
+    folder: Folder, name: str, path: str, fd: int, before: bytes, entry: bytes, header: bytes
+) -> _Added | None:
+    """Write the entry at the end of an opened file and sync it; None when the file has a second
+    name and just changed.
+    """
     _check_appendable(before, path, len(entry) + len(header))
-    lead = header if not before else b"" if before.endswith(b"\n") else b"\n"  # a torn tail is healed
+    lead = (
+        header if not before else b"" if before.endswith(b"\n") else b"\n"
+    )  # a torn tail is healed
     info = os.fstat(fd)
     if info.st_nlink > 1:  # the other name must not change
         try:
@@ -168,7 +195,8 @@ def _add(folder: Folder, name: str, path: str, fd: int, before: bytes, entry: by
 
 
 def _added_line(entry: bytes, before: bytes, now: bytes) -> int:
-    """The line of the last copy of the entry in `now` if there are more copies than in `before`; otherwise 0.
+    """The line of the last copy of the entry in `now` if there are more copies than in `before`;
+    otherwise 0.
 
     Trailing spaces and line ends are not compared, because editors trim and convert them.
     """
@@ -182,7 +210,11 @@ def _trimmed_lines(text: bytes) -> list[bytes]:
 
 
 def _places(wanted: list[bytes], lines: list[bytes]) -> list[int]:
-    return [place for place, line in enumerate(lines) if line == wanted[0] and lines[place : place + len(wanted)] == wanted]
+    return [
+        place
+        for place, line in enumerate(lines)
+        if line == wanted[0] and lines[place : place + len(wanted)] == wanted
+    ]
 
 
 def _open_for_append(folder: Folder, name: str, path: str) -> tuple[int, bool]:
@@ -201,24 +233,35 @@ def _open_for_append(folder: Folder, name: str, path: str) -> tuple[int, bool]:
 
 
 def refuse_read_only(folder: Folder, name: str, path: str) -> None:
-    """A file without any write permission is meant to stay as it is, even for root and even by rename."""
+    """A file without any write permission is meant to stay as it is, even for root and even by
+    rename.
+    """
     try:
         info = folder.lstat(name)
     except FileNotFoundError:
         return
     if stat.S_ISREG(info.st_mode) and not info.st_mode & 0o222:
-        raise WorkspaceReadOnly(f"{shown(path)} is marked read-only.", hint="Make it writable and try again.")
+        raise WorkspaceReadOnly(
+            f"{shown(path)} is marked read-only.", hint="Make it writable and try again."
+        )
 
 
 def _check_appendable(before: bytes, path: str, more: int) -> None:
     if len(before) + more > MAX_FILE_BYTES:
-        raise WorkspaceError(f"{shown(path)} would grow beyond {MAX_FILE_BYTES:,} bytes.", hint="Start a new file.")
+        raise WorkspaceError(
+            f"{shown(path)} would grow beyond {MAX_FILE_BYTES:,} bytes.", hint="Start a new file."
+        )
     if before.startswith(tuple(mark for mark, _ in WIDE_MARKS)):
-        raise WorkspaceError(f"{shown(path)} is UTF-16 or UTF-32 text.", hint="Save it as UTF-8 before adding to it.")
+        raise WorkspaceError(
+            f"{shown(path)} is UTF-16 or UTF-32 text.", hint="Save it as UTF-8 before adding to it."
+        )
 
 
 def _write_once(fd: int, data: bytes, size: int, path: str) -> int:
-    """One write at the end of the file; the offset where it began. A short write is taken back and reported."""
+    """One write at the end of the file; the offset where it began.
+
+    A short write is taken back and reported.
+    """
     count = os.write(fd, data)
     end = os.lseek(fd, 0, os.SEEK_CUR)
     if count == len(data):
@@ -226,7 +269,9 @@ def _write_once(fd: int, data: bytes, size: int, path: str) -> int:
     if os.fstat(fd).st_size == size + count:  # nobody else's text is cut off
         os.ftruncate(fd, size)
         os.fsync(fd)
-    raise WorkspaceError(f"{shown(path)} could not be written in full.", hint="Check the free space of its disk.")
+    raise WorkspaceError(
+        f"{shown(path)} could not be written in full.", hint="Check the free space of its disk."
+    )
 
 
 # --- replacing ---------------------------------------------------------------------------------------------------
@@ -245,7 +290,9 @@ def _current(folder: Folder, name: str, path: str) -> tuple[bytes, os.stat_resul
         os.close(fd)
 
 
-def _put(folder: Folder, name: str, path: str, data: bytes, info: os.stat_result | None, base_hash: str) -> bool:
+def _put(
+    folder: Folder, name: str, path: str, data: bytes, info: os.stat_result | None, base_hash: str
+) -> bool:
     """Write a temporary file, sync it, and rename over it, unless it changed in the meantime.
 
     Returns whether the new file still had the name after the rename was synced.

@@ -85,7 +85,11 @@ SCRIPTS: dict[str, list[Command]] = {
         view("/memories"),
     ],
     "create over a folder": [create("/memories/d/x.md"), create("/memories/d", "no")],
-    "create without an ending": [create("/memories/prefs", "tea"), view("/memories/prefs"), create("/memories/prefs")],
+    "create without an ending": [
+        create("/memories/prefs", "tea"),
+        view("/memories/prefs"),
+        create("/memories/prefs"),
+    ],
     "view a file": [
         create("/memories/a.txt"),
         view("/memories/a.txt"),
@@ -108,7 +112,11 @@ SCRIPTS: dict[str, list[Command]] = {
         view("/memories/b"),
         view("/memories/b/c/d"),
     ],
-    "view nothing": [view("/memories/nothing.txt"), view("/memories/no/where.md"), view("/memories/.hidden")],
+    "view nothing": [
+        view("/memories/nothing.txt"),
+        view("/memories/no/where.md"),
+        view("/memories/.hidden"),
+    ],
     "str_replace": [
         create("/memories/a.txt", LONG),
         *(
@@ -193,19 +201,32 @@ SCRIPTS: dict[str, list[Command]] = {
         view("/memories/é 日本.txt"),
         replace("/memories/é 日本.txt", "🌸", "ü"),
     ],
-    "paths": [create("/invalid/path.txt"), create("/memories/../../../etc/passwd"), view("memories/x.md"), view("")],
+    "paths": [
+        create("/invalid/path.txt"),
+        create("/memories/../../../etc/passwd"),
+        view("memories/x.md"),
+        view(""),
+    ],
 }
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_command_answers_as_the_sdk_does(name: str, tool: MemoryTool, theirs: BetaLocalFilesystemMemoryTool) -> None:
+def test_a_command_answers_as_the_sdk_does(
+    name: str, tool: MemoryTool, theirs: BetaLocalFilesystemMemoryTool
+) -> None:
     for command in SCRIPTS[name]:
         assert answer(tool.call, command) == answer(theirs.call, command), command
 
 
-def test_the_files_hold_what_the_sdks_files_hold(tmp_path: Path, memory: Memory, folder: Path) -> None:
+def test_the_files_hold_what_the_sdks_files_hold(
+    tmp_path: Path, memory: Memory, folder: Path
+) -> None:
     def snapshot(root: Path) -> dict[str, bytes]:
-        return {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+        return {
+            str(file.relative_to(root)): file.read_bytes()
+            for file in root.rglob("*")
+            if file.is_file()
+        }
 
     tool = MemoryTool(memory)
     for name, script in SCRIPTS.items():
@@ -214,7 +235,8 @@ def test_the_files_hold_what_the_sdks_files_hold(tmp_path: Path, memory: Memory,
             answer(tool.call, command)
             answer(theirs.call, command)
         expected = {
-            path if path.endswith(".md") else f"{path}.md": data for path, data in snapshot(theirs.memory_root).items()
+            path if path.endswith(".md") else f"{path}.md": data
+            for path, data in snapshot(theirs.memory_root).items()
         }
         assert snapshot(folder) == expected, name
         for entry in memory.workspace.list_folder("memory") or ():
@@ -222,10 +244,14 @@ def test_the_files_hold_what_the_sdks_files_hold(tmp_path: Path, memory: Memory,
                 memory.workspace.delete(entry.path)
 
 
-def test_a_name_with_another_ending_is_markdown_and_is_found_by_a_search(tool: MemoryTool, memory: Memory) -> None:
+def test_a_name_with_another_ending_is_markdown_and_is_found_by_a_search(
+    tool: MemoryTool, memory: Memory
+) -> None:
     tool.call(create("/memories/prefs.xml", "<drink>Carla takes jasmine tea.</drink>"))
     assert [hit.path for hit in memory.search("jasmine tea").hits] == ["memory/prefs.xml.md"]
-    assert answer(tool.call, view("/memories/prefs.xml.md")).endswith("jasmine tea.</drink>"), "it goes by both names"
+    assert answer(tool.call, view("/memories/prefs.xml.md")).endswith("jasmine tea.</drink>"), (
+        "it goes by both names"
+    )
     assert answer(tool.call, view("/memories")).endswith("\t/memories/prefs.xml")
 
 
@@ -240,34 +266,49 @@ def test_a_folder_may_be_named_with_a_slash_and_a_file_may_not(tool: MemoryTool)
 def test_before_anything_is_written_the_folder_is_empty(tmp_path: Path) -> None:
     (tmp_path / "bare").mkdir()
     with Memory.open(tmp_path / "bare", state_dir=tmp_path / "state") as memory:
-        assert answer(MemoryTool(memory).call, view("/memories")).splitlines()[1:] == ["0B\t/memories"]
+        assert answer(MemoryTool(memory).call, view("/memories")).splitlines()[1:] == [
+            "0B\t/memories"
+        ]
         assert not (tmp_path / "bare" / "memory").exists(), "looking makes nothing"
 
 
-def test_a_file_that_is_not_utf8_is_named_and_can_be_deleted(tool: MemoryTool, folder: Path) -> None:
+def test_a_file_that_is_not_utf8_is_named_and_can_be_deleted(
+    tool: MemoryTool, folder: Path
+) -> None:
     (folder / "latin.md").write_bytes(b"caf\xe9 \xff")
     assert (
-        answer(tool.call, view("/memories/latin.md")) == "ERROR The file /memories/latin.md is not a valid UTF-8 text file."
+        answer(tool.call, view("/memories/latin.md"))
+        == "ERROR The file /memories/latin.md is not a valid UTF-8 text file."
     )
     assert "UTF-8" in answer(tool.call, replace("/memories/latin.md", "caf", "x"))
     assert (folder / "latin.md").read_bytes() == b"caf\xe9 \xff"
-    assert answer(tool.call, delete("/memories/latin.md")) == "Successfully deleted /memories/latin.md"
+    assert (
+        answer(tool.call, delete("/memories/latin.md")) == "Successfully deleted /memories/latin.md"
+    )
 
 
 def test_a_file_of_a_million_lines_is_not_shown(tool: MemoryTool, folder: Path) -> None:
     (folder / "huge.md").write_text("line\n" * 1_000_000, encoding="utf-8")
-    assert "exceeds maximum line limit of 999,999 lines" in answer(tool.call, view("/memories/huge.md"))
+    assert "exceeds maximum line limit of 999,999 lines" in answer(
+        tool.call, view("/memories/huge.md")
+    )
 
 
-def test_a_folder_with_something_that_is_no_note_is_not_deleted(tool: MemoryTool, folder: Path) -> None:
+def test_a_folder_with_something_that_is_no_note_is_not_deleted(
+    tool: MemoryTool, folder: Path
+) -> None:
     (folder / "d" / "e").mkdir(parents=True)
     (folder / "d" / "a.md").write_text("a", encoding="utf-8")
     (folder / "d" / "e" / "budget.xlsx").write_text("b", encoding="utf-8")
-    assert "memory/d/e holds budget.xlsx, which is no note." in answer(tool.call, delete("/memories/d"))
+    assert "memory/d/e holds budget.xlsx, which is no note." in answer(
+        tool.call, delete("/memories/d")
+    )
     assert sorted(path.name for path in (folder / "d").rglob("*")) == ["a.md", "budget.xlsx", "e"]
 
 
-def test_a_file_marked_read_only_is_neither_changed_nor_moved_nor_deleted(tool: MemoryTool, folder: Path) -> None:
+def test_a_file_marked_read_only_is_neither_changed_nor_moved_nor_deleted(
+    tool: MemoryTool, folder: Path
+) -> None:
     (folder / "kept.md").write_text("kept", encoding="utf-8")
     (folder / "kept.md").chmod(0o444)
     for command in (
@@ -281,7 +322,9 @@ def test_a_file_marked_read_only_is_neither_changed_nor_moved_nor_deleted(tool: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_links_are_neither_followed_nor_listed(tool: MemoryTool, folder: Path, tmp_path: Path) -> None:
+def test_links_are_neither_followed_nor_listed(
+    tool: MemoryTool, folder: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("secret", encoding="utf-8")
@@ -303,7 +346,10 @@ def test_links_are_neither_followed_nor_listed(tool: MemoryTool, folder: Path, t
     ):
         said = answer(tool.call, command)
         assert said.startswith("ERROR") and "secret\n" not in said, command
-        assert "would escape /memories directory" in said or "already exists" in said, (command, said)
+        assert "would escape /memories directory" in said or "already exists" in said, (
+            command,
+            said,
+        )
     assert "link" not in answer(tool.call, view("/memories"))
     assert [path.name for path in outside.iterdir()] == ["secret.md"]
     assert (outside / "secret.md").read_text(encoding="utf-8") == "secret"

@@ -11,13 +11,22 @@ import pytest
 
 pytest.importorskip("langgraph")
 
-from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, Item, ListNamespacesOp, Op, PutOp, SearchOp
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    InvalidNamespaceError,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    SearchOp,
+)
 from langgraph.store.base import MatchCondition as Match
 from langgraph.store.memory import InMemoryStore
 
 from clawmark import Memory
 from clawmark.adapters.langgraph import MemoryStore
-from clawmark.errors import WorkspaceError, WriteConflict
+from clawmark.model.errors import WorkspaceError, WriteConflict
 
 
 @pytest.fixture
@@ -55,10 +64,26 @@ ODD = [
     "日本",
     "🌸",
 ]
-ODD += ["x" * 300, "x" * 299 + "y", "line\nbreak", "tab\t", "\x7f", "\ud800", "a\\b", "*", "a:b", "-", "prefs.md"]
+ODD += [
+    "x" * 300,
+    "x" * 299 + "y",
+    "line\nbreak",
+    "tab\t",
+    "\x7f",
+    "\ud800",
+    "a\\b",
+    "*",
+    "a:b",
+    "-",
+    "prefs.md",
+]
 
 PEOPLE: list[Op] = [
-    PutOp(("users", "ann"), "a", {"name": "Ann", "age": 30, "tags": ["x", {"y": 1}], "home": {"city": "Oslo", "zip": 1}}),
+    PutOp(
+        ("users", "ann"),
+        "a",
+        {"name": "Ann", "age": 30, "tags": ["x", {"y": 1}], "home": {"city": "Oslo", "zip": 1}},
+    ),
     PutOp(("users", "ben"), "b", {"name": "Ben", "age": 40, "home": {"city": "Rome"}}),
     PutOp(("users", "ben", "cats"), "c", {"name": "Cleo", "age": 3}),
     PutOp(("users-old",), "d", {"name": "Dan", "age": 50}),
@@ -66,14 +91,28 @@ PEOPLE: list[Op] = [
 ]
 
 SCRIPTS: dict[str, list[list[Op]]] = {
-    "get": [PEOPLE, [GetOp(("users", "ann"), "a"), GetOp(("users", "ann"), "b"), GetOp(("nobody",), "a")]],
-    "put again": [PEOPLE, [PutOp(("users", "ann"), "a", {"name": "Anna"})], [GetOp(("users", "ann"), "a")]],
-    "delete": [PEOPLE, [PutOp(("users", "ann"), "a", None), PutOp(("no",), "no", None)], [GetOp(("users", "ann"), "a")]],
+    "get": [
+        PEOPLE,
+        [GetOp(("users", "ann"), "a"), GetOp(("users", "ann"), "b"), GetOp(("nobody",), "a")],
+    ],
+    "put again": [
+        PEOPLE,
+        [PutOp(("users", "ann"), "a", {"name": "Anna"})],
+        [GetOp(("users", "ann"), "a")],
+    ],
+    "delete": [
+        PEOPLE,
+        [PutOp(("users", "ann"), "a", None), PutOp(("no",), "no", None)],
+        [GetOp(("users", "ann"), "a")],
+    ],
     "reads before puts": [
         [PutOp(("n",), "k", {"v": 1}), GetOp(("n",), "k"), PutOp(("n",), "k", {"v": 2})],
         [GetOp(("n",), "k")],
     ],
-    "search a prefix": [PEOPLE, [SearchOp(prefix, None, 10) for prefix in (("users",), ("users", "ben"), ("none",), ())]],
+    "search a prefix": [
+        PEOPLE,
+        [SearchOp(prefix, None, 10) for prefix in (("users",), ("users", "ben"), ("none",), ())],
+    ],
     "filter": [
         PEOPLE,
         [
@@ -90,7 +129,10 @@ SCRIPTS: dict[str, list[list[Op]]] = {
                 {},
             )
         ],
-        [SearchOp(("users",), {"age": {operator: 30}}) for operator in ("$gt", "$gte", "$lt", "$lte")],
+        [
+            SearchOp(("users",), {"age": {operator: 30}})
+            for operator in ("$gt", "$gte", "$lt", "$lte")
+        ],
     ],
     "namespaces": [
         PEOPLE,
@@ -122,7 +164,11 @@ SCRIPTS: dict[str, list[list[Op]]] = {
             PutOp(
                 ("n",),
                 "k",
-                {"text": "```\n---\nline\r\n\u2028 \x85 \ud800 🌸", "deep": [None, True, 1.5, {"": ""}], "e": {}},
+                {
+                    "text": "```\n---\nline\r\n\u2028 \x85 \ud800 🌸",
+                    "deep": [None, True, 1.5, {"": ""}],
+                    "e": {},
+                },
             )
         ],
         [GetOp(("n",), "k")],
@@ -148,30 +194,48 @@ def test_the_store_answers_as_langgraphs_own(name: str, store: MemoryStore) -> N
     theirs: BaseStore = InMemoryStore()
     for ops in SCRIPTS[name]:
         mine, expected = plain(store.batch(ops)), plain(theirs.batch(ops))
-        if any(isinstance(op, SearchOp) for op in ops):  # without a query neither store promises an order
-            mine, expected = [sorted(each, key=repr) for each in mine], [sorted(each, key=repr) for each in expected]
+        if any(
+            isinstance(op, SearchOp) for op in ops
+        ):  # without a query neither store promises an order
+            mine, expected = (
+                [sorted(each, key=repr) for each in mine],
+                [sorted(each, key=repr) for each in expected],
+            )
         assert mine == expected
 
 
 def test_pages_of_a_search_hold_every_item_once(store: MemoryStore) -> None:
     store.batch(PEOPLE)
-    found = [item.key for offset in range(0, 6, 2) for item in store.search((), limit=2, offset=offset)]
+    found = [
+        item.key for offset in range(0, 6, 2) for item in store.search((), limit=2, offset=offset)
+    ]
     assert sorted(found) == ["a", "b", "c", "d", "e"]
 
 
-def test_a_query_is_the_memorys_own_search_within_the_namespace(store: MemoryStore, memory: Memory) -> None:
+def test_a_query_is_the_memorys_own_search_within_the_namespace(
+    store: MemoryStore, memory: Memory
+) -> None:
     for number in range(60):
-        store.put(("others",), f"{number}", {"text": f"Jasmine tea number {number} is served in the kitchen."})
+        store.put(
+            ("others",),
+            f"{number}",
+            {"text": f"Jasmine tea number {number} is served in the kitchen."},
+        )
     store.put(("users", "carla"), "drink", {"text": "Carla takes jasmine tea in the morning."})
     store.put(("users", "carla"), "car", {"text": "Carla drives an old Volvo to the harbour."})
     store.put(("users", "carla"), "secret", {"text": "jasmine tea jasmine tea"}, index=False)
     found = store.search(("users",), query="jasmine tea")
     assert found[0].key == "drink" and found[0].score
     assert {item.namespace for item in found} == {("users", "carla")}
-    assert "secret" not in [item.key for item in found], "what is put with index=False is found by its key only"
+    assert "secret" not in [item.key for item in found], (
+        "what is put with index=False is found by its key only"
+    )
     assert store.get(("users", "carla"), "secret") is not None
     assert store.search(("users",), query="jasmine tea", filter={"text": "no such"}) == []
-    assert any(hit.path.startswith("memory/langgraph/users/carla/drink") for hit in memory.search("Carla jasmine").hits)
+    assert any(
+        hit.path.startswith("memory/langgraph/users/carla/drink")
+        for hit in memory.search("Carla jasmine").hits
+    )
 
 
 def test_an_item_is_a_file_a_person_can_edit(store: MemoryStore, folder: Path) -> None:
@@ -205,7 +269,9 @@ def test_no_namespace_or_key_leads_out_of_the_folder(store: MemoryStore, folder:
     for key in ODD:
         store.put(("n", "a/b", "~"), key, {"v": 1})
     workspace = folder.parents[1]
-    assert {path.relative_to(workspace).parts[:3] for path in workspace.rglob("*.md")} == {("memory", "langgraph", "n")}
+    assert {path.relative_to(workspace).parts[:3] for path in workspace.rglob("*.md")} == {
+        ("memory", "langgraph", "n")
+    }
     assert len(list(folder.rglob("*.md"))) == len(ODD)
     with pytest.raises(InvalidNamespaceError):
         store.put(("..", "x"), "k", {"v": 1})
@@ -215,7 +281,9 @@ def test_no_namespace_or_key_leads_out_of_the_folder(store: MemoryStore, folder:
 
 def test_an_item_never_takes_the_place_of_another(store: MemoryStore, folder: Path) -> None:
     store.put(("n",), "Key", {"v": 1})
-    (folder / "n" / "Key.md").rename(folder / "n" / "key.md")  # as a disk that does not tell upper from lower case has it
+    (folder / "n" / "Key.md").rename(
+        folder / "n" / "key.md"
+    )  # as a disk that does not tell upper from lower case has it
     with pytest.raises(WriteConflict, match="holds the item 'Key'"):
         store.put(("n",), "key", {"v": 2})
     assert store.get(("n",), "key") is None
@@ -232,6 +300,11 @@ def test_the_awaited_calls_do_the_same(store: MemoryStore) -> None:
         item = await store.aget(("n",), "k")
         found, names = await store.asearch(("n",)), await store.alist_namespaces()
         await store.adelete(("n",), "k")
-        return [item and item.value, [one.key for one in found], names, await store.aget(("n",), "k")]
+        return [
+            item and item.value,
+            [one.key for one in found],
+            names,
+            await store.aget(("n",), "k"),
+        ]
 
     assert asyncio.run(tried()) == [{"v": 1}, ["k"], [("n",)], None]

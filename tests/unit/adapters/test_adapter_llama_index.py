@@ -20,20 +20,24 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from clawmark import Memory
 from clawmark.adapters.llama_index import ClawmarkMemoryBlock
 from clawmark.adapters.transcripts import transcript_path
-from clawmark.text.transcript import read_said
+from clawmark.text.transcripts.records import read_said
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
-    (tmp_path / "agent" / "MEMORY.md").write_text("# Facts\n\nWe chose PostgreSQL for billing.\n", encoding="utf-8")
+    (tmp_path / "agent" / "MEMORY.md").write_text(
+        "# Facts\n\nWe chose PostgreSQL for billing.\n", encoding="utf-8"
+    )
     with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state") as opened:
         yield opened
 
 
 @asynccontextmanager
 async def chatting(memory: Memory, **how: Any) -> AsyncIterator[ChatMemory]:
-    """LlamaIndex's memory with our block; its own database is closed at the end, which it leaves to whoever opened it."""
+    """LlamaIndex's memory with our block; its own database is closed at the end, which it leaves to
+    whoever opened it.
+    """
     engine = create_async_engine("sqlite+aiosqlite:///:memory:")
     try:
         blocks = [ClawmarkMemoryBlock(memory=memory)]
@@ -53,7 +57,11 @@ def agent(text: str) -> ChatMessage:
 def said(memory: Memory, session_id: str) -> list[tuple[str, str]]:
     path = Path(transcript_path(memory, session_id))
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [(one.speaker, one.text) for number, line in enumerate(lines, 1) if (one := read_said(line, number))]
+    return [
+        (one.speaker, one.text)
+        for number, line in enumerate(lines, 1)
+        if (one := read_said(line, number))
+    ]
 
 
 def test_a_chat_memory_shows_what_is_recalled_for_the_last_message(memory: Memory) -> None:
@@ -83,7 +91,11 @@ def test_a_group_chat_recalls_nothing(memory: Memory) -> None:
 
 def test_what_the_chat_memory_drops_is_in_a_transcript(memory: Memory) -> None:
     async def talked() -> int:
-        small: dict[str, Any] = {"token_limit": 100, "chat_history_token_ratio": 0.5, "token_flush_size": 20}
+        small: dict[str, Any] = {
+            "token_limit": 100,
+            "chat_history_token_ratio": 0.5,
+            "token_flush_size": 20,
+        }
         async with chatting(memory, session_id="carla", **small) as chat:
             for number in range(12):
                 await chat.aput(user(f"Question {number} about the harbour and its old cranes"))

@@ -17,10 +17,15 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 
 from clawmark import Memory
 from clawmark.adapters.openai_agents import TranscriptSession, memory_tools
-from clawmark.text.transcript import read_said
+from clawmark.text.transcripts.records import read_said
 
 USER = {"role": "user", "content": "Which database?"}
-CALL = {"type": "function_call", "call_id": "c1", "name": "memory_search", "arguments": '{"query": "database"}'}
+CALL = {
+    "type": "function_call",
+    "call_id": "c1",
+    "name": "memory_search",
+    "arguments": '{"query": "database"}',
+}
 RESULT = {"type": "function_call_output", "call_id": "c1", "output": "PostgreSQL"}
 SAID = {
     "type": "message",
@@ -35,14 +40,20 @@ ITEMS: list[Any] = [USER, CALL, RESULT, SAID]
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
-    (tmp_path / "agent" / "MEMORY.md").write_text("# Facts\n\nWe chose PostgreSQL for billing.\n", encoding="utf-8")
+    (tmp_path / "agent" / "MEMORY.md").write_text(
+        "# Facts\n\nWe chose PostgreSQL for billing.\n", encoding="utf-8"
+    )
     with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state") as opened:
         yield opened
 
 
 def said(path: str) -> list[tuple[str, str]]:
     lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return [(one.speaker, one.text) for number, line in enumerate(lines, 1) if (one := read_said(line, number))]
+    return [
+        (one.speaker, one.text)
+        for number, line in enumerate(lines, 1)
+        if (one := read_said(line, number))
+    ]
 
 
 def test_a_runner_calls_the_tools_and_keeps_the_history(memory: Memory) -> None:
@@ -65,7 +76,9 @@ def test_a_runner_calls_the_tools_and_keeps_the_history(memory: Memory) -> None:
         return list(await session.get_items())
 
     items = asyncio.run(talk())
-    outputs = [json.loads(item["output"]) for item in items if item.get("type") == "function_call_output"]
+    outputs = [
+        json.loads(item["output"]) for item in items if item.get("type") == "function_call_output"
+    ]
     assert "We chose PostgreSQL" in outputs[0]["results"][0]["snippet"]
     assert outputs[1]["written"] is True
     assert said(session.path) == [
@@ -81,7 +94,11 @@ def test_a_session_answers_as_the_sdks_own_does(memory: Memory, tmp_path: Path) 
         seen: list[object] = [await session.get_items(), await session.pop_item()]
         await session.add_items(ITEMS)
         await session.add_items([])
-        seen += [await session.get_items(), await session.get_items(limit=2), await session.get_items(limit=99)]
+        seen += [
+            await session.get_items(),
+            await session.get_items(limit=2),
+            await session.get_items(limit=99),
+        ]
         seen += [await session.pop_item(), await session.get_items()]
         await session.add_items([SAID])
         seen.append(await session.get_items(1))
@@ -104,9 +121,20 @@ def test_another_process_goes_on_with_the_same_session(memory: Memory) -> None:
     session = TranscriptSession(memory, "s", session_settings=SessionSettings(limit=1))
     assert asyncio.run(session.get_items()) == [SAID]
     assert asyncio.run(session.get_items(limit=4)) == ITEMS
-    records = [json.loads(line) for line in Path(session.path).read_text(encoding="utf-8").splitlines()]
-    assert [record["type"] for record in records] == ["session", "message", "custom", "custom", "message"]
-    assert [record["parentId"] for record in records[1:]] == [None, *(record["id"] for record in records[1:-1])]
+    records = [
+        json.loads(line) for line in Path(session.path).read_text(encoding="utf-8").splitlines()
+    ]
+    assert [record["type"] for record in records] == [
+        "session",
+        "message",
+        "custom",
+        "custom",
+        "message",
+    ]
+    assert [record["parentId"] for record in records[1:]] == [
+        None,
+        *(record["id"] for record in records[1:-1]),
+    ]
 
 
 def test_half_a_line_that_a_crash_left_is_no_item(memory: Memory) -> None:
@@ -129,7 +157,8 @@ def test_what_was_said_before_a_clear_is_set_aside_and_not_lost(memory: Memory) 
 
 
 @pytest.mark.parametrize(
-    "session_id", ["../../evil", "/etc/passwd", "", ".hidden", "a/b", "a\0b", "日本", "x" * 300, "\ud800"]
+    "session_id",
+    ["../../evil", "/etc/passwd", "", ".hidden", "a/b", "a\0b", "日本", "x" * 300, "\ud800"],
 )
 def test_no_session_id_leads_out_of_the_folder(memory: Memory, session_id: str) -> None:
     session = TranscriptSession(memory, session_id)
@@ -144,5 +173,12 @@ def test_two_session_ids_never_share_a_file(memory: Memory) -> None:
 
 
 def test_without_append_there_is_no_tool_that_writes(memory: Memory) -> None:
-    assert [tool.name for tool in memory_tools(memory, append=False)] == ["memory_search", "memory_get"]
-    assert [tool.name for tool in memory_tools(memory)] == ["memory_search", "memory_get", "memory_append"]
+    assert [tool.name for tool in memory_tools(memory, append=False)] == [
+        "memory_search",
+        "memory_get",
+    ]
+    assert [tool.name for tool in memory_tools(memory)] == [
+        "memory_search",
+        "memory_get",
+        "memory_append",
+    ]

@@ -21,7 +21,9 @@ from clawmark.adapters.pydantic_ai import memory_toolset
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
-    (tmp_path / "agent" / "MEMORY.md").write_text("# Facts\n\nWe chose PostgreSQL for billing.\n", encoding="utf-8")
+    (tmp_path / "agent" / "MEMORY.md").write_text(
+        "# Facts\n\nWe chose PostgreSQL for billing.\n", encoding="utf-8"
+    )
     with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state") as opened:
         yield opened
 
@@ -36,7 +38,9 @@ class Scripted:
 
     def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.infos.append(info)
-        self.results += [part.content for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
+        self.results += [
+            part.content for part in messages[-1].parts if isinstance(part, ToolReturnPart)
+        ]
         return ModelResponse(parts=[self.calls.pop(0) if self.calls else TextPart("done")])
 
 
@@ -80,6 +84,8 @@ def test_a_host_with_instructions_of_its_own_leaves_ours_out(memory: Memory) -> 
 
 
 def test_a_wrong_argument_is_answered_and_not_raised(memory: Memory) -> None:
-    model = Scripted(ToolCallPart("memory_get", {"path": "../../etc/passwd"}), ToolCallPart("memory_search", {}))
+    model = Scripted(
+        ToolCallPart("memory_get", {"path": "../../etc/passwd"}), ToolCallPart("memory_search", {})
+    )
     assert ask(Agent(FunctionModel(model), toolsets=[memory_toolset(memory)]), "Hello") == "done"
     assert all(isinstance(result, dict) and result["error"] for result in model.results)

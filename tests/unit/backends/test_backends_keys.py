@@ -1,10 +1,12 @@
-"""Which values are kept out of notes, indexes and logs: every key that is configured, wherever it stands."""
+"""Which values are kept out of notes, indexes and logs: every key that is configured, wherever it
+stands.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from clawmark.backends.keys import configured_keys
+from clawmark.backends.known_secrets import configured_keys
 
 
 @pytest.mark.parametrize(
@@ -23,9 +25,19 @@ def test_a_key_is_known_wherever_it_is_configured(remote: dict[str, object], var
 
 
 def test_each_of_several_keys_is_known() -> None:
-    environ = {"GEMINI_API_KEYS": "FAKE-first-of-them, FAKE-second-one", "GEMINI_API_KEY_2": "FAKE-third-of-them"}
-    assert configured_keys({}, environ) == ("FAKE-first-of-them", "FAKE-second-one", "FAKE-third-of-them")
+    environ = {
+        "GEMINI_API_KEYS": "FAKE-first-of-them, FAKE-second-one",
+        "GEMINI_API_KEY_2": "FAKE-third-of-them",
+    }
+    assert configured_keys({}, environ) == (
+        "FAKE-first-of-them",
+        "FAKE-second-one",
+        "FAKE-third-of-them",
+    )
 
 
 def test_a_reference_that_leads_nowhere_hides_nothing() -> None:
-    assert configured_keys({"apiKey": "${ABSENT}", "headers": {"Authorization": "${ABSENT}"}}, {}) == ()
+    assert (
+        configured_keys({"apiKey": "${ABSENT}", "headers": {"Authorization": "${ABSENT}"}}, {})
+        == ()
+    )

@@ -10,10 +10,10 @@ import pytest
 from chat import Call, ChatServer, Turn, call, fault, say
 from loopback import Link, Loopback, Request, head
 
+from clawmark.agent.models.completer import Message, Tool, ToolCall
+from clawmark.agent.models.models import ModelName
 from clawmark.chat.agent import MOST_REQUESTS, Answer, Ears, Voice
-from clawmark.errors import ContextTooLong
-from clawmark.runtime.completer import Message, Tool, ToolCall
-from clawmark.runtime.models import ModelName
+from clawmark.model.errors import ContextTooLong
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
 
@@ -27,10 +27,18 @@ class Setting(NamedTuple):
     messages: list[Message]
     given: list[object]
 
-    def ask(self, *script: Turn, history: tuple[Message, ...] = (), message: str = "hello") -> Answer:
+    def ask(
+        self, *script: Turn, history: tuple[Message, ...] = (), message: str = "hello"
+    ) -> Answer:
         self.server.script(script)
-        schema: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": True}
-        tool = Tool("memory_search", "Search.", schema, self.search)
+        schema: dict[str, object] = {
+            "type": "object",
+            "properties": {},
+            "additionalProperties": True,
+        }
+        tool = Tool(
+            name="memory_search", description="Search.", parameters=schema, call=self.search
+        )
         ears = Ears(self.pieces.append, self.messages.append)
         return self.voice.answer("You are Pebble.", history, message, [tool], ears)
 
@@ -44,7 +52,7 @@ def set_up(provider: str) -> Iterator[Setting]:
     with ChatServer(key=KEY) as server:
         base_url = server.openai_url if provider == "openai" else server.anthropic_url
         with Voice(ModelName(provider, "scripted", base_url), KEY) as voice:
-            yield Setting(server, voice, [], [], [])
+            yield Setting(server=server, voice=voice, pieces=[], messages=[], given=[])
 
 
 @pytest.fixture(params=["openai", "anthropic"])
@@ -64,24 +72,48 @@ def test_an_answer_comes_in_pieces_with_its_tokens(setting: Setting) -> None:
 def test_a_tool_is_called_and_its_result_goes_back(setting: Setting) -> None:
     answer = setting.ask(call("memory_search", "Let me look.", query="database"), say("Nothing."))
     asked, result = setting.messages
-    assert (asked.role, asked.text, asked.calls[0].name) == ("assistant", "Let me look.", "memory_search")
+    assert (asked.role, asked.text, asked.calls[0].name) == (
+        "assistant",
+        "Let me look.",
+        "memory_search",
+    )
     assert (result.role, result.call_id) == ("tool", asked.calls[0].id)
-    assert answer.text == "Nothing." and answer.added == (asked, result, Message("assistant", "Nothing."))
-    assert setting.given == ['{"query": "database"}'] and setting.server.seen[1].results == [result.text]
+    assert answer.text == "Nothing." and answer.added == (
+        asked,
+        result,
+        Message("assistant", "Nothing."),
+    )
+    assert setting.given == ['{"query": "database"}'] and setting.server.seen[1].results == [
+        result.text
+    ]
 
 
 def test_several_calls_at_once_are_all_answered(setting: Setting) -> None:
     calls = (Call("memory_search", {"query": "a"}), Call("memory_search", {"query": "b"}))
     answer = setting.ask(Turn("", calls), say("Both."))
-    assert [one.role for one in answer.added] == ["assistant", "tool", "tool", "assistant"] and answer.problem is None
+    assert [one.role for one in answer.added] == [
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ] and answer.problem is None
 
 
 def test_a_conversation_is_told_as_it_was(setting: Setting) -> None:
-    """The server refuses what the real services refuse: calls without results, results without calls."""
+    """The server refuses what the real services refuse: calls without results, results without
+    calls.
+    """
     before = (
         Message("user", "[compacted]"),
         Message("user", "Which one?"),
-        Message("assistant", "", (ToolCall("c1", "memory_search", '{"query": "x"}'), ToolCall("c2", "memory_search", "{"))),
+        Message(
+            "assistant",
+            "",
+            (
+                ToolCall("c1", "memory_search", '{"query": "x"}'),
+                ToolCall("c2", "memory_search", "{"),
+            ),
+        ),
         Message("tool", "one", call_id="c1"),
         Message("tool", "two", call_id="c2"),
         Message("assistant", "PostgreSQL."),
@@ -130,7 +162,9 @@ def test_a_failure_is_one_sentence_without_the_key(setting: Setting, name: str, 
         ("quota", 429, "You exceeded your current quota"),
     ],
 )
-def test_status_and_message_of_the_server_are_shown(setting: Setting, name: str, status: int, words: str) -> None:
+def test_status_and_message_of_the_server_are_shown(
+    setting: Setting, name: str, status: int, words: str
+) -> None:
     problem = setting.ask(*[fault(name)] * 4).problem
     assert problem is not None and f"(HTTP {status}: {words}" in problem.message
     assert KEY not in problem.message
@@ -139,7 +173,10 @@ def test_status_and_message_of_the_server_are_shown(setting: Setting, name: str,
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b'{"error": {"message": "CUDA out of memory", "type": "server"}}', "(HTTP 500: CUDA out of memory)"),
+        (
+            b'{"error": {"message": "CUDA out of memory", "type": "server"}}',
+            "(HTTP 500: CUDA out of memory)",
+        ),
         (b'{"error": "model is still loading"}', "(HTTP 500: model is still loading)"),
         (b'{"detail": "internal error"}', "(HTTP 500: internal error)"),
         (b'{"message": "no\\u0007 backend\\n\\nhere"}', "(HTTP 500: no\\x07 backend here)"),
@@ -147,7 +184,10 @@ def test_status_and_message_of_the_server_are_shown(setting: Setting, name: str,
         (b"<html><body><h1>Bad gateway</h1></body></html>", "(HTTP 500)"),
         (b"{}", "(HTTP 500)"),
         (b"", "(HTTP 500)"),
-        (b'{"error": {"message": "' + KEY.encode() + b' is unknown to us"}}', "(HTTP 500: [redacted:key] is unknown to us)"),
+        (
+            b'{"error": {"message": "' + KEY.encode() + b' is unknown to us"}}',
+            "(HTTP 500: [redacted:key] is unknown to us)",
+        ),
     ],
 )
 def test_error_body_of_any_shape_becomes_one_sentence(body: bytes, words: str) -> None:
@@ -176,8 +216,13 @@ def test_too_much_is_told_apart(setting: Setting) -> None:
 
 def test_what_was_done_before_a_failure_counts(setting: Setting) -> None:
     answer = setting.ask(call("memory_search", query="a"), fault("key"))
-    assert answer.problem is not None and [one.role for one in answer.added] == ["assistant", "tool"]
-    again = setting.ask(say("Back."), history=(Message("user", "hello"), *answer.added), message="again")
+    assert answer.problem is not None and [one.role for one in answer.added] == [
+        "assistant",
+        "tool",
+    ]
+    again = setting.ask(
+        say("Back."), history=(Message("user", "hello"), *answer.added), message="again"
+    )
     assert (again.text, again.problem) == ("Back.", None)
 
 
@@ -205,16 +250,23 @@ def test_nobody_is_led_elsewhere_with_the_key(provider: str) -> None:
 
         somebody = Loopback(send_away, 0)
         try:
-            with Voice(ModelName(provider, "scripted", f"http://127.0.0.1:{somebody.port}/v1"), KEY) as voice:
+            with Voice(
+                ModelName(provider, "scripted", f"http://127.0.0.1:{somebody.port}/v1"), KEY
+            ) as voice:
                 answer = voice.answer("", (), "hello", (), Ears(print, print))
         finally:
             somebody.close()
         assert answer.problem is not None and thief.requests == []
 
 
-def test_a_model_at_an_address_of_its_own_is_not_given_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_at_an_address_of_its_own_is_not_given_other_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)
-    with ChatServer([say("Hi.")]) as server, Voice(ModelName("", "default", server.openai_url), "") as voice:
+    with (
+        ChatServer([say("Hi.")]) as server,
+        Voice(ModelName("", "default", server.openai_url), "") as voice,
+    ):
         assert voice.answer("", (), "hello", (), Ears(lambda piece: None, print)).text == "Hi."
         assert KEY not in str(server.requests[0].headers)

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from chat import ChatServer, fault, say
 
+from clawmark.agent.models.completer import Message, ToolCall
+from clawmark.agent.models.openai_chat import OpenAIChat
 from clawmark.chat.compact import opening, sections_of, split, summarise
 from clawmark.chat.history import Exchange
-from clawmark.errors import CompletionError
-from clawmark.runtime.completer import Message, ToolCall
-from clawmark.runtime.openai_chat import OpenAIChat
+from clawmark.model.errors import CompletionError
 from clawmark.workspace.bootstrap import template
 
 NOW = datetime(2026, 11, 15, 14, 32, tzinfo=UTC)
@@ -35,7 +35,10 @@ def model(server: ChatServer) -> OpenAIChat:
 def test_the_last_exchanges_that_fit_stay() -> None:
     exchanges = [exchange(name) for name in ("one", "two", "three", "four")]
     older, kept = split(exchanges, exchanges[-1].tokens + exchanges[-2].tokens)
-    assert [one.line for one in older] == ["one", "two"] and [one.line for one in kept] == ["three", "four"]
+    assert [one.line for one in older] == ["one", "two"] and [one.line for one in kept] == [
+        "three",
+        "four",
+    ]
 
 
 def test_something_always_goes_and_what_is_too_long_goes_too() -> None:
@@ -45,11 +48,21 @@ def test_something_always_goes_and_what_is_too_long_goes_too() -> None:
     assert [len(part) for part in split(exchanges[:1], 1_000_000)] == [1, 0]
 
 
-def test_a_summary_is_made_from_what_was_said_and_what_was_summarised_before(server: ChatServer) -> None:
+def test_a_summary_is_made_from_what_was_said_and_what_was_summarised_before(
+    server: ChatServer,
+) -> None:
     server.script([say("They chose PostgreSQL.")])
     called = Message("assistant", "", (ToolCall("1", "memory_search", '{"query": "db"}'),))
-    exchanges = [Exchange("a", (Message("user", "Which database?"), called, Message("tool", "x" * 5000, call_id="1")))]
-    assert summarise(model(server), "They met on Monday.", exchanges, 32_000) == "They chose PostgreSQL."
+    exchanges = [
+        Exchange(
+            "a",
+            (Message("user", "Which database?"), called, Message("tool", "x" * 5000, call_id="1")),
+        )
+    ]
+    assert (
+        summarise(model(server), "They met on Monday.", exchanges, 32_000)
+        == "They chose PostgreSQL."
+    )
     [seen] = server.seen
     assert "They met on Monday." in seen.last_user and "| User: Which database?" in seen.last_user
     assert "memory_search" in seen.last_user and len(seen.last_user) < 1500
@@ -77,7 +90,12 @@ def test_the_model_is_told_a_summary_and_the_rules_again() -> None:
 
 def test_sections_are_found_by_either_name_below_any_heading_and_not_in_code() -> None:
     code = "# A\n```\n## Red Lines\nfake\n```\n"
-    text = code + "## Every Session\nwake up\n### More\nstretch\n## Other\nx\n### red lines\nno fire\n"
-    assert sections_of(text, "2026-11-15") == "## Every Session\nwake up\n### More\nstretch\n\n### red lines\nno fire"
+    text = (
+        code + "## Every Session\nwake up\n### More\nstretch\n## Other\nx\n### red lines\nno fire\n"
+    )
+    assert (
+        sections_of(text, "2026-11-15")
+        == "## Every Session\nwake up\n### More\nstretch\n\n### red lines\nno fire"
+    )
     assert sections_of("", "2026-11-15") == ""
     assert len(sections_of("## Safety\n" + "careful " * 2000, "2026-11-15")) <= 3002

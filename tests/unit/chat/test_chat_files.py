@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clawmark.chat.files import Files
-from clawmark.text.redact import mask
+from clawmark.text.secrets.redact import mask
 
 
 @pytest.fixture
@@ -18,7 +18,9 @@ def root(tmp_path: Path) -> Path:
     (folder / "memory").mkdir(parents=True)
     (folder / "IDENTITY.md").write_text("# Card\n\n- **Name:**\n", encoding="utf-8")
     (folder / "MEMORY.md").write_text("# Facts\n\n- Billing uses PostgreSQL.\n", encoding="utf-8")
-    (folder / "memory" / "2026-11-15.md").write_text("# 2026-11-15\n\n- Tea with Ann.\n", encoding="utf-8")
+    (folder / "memory" / "2026-11-15.md").write_text(
+        "# 2026-11-15\n\n- Tea with Ann.\n", encoding="utf-8"
+    )
     return folder
 
 
@@ -58,14 +60,20 @@ def test_a_file_that_was_shown_in_part_has_to_be_read_first(files: Files, root: 
 def test_what_a_person_changed_meanwhile_is_not_written_over(files: Files, root: Path) -> None:
     files.show(["IDENTITY.md"], 20_000)
     (root / "IDENTITY.md").write_text("mine\n", encoding="utf-8")
-    assert "have not seen it as it is now" in use(files, "file_write", path="IDENTITY.md", text="Pebble\n")["error"]
+    assert (
+        "have not seen it as it is now"
+        in use(files, "file_write", path="IDENTITY.md", text="Pebble\n")["error"]
+    )
     assert text(root, "IDENTITY.md") == "mine\n"
 
 
 def test_a_new_file_is_made_with_its_folders(files: Files, root: Path) -> None:
     assert use(files, "file_write", path="notes/plan.md", text="# Plan\n")["written"]
     assert text(root, "notes/plan.md") == "# Plan\n"
-    assert use(files, "file_write", path=f"{files.root}/notes/other.md", text="x\n")["path"] == "notes/other.md"
+    assert (
+        use(files, "file_write", path=f"{files.root}/notes/other.md", text="x\n")["path"]
+        == "notes/other.md"
+    )
 
 
 @pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "memory/2026-11-15.md"])
@@ -77,21 +85,33 @@ def test_memory_is_not_written_over(files: Files, root: Path, path: str) -> None
     assert text(root, path) == before
 
 
-@pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "memory/2026-11-16.md", "memory/people.md"])
-def test_memory_that_is_not_there_yet_is_not_made_past_the_gate(files: Files, root: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["MEMORY.md", "memory.md", "memory/2026-11-16.md", "memory/people.md"]
+)
+def test_memory_that_is_not_there_yet_is_not_made_past_the_gate(
+    files: Files, root: Path, path: str
+) -> None:
     (root / path).unlink(missing_ok=True)
     assert "memory_append" in use(files, "file_write", path=path, text="anything\n")["action"]
     assert not (root / path).exists()
 
 
-@pytest.mark.parametrize("new", ['{"rows": [1, 2]}', "Traceback (most recent call last):\n  x", "x" * 2001])
-def test_what_the_gate_refuses_does_not_get_into_memory_by_a_correction(files: Files, root: Path, new: str) -> None:
+@pytest.mark.parametrize(
+    "new", ['{"rows": [1, 2]}', "Traceback (most recent call last):\n  x", "x" * 2001]
+)
+def test_what_the_gate_refuses_does_not_get_into_memory_by_a_correction(
+    files: Files, root: Path, new: str
+) -> None:
     before = text(root, "MEMORY.md")
-    assert use(files, "file_edit", path="MEMORY.md", old="- Billing uses PostgreSQL.", new=new)["error"]
+    assert use(files, "file_edit", path="MEMORY.md", old="- Billing uses PostgreSQL.", new=new)[
+        "error"
+    ]
     assert text(root, "MEMORY.md") == before
 
 
-def test_a_label_that_stands_beside_a_passage_may_stay_when_it_is_corrected(files: Files, root: Path) -> None:
+def test_a_label_that_stands_beside_a_passage_may_stay_when_it_is_corrected(
+    files: Files, root: Path
+) -> None:
     label = "<!-- clawmark: origin=user -->"
     (root / "MEMORY.md").write_text(f"- Billing uses PostgreSQL. {label}\n", encoding="utf-8")
     old, new = (f"- Billing uses {name}. {label}" for name in ("PostgreSQL", "MySQL"))
@@ -106,13 +126,19 @@ def test_a_passage_of_memory_can_be_corrected(files: Files, root: Path) -> None:
 def test_a_passage_that_is_not_there_once_is_not_changed(files: Files, root: Path) -> None:
     assert "is not in" in use(files, "file_edit", path="MEMORY.md", old="Oracle", new="x")["error"]
     (root / "twice.md").write_text("a\na\n", encoding="utf-8")
-    assert "is 2 times in twice.md" in use(files, "file_edit", path="twice.md", old="a", new="b")["error"]
+    assert (
+        "is 2 times in twice.md"
+        in use(files, "file_edit", path="twice.md", old="a", new="b")["error"]
+    )
     assert text(root, "twice.md") == "a\na\n"
 
 
 def test_only_the_ritual_can_be_deleted(files: Files, root: Path) -> None:
     (root / "BOOTSTRAP.md").write_text("hello\n", encoding="utf-8")
-    assert use(files, "file_delete", path="BOOTSTRAP.md") == {"deleted": True, "path": "BOOTSTRAP.md"}
+    assert use(files, "file_delete", path="BOOTSTRAP.md") == {
+        "deleted": True,
+        "path": "BOOTSTRAP.md",
+    }
     assert not (root / "BOOTSTRAP.md").exists()
     assert use(files, "file_delete", path="BOOTSTRAP.md")["deleted"] is False
     for path in ("MEMORY.md", "memory/2026-11-15.md", "memory/BOOTSTRAP.md", "IDENTITY.md"):
@@ -141,7 +167,9 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("path", OUTSIDE)
 @pytest.mark.parametrize("name", ["file_read", "file_write", "file_edit", "file_delete"])
-def test_nothing_but_markdown_in_the_workspace_is_touched(files: Files, root: Path, name: str, path: str) -> None:
+def test_nothing_but_markdown_in_the_workspace_is_touched(
+    files: Files, root: Path, name: str, path: str
+) -> None:
     outside = root.parent / "outside.md"
     outside.write_text("secret\n", encoding="utf-8")
     (root.parent / "elsewhere").mkdir()
@@ -150,7 +178,9 @@ def test_nothing_but_markdown_in_the_workspace_is_touched(files: Files, root: Pa
     os.symlink(root.parent / "elsewhere", root / "linked")
     answer = use(files, name, path=path, text="owned", old="secret", new="owned")
     if path == "~/outside.md" and name in ("file_read", "file_write"):
-        assert not (Path.home() / "outside.md").exists()  # a folder called ~ is a folder like any other
+        assert not (
+            Path.home() / "outside.md"
+        ).exists()  # a folder called ~ is a folder like any other
     else:
         assert answer["error"] and "secret" not in str(answer)
     assert outside.read_text(encoding="utf-8") == "secret\n"
@@ -165,11 +195,16 @@ def test_nothing_but_markdown_in_the_workspace_is_touched(files: Files, root: Pa
 def test_no_mask_and_no_recalled_block_gets_into_a_file(files: Files, root: Path) -> None:
     for wrong in (f"key: {mask('key')}\n", "<relevant-memories>\n- old\n</relevant-memories>\n"):
         assert "not kept" in use(files, "file_write", path="new.md", text=wrong)["error"]
-        assert "not kept" in use(files, "file_edit", path="MEMORY.md", old="PostgreSQL", new=wrong)["error"]
+        assert (
+            "not kept"
+            in use(files, "file_edit", path="MEMORY.md", old="PostgreSQL", new=wrong)["error"]
+        )
     assert not (root / "new.md").exists()
 
 
-@pytest.mark.parametrize("given", [None, "", "[]", "{", '{"path": 3}', '{"path": "x.md", "text": ["a"], "old": 1}'])
+@pytest.mark.parametrize(
+    "given", [None, "", "[]", "{", '{"path": 3}', '{"path": "x.md", "text": ["a"], "old": 1}']
+)
 @pytest.mark.parametrize("name", ["file_write", "file_edit", "file_delete"])
 def test_a_wrong_call_is_answered(files: Files, name: str, given: object) -> None:
     [tool] = [tool for tool in files.tools() if tool.name == name]
@@ -182,8 +217,12 @@ def test_a_text_that_is_too_long_is_refused(files: Files, root: Path) -> None:
 
 
 def test_a_long_file_is_read_in_parts(files: Files, root: Path) -> None:
-    (root / "long.md").write_text("".join(f"line {number}\n" for number in range(1, 1001)), encoding="utf-8")
+    (root / "long.md").write_text(
+        "".join(f"line {number}\n" for number in range(1, 1001)), encoding="utf-8"
+    )
     first = use(files, "file_read", path="long.md")
     assert first["truncated"] and first["nextFrom"] == 401
-    assert use(files, "file_read", path="long.md", **{"from": 401, "lines": 2})["text"].startswith("line 401\nline 402")
+    assert use(files, "file_read", path="long.md", **{"from": 401, "lines": 2})["text"].startswith(
+        "line 401\nline 402"
+    )
     assert "have not seen it" in use(files, "file_write", path="long.md", text="short\n")["error"]

@@ -5,20 +5,37 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from clawmark.chat.history import NO_RESULT, Exchange, History, called_line, read_history, result_line
-from clawmark.runtime.completer import Message, ToolCall
-from clawmark.text.transcript import read_said
+from clawmark.agent.models.completer import Message, ToolCall
+from clawmark.chat.history import (
+    NO_RESULT,
+    Exchange,
+    History,
+    called_line,
+    read_history,
+    result_line,
+)
+from clawmark.text.transcripts.records import read_said
 
-ASKED = Message("assistant", "Let me look.", (ToolCall("c1", "memory_search", '{"query": "database"}'),))
+ASKED = Message(
+    "assistant", "Let me look.", (ToolCall("c1", "memory_search", '{"query": "database"}'),)
+)
 FOUND = Message("tool", '{"results": []}', call_id="c1")
 
 
 def user(line: str, text: str) -> dict[str, object]:
-    return {"type": "message", "id": line, "message": {"role": "user", "content": [{"type": "text", "text": text}]}}
+    return {
+        "type": "message",
+        "id": line,
+        "message": {"role": "user", "content": [{"type": "text", "text": text}]},
+    }
 
 
 def assistant(line: str, text: str) -> dict[str, object]:
-    return {"type": "message", "id": line, "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
+    return {
+        "type": "message",
+        "id": line,
+        "message": {"role": "assistant", "content": [{"type": "text", "text": text}]},
+    }
 
 
 def write(path: Path, *records: object) -> str:
@@ -29,7 +46,14 @@ def write(path: Path, *records: object) -> str:
 def test_a_conversation_comes_back_from_its_transcript(tmp_path: Path) -> None:
     calls = {"type": "message", "id": "b", **called_line(ASKED)}
     result = {"type": "message", "id": "c", **result_line(FOUND, "memory_search")}
-    path = write(tmp_path / "t.jsonl", {"type": "session"}, user("a", "Which one?"), calls, result, assistant("d", "None."))
+    path = write(
+        tmp_path / "t.jsonl",
+        {"type": "session"},
+        user("a", "Which one?"),
+        calls,
+        result,
+        assistant("d", "None."),
+    )
     messages = (Message("user", "Which one?"), ASKED, FOUND, Message("assistant", "None."))
     assert read_history(path) == History("", (Exchange("a", messages),))
 
@@ -37,37 +61,64 @@ def test_a_conversation_comes_back_from_its_transcript(tmp_path: Path) -> None:
 def test_lines_for_tools_are_in_openclaws_form() -> None:
     [text, call] = called_line(ASKED)["message"]["content"]  # type: ignore[index]
     assert text == {"type": "text", "text": "Let me look."}
-    assert call == {"type": "toolCall", "id": "c1", "name": "memory_search", "arguments": {"query": "database"}}
+    assert call == {
+        "type": "toolCall",
+        "id": "c1",
+        "name": "memory_search",
+        "arguments": {"query": "database"},
+    }
     result = result_line(FOUND, "memory_search")["message"]
     assert result["role"] == "toolResult" and result["toolCallId"] == "c1"  # type: ignore[index]
     assert result["toolName"] == "memory_search" and result["isError"] is False  # type: ignore[index]
-    failed = result_line(FOUND._replace(text='{"error": "no", "action": "wait"}'), "memory_search")["message"]
+    failed = result_line(FOUND._replace(text='{"error": "no", "action": "wait"}'), "memory_search")[
+        "message"
+    ]
     assert failed["isError"] is True  # type: ignore[index]
 
 
 def test_what_tools_say_is_not_what_was_said() -> None:
     said = read_said(json.dumps({"type": "message", **called_line(ASKED)}), 1)
     assert said is not None and said.text == "Let me look."
-    assert read_said(json.dumps({"type": "message", **result_line(FOUND, "memory_search")}), 2) is None
+    assert (
+        read_said(json.dumps({"type": "message", **result_line(FOUND, "memory_search")}), 2) is None
+    )
 
 
 def test_a_call_that_was_cut_off_gets_a_result(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.jsonl", user("a", "Which one?"), {"type": "message", "id": "b", **called_line(ASKED)})
+    path = write(
+        tmp_path / "t.jsonl",
+        user("a", "Which one?"),
+        {"type": "message", "id": "b", **called_line(ASKED)},
+    )
     [exchange] = read_history(path).exchanges
     assert exchange.messages[-1] == Message("tool", NO_RESULT, call_id="c1")
 
 
 def test_a_result_without_a_call_is_left_out(tmp_path: Path) -> None:
     path = write(
-        tmp_path / "t.jsonl", user("a", "Hi"), {"type": "message", **result_line(FOUND, "x")}, assistant("b", "Hi.")
+        tmp_path / "t.jsonl",
+        user("a", "Hi"),
+        {"type": "message", **result_line(FOUND, "x")},
+        assistant("b", "Hi."),
     )
     assert [one.role for one in read_history(path).messages] == ["user", "assistant"]
 
 
 def test_after_a_compaction_only_the_kept_exchanges_count(tmp_path: Path) -> None:
-    compaction = {"type": "compaction", "id": "x", "summary": "They met.", "firstKeptEntryId": "c", "tokensBefore": 9}
+    compaction = {
+        "type": "compaction",
+        "id": "x",
+        "summary": "They met.",
+        "firstKeptEntryId": "c",
+        "tokensBefore": 9,
+    }
     path = write(
-        tmp_path / "t.jsonl", user("a", "one"), assistant("b", "1"), user("c", "two"), compaction, user("d", "three")
+        tmp_path / "t.jsonl",
+        user("a", "one"),
+        assistant("b", "1"),
+        user("c", "two"),
+        compaction,
+        user("d", "three"),
     )
     history = read_history(path)
     assert history.summary == "They met." and [one.line for one in history.exchanges] == ["c", "d"]
@@ -75,5 +126,8 @@ def test_after_a_compaction_only_the_kept_exchanges_count(tmp_path: Path) -> Non
 
 def test_half_a_line_nonsense_and_no_file_are_no_conversation(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    path.write_bytes(b'{"type": "message", "id": "a", "mess\n[1, 2]\n\xff\xfe\nnull\n{"type": "message", "message": 3}\n')
+    path.write_bytes(
+        b'{"type": "message", "id": "a", "mess\n[1, 2]\n\xff\xfe\nnull\n{"type": "message", '
+        b'"message": 3}\n'
+    )
     assert read_history(str(path)) == read_history(str(tmp_path / "absent.jsonl")) == History()

@@ -1,4 +1,6 @@
-"""A conversation with the agent, without a terminal: what the model is told, and what becomes of a long or failing one."""
+"""A conversation with the agent, without a terminal: what the model is told, and what becomes of a
+long or failing one.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ import pytest
 from chat import ChatServer, Seen, Turn, call, fault, say
 
 from clawmark import Memory
+from clawmark.agent.flush.flush import Flushed
+from clawmark.agent.notes.session_note import Noted
+from clawmark.agent.session.conversation import Manner
 from clawmark.chat.compact import Compacted
 from clawmark.chat.talk import Event, Reminded, Stage, Talk, open_talk
-from clawmark.errors import ClawmarkError
-from clawmark.runtime.conversation import Manner
-from clawmark.runtime.flush import Flushed
-from clawmark.runtime.session_note import Noted
+from clawmark.model.errors import ClawmarkError
 from clawmark.testing.embedders import HashingEmbedder
 from clawmark.workspace.bootstrap import ensure_workspace
 
@@ -51,7 +53,10 @@ class Setting(NamedTuple):
 
     def transcript(self) -> list[dict[str, Any]]:
         return [
-            json.loads(line) for line in Path(self.talk.conversation.transcript).read_text(encoding="utf-8").splitlines()
+            json.loads(line)
+            for line in Path(self.talk.conversation.transcript)
+            .read_text(encoding="utf-8")
+            .splitlines()
         ]
 
     def asked(self) -> list[Seen]:
@@ -60,7 +65,11 @@ class Setting(NamedTuple):
 
 
 def understanding(seen: Seen) -> Turn:
-    return say("A summary.") if "You summarise" in seen.system else say("NO_REPLY" if "flush" in seen.last_user else "Yes.")
+    return (
+        say("A summary.")
+        if "You summarise" in seen.system
+        else say("NO_REPLY" if "flush" in seen.last_user else "Yes.")
+    )
 
 
 @pytest.fixture
@@ -81,12 +90,14 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
         open_talk(memory, f"scripted@{server.openai_url}", KEY, os.environ) as talk,
     ):
         talk.start()
-        yield Setting(talk, server, clock, [])
+        yield Setting(talk=talk, server=server, clock=clock, events=[])
 
 
 def test_a_file_changed_a_moment_ago_is_in_the_next_prompt(setting: Setting) -> None:
     setting.say("hello")
-    (Path(setting.talk.memory.places.workspace) / "USER.md").write_text("# Ann\n\nLikes tea.\n", encoding="utf-8")
+    (Path(setting.talk.memory.places.workspace) / "USER.md").write_text(
+        "# Ann\n\nLikes tea.\n", encoding="utf-8"
+    )
     setting.say("and now?")
     before, after = setting.asked()
     assert "Likes tea." not in before.system and "Likes tea." in after.system
@@ -95,7 +106,13 @@ def test_a_file_changed_a_moment_ago_is_in_the_next_prompt(setting: Setting) -> 
 def test_the_conversation_is_told_whole(setting: Setting) -> None:
     for message in ("one", "two", "three"):
         setting.say(message)
-    assert [one.text for one in setting.asked()[-1].messages] == ["one", "Yes.", "two", "Yes.", "three"]
+    assert [one.text for one in setting.asked()[-1].messages] == [
+        "one",
+        "Yes.",
+        "two",
+        "Yes.",
+        "three",
+    ]
 
 
 def test_a_full_context_is_compacted_before_the_message_is_sent(setting: Setting) -> None:
@@ -108,10 +125,18 @@ def test_a_full_context_is_compacted_before_the_message_is_sent(setting: Setting
     [compacted] = [event for event in setting.events if isinstance(event, Compacted)]
     assert compacted.problem is None and compacted.left_out + compacted.kept == 6
     told = [one.text for one in setting.asked()[-1].messages]
-    assert "A summary." in told[0] and "## Red Lines" in told[0] and told[-1] == "And this finds no room."
+    assert (
+        "A summary." in told[0]
+        and "## Red Lines" in told[0]
+        and told[-1] == "And this finds no room."
+    )
     [line] = [line for line in setting.transcript() if line["type"] == "compaction"]
     kept = [exchange.line for exchange in setting.talk.history.exchanges]
-    assert line["summary"] == "A summary." and line["tokensBefore"] > 7_000 and line["firstKeptEntryId"] == kept[0]
+    assert (
+        line["summary"] == "A summary."
+        and line["tokensBefore"] > 7_000
+        and line["firstKeptEntryId"] == kept[0]
+    )
 
 
 def test_a_second_compaction_knows_of_the_first(setting: Setting) -> None:
@@ -124,12 +149,18 @@ def test_a_second_compaction_knows_of_the_first(setting: Setting) -> None:
     assert len(summarised) == 2 and "| A summary." in summarised[1].last_user
 
 
-def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again(setting: Setting) -> None:
+def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again(
+    setting: Setting,
+) -> None:
     setting.say("one")
     refusals = iter([fault("too-long")])
 
     def answer(seen: Seen) -> Turn:
-        return next(refusals, understanding(seen)) if "## This Conversation" in seen.system else understanding(seen)
+        return (
+            next(refusals, understanding(seen))
+            if "## This Conversation" in seen.system
+            else understanding(seen)
+        )
 
     setting.server.script(answer)
     assert setting.say("two") == "Yes."
@@ -140,7 +171,9 @@ def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again
 def test_without_a_summary_the_conversation_goes_on(setting: Setting) -> None:
     setting.server.script(lambda seen: say("Yes.", input_tokens=7_000))
     setting.say("Full.")
-    setting.server.script(lambda seen: fault("key") if "You summarise" in seen.system else understanding(seen))
+    setting.server.script(
+        lambda seen: fault("key") if "You summarise" in seen.system else understanding(seen)
+    )
     assert setting.say("More.") == "Yes."
     [compacted] = [event for event in setting.events if isinstance(event, Compacted)]
     assert compacted.problem is not None
@@ -156,7 +189,9 @@ def test_tokens_that_nobody_counts_are_estimated_with_the_prompt(setting: Settin
     assert 0.5 < setting.talk._counted(answer._replace(tokens=0)) / counted < 2
 
 
-def test_a_new_conversation_knows_nothing_of_the_old_one_and_leaves_its_note(setting: Setting) -> None:
+def test_a_new_conversation_knows_nothing_of_the_old_one_and_leaves_its_note(
+    setting: Setting,
+) -> None:
     setting.say("We chose PostgreSQL for billing.")
     assert setting.say("/new What now?") == "Yes."
     assert [type(event) for event in setting.events] == [Noted]
@@ -172,11 +207,22 @@ def test_at_four_in_the_morning_a_conversation_is_over(setting: Setting) -> None
 
 
 def test_what_the_agent_did_before_a_failure_is_told_to_it_next_time(setting: Setting) -> None:
-    script = iter([call("file_write", path="notes.md", text="# Notes\n"), fault("key"), say("I wrote notes.md.")])
+    script = iter(
+        [
+            call("file_write", path="notes.md", text="# Notes\n"),
+            fault("key"),
+            say("I wrote notes.md."),
+        ]
+    )
     setting.server.script(lambda seen: next(script))
     assert setting.talk.say("Write it down.", setting.stage).problem is not None
     assert setting.say("Did you?") == "I wrote notes.md."
-    assert [one.role for one in setting.asked()[-1].messages] == ["user", "assistant", "tool", "user"]
+    assert [one.role for one in setting.asked()[-1].messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "user",
+    ]
 
 
 def test_one_session_is_held_by_one_at_a_time(setting: Setting) -> None:
@@ -187,7 +233,9 @@ def test_one_session_is_held_by_one_at_a_time(setting: Setting) -> None:
         raise AssertionError("two held it")
 
 
-def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(setting: Setting) -> None:
+def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(
+    setting: Setting,
+) -> None:
     memory, key = setting.talk.memory, "agent:main:direct:ann"
     memory.conversation(key, manner=Manner(chat_type="group")).start()
     with open_talk(memory, f"scripted@{setting.server.openai_url}", key, os.environ) as talk:
@@ -206,8 +254,13 @@ def test_a_model_can_be_reminded_of_what_the_memory_has_about_a_message(setting:
         talk.say("What does Ann prefer, green tea?", setting.stage)
         talk.say("zzz qqq", setting.stage)
         first, second = setting.asked()[-2:]
-        assert first.last_user.startswith("[recalled memory ") and "| | - Ann prefers green tea." in first.last_user
+        assert (
+            first.last_user.startswith("[recalled memory ")
+            and "| | - Ann prefers green tea." in first.last_user
+        )
         assert first.last_user.endswith("What does Ann prefer, green tea?")
         assert second.messages[0].text == "What does Ann prefer, green tea?", "it is told once"
-        assert "recalled memory" not in Path(talk.conversation.transcript).read_text(encoding="utf-8")
+        assert "recalled memory" not in Path(talk.conversation.transcript).read_text(
+            encoding="utf-8"
+        )
     assert setting.events[0] == Reminded(("memory/2026-11-15.md#L1-L3",))

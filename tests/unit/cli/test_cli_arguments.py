@@ -27,8 +27,26 @@ def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
         "install": ["codex"],
         "memory": ["status"],
     }.get(verb, [])
-    given = parse(verb, "--workspace", "w", "--agent", "a", "--config", "c", "--state-dir", "s", "--json", *needed)
-    assert [given[name] for name in ("workspace", "agent", "config", "state_dir", "json")] == ["w", "a", "c", "s", True]
+    given = parse(
+        verb,
+        "--workspace",
+        "w",
+        "--agent",
+        "a",
+        "--config",
+        "c",
+        "--state-dir",
+        "s",
+        "--json",
+        *needed,
+    )
+    assert [given[name] for name in ("workspace", "agent", "config", "state_dir", "json")] == [
+        "w",
+        "a",
+        "c",
+        "s",
+        True,
+    ]
 
 
 def test_flags_count_before_and_after_the_verb() -> None:
@@ -42,7 +60,8 @@ def test_flags_count_before_and_after_the_verb() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "-1", "abc", "1.5", "1e9", "NaN", "", "99999999999999999999", "١٢", " 3", "+3", "10001"]
+    "text",
+    ["0", "-1", "abc", "1.5", "1e9", "NaN", "", "99999999999999999999", "١٢", " 3", "+3", "10001"],
 )
 def test_a_count_is_plain_digits_in_range(text: str) -> None:
     with pytest.raises(UsageError, match="--max-results"):
@@ -103,8 +122,13 @@ def test_a_mistyped_verb_gets_the_nearest_one(capsys: pytest.CaptureFixture[str]
     assert "Did you mean `clawmark search`?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("verb", ["forget", "delete", "remove", "export", "uninstall", "unindex", "recall", "find", "list"])
-def test_a_word_that_means_something_else_gets_no_suggestion(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "verb",
+    ["forget", "delete", "remove", "export", "uninstall", "unindex", "recall", "find", "list"],
+)
+def test_a_word_that_means_something_else_gets_no_suggestion(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for words in ([verb], ["help", verb]):
         assert main(words) == 2
         err = capsys.readouterr().err
@@ -113,9 +137,17 @@ def test_a_word_that_means_something_else_gets_no_suggestion(verb: str, capsys: 
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("serach", "search"), ("serch", "search"), ("stauts", "status"), ("idnex", "index"), ("rember", "remember")],
+    [
+        ("serach", "search"),
+        ("serch", "search"),
+        ("stauts", "status"),
+        ("idnex", "index"),
+        ("rember", "remember"),
+    ],
 )
-def test_a_close_spelling_gets_the_verb_that_was_meant(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_close_spelling_gets_the_verb_that_was_meant(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for words in ([typed], ["help", typed]):
         main(words)
         assert f"Did you mean `clawmark {meant}`?" in capsys.readouterr().err
@@ -130,7 +162,9 @@ def test_a_close_spelling_gets_the_verb_that_was_meant(typed: str, meant: str, c
         (["index", "--dryrun"], "--dry-run"),
     ],
 )
-def test_an_unknown_flag_gets_the_nearest_one(words: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_flag_gets_the_nearest_one(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 2
     err = capsys.readouterr().err
     assert f"Did you mean {meant}?" in err and len(err.splitlines()) == 2
@@ -142,9 +176,17 @@ def test_an_unknown_flag_like_no_other_gets_the_help(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    "words", [["--json"], ["--json", "nosuch"], ["search", "--json"], ["search", "--max-results", "x", "--json"]]
+    "words",
+    [
+        ["--json"],
+        ["--json", "nosuch"],
+        ["search", "--json"],
+        ["search", "--max-results", "x", "--json"],
+    ],
 )
-def test_with_json_an_error_is_one_document_on_stdout(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_json_an_error_is_one_document_on_stdout(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 2
     document = json.loads(capsys.readouterr().out)
     assert document["ok"] is False
@@ -156,7 +198,9 @@ def test_json_after_two_dashes_is_a_word(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == ""
 
 
-def test_the_overview_names_every_verb_and_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_overview_names_every_verb_and_fits_80_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
     assert all(f"  {verb} " in text for verb in VERBS)
@@ -171,7 +215,9 @@ def test_alone_it_prints_the_overview_beside_the_error(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("words", [["search", "--help"], ["help", "search"], ["search", "-h"]])
-def test_a_verbs_help_has_its_flags_and_examples(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verbs_help_has_its_flags_and_examples(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 0
     text = capsys.readouterr().out
     assert "--min-score" in text and "clawmark search" in text
@@ -183,7 +229,9 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
 
     import clawmark
 
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads(
+        (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
+    )
     assert clawmark.__version__ == project["project"]["version"]
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"clawmark {clawmark.__version__}\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.cli import main
-from clawmark.cli.config import describe, find_key
+from clawmark.cli.commands.config import describe, find_key
 from clawmark.config.keys import BY_NAME, KEYS
 
 
@@ -37,7 +37,9 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_every_used_key_is_listed_with_value_and_origin(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_used_key_is_listed_with_value_and_origin(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = json.loads(answer(capsys, "config", "list", "--json", *flags))["settings"]
     by_key = {row["key"]: row for row in rows}
     assert {key.name for key in KEYS} == set(by_key)
@@ -50,9 +52,13 @@ def test_every_used_key_is_listed_with_value_and_origin(flags: list[str], capsys
     }
 
 
-def test_a_proxy_is_shown_without_its_password(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_proxy_is_shown_without_its_password(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     file = Path(flags[1]) / "clawmark.json"
-    file.write_text('{memorySearch: {remote: {proxy: "http://me:FAKE-p@ss@proxy.test:8080"}}}', encoding="utf-8")
+    file.write_text(
+        '{memorySearch: {remote: {proxy: "http://me:FAKE-p@ss@proxy.test:8080"}}}', encoding="utf-8"
+    )
     shown = answer(capsys, "config", "get", "remote.proxy", *flags)
     assert shown == "http://(hidden)@proxy.test:8080\n"
     assert "FAKE" not in answer(capsys, "config", "list", "--json", *flags)
@@ -71,7 +77,9 @@ def test_secrets_are_never_shown(flags: list[str], capsys: pytest.CaptureFixture
     assert "(hidden)" in answer(capsys, "config", "get", "memorySearch.remote.apiKey", *flags)
 
 
-def test_a_key_is_found_by_its_path_or_its_end(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_is_found_by_its_path_or_its_end(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in (
         "memorySearch.query.maxResults",
         "agents.defaults.memorySearch.query.maxResults",
@@ -84,15 +92,21 @@ def test_a_key_is_found_by_its_path_or_its_end(flags: list[str], capsys: pytest.
     assert find_key("lambda") is BY_NAME["memorySearch.query.hybrid.mmr.lambda"]
 
 
-def test_an_ambiguous_or_unknown_key_is_refused(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_ambiguous_or_unknown_key_is_refused(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["config", "get", "mode", *flags]) == 2
     assert "may be" in capsys.readouterr().err
     assert main(["config", "get", "memorySearch.provder", *flags]) == 2
     assert "Did you mean memorySearch.provider?" in capsys.readouterr().err
 
 
-def test_places_are_shown_before_anything_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    body = json.loads(answer(capsys, "config", "path", "--json", "--state-dir", str(tmp_path / "new")))
+def test_places_are_shown_before_anything_exists(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = json.loads(
+        answer(capsys, "config", "path", "--json", "--state-dir", str(tmp_path / "new"))
+    )
     assert body["stateDir"] == str(tmp_path / "new")
     assert body["configExists"] is False
     assert not (tmp_path / "new").exists()
@@ -113,7 +127,8 @@ def test_a_wrong_value_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines()[0] == (
-        f"clawmark: {path}, line 1: memorySearch.query.minScore must be a number from 0 to 1, not 2."
+        f"clawmark: {path}, line 1: memorySearch.query.minScore must be a number from 0 to 1, "
+        f"not 2."
     )
 
 

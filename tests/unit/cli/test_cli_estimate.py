@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from clawmark.cli.as_json import as_json
 from clawmark.cli.estimate import Estimate, estimate_lines, make_estimate
-from clawmark.cli.values import as_json
 
 DUE = {f"{number:064x}": 400 for number in range(1000)}
 
 
-def openai(price: float | None = 0.02, *, cached: int = 0, batch: bool = False, left: int | None = None) -> Estimate:
+def openai(
+    price: float | None = 0.02, *, cached: int = 0, batch: bool = False, left: int | None = None
+) -> Estimate:
     return make_estimate(
         DUE,
         list(DUE)[:cached],
@@ -29,7 +31,13 @@ def test_texts_tokens_and_price_are_summed() -> None:
 
 def test_what_the_cache_holds_is_not_paid_again() -> None:
     found = openai(cached=600)
-    assert (found.due_texts, found.cached_texts, found.texts, found.tokens, found.price) == (1000, 600, 400, 160_000, 0.0032)
+    assert (found.due_texts, found.cached_texts, found.texts, found.tokens, found.price) == (
+        1000,
+        600,
+        400,
+        160_000,
+        0.0032,
+    )
 
 
 def test_vectors_in_the_cache_that_are_not_due_count_nothing() -> None:
@@ -37,7 +45,9 @@ def test_vectors_in_the_cache_that_are_not_due_count_nothing() -> None:
     assert (found.cached_texts, found.texts, found.tokens) == (0, 1, 5)
 
 
-@pytest.mark.parametrize(("provider", "price"), [("openai", 0.2), ("gemini", 0.2), ("voyage", 0.268)])
+@pytest.mark.parametrize(
+    ("provider", "price"), [("openai", 0.2), ("gemini", 0.2), ("voyage", 0.268)]
+)
 def test_a_batch_job_is_cheaper_where_the_provider_says_so(provider: str, price: float) -> None:
     found = make_estimate(DUE, (), provider=provider, model="m", price_per_million=1.0, batch=True)
     assert (found.is_batch, found.price, found.batch_price) == (True, price, price)
@@ -50,7 +60,12 @@ def test_a_provider_without_batch_jobs_has_no_discount() -> None:
 
 def test_too_few_texts_for_a_job_cost_what_plain_calls_cost() -> None:
     found = openai(cached=801, batch=True)
-    assert (found.texts, found.is_batch, found.batch_price, found.price) == (199, False, None, 0.001592)
+    assert (found.texts, found.is_batch, found.batch_price, found.price) == (
+        199,
+        False,
+        None,
+        0.001592,
+    )
 
 
 def test_an_unknown_price_is_said_and_not_guessed() -> None:
@@ -71,13 +86,19 @@ def test_the_lines_say_what_is_due_and_what_it_costs() -> None:
 
 def test_the_lines_of_a_batch_job_name_the_discount() -> None:
     assert (
-        estimate_lines(openai(batch=True))[-1] == "Price   about $0.004 as a batch job, 50 % below $0.02 per million tokens"
+        estimate_lines(openai(batch=True))[-1]
+        == "Price   about $0.004 as a batch job, 50 % below $0.02 per million tokens"
     )
 
 
 def test_nothing_due_costs_nothing() -> None:
     found = make_estimate({}, (), provider="openai", model="m", price_per_million=0.02)
-    assert estimate_lines(found) == ["Model   m (openai)", "Texts   0 due · 0 to embed", "Tokens  none", "Price   nothing"]
+    assert estimate_lines(found) == [
+        "Model   m (openai)",
+        "Texts   0 due · 0 to embed",
+        "Tokens  none",
+        "Price   nothing",
+    ]
 
 
 def test_a_model_of_ones_own_is_free() -> None:

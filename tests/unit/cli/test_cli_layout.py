@@ -15,7 +15,12 @@ def test_lines_break_at_blanks_and_fit() -> None:
 
 
 def test_a_long_word_breaks_inside() -> None:
-    assert layout.wrap("ab " + "x" * 25 + " cd", 10) == ["ab", "xxxxxxxxxx", "xxxxxxxxxx", "xxxxx cd"]
+    assert layout.wrap("ab " + "x" * 25 + " cd", 10) == [
+        "ab",
+        "xxxxxxxxxx",
+        "xxxxxxxxxx",
+        "xxxxx cd",
+    ]
 
 
 def test_wide_letters_take_two_columns() -> None:
@@ -30,9 +35,14 @@ def test_an_empty_text_has_no_lines() -> None:
 
 def test_a_snippet_keeps_all_its_lines_and_fits() -> None:
     assert layout.snippet_lines("# Head\n\n- one\n- two", 40) == ["# Head", "- one", "- two"]
-    assert layout.snippet_lines("\n".join(f"line {n}" for n in range(20)), 40) == [f"line {n}" for n in range(20)]
+    assert layout.snippet_lines("\n".join(f"line {n}" for n in range(20)), 40) == [
+        f"line {n}" for n in range(20)
+    ]
     lines = layout.snippet_lines("word " * 100, 20)
-    assert all(layout.cells(line) <= 20 for line in lines) and " ".join(lines).split() == ["word"] * 100
+    assert (
+        all(layout.cells(line) <= 20 for line in lines)
+        and " ".join(lines).split() == ["word"] * 100
+    )
 
 
 def test_a_line_that_is_wrapped_flows_into_the_one_that_continues_it() -> None:
@@ -47,7 +57,15 @@ def test_a_line_that_is_wrapped_flows_into_the_one_that_continues_it() -> None:
 
 @pytest.mark.parametrize(
     "following",
-    ["- an item", "2. an item", "# Head", "| a | b |", "> said", "User (2026-02-24 10:03Z): no", "Assistant: no"],
+    [
+        "- an item",
+        "2. an item",
+        "# Head",
+        "| a | b |",
+        "> said",
+        "User (2026-02-24 10:03Z): no",
+        "Assistant: no",
+    ],
 )
 def test_a_line_that_begins_something_stays_a_line(following: str) -> None:
     assert following in layout.snippet_lines(f"a line of some more words than fit\n{following}", 30)
@@ -70,7 +88,10 @@ def test_words_of_the_query_stand_out_on_a_terminal(monkeypatch: pytest.MonkeyPa
 
 
 def test_columns_align() -> None:
-    assert layout.table([("a", "1", "x"), ("日本", "22", "y")], right=(1,)) == ["a      1  x", "日本  22  y"]
+    assert layout.table([("a", "1", "x"), ("日本", "22", "y")], right=(1,)) == [
+        "a      1  x",
+        "日本  22  y",
+    ]
 
 
 def test_a_wide_cell_moves_only_its_own_row() -> None:
@@ -82,11 +103,18 @@ def test_a_wide_cell_moves_only_its_own_row() -> None:
 
 
 def test_a_coloured_name_takes_the_room_it_shows() -> None:
-    assert layout.facts([("Files", "2"), ("\x1b[33mWarnings\x1b[0m", "1")]) == ["Files     2", "\x1b[33mWarnings\x1b[0m  1"]
+    assert layout.facts([("Files", "2"), ("\x1b[33mWarnings\x1b[0m", "1")]) == [
+        "Files     2",
+        "\x1b[33mWarnings\x1b[0m  1",
+    ]
 
 
 def test_facts_leave_out_what_is_empty_and_indent_what_is_long() -> None:
-    assert layout.facts([("Name", "a\nb"), ("None", ""), ("X", "c")]) == ["Name  a", "      b", "X     c"]
+    assert layout.facts([("Name", "a\nb"), ("None", ""), ("X", "c")]) == [
+        "Name  a",
+        "      b",
+        "X     c",
+    ]
 
 
 @pytest.mark.parametrize(

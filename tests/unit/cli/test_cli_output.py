@@ -7,7 +7,7 @@ import json
 import pytest
 
 from clawmark.cli import output
-from clawmark.errors import ClawmarkError, ConfigError, PathDenied
+from clawmark.model.errors import ClawmarkError, ConfigError, PathDenied
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,10 @@ def test_an_error_has_its_message_hint_and_exit_code(capsys: pytest.CaptureFixtu
 def test_an_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.report(ConfigError("No.", hint="Yes."), as_json=True) == 2
     out, err = capsys.readouterr()
-    assert json.loads(out) == {"ok": False, "error": {"type": "ConfigError", "message": "No.", "hint": "Yes."}}
+    assert json.loads(out) == {
+        "ok": False,
+        "error": {"type": "ConfigError", "message": "No.", "hint": "Yes."},
+    }
     assert err == ""
 
 
@@ -72,7 +75,9 @@ def test_what_nobody_foresaw_is_one_sentence(
     assert part in err and "Traceback" not in err
 
 
-def test_the_traceback_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_traceback_is_shown_when_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CLAWMARK_DEBUG", "1")
     output.report_unexpected(ZeroDivisionError("x"), as_json=False)
     assert "ZeroDivisionError: x" in capsys.readouterr().err

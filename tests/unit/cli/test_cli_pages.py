@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.cli import search as search_verb
+from clawmark.cli.as_json import as_json, camel, found_as_json
 from clawmark.cli.batch import read_line
-from clawmark.cli.doctor import finding_lines
+from clawmark.cli.commands import search as search_verb
+from clawmark.cli.commands.doctor import finding_lines
+from clawmark.cli.commands.index import plan_lines, report_lines
+from clawmark.cli.commands.sessions import listing
+from clawmark.cli.commands.status import status_facts
 from clawmark.cli.explain import explanation_lines
-from clawmark.cli.index import plan_lines, report_lines
 from clawmark.cli.layout import facts
 from clawmark.cli.progress import progress_line
-from clawmark.cli.sessions import listing
-from clawmark.cli.status import status_facts
-from clawmark.cli.values import as_json, camel, found_as_json
 from clawmark.config.paths import Places
-from clawmark.errors import ClawmarkError
-from clawmark.reports import Finding, Progress, Status, SyncReport, Transcript
-from clawmark.types import (
+from clawmark.model.errors import ClawmarkError
+from clawmark.model.reports import Finding, Progress, Status, SyncReport, Transcript
+from clawmark.model.values import (
     CandidateStory,
     Degraded,
     Explanation,
@@ -36,18 +36,18 @@ from clawmark.types import (
 )
 
 HIT = Hit(
-    "memory/2026-11-15.md",
-    3,
-    9,
-    0.8312,
-    "We chose PostgreSQL\nfor billing",
-    3,
-    4,
-    "memory",
-    0.9,
-    0.5,
-    "2026-11-15",
-    ((3, 4),),
+    path="memory/2026-11-15.md",
+    start_line=3,
+    end_line=9,
+    score=0.8312,
+    snippet="We chose PostgreSQL\nfor billing",
+    snippet_start=3,
+    snippet_end=4,
+    source="memory",
+    vector_score=0.9,
+    text_score=0.5,
+    date="2026-11-15",
+    snippet_ranges=((3, 4),),
 )
 STORY = CandidateStory(
     citation="MEMORY.md#L1-L2",
@@ -64,13 +64,33 @@ STORY = CandidateStory(
     score=0.425,
     outcome="below threshold",
 )
-EXPLANATION = Explanation((Step(1, "clean query", "'tea'", 0.1), Step(3, "keyword leg", "2 candidates", 12.5)), (STORY,), 7)
+EXPLANATION = Explanation(
+    (
+        Step(number=1, name="clean query", summary="'tea'", milliseconds=0.1),
+        Step(number=3, name="keyword leg", summary="2 candidates", milliseconds=12.5),
+    ),
+    (STORY,),
+    7,
+)
 
 
 def found(
-    *hits: Hit, nothing: NothingFound | None = None, explanation: Explanation | None = None, due: int | None = 0
+    *hits: Hit,
+    nothing: NothingFound | None = None,
+    explanation: Explanation | None = None,
+    due: int | None = 0,
 ) -> Found:
-    return Found(hits, nothing, "hybrid", "local", "granite-30m", None, due, 41.4, explanation)
+    return Found(
+        hits=hits,
+        nothing=nothing,
+        mode="hybrid",
+        provider="local",
+        model="granite-30m",
+        degraded=None,
+        due_files=due,
+        milliseconds=41.4,
+        explanation=explanation,
+    )
 
 
 def test_an_answer_shows_score_citation_snippet_and_how(
@@ -97,8 +117,12 @@ def test_each_part_of_a_snippet_has_the_number_of_its_first_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    snippet = "We chose PostgreSQL for billing because of its types.\n…\nAnn agreed.\n…\nBob did not."
-    hit = HIT._replace(snippet=snippet, end_line=120, snippet_ranges=((12, 12), (107, 107), (107, 107)))
+    snippet = (
+        "We chose PostgreSQL for billing because of its types.\n…\nAnn agreed.\n…\nBob did not."
+    )
+    hit = HIT._replace(
+        snippet=snippet, end_line=120, snippet_ranges=((12, 12), (107, 107), (107, 107))
+    )
     search_verb.show(found(hit), "which database")
     assert capsys.readouterr().out.splitlines()[:5] == [
         "0.83  memory/2026-11-15.md#L3-L120",
@@ -111,7 +135,9 @@ def test_each_part_of_a_snippet_has_the_number_of_its_first_line(
 
 def test_a_line_number_of_five_digits_widens_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    hit = HIT._replace(snippet="Tea.\n…\nCoffee.", end_line=99_999, snippet_ranges=((7, 7), (12_345, 12_345)))
+    hit = HIT._replace(
+        snippet="Tea.\n…\nCoffee.", end_line=99_999, snippet_ranges=((7, 7), (12_345, 12_345))
+    )
     assert search_verb.hit_lines(hit, "tea")[1:] == ["    L7  Tea.", "L12345  Coffee."]
 
 
@@ -119,7 +145,8 @@ def test_the_terminal_shows_every_word_of_a_long_snippet(monkeypatch: pytest.Mon
     monkeypatch.setenv("COLUMNS", "80")
     words = [f"word{number}" for number in range(600)]
     hit = HIT._replace(
-        snippet="\n".join(" ".join(words[at : at + 20]) for at in range(0, 600, 20)), snippet_ranges=((3, 32),)
+        snippet="\n".join(" ".join(words[at : at + 20]) for at in range(0, 600, 20)),
+        snippet_ranges=((3, 32),),
     )
     lines = search_verb.hit_lines(hit, "database")
     assert " ".join(lines[1:]).split() == words and max(map(len, lines)) <= 80
@@ -133,14 +160,20 @@ def test_the_terminal_shows_every_word_of_a_long_snippet(monkeypatch: pytest.Mon
     ],
     ids=["transcript", "ellipsis-in-the-note"],
 )
-def test_parts_that_cannot_be_numbered_are_shown_without_numbers(snippet: str, ranges: tuple[tuple[int, int], ...]) -> None:
+def test_parts_that_cannot_be_numbered_are_shown_without_numbers(
+    snippet: str, ranges: tuple[tuple[int, int], ...]
+) -> None:
     hit = HIT._replace(snippet=snippet, snippet_ranges=ranges)
     assert [line.strip() for line in search_verb.hit_lines(hit, "tea")[1:]] == snippet.split("\n")
 
 
-def test_nothing_found_says_why_and_degraded_is_said_beside(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_found_says_why_and_degraded_is_said_beside(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     nothing = NothingFound("below-threshold", "Nothing reaches 0.35.", 0.2)
-    search_verb.show(found(nothing=nothing)._replace(degraded=Degraded("No vectors.", "Install them.")), "x")
+    search_verb.show(
+        found(nothing=nothing)._replace(degraded=Degraded("No vectors.", "Install them.")), "x"
+    )
     out, err = capsys.readouterr()
     assert out.startswith("Nothing reaches 0.35.\n0 hits")
     assert err == "clawmark: No vectors. Install them.\n"
@@ -174,7 +207,12 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
         "explanation": {
             "steps": [
                 {"number": 1, "name": "clean query", "summary": "'tea'", "milliseconds": 0.1},
-                {"number": 3, "name": "keyword leg", "summary": "2 candidates", "milliseconds": 12.5},
+                {
+                    "number": 3,
+                    "name": "keyword leg",
+                    "summary": "2 candidates",
+                    "milliseconds": 12.5,
+                },
             ],
             "candidates": [
                 {
@@ -201,7 +239,11 @@ def test_an_answer_as_json_has_the_names_agents_know() -> None:
 
 
 def test_names_are_camel_case_outside() -> None:
-    assert [camel("max_results"), camel("lambda_"), camel("path")] == ["maxResults", "lambda", "path"]
+    assert [camel("max_results"), camel("lambda_"), camel("path")] == [
+        "maxResults",
+        "lambda",
+        "path",
+    ]
     assert as_json({"a": (Skipped("x", "y"),)}) == {"a": [{"path": "x", "reason": "y"}]}
 
 
@@ -229,7 +271,24 @@ def test_the_explanation_is_aligned() -> None:
 
 
 def report(**changes: object) -> SyncReport:
-    plain = SyncReport(2, 1, 3, 0, 40, 120, 100, 20, (), (), (), 0, 0, 1, None, 1.25)
+    plain = SyncReport(
+        added=2,
+        updated=1,
+        touched=3,
+        deleted=0,
+        unchanged=40,
+        chunks=120,
+        embedded=100,
+        reused=20,
+        skipped=(),
+        failures=(),
+        scan_failures=(),
+        due_files=0,
+        due_vectors=0,
+        generation=1,
+        degraded=None,
+        seconds=1.25,
+    )
     return plain._replace(**changes)  # type: ignore[arg-type]
 
 
@@ -251,8 +310,15 @@ def test_skipped_files_are_listed_with_reasons_and_counted() -> None:
 
 
 def test_a_plan_is_printed_file_by_file() -> None:
-    state = FileState("MEMORY.md", "memory", 1, 1, 1, 1)
-    plan = SyncPlan((state,), (state._replace(path="memory/a.md"),), (state,), ("memory/gone.md",), 6, ("x",))
+    state = FileState(path="MEMORY.md", source="memory", size=1, mtime_ns=1, inode=1, device=1)
+    plan = SyncPlan(
+        add=(state,),
+        check=(state._replace(path="memory/a.md"),),
+        recheck=(state,),
+        delete=("memory/gone.md",),
+        unchanged=6,
+        kept=("x",),
+    )
     assert plan_lines(plan) == [
         "add     MEMORY.md",
         "check   memory/a.md",
@@ -260,11 +326,18 @@ def test_a_plan_is_printed_file_by_file() -> None:
         "1 file kept: their folder could not be listed",
         "1 to add, 1 to check, 1 to delete, 7 unchanged",
     ]
-    assert plan_lines(SyncPlan((), (), (), (), 3, ())) == ["Nothing to do: 0 to add, 0 to check, 0 to delete, 3 unchanged"]
+    assert plan_lines(SyncPlan(add=(), check=(), recheck=(), delete=(), unchanged=3, kept=())) == [
+        "Nothing to do: 0 to add, 0 to check, 0 to delete, 3 unchanged"
+    ]
 
 
 def status(**changes: object) -> Status:
-    space = Space(1, Identity("static", "potion", "key", 256), True, 318)
+    space = Space(
+        id=1,
+        identity=Identity(provider="static", model="potion", provider_key="key", dims=256),
+        ready=True,
+        vectors=318,
+    )
     plain = Status(
         workspace="/w",
         agent_id="main",
@@ -302,7 +375,13 @@ def status(**changes: object) -> Status:
 
 
 def page(value: Status) -> str:
-    places = Places("/s", "/s/clawmark.json", "/w", "main", "/s/memory/main.sqlite")
+    places = Places(
+        state_dir="/s",
+        config_file="/s/clawmark.json",
+        workspace="/w",
+        agent_id="main",
+        index_path="/s/memory/main.sqlite",
+    )
     return "\n".join(facts(status_facts(value, places, ("notes",))))
 
 
@@ -359,15 +438,26 @@ def test_findings_have_a_mark_and_a_next_step() -> None:
         "problem It is broken.",
         "        → Mend it.",
     ]
-    assert finding_lines(Finding("problem", "It was broken.", "", fixed=True)) == ["fixed   It was broken."]
+    assert finding_lines(Finding("problem", "It was broken.", "", fixed=True)) == [
+        "fixed   It was broken."
+    ]
 
 
 def test_progress_fits_the_line_and_tells_what_is_read_and_the_time_left() -> None:
-    line = progress_line(Progress("vectors", 50, 100, "granite-30m", seconds_left=10.0), 80)
+    line = progress_line(
+        Progress(stage="vectors", done=50, total=100, label="granite-30m", seconds_left=10.0), 80
+    )
     assert line.startswith("vectors ") and "50/100 · 10.0 s left" in line and len(line) <= 80
-    long = progress_line(Progress("text", 1, 3, "memory/" + "x" * 200 + ".md", "memory"), 80)
+    long = progress_line(
+        Progress(
+            stage="text", done=1, total=3, label="memory/" + "x" * 200 + ".md", source="memory"
+        ),
+        80,
+    )
     assert long.startswith("memory ") and len(long) <= 80 and "1/3" in long
-    assert progress_line(Progress("text", 1, 3, "sessions/a.jsonl", "sessions"), 80).startswith("transcripts ")
+    assert progress_line(
+        Progress(stage="text", done=1, total=3, label="sessions/a.jsonl", source="sessions"), 80
+    ).startswith("transcripts ")
 
 
 @pytest.mark.parametrize(
@@ -384,7 +474,15 @@ def test_a_line_of_a_batch_is_text_or_an_object(line: bytes, expected: tuple[obj
 
 
 @pytest.mark.parametrize(
-    "line", [b"{", b'{"id": 1}', b'{"id": [], "query": "x"}', b'{"id": NaN, "query": "x"}', b"{" * 9999, None]
+    "line",
+    [
+        b"{",
+        b'{"id": 1}',
+        b'{"id": [], "query": "x"}',
+        b'{"id": NaN, "query": "x"}',
+        b"{" * 9999,
+        None,
+    ],
 )
 def test_a_line_that_is_no_query_is_refused(line: bytes | None) -> None:
     with pytest.raises(ClawmarkError):
@@ -393,10 +491,23 @@ def test_a_line_that_is_no_query_is_refused(line: bytes | None) -> None:
 
 def test_names_of_transcripts_give_way_to_a_narrow_terminal() -> None:
     name = "sessions/ebda2331-4f11-4de3-be93-08af8e453999.jsonl"
-    one = Transcript(name, "OpenClaw", 3200, 6, "2026-11-15T14:03:00Z", "2026-11-15T14:04:00Z", "indexed")
+    one = Transcript(
+        path=name,
+        kind="OpenClaw",
+        size=3200,
+        messages=6,
+        first="2026-11-15T14:03:00Z",
+        last="2026-11-15T14:04:00Z",
+        status="indexed",
+    )
     assert name in listing((one,))[1] and "2026-11-15 14:03  14:04" in listing((one,))[1]
     head, line = listing((one,), 90)
-    assert len(line) == 90 and line.startswith("sessions/ebda…") and ".jsonl" in line and head.startswith("NAME")
+    assert (
+        len(line) == 90
+        and line.startswith("sessions/ebda…")
+        and ".jsonl" in line
+        and head.startswith("NAME")
+    )
 
 
 def test_the_reference_is_what_the_code_makes_it() -> None:
@@ -404,5 +515,7 @@ def test_the_reference_is_what_the_code_makes_it() -> None:
     import sys
 
     script = Path(__file__).parents[3] / "scripts" / "reference"
-    checked = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
     assert (checked.returncode, checked.stdout) == (0, ""), "run scripts/reference"

@@ -1,4 +1,6 @@
-"""What a person sees of a conversation: lines broken between words, one line for each thing that is done."""
+"""What a person sees of a conversation: lines broken between words, one line for each thing that is
+done.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawmark.agent.flush.flush import Flushed, FlushFailed
+from clawmark.agent.models.completer import ToolCall
+from clawmark.agent.notes.session_note import NoNote, Noted, NoteFailed
 from clawmark.chat.compact import Compacted
 from clawmark.chat.talk import Event, Reminded
+from clawmark.cli.chat_screen import Flow, describe, tell
 from clawmark.cli.layout import cells
-from clawmark.cli.screen import Flow, describe, tell
-from clawmark.documents import Written
-from clawmark.errors import CompletionError
-from clawmark.runtime.completer import ToolCall
-from clawmark.runtime.flush import Flushed, FlushFailed
-from clawmark.runtime.session_note import NoNote, Noted, NoteFailed
+from clawmark.model.documents import Written
+from clawmark.model.errors import CompletionError
 
 GONE = CompletionError("Gone.", provider="x")
 
@@ -35,7 +37,9 @@ def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
 
 
 @given(st.lists(st.text(st.sampled_from("ab 漢\n"), max_size=8)), st.integers(4, 12))
-def test_nothing_is_lost_and_no_line_of_short_words_is_too_long(pieces: list[str], width: int) -> None:
+def test_nothing_is_lost_and_no_line_of_short_words_is_too_long(
+    pieces: list[str], width: int
+) -> None:
     text = "".join(pieces)
     shown = flow(width, *pieces)
     assert shown.split() == text.split() and shown.count("\n") >= text.count("\n")
@@ -53,7 +57,13 @@ def test_nothing_is_lost_and_no_line_of_short_words_is_too_long(pieces: list[str
             'searched memory for "db": MEMORY.md#L3, memory/x.md',
             ["MEMORY.md#L3", "memory/x.md"],
         ),
-        ("memory_search", {"query": "db"}, {"results": []}, 'searched memory for "db": nothing found', []),
+        (
+            "memory_search",
+            {"query": "db"},
+            {"results": []},
+            'searched memory for "db": nothing found',
+            [],
+        ),
         (
             "memory_get",
             {},
@@ -61,19 +71,44 @@ def test_nothing_is_lost_and_no_line_of_short_words_is_too_long(pieces: list[str
             "read MEMORY.md#L3-L4",
             ["MEMORY.md#L3-L4"],
         ),
-        ("memory_append", {}, {"written": True, "citation": "memory/x.md#L3"}, "remembered memory/x.md#L3", []),
-        ("memory_append", {}, {"written": False, "error": "It is there."}, "memory_append: It is there.", []),
+        (
+            "memory_append",
+            {},
+            {"written": True, "citation": "memory/x.md#L3"},
+            "remembered memory/x.md#L3",
+            [],
+        ),
+        (
+            "memory_append",
+            {},
+            {"written": False, "error": "It is there."},
+            "memory_append: It is there.",
+            [],
+        ),
         ("file_read", {}, {"path": "TOOLS.md", "text": ""}, "read TOOLS.md", []),
-        ("file_write", {}, {"written": True, "path": "USER.md", "lines": 1}, "wrote USER.md (1 line)", []),
+        (
+            "file_write",
+            {},
+            {"written": True, "path": "USER.md", "lines": 1},
+            "wrote USER.md (1 line)",
+            [],
+        ),
         ("file_delete", {}, {"deleted": True, "path": "BOOTSTRAP.md"}, "deleted BOOTSTRAP.md", []),
         ("something", {}, {}, "used something", []),
     ],
 )
-def test_a_tool_is_one_line(name: str, arguments: object, result: object, said: str, citations: list[str]) -> None:
-    assert describe(ToolCall("1", name, json.dumps(arguments)), json.dumps(result)) == (said, citations)
+def test_a_tool_is_one_line(
+    name: str, arguments: object, result: object, said: str, citations: list[str]
+) -> None:
+    assert describe(ToolCall("1", name, json.dumps(arguments)), json.dumps(result)) == (
+        said,
+        citations,
+    )
 
 
-@pytest.mark.parametrize("result", ["", "nonsense", "[]", "{", '{"results": 3}', '{"results": [3, {}]}'])
+@pytest.mark.parametrize(
+    "result", ["", "nonsense", "[]", "{", '{"results": 3}', '{"results": [3, {}]}']
+)
 def test_a_result_that_is_no_result_does_no_harm(result: str) -> None:
     for name in ("memory_search", "memory_get", "memory_append", "file_write"):
         assert describe(ToolCall("1", name, "[]"), result)[0]
@@ -82,8 +117,13 @@ def test_a_result_that_is_no_result_does_no_harm(result: str) -> None:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        (Flushed((Written("memory/x.md", 3, 4),), (), 1, 1), "saved to memory/x.md#L3-L4"),
-        (Flushed((), (), 1, 1), "nothing new to save"),
+        (
+            Flushed(
+                written=(Written("memory/x.md", 3, 4),), refused=(), input_tokens=1, output_tokens=1
+            ),
+            "saved to memory/x.md#L3-L4",
+        ),
+        (Flushed(written=(), refused=(), input_tokens=1, output_tokens=1), "nothing new to save"),
         (FlushFailed("The disk is full.", ""), "nothing was saved: The disk is full."),
         (Compacted(3, 1), "compacted: 3 exchanges summarised, 1 kept"),
         (

@@ -1,4 +1,6 @@
-"""The settings of what a session sees: OpenClaw's keys under `agents.defaults`, and who else may search."""
+"""The settings of what a session sees: OpenClaw's keys under `agents.defaults`, and who else may
+search.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pytest
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 
 def loaded(folder: Path, config: object, inside: object = None) -> Loaded:
@@ -32,15 +34,25 @@ def test_a_file_of_openclaw_is_taken_at_its_word_and_without_complaint(tmp_path:
         "maxFileChars": 1200,
         "maxTotalChars": 2800,
     }
-    defaults = {"bootstrapMaxChars": 12_000, "bootstrapTotalMaxChars": 60_000, "startupContext": startup, "model": "x"}
+    defaults = {
+        "bootstrapMaxChars": 12_000,
+        "bootstrapTotalMaxChars": 60_000,
+        "startupContext": startup,
+        "model": "x",
+    }
     made = loaded(tmp_path, {"agents": {"defaults": defaults}})
     settings = made.settings
     assert made.warnings == ()
     assert (settings.bootstrap_max_chars, settings.bootstrap_total_max_chars) == (12_000, 60_000)
-    assert (settings.startup_context.daily_memory_days, settings.startup_context.max_total_chars) == (3, 2800)
+    assert (
+        settings.startup_context.daily_memory_days,
+        settings.startup_context.max_total_chars,
+    ) == (3, 2800)
 
 
-def test_a_path_has_all_its_patterns_and_is_meant_whole_when_it_is_given_without_one(tmp_path: Path) -> None:
+def test_a_path_has_all_its_patterns_and_is_meant_whole_when_it_is_given_without_one(
+    tmp_path: Path,
+) -> None:
     paths = [
         {"path": "/srv/a", "pattern": "one/*.md"},
         {"path": "/srv/a/", "pattern": "./two/**"},
@@ -53,8 +65,12 @@ def test_a_path_has_all_its_patterns_and_is_meant_whole_when_it_is_given_without
 
 
 @pytest.mark.parametrize("pattern", ["*.{md,txt}", "!drafts/*", "/abs/*.md", 7])
-def test_a_pattern_we_do_not_know_is_said_and_the_path_meant_whole(tmp_path: Path, pattern: object) -> None:
-    made = loaded(tmp_path, {"memorySearch": {"extraPaths": [{"path": "/srv/b", "pattern": pattern}]}})
+def test_a_pattern_we_do_not_know_is_said_and_the_path_meant_whole(
+    tmp_path: Path, pattern: object
+) -> None:
+    made = loaded(
+        tmp_path, {"memorySearch": {"extraPaths": [{"path": "/srv/b", "pattern": pattern}]}}
+    )
     assert made.settings.memory_search.extra_patterns == {}
     (warning,) = made.warnings
     assert "/srv/b" in warning and "pattern" in warning
@@ -62,7 +78,11 @@ def test_a_pattern_we_do_not_know_is_said_and_the_path_meant_whole(tmp_path: Pat
 
 def test_the_newer_keys_of_openclaw_are_taken_at_their_word(tmp_path: Path) -> None:
     search = {"inputType": "text", "queryInputType": "query", "rememberAcrossConversations": True}
-    paths = [{"path": "/srv/a", "pattern": "**/*.md"}, {"path": "/srv/b", "pattern": "public/*.md"}, "/srv/c"]
+    paths = [
+        {"path": "/srv/a", "pattern": "**/*.md"},
+        {"path": "/srv/b", "pattern": "public/*.md"},
+        "/srv/c",
+    ]
     made = loaded(tmp_path, {"memory": {"search": {**search, "extraPaths": paths}}})
     remote = made.settings.memory_search.remote
     assert (remote["queryInputType"], remote["documentInputType"]) == ("query", "text")
@@ -86,6 +106,13 @@ def test_anything_else_is_refused_and_opens_nothing(tmp_path: Path, value: objec
 
 
 def test_a_workspace_cannot_open_itself(tmp_path: Path) -> None:
-    made = loaded(tmp_path, {}, inside={"memory": {"sharedSessions": ["group"]}, "agents": {"defaults": {"workspace": "/"}}})
+    made = loaded(
+        tmp_path,
+        {},
+        inside={
+            "memory": {"sharedSessions": ["group"]},
+            "agents": {"defaults": {"workspace": "/"}},
+        },
+    )
     assert made.settings.memory.shared_sessions == ()
     assert "may set memorySearch.chunking.* and memorySearch.query.* only" in made.warnings[0]

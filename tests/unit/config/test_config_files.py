@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.config.files import line_of, read_config
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 
 def refused(path: Path | str) -> str:
@@ -33,7 +33,9 @@ def test_a_fifo_is_refused_without_waiting(tmp_path: Path) -> None:
     assert "is a FIFO" in refused(tmp_path / "clawmark.json")
 
 
-def test_a_folder_a_device_and_a_socket_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_a_device_and_a_socket_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "is a folder" in refused(tmp_path)
     assert "is a device" in refused("/dev/null")
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
@@ -63,13 +65,18 @@ def test_a_huge_file_is_refused_without_reading_it_whole(tmp_path: Path) -> None
         (b"null", "not null"),
         (b"{}".decode().encode("utf-16"), "UTF-16"),
         (b'{\n"a": "\xff"}', "line 2: the byte 0xff is not UTF-8"),
-        (b'{"a": {"a": 1, "a": 2}}', "line 1, column 16: the key a stands twice in one object (in a)"),
+        (
+            b'{"a": {"a": 1, "a": 2}}',
+            "line 1, column 16: the key a stands twice in one object (in a)",
+        ),
         (b"{\n  a: {\n    b: nope } }", "line 3, column 8: a value is due"),
         (b"[" * 100_000, "levels deep"),
         (b'{"a":' * 5_000, "levels deep"),
     ],
 )
-def test_what_is_no_configuration_is_told_in_one_sentence(tmp_path: Path, data: bytes, part: str) -> None:
+def test_what_is_no_configuration_is_told_in_one_sentence(
+    tmp_path: Path, data: bytes, part: str
+) -> None:
     path = tmp_path / "clawmark.json"
     path.write_bytes(data)
     message = refused(path)

@@ -11,7 +11,7 @@ from clawmark.config.includes import MAX_DEPTH
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 
 def write(file: Path, tree: object) -> Path:
@@ -44,7 +44,9 @@ def test_an_included_file_counts_as_if_it_stood_in_the_main_one(tmp_path: Path) 
     assert made.warnings == ()
 
 
-def test_later_files_win_over_earlier_ones_and_keys_beside_the_directive_over_both(tmp_path: Path) -> None:
+def test_later_files_win_over_earlier_ones_and_keys_beside_the_directive_over_both(
+    tmp_path: Path,
+) -> None:
     write(tmp_path / "conf" / "a.json", query(maxResults=2, minScore=0.1))
     write(tmp_path / "conf" / "b.json", query(maxResults=3))
     made = loaded(tmp_path, {"$include": ["a.json", "b.json"], **query(minScore=0.2)})
@@ -62,14 +64,24 @@ def test_lists_of_included_files_are_joined(tmp_path: Path) -> None:
 def test_a_path_is_relative_to_the_file_that_names_it(tmp_path: Path) -> None:
     write(tmp_path / "conf" / "parts" / "all.json", {"$include": "one.json"})
     write(tmp_path / "conf" / "parts" / "one.json", query(maxResults=4))
-    assert loaded(tmp_path, {"$include": "parts/all.json"}).settings.memory_search.query.max_results == 4
+    assert (
+        loaded(tmp_path, {"$include": "parts/all.json"}).settings.memory_search.query.max_results
+        == 4
+    )
 
 
 def test_a_workspace_that_an_included_file_sets_is_used(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     write(tmp_path / "conf" / "agents.json", {"defaults": {"workspace": str(tmp_path / "notes")}})
     config = write(tmp_path / "conf" / "clawmark.json", {"agents": {"$include": "agents.json"}})
-    places = resolve_places(None, None, str(config), str(tmp_path / "state"), env={"HOME": str(tmp_path)}, cwd=str(tmp_path))
+    places = resolve_places(
+        None,
+        None,
+        str(config),
+        str(tmp_path / "state"),
+        env={"HOME": str(tmp_path)},
+        cwd=str(tmp_path),
+    )
     assert places.workspace == str(tmp_path / "notes")
 
 
@@ -82,8 +94,12 @@ def refusal(folder: Path, tree: object) -> str:
     return error.message
 
 
-@pytest.mark.parametrize("name", ["../outside.json", "/etc/hostname", "link.json", "parts/../../outside.json"])
-def test_a_file_outside_the_folder_of_the_configuration_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["../outside.json", "/etc/hostname", "link.json", "parts/../../outside.json"]
+)
+def test_a_file_outside_the_folder_of_the_configuration_is_refused(
+    tmp_path: Path, name: str
+) -> None:
     write(tmp_path / "outside.json", query(maxResults=4))
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "link.json").symlink_to(tmp_path / "outside.json")
@@ -94,7 +110,9 @@ def test_files_that_include_each_other_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "conf" / "a.json", {"$include": "b.json"})
     write(tmp_path / "conf" / "b.json", {"$include": "a.json"})
     assert "includes a file that includes this one" in refusal(tmp_path, {"$include": "a.json"})
-    assert "includes a file that includes this one" in refusal(tmp_path, {"$include": "clawmark.json"})
+    assert "includes a file that includes this one" in refusal(
+        tmp_path, {"$include": "clawmark.json"}
+    )
 
 
 def test_the_depth_and_the_number_of_files_are_limited(tmp_path: Path) -> None:
@@ -119,7 +137,9 @@ def test_the_depth_and_the_number_of_files_are_limited(tmp_path: Path) -> None:
         ("list.json", "must hold an object"),
     ],
 )
-def test_a_directive_that_cannot_be_followed_is_one_clear_sentence(tmp_path: Path, directive: object, reason: str) -> None:
+def test_a_directive_that_cannot_be_followed_is_one_clear_sentence(
+    tmp_path: Path, directive: object, reason: str
+) -> None:
     write(tmp_path / "conf" / "list.json", [1])
     (tmp_path / "conf" / "broken.json").write_text("{", encoding="utf-8")
     assert reason in refusal(tmp_path, {"$include": directive, "memory": {}})

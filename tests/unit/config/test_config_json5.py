@@ -59,7 +59,9 @@ def test_nan_is_a_number() -> None:
         ("{,}", 1, 2, "", "a key is due"),
     ],
 )
-def test_a_mistake_is_told_with_line_column_and_key(text: str, line: int, column: int, path: str, reason: str) -> None:
+def test_a_mistake_is_told_with_line_column_and_key(
+    text: str, line: int, column: int, path: str, reason: str
+) -> None:
     with pytest.raises(Json5Error) as caught:
         parse(text)
     error = caught.value

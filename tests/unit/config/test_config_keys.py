@@ -24,7 +24,9 @@ def test_every_setting_has_a_key_and_every_used_key_a_setting() -> None:
 def test_every_key_has_a_sentence_and_a_known_kind() -> None:
     assert len(BY_NAME) == len(KEYS)
     for key in KEYS:
-        assert key.sentence.endswith(".") and key.sentence[0].isupper() | key.sentence.startswith(("`", "1"))
+        assert key.sentence.endswith(".") and key.sentence[0].isupper() | key.sentence.startswith(
+            ("`", "1")
+        )
         assert key.kind in _CHECKS
         assert bool(key.choices) == (key.kind in ("choice", "choices"))
 
@@ -63,5 +65,9 @@ def test_every_key_of_openclaw_is_known() -> None:
     qmd.update.updateTimeoutMs qmd.update.embedTimeoutMs qmd.limits.maxResults qmd.limits.maxSnippetChars
     qmd.limits.maxInjectedChars qmd.limits.timeoutMs qmd.mcporter.enabled qmd.mcporter.serverName
     qmd.mcporter.startDaemon qmd.scope"""
-    wanted = {f"memorySearch.{name}" for name in names.split()} | {f"memory.{name}" for name in others.split()}
-    assert [name for name in sorted(wanted) if name not in BY_NAME and not is_unsupported(name)] == []
+    wanted = {f"memorySearch.{name}" for name in names.split()} | {
+        f"memory.{name}" for name in others.split()
+    }
+    assert [
+        name for name in sorted(wanted) if name not in BY_NAME and not is_unsupported(name)
+    ] == []

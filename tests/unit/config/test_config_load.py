@@ -12,7 +12,7 @@ import pytest
 from clawmark.config.load import fill_in, load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded, Settings
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 
 class Home:
@@ -39,7 +39,9 @@ class Home:
             (self.workspace / ".clawmark").mkdir(exist_ok=True)
             text = inside if isinstance(inside, str) else json.dumps(inside)
             (self.workspace / ".clawmark" / "settings.json").write_text(text, encoding="utf-8")
-        places = resolve_places(str(self.workspace), agent, None, str(self.state), env={"HOME": str(self.state)})
+        places = resolve_places(
+            str(self.workspace), agent, None, str(self.state), env={"HOME": str(self.state)}
+        )
         return load(places, overrides)
 
 
@@ -78,17 +80,27 @@ def test_a_value_knows_its_file(home: Home) -> None:
     loaded = home.load(search({"query": {"hybrid": {"mmr": {"enabled": True, "lambda": 0.5}}}}))
     mmr = loaded.settings.memory_search.query.hybrid.mmr
     assert (mmr.enabled, mmr.lambda_) == (True, 0.5)
-    assert loaded.origin("memorySearch.query.hybrid.mmr.lambda") == f"file {home.state / 'clawmark.json'}"
+    assert (
+        loaded.origin("memorySearch.query.hybrid.mmr.lambda")
+        == f"file {home.state / 'clawmark.json'}"
+    )
     assert loaded.origin("memorySearch.query.minScore") == "default"
 
 
 def test_sections_are_laid_over_each_other_leaf_by_leaf(home: Home) -> None:
     config = {
-        "memorySearch": {"query": {"maxResults": 1, "minScore": 0.1}, "provider": "one", "model": "old"},
+        "memorySearch": {
+            "query": {"maxResults": 1, "minScore": 0.1},
+            "provider": "one",
+            "model": "old",
+        },
         "memory": {"search": {"query": {"maxResults": 2}, "provider": "two"}, "citations": "off"},
         "agents": {
             "defaults": {"memorySearch": {"query": {"maxResults": 3}}, "userTimezone": "UTC"},
-            "list": [{"id": "main", "memorySearch": {"query": {"hybrid": {"enabled": False}}}}, {"id": "other"}],
+            "list": [
+                {"id": "main", "memorySearch": {"query": {"hybrid": {"enabled": False}}}},
+                {"id": "other"},
+            ],
         },
     }
     settings = home.load(config).settings
@@ -100,7 +112,9 @@ def test_sections_are_laid_over_each_other_leaf_by_leaf(home: Home) -> None:
     assert (settings.memory.citations, settings.user_timezone) == ("off", "UTC")
 
 
-@pytest.mark.skipif(find_spec("tzdata") is not None, reason="the package tzdata has a list of its own")
+@pytest.mark.skipif(
+    find_spec("tzdata") is not None, reason="the package tzdata has a list of its own"
+)
 def test_a_system_without_time_zones_is_told_what_it_lacks(home: Home) -> None:
     zoneinfo.ZoneInfo.clear_cache()
     zoneinfo.reset_tzpath(to=())
@@ -120,14 +134,23 @@ def test_extra_paths_of_all_sections_are_joined_and_each_counts_once(home: Home)
     config = {
         "agents": {
             "defaults": {"memorySearch": {"extraPaths": ["notes", " docs "]}},
-            "list": [{"id": "main", "memorySearch": {"extraPaths": ["./notes", {"path": "wiki", "pattern": "*.md"}]}}],
+            "list": [
+                {
+                    "id": "main",
+                    "memorySearch": {
+                        "extraPaths": ["./notes", {"path": "wiki", "pattern": "*.md"}]
+                    },
+                }
+            ],
         }
     }
     assert home.load(config).settings.memory_search.extra_paths == ("notes", "docs", "wiki")
 
 
 @pytest.mark.parametrize("path", ["/", "~", "..", "notes/../.."])
-def test_an_extra_path_around_the_workspace_is_refused(home: Home, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_extra_path_around_the_workspace_is_refused(
+    home: Home, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(home.state))
     assert "would open" in error_of(home, search({"extraPaths": [path]})).message
 
@@ -191,7 +214,9 @@ def test_what_openclaw_clamps_is_clamped_and_said(home: Home) -> None:
         search(
             {
                 "chunking": {"tokens": 100, "overlap": 500},
-                "query": {"hybrid": {"candidateMultiplier": 1_000, "vectorWeight": 0.9, "textWeight": 0.9}},
+                "query": {
+                    "hybrid": {"candidateMultiplier": 1_000, "vectorWeight": 0.9, "textWeight": 0.9}
+                },
             }
         )
     )
@@ -206,7 +231,9 @@ def test_a_small_passage_has_a_small_overlap(home: Home) -> None:
     loaded = home.load(search({"chunking": {"tokens": 50}}))
     assert loaded.settings.memory_search.chunking.overlap == 10
     assert loaded.warnings == ()
-    tiny = home.load(search({"chunking": {"tokens": 1, "overlap": 0}})).settings.memory_search.chunking
+    tiny = home.load(
+        search({"chunking": {"tokens": 1, "overlap": 0}})
+    ).settings.memory_search.chunking
     assert (tiny.tokens, tiny.overlap) == (16, 0)
 
 
@@ -226,9 +253,16 @@ def test_an_unknown_key_is_named_with_the_nearest_real_one(home: Home) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "meant"),
-    [("qury", "memorySearch.query"), ("minscore", "memorySearch.query.minScore"), ("foo", ""), ("zzz", "")],
+    [
+        ("qury", "memorySearch.query"),
+        ("minscore", "memorySearch.query.minScore"),
+        ("foo", ""),
+        ("zzz", ""),
+    ],
 )
-def test_what_is_meant_is_told_by_the_last_part_of_a_key(home: Home, wrong: str, meant: str) -> None:
+def test_what_is_meant_is_told_by_the_last_part_of_a_key(
+    home: Home, wrong: str, meant: str
+) -> None:
     (warning,) = home.load(search({wrong: {}})).warnings
     assert warning.endswith(f"it is ignored. Did you mean {meant}?" if meant else "it is ignored.")
 
@@ -241,9 +275,14 @@ def test_sections_of_openclaw_are_left_alone_and_unknown_ones_named(home: Home) 
 
 
 def test_settings_of_a_remote_provider_are_kept_by_their_names(home: Home) -> None:
-    loaded = home.load(search({"remote": {"baseUrl": "https://example.com/v1", "batch": {"enabled": True}}}))
+    loaded = home.load(
+        search({"remote": {"baseUrl": "https://example.com/v1", "batch": {"enabled": True}}})
+    )
     assert loaded.warnings == ()
-    assert loaded.settings.memory_search.remote == {"baseUrl": "https://example.com/v1", "batch.enabled": True}
+    assert loaded.settings.memory_search.remote == {
+        "baseUrl": "https://example.com/v1",
+        "batch.enabled": True,
+    }
 
 
 def test_an_unset_variable_is_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +319,11 @@ def test_the_file_in_the_workspace_tunes_chunking_and_queries_only(home: Home) -
     loaded = home.load(
         search({"query": {"maxResults": 3}}),
         inside={
-            "memorySearch": {"query": {"maxResults": 9}, "provider": "evil", "remote": {"baseUrl": "http://x/"}},
+            "memorySearch": {
+                "query": {"maxResults": 9},
+                "provider": "evil",
+                "remote": {"baseUrl": "http://x/"},
+            },
             "agents": {"defaults": {"workspace": "/"}},
         },
     )
@@ -292,9 +335,17 @@ def test_the_file_in_the_workspace_tunes_chunking_and_queries_only(home: Home) -
 
 @pytest.mark.parametrize(
     "inside",
-    ["{", "[]", {"memorySearch": 1}, {"memorySearch": {"query": 5}}, {"memorySearch": {"query": {"minScore": 9}}}],
+    [
+        "{",
+        "[]",
+        {"memorySearch": 1},
+        {"memorySearch": {"query": 5}},
+        {"memorySearch": {"query": {"minScore": 9}}},
+    ],
 )
-def test_a_mistake_in_the_workspace_is_a_warning_and_stops_nothing(home: Home, inside: object) -> None:
+def test_a_mistake_in_the_workspace_is_a_warning_and_stops_nothing(
+    home: Home, inside: object
+) -> None:
     loaded = home.load(inside=inside)
     assert loaded.settings == Settings()
     assert len(loaded.warnings) == 1

@@ -10,7 +10,7 @@ import pytest
 
 from clawmark.config.load import load
 from clawmark.config.paths import Places, name_for, resolve_places
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 
 class World:
@@ -42,7 +42,15 @@ class World:
         state_dir: str | None = None,
         must_exist: bool = False,
     ) -> Places:
-        return resolve_places(workspace, agent, config, state_dir, env=self.env, cwd=str(self.here), must_exist=must_exist)
+        return resolve_places(
+            workspace,
+            agent,
+            config,
+            state_dir,
+            env=self.env,
+            cwd=str(self.here),
+            must_exist=must_exist,
+        )
 
 
 @pytest.fixture
@@ -74,12 +82,17 @@ def test_the_state_folder_is_flag_then_environment_then_home(world: World, tmp_p
 def test_the_workspace_is_flag_then_environment_then_configuration_then_here_then_default(
     world: World, tmp_path: Path
 ) -> None:
-    flag, env, configured = (world.workspace(tmp_path / name) for name in ("flag", "env", "configured"))
+    flag, env, configured = (
+        world.workspace(tmp_path / name) for name in ("flag", "env", "configured")
+    )
     assert world.places().workspace_origin == "default"
     (world.here / "MEMORY.md").write_text("x", encoding="utf-8")
     assert world.places().workspace == str(world.here)
     file = world.config({"agents": {"defaults": {"workspace": str(configured)}}})
-    assert (world.places().workspace, world.places().workspace_origin) == (str(configured), f"file {file}")
+    assert (world.places().workspace, world.places().workspace_origin) == (
+        str(configured),
+        f"file {file}",
+    )
     world.env["CLAWMARK_WORKSPACE"] = str(env)
     assert world.places().workspace == str(env)
     assert world.places(str(flag)).workspace == str(flag)
@@ -100,13 +113,18 @@ def test_a_workspace_of_nobody_has_an_index_of_its_own(world: World, tmp_path: P
     mine = world.workspace(tmp_path / "Some Project!")
     places = world.places(str(mine))
     assert places.agent_id == name_for(str(mine))
-    assert places.agent_id.startswith("some-project-") and len(places.agent_id) == len("some-project-") + 8
+    assert (
+        places.agent_id.startswith("some-project-")
+        and len(places.agent_id) == len("some-project-") + 8
+    )
     assert places.agent == "main"
     (tmp_path / "link").symlink_to(mine)
     assert world.places(str(tmp_path / "link")).agent_id == places.agent_id
 
 
-def test_the_agents_own_workspace_keeps_its_index_however_it_is_named(world: World, tmp_path: Path) -> None:
+def test_the_agents_own_workspace_keeps_its_index_however_it_is_named(
+    world: World, tmp_path: Path
+) -> None:
     mine = world.workspace(tmp_path / "agent")
     world.config({"agents": {"defaults": {"workspace": str(mine)}}})
     assert world.places(str(mine)).agent_id == "main"
@@ -114,7 +132,16 @@ def test_the_agents_own_workspace_keeps_its_index_however_it_is_named(world: Wor
 
 
 def test_configured_paths_are_relative_to_their_file(world: World) -> None:
-    world.config({"agents": {"defaults": {"workspace": "ws", "memorySearch": {"store": {"path": "i/{agentId}.db"}}}}})
+    world.config(
+        {
+            "agents": {
+                "defaults": {
+                    "workspace": "ws",
+                    "memorySearch": {"store": {"path": "i/{agentId}.db"}},
+                }
+            }
+        }
+    )
     places = world.places()
     assert places.workspace == str(world.state / "ws")
     assert places.index_path == str(world.state / "i" / "main.db")
@@ -145,7 +172,22 @@ def test_the_default_agent_is_the_marked_one_else_the_first(world: World) -> Non
 
 @pytest.mark.parametrize(
     "agent",
-    ["", ".", "..", "a/b", "a\\b", "a\0b", "CON", "Main", "main ", "agent:main", "*", "\u202ex", "a" * 65, "-a"],
+    [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "a\\b",
+        "a\0b",
+        "CON",
+        "Main",
+        "main ",
+        "agent:main",
+        "*",
+        "\u202ex",
+        "a" * 65,
+        "-a",
+    ],
 )
 def test_an_agent_id_that_could_name_another_file_is_refused(world: World, agent: str) -> None:
     with pytest.raises(ConfigError, match="is no agent id"):
@@ -183,7 +225,8 @@ def test_openclaws_state_is_used_and_ours_is_put_beside_it(world: World) -> None
     base = world.home / ".openclaw"
     world.workspace(base / "workspace")
     file = world.config(
-        {"agents": {"defaults": {"memorySearch": {"store": {"path": "~/x.sqlite"}}}}}, base / "openclaw.json"
+        {"agents": {"defaults": {"memorySearch": {"store": {"path": "~/x.sqlite"}}}}},
+        base / "openclaw.json",
     )
     places = world.places(state_dir=str(base))
     assert places.state_dir == str(base / "clawmark")
@@ -197,13 +240,26 @@ def test_a_file_of_ours_beside_openclaws_is_put_over_it(world: World) -> None:
     base = world.home / ".openclaw"
     world.workspace(base / "notes")
     search = {"model": "m-1", "store": {"path": "~/x.sqlite"}, "extraPaths": ["theirs"]}
-    theirs = {"agents": {"defaults": {"workspace": "notes", "memorySearch": search}, "list": [{"id": "ann"}]}}
+    theirs = {
+        "agents": {
+            "defaults": {"workspace": "notes", "memorySearch": search},
+            "list": [{"id": "ann"}],
+        }
+    }
     world.config(theirs, base / "openclaw.json")
-    ours = {"agents": {"defaults": {"memorySearch": {"chunking": {"mode": "lines"}, "extraPaths": ["ours"]}}}}
+    ours = {
+        "agents": {
+            "defaults": {"memorySearch": {"chunking": {"mode": "lines"}, "extraPaths": ["ours"]}}
+        }
+    }
     (base / "clawmark").mkdir()
     file = world.config(ours, base / "clawmark" / "clawmark.json")
     places = world.places(state_dir=str(base))
-    assert (places.config_file, places.workspace, places.agent) == (str(file), str(base / "notes"), "ann")
+    assert (places.config_file, places.workspace, places.agent) == (
+        str(file),
+        str(base / "notes"),
+        "ann",
+    )
     loaded = load(places)
     found = loaded.settings.memory_search
     assert (found.model, found.chunking.mode, found.store.path) == ("m-1", "lines", "")
@@ -212,7 +268,9 @@ def test_a_file_of_ours_beside_openclaws_is_put_over_it(world: World) -> None:
     assert world.places(state_dir=str(base), config=str(file)).beneath is not None
     (base / "clawmark" / "other.json").write_text("{}")
     assert (
-        load(world.places(state_dir=str(base), config=str(base / "clawmark" / "other.json"))).settings.memory_search.model
+        load(
+            world.places(state_dir=str(base), config=str(base / "clawmark" / "other.json"))
+        ).settings.memory_search.model
         == ""
     )
 
@@ -231,7 +289,9 @@ def test_a_removed_current_folder_matters_only_to_relative_paths(
 
 
 def test_no_home_at_all_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where the user has no entry of its own
+    monkeypatch.setattr(
+        os.path, "expanduser", lambda path: path
+    )  # as where the user has no entry of its own
     with pytest.raises(ConfigError, match="HOME is not set"):
         resolve_places(env={})
 
@@ -242,6 +302,8 @@ def test_a_state_folder_that_is_a_file_is_refused(world: World, tmp_path: Path) 
         world.places(state_dir=str(tmp_path / "file"))
 
 
-def test_settings_that_cannot_be_looked_at_are_an_error_and_not_taken_for_absent(tmp_path: Path) -> None:
+def test_settings_that_cannot_be_looked_at_are_an_error_and_not_taken_for_absent(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(ConfigError, match=r"clawmark\.json could not be opened"):
         resolve_places(str(tmp_path), state_dir=str(tmp_path / ("x" * 300)))

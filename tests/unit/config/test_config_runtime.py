@@ -1,4 +1,6 @@
-"""The keys of a conversation: read from OpenClaw's places, checked, and silent about what is the host's."""
+"""The keys of a conversation: read from OpenClaw's places, checked, and silent about what is the
+host's.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pytest
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded, value_of
-from clawmark.errors import ConfigError
+from clawmark.model.errors import ConfigError
 
 FLUSH = "agents.defaults.compaction.memoryFlush."
 NOTE = "hooks.internal.entries.session-memory."
@@ -18,7 +20,9 @@ NOTE = "hooks.internal.entries.session-memory."
 
 def loaded(tmp_path: Path, tree: object) -> Loaded:
     (tmp_path / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
-    places = resolve_places(str(tmp_path), None, str(tmp_path / "clawmark.json"), str(tmp_path / "state"))
+    places = resolve_places(
+        str(tmp_path), None, str(tmp_path / "clawmark.json"), str(tmp_path / "state")
+    )
     return load(places)
 
 
@@ -41,10 +45,16 @@ def test_an_openclaw_file_is_read_without_a_warning(tmp_path: Path) -> None:
                 },
             }
         },
-        "session": {"scope": "per-sender", "reset": {"mode": "daily", "atHour": 5, "idleMinutes": 90, "other": 1}},
+        "session": {
+            "scope": "per-sender",
+            "reset": {"mode": "daily", "atHour": 5, "idleMinutes": 90, "other": 1},
+        },
         "hooks": {
             "token": "x",
-            "internal": {"enabled": True, "entries": {"boot-md": {"x": 1}, "session-memory": {"messages": 25}}},
+            "internal": {
+                "enabled": True,
+                "entries": {"boot-md": {"x": 1}, "session-memory": {"messages": 25}},
+            },
         },
     }
     found = loaded(tmp_path, tree)
@@ -67,10 +77,26 @@ def test_an_openclaw_file_is_read_without_a_warning(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "size"),
-    [(0, 0), (5, 5), (2.5, 2), ("2mb", 2 << 20), ("64 KiB", 64 << 10), ("1g", 1 << 30), ("7", 7), ("0", 0)],
+    [
+        (0, 0),
+        (5, 5),
+        (2.5, 2),
+        ("2mb", 2 << 20),
+        ("64 KiB", 64 << 10),
+        ("1g", 1 << 30),
+        ("7", 7),
+        ("0", 0),
+    ],
 )
 def test_a_size_is_a_number_or_a_text(tmp_path: Path, given: object, size: int) -> None:
-    found = loaded(tmp_path, {"agents": {"defaults": {"compaction": {"memoryFlush": {"forceFlushTranscriptBytes": given}}}}})
+    found = loaded(
+        tmp_path,
+        {
+            "agents": {
+                "defaults": {"compaction": {"memoryFlush": {"forceFlushTranscriptBytes": given}}}
+            }
+        },
+    )
     assert value_of(found.settings, f"{FLUSH}forceFlushTranscriptBytes") == size
 
 
@@ -94,5 +120,11 @@ def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path, name: str, valu
 
 
 def test_an_unknown_key_of_the_flush_is_a_warning_with_the_nearest(tmp_path: Path) -> None:
-    found = loaded(tmp_path, {"agents": {"defaults": {"compaction": {"memoryFlush": {"softTresholdTokens": 1}}}}})
-    assert "Did you mean agents.defaults.compaction.memoryFlush.softThresholdTokens?" in found.warnings[0]
+    found = loaded(
+        tmp_path,
+        {"agents": {"defaults": {"compaction": {"memoryFlush": {"softTresholdTokens": 1}}}}},
+    )
+    assert (
+        "Did you mean agents.defaults.compaction.memoryFlush.softThresholdTokens?"
+        in found.warnings[0]
+    )

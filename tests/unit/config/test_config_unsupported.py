@@ -17,7 +17,11 @@ from clawmark.config.unsupported import UNSUPPORTED
 def loaded(folder: Path, tree: object) -> Loaded:
     file = folder / "clawmark.json"
     file.write_text(json.dumps(tree), encoding="utf-8")
-    return load(resolve_places(str(folder), None, str(file), str(folder / "state"), env={"HOME": str(folder)}))
+    return load(
+        resolve_places(
+            str(folder), None, str(file), str(folder / "state"), env={"HOME": str(folder)}
+        )
+    )
 
 
 def nested(name: str, value: object) -> dict[str, Any]:
@@ -29,14 +33,21 @@ def nested(name: str, value: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("value", [{"memory": 0}, "memory", ["memory_search"]], ids=str)
 @pytest.mark.parametrize("name", [entry.name for entry in UNSUPPORTED])
-def test_every_key_without_effect_is_named_in_one_warning(tmp_path: Path, name: str, value: object) -> None:
+def test_every_key_without_effect_is_named_in_one_warning(
+    tmp_path: Path, name: str, value: object
+) -> None:
     (warning,) = loaded(tmp_path, nested(name, value)).warnings
     assert warning.startswith(f"{tmp_path / 'clawmark.json'}: {name} ")
     assert "has no effect: " in warning and warning.endswith(".") and "\n" not in warning
 
 
 def test_a_group_is_one_warning_however_many_keys_it_holds(tmp_path: Path) -> None:
-    qmd = {"command": "qmd", "limits": {"timeoutMs": 0, "maxResults": 3}, "update": {"interval": "soon"}, "new": 1}
+    qmd = {
+        "command": "qmd",
+        "limits": {"timeoutMs": 0, "maxResults": 3},
+        "update": {"interval": "soon"},
+        "new": 1,
+    }
     (warning,) = loaded(tmp_path, {"memory": {"qmd": qmd}}).warnings
     assert "memory.qmd has no effect: the QMD backend is not supported yet" in warning
 
@@ -46,39 +57,70 @@ def test_a_group_is_one_warning_however_many_keys_it_holds(tmp_path: Path) -> No
     [
         {"agents": {"defaults": {"memorySearch": {"multimodal": {"enabled": False}}}}},
         {"memorySearch": {"store": {"fts": {"tokenizer": "unicode61"}}}},
-        {"plugins": {"slots": {"memory": "memory-core"}, "entries": {"telegram": {"enabled": True}}}},
-        {"plugins": {"entries": {"memory-lancedb": {"enabled": False, "config": {}}, "memory-core": {"enabled": True}}}},
+        {
+            "plugins": {
+                "slots": {"memory": "memory-core"},
+                "entries": {"telegram": {"enabled": True}},
+            }
+        },
+        {
+            "plugins": {
+                "entries": {
+                    "memory-lancedb": {"enabled": False, "config": {}},
+                    "memory-core": {"enabled": True},
+                }
+            }
+        },
         {"agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "rw"}}}},
-        {"tools": {"profile": "coding", "subagents": {"tools": {"allow": ["read"]}}, "exec": {"security": "deny"}}},
+        {
+            "tools": {
+                "profile": "coding",
+                "subagents": {"tools": {"allow": ["read"]}},
+                "exec": {"security": "deny"},
+            }
+        },
         {"plugins": 5, "agents": {"defaults": {"sandbox": 1}}},
     ],
     ids=str,
 )
-def test_a_value_that_asks_for_what_happens_anyway_is_no_warning(tmp_path: Path, tree: object) -> None:
+def test_a_value_that_asks_for_what_happens_anyway_is_no_warning(
+    tmp_path: Path, tree: object
+) -> None:
     assert loaded(tmp_path, tree).warnings == ()
 
 
 def test_an_entry_of_the_agent_is_looked_at_too(tmp_path: Path) -> None:
     entry = {"id": "main", "sandbox": {"workspaceAccess": "ro"}, "tools": {"profile": "minimal"}}
     sandbox, profile = loaded(tmp_path, {"agents": {"list": [entry]}}).warnings
-    assert 'agents.list[0].sandbox.workspaceAccess is "ro", which has no effect: there is no sandbox' in sandbox
+    assert (
+        'agents.list[0].sandbox.workspaceAccess is "ro", which has no effect: there is no sandbox'
+        in sandbox
+    )
     assert "agents.list[0].tools.profile" in profile
 
 
 def test_a_file_of_our_own_beside_openclaws_silences_the_warning(tmp_path: Path) -> None:
-    (tmp_path / "openclaw.json").write_text('{"memorySearch": {"multimodal": {"enabled": true}}}', encoding="utf-8")
+    (tmp_path / "openclaw.json").write_text(
+        '{"memorySearch": {"multimodal": {"enabled": true}}}', encoding="utf-8"
+    )
     (tmp_path / "workspace").mkdir()
 
     def warnings() -> tuple[str, ...]:
-        return load(resolve_places(str(tmp_path / "workspace"), None, None, str(tmp_path), env={})).warnings
+        return load(
+            resolve_places(str(tmp_path / "workspace"), None, None, str(tmp_path), env={})
+        ).warnings
 
     assert "multimodal" in warnings()[0]
     (tmp_path / "clawmark").mkdir()
-    (tmp_path / "clawmark" / "clawmark.json").write_text('{"memorySearch": {"multimodal": {"enabled": false}}}')
+    (tmp_path / "clawmark" / "clawmark.json").write_text(
+        '{"memorySearch": {"multimodal": {"enabled": false}}}'
+    )
     assert warnings() == ()
 
 
 def test_a_secret_in_a_group_without_effect_is_not_repeated(tmp_path: Path) -> None:
-    tree = {"plugins": {"entries": {"memory-lancedb": {"config": {"embedding": {"apiKey": "sk-FAKE"}}}}}}
+    tree = {
+        "plugins": {"entries": {"memory-lancedb": {"config": {"embedding": {"apiKey": "sk-FAKE"}}}}}
+    }
     (warning,) = loaded(tmp_path, tree).warnings
     assert "FAKE" not in warning

@@ -1,4 +1,6 @@
-"""Configurations that OpenClaw accepts are accepted here: what is too large is reduced, what acts elsewhere is found."""
+"""Configurations that OpenClaw accepts are accepted here: what is too large is reduced, what acts
+elsewhere is found.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from clawmark.agent.session.setup import rollover_settings
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded, value_of
-from clawmark.runtime.setup import rollover_settings
 
 
 def loaded(folder: Path, tree: object, agent: str | None = None) -> Loaded:
     file = folder / "clawmark.json"
     file.write_text(json.dumps(tree), encoding="utf-8")
-    return load(resolve_places(str(folder), agent, str(file), str(folder / "state"), env={"HOME": str(folder)}))
+    return load(
+        resolve_places(
+            str(folder), agent, str(file), str(folder / "state"), env={"HOME": str(folder)}
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,9 @@ def loaded(folder: Path, tree: object, agent: str | None = None) -> Loaded:
         ("memorySearch.sync.watchDebounceMs", 1e9, 3_600_000),
     ],
 )
-def test_a_number_beyond_our_limit_is_reduced_with_a_warning(tmp_path: Path, key: str, value: float, used: int) -> None:
+def test_a_number_beyond_our_limit_is_reduced_with_a_warning(
+    tmp_path: Path, key: str, value: float, used: int
+) -> None:
     _, group, name = key.split(".")
     made = loaded(tmp_path, {"memorySearch": {group: {name: value}}})
     assert value_of(made.settings, key) == used
@@ -37,22 +45,30 @@ def test_a_number_beyond_our_limit_is_reduced_with_a_warning(tmp_path: Path, key
 
 
 def test_a_session_with_the_reset_mode_none_never_ends_by_itself(tmp_path: Path) -> None:
-    made = loaded(tmp_path, {"session": {"reset": {"mode": "none", "atHour": 4, "idleMinutes": 30}}})
+    made = loaded(
+        tmp_path, {"session": {"reset": {"mode": "none", "atHour": 4, "idleMinutes": 30}}}
+    )
     assert made.warnings == ()
     assert rollover_settings(made.settings.runtime) == (None, 0)
 
 
 def test_a_provider_of_openclaw_that_we_lack_does_not_stop_a_command(tmp_path: Path) -> None:
-    made = loaded(tmp_path, {"memorySearch": {"provider": "github-copilot", "fallback": "github-copilot"}})
+    made = loaded(
+        tmp_path, {"memorySearch": {"provider": "github-copilot", "fallback": "github-copilot"}}
+    )
     assert made.settings.memory_search.fallback == ()
-    assert made.warnings == ('memorySearch.fallback names "github-copilot", which is not supported; it is left out.',)
+    assert made.warnings == (
+        'memorySearch.fallback names "github-copilot", which is not supported; it is left out.',
+    )
 
 
 def test_an_agents_own_model_comes_before_the_shared_one(tmp_path: Path) -> None:
     entries = [{"id": "main"}, {"id": "work", "model": {"primary": "openai/gpt-5"}}]
     tree = {"agents": {"defaults": {"model": "ollama/small"}, "list": entries}}
     assert value_of(loaded(tmp_path, tree).settings, "agents.defaults.model") == "ollama/small"
-    assert value_of(loaded(tmp_path, tree, "work").settings, "agents.defaults.model") == "openai/gpt-5"
+    assert (
+        value_of(loaded(tmp_path, tree, "work").settings, "agents.defaults.model") == "openai/gpt-5"
+    )
 
 
 ALL = ["memory_append", "memory_get", "memory_search"]
@@ -72,7 +88,11 @@ ALL = ["memory_append", "memory_get", "memory_search"]
         ({"allow": ["memory_get"]}, {}, ["memory_append", "memory_search"]),
         ({"allow": []}, {}, []),
         ({"allow": ["read"]}, {"allow": ["memory_search"]}, ALL),
-        ({"allow": ["memory_search", "memory_get"]}, {"deny": ["memory_get"]}, ["memory_append", "memory_get"]),
+        (
+            {"allow": ["memory_search", "memory_get"]},
+            {"deny": ["memory_get"]},
+            ["memory_append", "memory_get"],
+        ),
     ],
     ids=str,
 )
@@ -88,4 +108,7 @@ def test_a_second_switch_that_is_off_leaves_the_transcripts_out(tmp_path: Path) 
     both = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": False}}
     assert loaded(tmp_path, {"memorySearch": both}).settings.memory_search.sources == ("memory",)
     both["experimental"] = {"sessionMemory": True}
-    assert loaded(tmp_path, {"memorySearch": both}).settings.memory_search.sources == ("memory", "sessions")
+    assert loaded(tmp_path, {"memorySearch": both}).settings.memory_search.sources == (
+        "memory",
+        "sessions",
+    )

@@ -1,4 +1,6 @@
-"""What batch tests share: the loopback server's jobs with a list, deletions and spoiled outputs, and one run against it."""
+"""What batch tests share: the loopback server's jobs with a list, deletions and spoiled outputs,
+and one run against it.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from batches import Job, Jobs
 from embeddings import EmbeddingServer
 from loopback import Request
 
-from clawmark.embed import gemini, openai, voyage
-from clawmark.embed.batch import BatchOptions, BatchOutcome, run_batches
-from clawmark.embed.http import HttpClient
-from clawmark.embed.ledger import Ledger
-from clawmark.embed.wire import Provider, RemoteOptions
-from clawmark.types import Vector
+from clawmark.embed.batch.run import BatchOptions, BatchOutcome, run_batches
+from clawmark.embed.services import gemini, openai, voyage
+from clawmark.embed.services.ledger import Ledger
+from clawmark.embed.services.wire import Provider, RemoteOptions
+from clawmark.model.values import Vector
+from clawmark.net.client import HttpClient
 
 KEY = "sk-batch-0123456789abcdef"
 DIMS = 16
@@ -25,7 +27,9 @@ PROVIDERS = ("openai", "gemini", "voyage")
 
 
 class Desk(Jobs):
-    """Jobs that can be listed, files that can be deleted, and outputs that come down otherwise than they should."""
+    """Jobs that can be listed, files that can be deleted, and outputs that come down otherwise than
+    they should.
+    """
 
     def __init__(self, server: EmbeddingServer) -> None:
         super().__init__(server._vectors, server._paid)
@@ -42,10 +46,16 @@ class Desk(Jobs):
                 self.files.pop(name, None)
             return b"{}"
         if request.method == "GET" and request.path == "/v1/batches":
-            return json.dumps({"data": [{"id": job.name, **job.given} for job in self.jobs.values()]}).encode()
+            return json.dumps(
+                {"data": [{"id": job.name, **job.given} for job in self.jobs.values()]}
+            ).encode()
         if request.method == "GET" and request.path == "/v1beta/batches":
             return json.dumps(
-                {"operations": [{"name": job.name, "metadata": job.given} for job in self.jobs.values()]}
+                {
+                    "operations": [
+                        {"name": job.name, "metadata": job.given} for job in self.jobs.values()
+                    ]
+                }
             ).encode()
         return super().answer(request)
 
@@ -54,7 +64,9 @@ class Desk(Jobs):
         outputs = {name for job in self.jobs.values() for name in (job.output, job.errors)}
         return [name for name in self.files if name not in outputs]
 
-    def _complete(self, job: Job, line: Callable[[str, list[list[str]], str], dict[str, Any]]) -> None:
+    def _complete(
+        self, job: Job, line: Callable[[str, list[list[str]], str], dict[str, Any]]
+    ) -> None:
         super()._complete(job, line)
         job.state = self.ends_as or job.state
 
@@ -70,7 +82,9 @@ def make_provider(name: str, server: EmbeddingServer, *, dims: int = DIMS) -> Pr
 
 
 def make_texts(number: int, start: int = 0) -> dict[str, str]:
-    texts = [f"text number {count} about subject {count % 7}" for count in range(start, start + number)]
+    texts = [
+        f"text number {count} about subject {count % 7}" for count in range(start, start + number)
+    ]
     return {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}
 
 
@@ -89,10 +103,16 @@ class Runs:
         self.time = 0.0
 
     def __call__(
-        self, texts: dict[str, str], ledger: Ledger | None = None, now: float = 1_790_000_000.0, **options: Any
+        self,
+        texts: dict[str, str],
+        ledger: Ledger | None = None,
+        now: float = 1_790_000_000.0,
+        **options: Any,
     ) -> BatchOutcome:
         """One run; time passes only when it sleeps."""
-        client = HttpClient(self.provider.base_url, self.provider.headers, secrets=self.provider.secrets)
+        client = HttpClient(
+            self.provider.base_url, self.provider.headers, secrets=self.provider.secrets
+        )
         try:
             return run_batches(
                 self.provider,
@@ -113,7 +133,11 @@ class Runs:
     @property
     def state(self) -> list[Path]:
         """The files that are not locks."""
-        return [path for path in self.folder.iterdir() if path.suffix != ".lock"] if self.folder.exists() else []
+        return (
+            [path for path in self.folder.iterdir() if path.suffix != ".lock"]
+            if self.folder.exists()
+            else []
+        )
 
     def _store(self, portion: dict[str, Vector]) -> None:
         self.portions.append(len(portion))

@@ -1,8 +1,9 @@
-"""Makes GGUF files for tests: whole real models from the installed granite weights, and headers that lie.
+"""Makes GGUF files for tests: whole real models from the installed granite weights, and headers
+that lie.
 
-The format: magic, version, two counts, typed key/value pairs, tensor descriptions, then the tensors' bytes, each aligned.
-The model that comes out is the one `GraniteEmbedder` computes by itself, so both have to say the same.
-"""
+The format: magic, version, two counts, typed key/value pairs, tensor descriptions, then the
+tensors' bytes, each aligned. The model that comes out is the one `GraniteEmbedder` computes by
+itself, so both have to say the same."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from clawmark.embed.weights import Pack, find_pack, open_pack
+from clawmark.embed.local.weights import Pack, find_pack, open_pack
 
 U32, I32, F32, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
 PLAIN, EIGHT_BIT = 0, 8
@@ -43,7 +44,9 @@ def pair(key: str, value: Value) -> bytes:
             items = list(value)
             strings = [text(item) for item in items if isinstance(item, str)]
             numbers = [struct.pack("<i", item) for item in items if isinstance(item, int)]
-            body = struct.pack("<IIQ", ARRAY, STRING if strings else I32, len(items)) + b"".join(strings or numbers)
+            body = struct.pack("<IIQ", ARRAY, STRING if strings else I32, len(items)) + b"".join(
+                strings or numbers
+            )
     return text(key) + body
 
 
@@ -53,7 +56,9 @@ def write_gguf(path: Path, values: Mapping[str, Value], tensors: Sequence[Tensor
     header += b"".join(pair(key, value) for key, value in values.items())
     offset = 0
     for name, shape, kind, data in tensors:
-        header += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape[::-1], kind, offset)
+        header += text(name) + struct.pack(
+            f"<I{len(shape)}QIQ", len(shape), *shape[::-1], kind, offset
+        )
         offset += _padded(len(data))
     with path.open("wb") as file:
         file.write(header.ljust(_padded(len(header)), b"\0"))
@@ -101,11 +106,20 @@ def write_granite(path: Path, **changed: Value) -> Path:
 
 def _tensors(pack: Pack) -> list[Tensor]:
     names = {"word_emb": "token_embd", "type_emb": "token_types", "emb_ln": "token_embd_norm"}
-    parts = {"ao": "attn_output", "aln": "attn_output_norm", "f1": "ffn_up", "f2": "ffn_down", "fln": "layer_output_norm"}
+    parts = {
+        "ao": "attn_output",
+        "aln": "attn_output_norm",
+        "f1": "ffn_up",
+        "f2": "ffn_down",
+        "fln": "layer_output_norm",
+    }
     tensors: list[Tensor] = []
     for source, target in names.items():
         if source == "emb_ln":
-            tensors += [_plain(pack, "emb_ln.w", f"{target}.weight"), _plain(pack, "emb_ln.b", f"{target}.bias")]
+            tensors += [
+                _plain(pack, "emb_ln.w", f"{target}.weight"),
+                _plain(pack, "emb_ln.b", f"{target}.bias"),
+            ]
         elif source == "type_emb":
             tensors.append(_plain(pack, source, f"{target}.weight", 0, 1))
         else:
@@ -115,8 +129,12 @@ def _tensors(pack: Pack) -> list[Tensor]:
         hidden = pack.tensors["word_emb"].shape[1]
         for place, letter in enumerate("qkv"):
             rows = (place * hidden, (place + 1) * hidden)
-            tensors.append(_eight_bit(pack, f"l{layer}.qkv.w", f"blk.{layer}.attn_{letter}.weight", *rows))
-            tensors.append(_plain(pack, f"l{layer}.qkv.b", f"blk.{layer}.attn_{letter}.bias", *rows))
+            tensors.append(
+                _eight_bit(pack, f"l{layer}.qkv.w", f"blk.{layer}.attn_{letter}.weight", *rows)
+            )
+            tensors.append(
+                _plain(pack, f"l{layer}.qkv.b", f"blk.{layer}.attn_{letter}.bias", *rows)
+            )
         for source, target in parts.items():
             make = _plain if source in ("aln", "fln") else _eight_bit
             tensors.append(make(pack, f"l{layer}.{source}.w", f"blk.{layer}.{target}.weight"))
@@ -130,20 +148,33 @@ def _plain(pack: Pack, source: str, name: str, start: int = 0, end: int | None =
     rows, *rest = tensor.shape
     size = tensor.size // rows
     end = rows if end is None else end
-    return name, (end - start, *rest), PLAIN, bytes(pack.data[tensor.start + start * size : tensor.start + end * size])
+    return (
+        name,
+        (end - start, *rest),
+        PLAIN,
+        bytes(pack.data[tensor.start + start * size : tensor.start + end * size]),
+    )
 
 
-def _eight_bit(pack: Pack, source: str, name: str, start: int = 0, end: int | None = None) -> Tensor:
-    """Some rows of a quantised tensor: the same bytes, with the factor of 64 numbers given to both halves."""
+def _eight_bit(
+    pack: Pack, source: str, name: str, start: int = 0, end: int | None = None
+) -> Tensor:
+    """Some rows of a quantised tensor: the same bytes, with the factor of 64 numbers given to both
+    halves.
+    """
     import numpy as np
 
     tensor = pack.tensors[source]
     rows, columns = tensor.shape
     count = rows * columns
     numbers = np.frombuffer(pack.data, np.int8, count, tensor.start).reshape(rows, -1, 32)
-    factors = np.frombuffer(pack.data, "<f4", count // tensor.group, tensor.start + count).reshape(rows, -1)
+    factors = np.frombuffer(pack.data, "<f4", count // tensor.group, tensor.start + count).reshape(
+        rows, -1
+    )
     blocks = np.empty((rows, columns // 32, 34), np.uint8)
-    blocks[:, :, :2] = np.repeat(factors, tensor.group // 32, axis=1).astype("<f2")[:, :, None].view(np.uint8)
+    blocks[:, :, :2] = (
+        np.repeat(factors, tensor.group // 32, axis=1).astype("<f2")[:, :, None].view(np.uint8)
+    )
     blocks[:, :, 2:] = numbers.view(np.uint8)
     chosen = blocks[start:end]
     return name, (len(chosen), columns), EIGHT_BIT, chosen.tobytes()

@@ -1,9 +1,10 @@
-"""Makes ONNX models for tests: the installed granite weights as a whole transformer, and small graphs with known answers.
+"""Makes ONNX models for tests: the installed granite weights as a whole transformer, and small
+graphs with known answers.
 
-An ONNX file is a protobuf message; the few fields a graph needs are written here by hand, which spares the tests a
-package. onnxruntime's own fused operators keep the transformer to eight nodes a layer. What comes out is the model that
-`GraniteEmbedder` computes by itself, so both have to say the same.
-"""
+An ONNX file is a protobuf message; the few fields a graph needs are written here by hand, which
+spares the tests a package. onnxruntime's own fused operators keep the transformer to eight nodes a
+layer. What comes out is the model that `GraniteEmbedder` computes by itself, so both have to say
+the same."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from clawmark.embed.encoder import _floats, _quantised
-from clawmark.embed.weights import find_pack, open_pack
+from clawmark.embed.local.encoder import _floats, _quantised
+from clawmark.embed.local.weights import find_pack, open_pack
 
 FLOAT, INT8, INT64 = 1, 3, 7
 KINDS = {"float32": FLOAT, "int8": INT8, "int64": INT64}
@@ -40,12 +41,23 @@ def varint(value: int) -> bytes:
     return bytes([*out, value])
 
 
-def node(kind: str, inputs: Sequence[str], outputs: Sequence[str], domain: str = "", **attributes: int | float) -> bytes:
-    body = b"".join(message(1, name) for name in inputs) + b"".join(message(2, name) for name in outputs)
+def node(
+    kind: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    domain: str = "",
+    **attributes: int | float,
+) -> bytes:
+    body = b"".join(message(1, name) for name in inputs) + b"".join(
+        message(2, name) for name in outputs
+    )
     body += message(4, kind) + message(7, domain)
     for name, value in attributes.items():
         if isinstance(value, float):
-            body += message(5, message(1, name) + varint(2 << 3 | 5) + np.float32(value).tobytes() + number(20, 1))
+            body += message(
+                5,
+                message(1, name) + varint(2 << 3 | 5) + np.float32(value).tobytes() + number(20, 1),
+            )
         else:
             body += message(5, message(1, name) + number(3, value) + number(20, 2))
     return message(1, body)
@@ -53,19 +65,33 @@ def node(kind: str, inputs: Sequence[str], outputs: Sequence[str], domain: str =
 
 def tensor(name: str, array: Any) -> bytes:
     dims = b"".join(number(1, size) for size in array.shape)
-    return message(5, dims + number(2, KINDS[array.dtype.name]) + message(8, name) + message(9, array.tobytes()))
+    return message(
+        5,
+        dims + number(2, KINDS[array.dtype.name]) + message(8, name) + message(9, array.tobytes()),
+    )
 
 
 def value(field: int, name: str, kind: int, shape: Shape) -> bytes:
-    dims = b"".join(message(1, number(1, size) if isinstance(size, int) else message(2, size)) for size in shape)
-    return message(field, message(1, name) + message(2, message(1, number(1, kind) + message(2, dims))))
+    dims = b"".join(
+        message(1, number(1, size) if isinstance(size, int) else message(2, size)) for size in shape
+    )
+    return message(
+        field, message(1, name) + message(2, message(1, number(1, kind) + message(2, dims)))
+    )
 
 
 def model(
-    nodes: Sequence[bytes], tensors: Mapping[str, Any], inputs: Mapping[str, int], outputs: Mapping[str, Shape]
+    nodes: Sequence[bytes],
+    tensors: Mapping[str, Any],
+    inputs: Mapping[str, int],
+    outputs: Mapping[str, Shape],
 ) -> bytes:
     """A whole ONNX file."""
-    graph = b"".join(nodes) + message(2, "test") + b"".join(tensor(name, array) for name, array in tensors.items())
+    graph = (
+        b"".join(nodes)
+        + message(2, "test")
+        + b"".join(tensor(name, array) for name, array in tensors.items())
+    )
     graph += b"".join(value(11, name, kind, ("batch", "sequence")) for name, kind in inputs.items())
     graph += b"".join(value(12, name, FLOAT, shape) for name, shape in outputs.items())
     opsets = message(8, number(2, 17)) + message(8, message(1, FUSED) + number(2, 1))
@@ -77,7 +103,9 @@ def write_json(file: Path, content: object) -> None:
     file.write_text(json.dumps(content), encoding="utf-8")
 
 
-def write_rows(folder: Path, words: Sequence[str], rows: Any, *, dims: int | str = 0, **more: int) -> Path:
+def write_rows(
+    folder: Path, words: Sequence[str], rows: Any, *, dims: int | str = 0, **more: int
+) -> Path:
     """A model that gives each token its row, whatever stands beside it; `more` adds inputs."""
     folder.mkdir(parents=True, exist_ok=True)
     inputs = {"input_ids": INT64, **more}
@@ -85,7 +113,9 @@ def write_rows(folder: Path, words: Sequence[str], rows: Any, *, dims: int | str
     outputs = {"last_hidden_state": ("batch", "sequence", dims or rows.shape[1])}
     (folder / "model.onnx").write_bytes(model(nodes, {"rows": rows}, inputs, outputs))
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
-    write_json(folder / "config.json", {"hidden_size": rows.shape[1], "max_position_embeddings": 64})
+    write_json(
+        folder / "config.json", {"hidden_size": rows.shape[1], "max_position_embeddings": 64}
+    )
     return folder
 
 
@@ -96,7 +126,8 @@ def write_granite(folder: Path) -> Path:
     tensors: dict[str, Any] = {
         "words": words.reshape(len(words), -1),
         "factors": factors.reshape(len(words), -1, 1),
-        "positions": _floats(pack, "pos_emb")[pack.position_offset :] + _floats(pack, "type_emb")[0],
+        "positions": _floats(pack, "pos_emb")[pack.position_offset :]
+        + _floats(pack, "type_emb")[0],
         "emb.w": _floats(pack, "emb_ln.w"),
         "emb.b": _floats(pack, "emb_ln.b"),
         "split": np.array([0, 0, factors.shape[1], -1]),
@@ -114,11 +145,26 @@ def write_granite(folder: Path) -> Path:
         node("Sub", ["counted", "one"], ["places"]),
         node("Gather", ["positions", "places"], ["placed"]),
         node("Add", ["embedded", "placed"], ["summed"]),
-        node("LayerNormalization", ["summed", "emb.w", "emb.b"], ["s0"], epsilon=float(pack.epsilon)),
+        node(
+            "LayerNormalization", ["summed", "emb.w", "emb.b"], ["s0"], epsilon=float(pack.epsilon)
+        ),
     ]
     for layer in range(pack.layers):
         name = f"l{layer}."
-        parts = ("qkv.w", "qkv.b", "ao.w", "ao.b", "aln.w", "aln.b", "f1.w", "f1.b", "f2.w", "f2.b", "fln.w", "fln.b")
+        parts = (
+            "qkv.w",
+            "qkv.b",
+            "ao.w",
+            "ao.b",
+            "aln.w",
+            "aln.b",
+            "f1.w",
+            "f1.b",
+            "f2.w",
+            "f2.b",
+            "fln.w",
+            "fln.b",
+        )
         tensors |= {name + part: _floats(pack, name + part) for part in parts}
         source, middle, target = (
             f"s{layer}",
@@ -127,7 +173,13 @@ def write_granite(folder: Path) -> Path:
         )
         epsilon = float(pack.epsilon)
         nodes += [
-            node("Attention", [source, name + "qkv.w", name + "qkv.b"], [name + "a"], FUSED, num_heads=pack.heads),
+            node(
+                "Attention",
+                [source, name + "qkv.w", name + "qkv.b"],
+                [name + "a"],
+                FUSED,
+                num_heads=pack.heads,
+            ),
             node("MatMul", [name + "a", name + "ao.w"], [name + "o"]),
             _normalised(name + "o", source, name + "aln", name + "ao.b", middle, epsilon),
             node("MatMul", [middle, name + "f1.w"], [name + "u"]),
@@ -138,13 +190,23 @@ def write_granite(folder: Path) -> Path:
     hidden = words.shape[1] * words.shape[2]
     outputs = {"last_hidden_state": ("batch", "sequence", hidden)}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.onnx").write_bytes(model(nodes, tensors, {"input_ids": INT64, "attention_mask": INT64}, outputs))
+    (folder / "model.onnx").write_bytes(
+        model(nodes, tensors, {"input_ids": INT64, "attention_mask": INT64}, outputs)
+    )
     (folder / "tokenizer.json").write_bytes(pack.tokenizer)
-    write_json(folder / "config.json", {"model_type": "roberta", "hidden_size": hidden, "max_position_embeddings": 514})
-    write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": hidden, "pooling_mode_cls_token": True})
+    write_json(
+        folder / "config.json",
+        {"model_type": "roberta", "hidden_size": hidden, "max_position_embeddings": 514},
+    )
+    write_json(
+        folder / "1_Pooling" / "config.json",
+        {"word_embedding_dimension": hidden, "pooling_mode_cls_token": True},
+    )
     return folder
 
 
-def _normalised(step: str, skipped: str, norm: str, bias: str, target: str, epsilon: float) -> bytes:
+def _normalised(
+    step: str, skipped: str, norm: str, bias: str, target: str, epsilon: float
+) -> bytes:
     inputs = [step, skipped, f"{norm}.w", f"{norm}.b", bias]
     return node("SkipLayerNormalization", inputs, [target], FUSED, epsilon=epsilon)

@@ -1,4 +1,6 @@
-"""Gemini's batch interface on the wire: where uploads go, how jobs are named, and in how many ways they end."""
+"""Gemini's batch interface on the wire: where uploads go, how jobs are named, and in how many ways
+they end.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ import pytest
 from batch_desk import DIMS, KEY, Runs, make_texts
 from embeddings import EmbeddingServer
 
-from clawmark.embed.batch_calls import Calls
-from clawmark.embed.batch_gemini import dialect, upload_base
-from clawmark.embed.http import HttpClient
+from clawmark.embed.batch.calls import Calls
+from clawmark.embed.batch.gemini import dialect, upload_base
+from clawmark.net.client import HttpClient
 
 TEXTS = make_texts(3)
 
@@ -33,10 +35,14 @@ def test_uploads_go_beside_the_versioned_address() -> None:
 
 def test_the_upload_has_a_part_about_the_file_and_a_part_of_requests(runs: Runs) -> None:
     runs(TEXTS)
-    request = next(request for request in runs.server.requests if request.path == "/upload/v1beta/files")
+    request = next(
+        request for request in runs.server.requests if request.path == "/upload/v1beta/files"
+    )
     assert request.query == "uploadType=multipart"
     assert request.headers["content-type"].startswith("multipart/related; boundary=")
-    about, lines = (part.partition(b"\r\n\r\n")[2] for part in request.body.split(b"\r\n--clawmark-")[:2])
+    about, lines = (
+        part.partition(b"\r\n\r\n")[2] for part in request.body.split(b"\r\n--clawmark-")[:2]
+    )
     assert json.loads(about)["file"]["mimeType"] == "application/jsonl"
     assert [json.loads(line) for line in lines.splitlines()] == [
         {
@@ -54,10 +60,16 @@ def test_the_upload_has_a_part_about_the_file_and_a_part_of_requests(runs: Runs)
 
 def test_the_order_names_the_upload_and_the_output_is_downloaded_by_name(runs: Runs) -> None:
     runs(TEXTS)
-    order = next(request for request in runs.server.requests if ":asyncBatchEmbedContent" in request.path)
+    order = next(
+        request for request in runs.server.requests if ":asyncBatchEmbedContent" in request.path
+    )
     assert order.path == "/v1beta/models/gemini-embedding-001:asyncBatchEmbedContent"
-    assert json.loads(order.body) == {"batch": {"displayName": "clawmark-memory-1", "inputConfig": {"file_name": "files/1"}}}
-    assert any(request.target == "/v1beta/files/2:download?alt=media" for request in runs.server.requests)
+    assert json.loads(order.body) == {
+        "batch": {"displayName": "clawmark-memory-1", "inputConfig": {"file_name": "files/1"}}
+    }
+    assert any(
+        request.target == "/v1beta/files/2:download?alt=media" for request in runs.server.requests
+    )
 
 
 def polled(runs: Runs, answer: dict[str, object]) -> Any:
@@ -66,7 +78,12 @@ def polled(runs: Runs, answer: dict[str, object]) -> Any:
     runs.server.script([Behaviour(body=json.dumps(answer).encode())])
     client = HttpClient(runs.provider.base_url)
     try:
-        return dialect(runs.provider).poll(Calls(runs.provider, client, lambda seconds: None, lambda: 0.0), "1")
+        return dialect(runs.provider).poll(
+            Calls(
+                provider=runs.provider, client=client, sleep=lambda seconds: None, clock=lambda: 0.0
+            ),
+            "1",
+        )
     finally:
         client.close()
 
@@ -76,7 +93,10 @@ def polled(runs: Runs, answer: dict[str, object]) -> Any:
     [
         {"state": "SUCCEEDED", "outputConfig": {"file": "files/x"}},
         {"state": "COMPLETED", "outputConfig": {"fileId": "files/x"}},
-        {"metadata": {"state": "BATCH_STATE_SUCCEEDED", "output": {"responsesFile": "files/x"}}, "done": True},
+        {
+            "metadata": {"state": "BATCH_STATE_SUCCEEDED", "output": {"responsesFile": "files/x"}},
+            "done": True,
+        },
         {"metadata": {"state": "JOB_STATE_SUCCEEDED"}, "response": {"responsesFile": "files/x"}},
         {"done": True, "response": {"output": {"responsesFile": "files/x"}}},
         {"state": "DONE", "output": {"responsesFile": "x"}},
@@ -90,7 +110,9 @@ def test_the_output_is_found_wherever_it_is_named(runs: Runs, answer: dict[str, 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "CANCELED", "EXPIRED"])
 def test_every_bad_end_is_known(runs: Runs, state: str) -> None:
     assert polled(runs, {"metadata": {"state": f"BATCH_STATE_{state}"}}).reason == state.lower()
-    job = polled(runs, {"metadata": {"state": f"BATCH_STATE_{state}"}, "error": {"message": "quota"}})
+    job = polled(
+        runs, {"metadata": {"state": f"BATCH_STATE_{state}"}, "error": {"message": "quota"}}
+    )
     assert (job.state, job.reason) == ("failed", f"{state.lower()}: quota")
 
 
@@ -100,7 +122,12 @@ def test_an_error_without_a_state_is_a_bad_end(runs: Runs) -> None:
 
 
 def test_counts_in_quotes_are_counts(runs: Runs) -> None:
-    stats = {"requestCount": "9", "successfulRequestCount": "4", "failedRequestCount": "1", "pendingRequestCount": "4"}
+    stats = {
+        "requestCount": "9",
+        "successfulRequestCount": "4",
+        "failedRequestCount": "1",
+        "pendingRequestCount": "4",
+    }
     job = polled(runs, {"metadata": {"state": "BATCH_STATE_RUNNING", "batchStats": stats}})
     assert (job.state, job.done, job.total) == ("running", 5, 9)
 
@@ -117,7 +144,9 @@ def test_a_line_is_known_by_any_of_its_names(runs: Runs, row: dict[str, object])
     assert dialect(runs.provider).read(row) == ("a", [1.0], "")
 
 
-@pytest.mark.parametrize("row", [{"error": {"message": "no"}}, {"response": {"error": {"message": "no"}}}])
+@pytest.mark.parametrize(
+    "row", [{"error": {"message": "no"}}, {"response": {"error": {"message": "no"}}}]
+)
 def test_an_error_in_a_line_is_a_complaint(runs: Runs, row: dict[str, object]) -> None:
     assert dialect(runs.provider).read({"key": "a", **row}) == ("a", None, "no")
 

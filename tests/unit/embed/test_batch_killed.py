@@ -1,4 +1,6 @@
-"""A run that is killed (-9) at any step is taken up by the next one: one job, no text paid twice, nothing stored lost."""
+"""A run that is killed (-9) at any step is taken up by the next one: one job, no text paid twice,
+nothing stored lost.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ TEXTS = make_texts(600)
 
 CHILD = """
 import base64, json, os, sys
-from clawmark.embed import gemini, openai, voyage
-from clawmark.embed.batch import BatchOptions, run_batches
-from clawmark.embed.http import HttpClient
-from clawmark.embed.wire import RemoteOptions
+from clawmark.embed.services import gemini
+from clawmark.embed.services import openai
+from clawmark.embed.services import voyage
+from clawmark.embed.batch.run import BatchOptions, run_batches
+from clawmark.net.client import HttpClient
+from clawmark.embed.services.wire import RemoteOptions
 
 name, base_url, key, dims, folder, texts, cache = sys.argv[1:]
 module = {"openai": openai, "gemini": gemini, "voyage": voyage}[name]
@@ -92,7 +96,9 @@ class Killed:
 
 
 def requests(server: EmbeddingServer, method: str, where: str) -> int:
-    return sum(request.method == method and where in request.target for request in list(server.requests))
+    return sum(
+        request.method == method and where in request.target for request in list(server.requests)
+    )
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -108,7 +114,9 @@ def test_killed_while_it_waits(server: EmbeddingServer, tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_killed_after_the_upload_was_taken_and_before_it_knew(server: EmbeddingServer, tmp_path: Path, name: str) -> None:
+def test_killed_after_the_upload_was_taken_and_before_it_knew(
+    server: EmbeddingServer, tmp_path: Path, name: str
+) -> None:
     killed = Killed(server, tmp_path, name)
     server.script(["accept-then-silence"], where="/files")
     killed.until(lambda: bool(killed.runs.desk.files))
@@ -118,7 +126,9 @@ def test_killed_after_the_upload_was_taken_and_before_it_knew(server: EmbeddingS
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_killed_after_the_job_was_made_and_before_it_knew(server: EmbeddingServer, tmp_path: Path, name: str) -> None:
+def test_killed_after_the_job_was_made_and_before_it_knew(
+    server: EmbeddingServer, tmp_path: Path, name: str
+) -> None:
     killed = Killed(server, tmp_path, name)
     server.script(["accept-then-silence"], where=":async" if name == "gemini" else "/v1/batches")
     killed.until(lambda: bool(killed.runs.desk.jobs))
@@ -127,7 +137,9 @@ def test_killed_after_the_job_was_made_and_before_it_knew(server: EmbeddingServe
     assert requests(server, "POST", "/files") == 1
 
 
-def test_killed_before_the_job_was_made_uses_the_same_upload(server: EmbeddingServer, tmp_path: Path) -> None:
+def test_killed_before_the_job_was_made_uses_the_same_upload(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
     killed = Killed(server, tmp_path, "openai")
     server.script([503] * 9, where="/v1/batches")
     killed.until(lambda: requests(server, "POST", "/v1/batches") >= 1)
@@ -141,14 +153,18 @@ def test_killed_in_the_middle_of_the_download_keeps_what_was_stored(
     server: EmbeddingServer, tmp_path: Path, name: str
 ) -> None:
     killed = Killed(server, tmp_path, name)
-    server.script(["half-a-body-then-silence"], where=":download" if name == "gemini" else "/content")
+    server.script(
+        ["half-a-body-then-silence"], where=":download" if name == "gemini" else "/content"
+    )
     killed.until(lambda: len(killed.stored()) >= 256)
     server.heal()
     assert 256 <= len(killed.stored()) < 600
     killed.again()
 
 
-def test_killed_while_it_tidies_up_leaves_nothing_at_the_provider(server: EmbeddingServer, tmp_path: Path) -> None:
+def test_killed_while_it_tidies_up_leaves_nothing_at_the_provider(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
     killed = Killed(server, tmp_path, "openai")
     server.script(["accept-then-silence"], where="/v1/files/file-1")
     killed.until(lambda: requests(server, "DELETE", "/v1/files/") >= 1)
@@ -161,9 +177,15 @@ def test_killed_while_it_tidies_up_leaves_nothing_at_the_provider(server: Embedd
     assert killed.runs.desk.files == {}
 
 
-def test_killed_at_the_end_of_any_write_leaves_a_state_that_can_be_read(server: EmbeddingServer, tmp_path: Path) -> None:
+def test_killed_at_the_end_of_any_write_leaves_a_state_that_can_be_read(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
     killed = Killed(server, tmp_path, "openai")
     folder = killed.runs.folder
-    killed.until(lambda: folder.exists() and any(path.suffix in (".new", ".json") for path in folder.iterdir()))
+    killed.until(
+        lambda: (
+            folder.exists() and any(path.suffix in (".new", ".json") for path in folder.iterdir())
+        )
+    )
     killed.again()
     assert not list(folder.glob("*.damaged"))

@@ -11,10 +11,10 @@ import pytest
 from batch_desk import DIMS, KEY, Runs, make_texts
 from embeddings import EmbeddingServer
 
-from clawmark.embed import batch_order
-from clawmark.embed.batch import LOST_SECONDS
-from clawmark.embed.ledger import Ledger
-from clawmark.embed.statefile import locked
+from clawmark.embed.batch import order as batch_order
+from clawmark.embed.batch.run import LOST_SECONDS
+from clawmark.embed.services.ledger import Ledger
+from clawmark.system.shared_json import locked
 
 TEXTS = make_texts(30)
 HASHES = tuple(TEXTS)
@@ -38,14 +38,19 @@ def test_a_job_that_takes_too_long_stays_and_is_not_paid_twice(runs: Runs) -> No
     runs.desk.script(["never-ends"])
     outcome = runs(TEXTS, poll_ms=60_000, timeout_minutes=10)
     assert (outcome.failed, outcome.waiting) == ((), HASHES)
-    assert outcome.reason == "A batch job was not done within 10 minutes; the next sync takes it up again."
+    assert (
+        outcome.reason
+        == "A batch job was not done within 10 minutes; the next sync takes it up again."
+    )
     assert 600 <= sum(runs.slept) <= 720
     next(iter(runs.desk.jobs.values())).outcome = "completed"
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     assert len(runs.desk.jobs) == 1
 
 
-def test_without_waiting_a_run_hands_in_and_a_later_one_collects(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_waiting_a_run_hands_in_and_a_later_one_collects(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_order, "MOST_REQUESTS", 8)
     runs.desk._looks = 3
     outcome = runs(TEXTS, wait=False)
@@ -79,7 +84,9 @@ def test_a_provider_that_falls_silent_is_asked_three_times_and_left_alone(runs: 
     runs.server.spoil(500)
     outcome = runs(TEXTS)
     assert (outcome.failed, outcome.waiting) == ((), HASHES)
-    assert outcome.reason.startswith("Batch jobs are off for this run: openai is overloaded or failing (status 500)")
+    assert outcome.reason.startswith(
+        "Batch jobs are off for this run: openai is overloaded or failing (status 500)"
+    )
     runs.server.heal()
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
 
@@ -120,7 +127,10 @@ def test_a_job_of_other_texts_is_left_alone(runs: Runs) -> None:
 
 def test_a_job_of_another_model_is_not_taken_up(runs: Runs) -> None:
     runs(TEXTS, wait=False)
-    first, runs.provider = runs.provider, runs.provider._replace(key_facts={**runs.provider.key_facts, "model": "other"})
+    first, runs.provider = (
+        runs.provider,
+        runs.provider._replace(key_facts={**runs.provider.key_facts, "model": "other"}),
+    )
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     runs.provider = first
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
@@ -128,7 +138,8 @@ def test_a_job_of_another_model_is_not_taken_up(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"version":1}', b"\0" * 50, b'{"version":1,"identity":[],"jobs":[]}']
+    "content",
+    [b"", b"{", b"[]", b'{"version":1}', b"\0" * 50, b'{"version":1,"identity":[],"jobs":[]}'],
 )
 def test_a_damaged_state_file_is_set_aside(runs: Runs, content: bytes) -> None:
     runs(TEXTS, wait=False)
@@ -181,7 +192,9 @@ def test_while_another_process_waits_its_texts_are_left_to_it(runs: Runs) -> Non
     assert outcome.reason == "Another process waits for batch jobs of this provider."
 
 
-def test_an_upload_that_was_left_is_not_ordered_beyond_the_budget(runs: Runs, tmp_path: Path) -> None:
+def test_an_upload_that_was_left_is_not_ordered_beyond_the_budget(
+    runs: Runs, tmp_path: Path
+) -> None:
     runs.server.script([503, 500, 500, 500, 500], where="/v1/batches")
     assert runs(TEXTS).waiting == HASHES
     runs.server.heal()

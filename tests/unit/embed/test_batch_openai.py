@@ -1,4 +1,6 @@
-"""OpenAI's batch interface on the wire: what goes up, what is ordered, how its words are understood."""
+"""OpenAI's batch interface on the wire: what goes up, what is ordered, how its words are
+understood.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ import pytest
 from batch_desk import DIMS, KEY, Runs, make_texts
 from embeddings import EmbeddingServer
 
-from clawmark.embed.batch_calls import Calls, count, is_id, jsonl, multipart, part, split
-from clawmark.embed.batch_openai import dialect
-from clawmark.embed.http import HttpClient
+from clawmark.embed.batch.calls import Calls, count, is_id, jsonl, multipart, part, split
+from clawmark.embed.batch.openai import dialect
+from clawmark.net.client import HttpClient
 
 TEXTS = make_texts(3)
 
@@ -30,10 +32,14 @@ def runs(server: EmbeddingServer, tmp_path: Path) -> Runs:
 
 
 def sent(server: EmbeddingServer, method: str, path: str) -> Any:
-    return next(request for request in server.requests if (request.method, request.path) == (method, path))
+    return next(
+        request for request in server.requests if (request.method, request.path) == (method, path)
+    )
 
 
-def test_the_upload_is_a_form_with_the_purpose_and_a_file_of_lines(server: EmbeddingServer, runs: Runs) -> None:
+def test_the_upload_is_a_form_with_the_purpose_and_a_file_of_lines(
+    server: EmbeddingServer, runs: Runs
+) -> None:
     runs(TEXTS)
     request = sent(server, "POST", "/v1/files")
     assert request.headers["content-type"].startswith("multipart/form-data; boundary=")
@@ -76,12 +82,19 @@ def polled(runs: Runs, answer: dict[str, object]) -> Any:
     runs.server.script([Behaviour(body=json.dumps(answer).encode())])
     client = HttpClient(runs.provider.base_url)
     try:
-        return dialect(runs.provider).poll(Calls(runs.provider, client, lambda seconds: None, lambda: 0.0), "batch_1")
+        return dialect(runs.provider).poll(
+            Calls(
+                provider=runs.provider, client=client, sleep=lambda seconds: None, clock=lambda: 0.0
+            ),
+            "batch_1",
+        )
     finally:
         client.close()
 
 
-@pytest.mark.parametrize("status", ["validating", "in_progress", "finalizing", "cancelling", "something new", None])
+@pytest.mark.parametrize(
+    "status", ["validating", "in_progress", "finalizing", "cancelling", "something new", None]
+)
 def test_what_is_not_over_is_under_way(runs: Runs, status: object) -> None:
     counts = {"total": 9, "completed": 3, "failed": 1}
     job = polled(runs, {"status": status, "request_counts": counts})
@@ -90,26 +103,40 @@ def test_what_is_not_over_is_under_way(runs: Runs, status: object) -> None:
 
 @pytest.mark.parametrize("status", ["failed", "expired", "cancelled", "canceled"])
 def test_what_failed_says_why_in_one_line(runs: Runs, status: str) -> None:
-    answer = {"status": status, "errors": {"data": [{"code": "c", "message": "Enqueued\ntoken limit"}]}}
+    answer = {
+        "status": status,
+        "errors": {"data": [{"code": "c", "message": "Enqueued\ntoken limit"}]},
+    }
     job = polled(runs, {**answer, "output_file_id": "file-9"})
-    assert (job.state, job.output, job.reason) == ("failed", "file-9", f"{status}: Enqueued token limit")
+    assert (job.state, job.output, job.reason) == (
+        "failed",
+        "file-9",
+        f"{status}: Enqueued token limit",
+    )
     assert polled(runs, {"status": status}).reason == status
 
 
 def test_a_completed_job_names_its_files(runs: Runs) -> None:
-    job = polled(runs, {"status": "completed", "output_file_id": "file-1", "error_file_id": "file-2"})
+    job = polled(
+        runs, {"status": "completed", "output_file_id": "file-1", "error_file_id": "file-2"}
+    )
     assert (job.state, job.output, job.errors) == ("done", "file-1", "file-2")
     assert polled(runs, {"status": "completed", "output_file_id": None}).output == ""
 
 
-@pytest.mark.parametrize("row", [{"response": {"status_code": 429, "body": {}}}, {"error": {"code": "batch_expired"}}])
+@pytest.mark.parametrize(
+    "row", [{"response": {"status_code": 429, "body": {}}}, {"error": {"code": "batch_expired"}}]
+)
 def test_an_error_in_a_line_is_a_complaint(runs: Runs, row: dict[str, object]) -> None:
     answer = dialect(runs.provider).read({"custom_id": "a", **row})
     assert answer.id == "a"
     assert answer.complaint
 
 
-@pytest.mark.parametrize("body", [None, [], {"data": []}, {"data": [{}, {}]}, {"data": [7]}, {"data": {"embedding": [1.0]}}])
+@pytest.mark.parametrize(
+    "body",
+    [None, [], {"data": []}, {"data": [{}, {}]}, {"data": [7]}, {"data": {"embedding": [1.0]}}],
+)
 def test_a_line_without_one_vector_has_none(runs: Runs, body: object) -> None:
     row: dict[str, object] = {"custom_id": "a", "response": {"status_code": 200, "body": body}}
     assert dialect(runs.provider).read(row) == ("a", None, "")
@@ -123,13 +150,17 @@ def test_a_vector_in_base64_is_taken_like_one_in_numbers(runs: Runs) -> None:
         rows = [json.loads(line) for line in data.splitlines()]
         for row in rows:
             (one,) = row["response"]["body"]["data"]
-            one["embedding"] = base64.b64encode(struct.pack(f"<{DIMS}f", *one["embedding"])).decode()
+            one["embedding"] = base64.b64encode(
+                struct.pack(f"<{DIMS}f", *one["embedding"])
+            ).decode()
         return b"".join(jsonl(row) for row in rows)
 
     plain = runs(TEXTS).vectors
     runs.desk.output = packed
     for hash_, vector in runs(TEXTS).vectors.items():
-        assert memoryview(vector).cast("f").tolist() == pytest.approx(memoryview(plain[hash_]).cast("f").tolist())
+        assert memoryview(vector).cast("f").tolist() == pytest.approx(
+            memoryview(plain[hash_]).cast("f").tolist()
+        )
 
 
 # --- the parts all dialects share
@@ -143,14 +174,26 @@ def test_lines_are_the_same_however_they_arrive(size: int) -> None:
     assert list(split(pieces, 60)) == body.split(b"\n")
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "..", "a..b", "a b", "a?x", "a#", "é", ".hidden", "x" * 201, 7, None])
+@pytest.mark.parametrize(
+    "name", ["", "a/b", "..", "a..b", "a b", "a?x", "a#", "é", ".hidden", "x" * 201, 7, None]
+)
 def test_an_id_that_could_lead_elsewhere_is_none(name: object) -> None:
     assert not is_id(name)
     assert is_id("file-abc_1.2:3")
 
 
 def test_numbers_of_requests_are_taken_as_they_come(runs: Runs) -> None:
-    assert [count(value) for value in (7, "7", -1, "x", None, True, 1.5, 10**12, "9" * 30)] == [7, 7, 0, 0, 0, 0, 0, 0, 0]
+    assert [count(value) for value in (7, "7", -1, "x", None, True, 1.5, 10**12, "9" * 30)] == [
+        7,
+        7,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]
 
 
 def test_what_is_missing_on_the_way_is_nothing() -> None:

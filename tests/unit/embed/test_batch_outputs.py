@@ -1,4 +1,6 @@
-"""Outputs of batch jobs that are not what they should be: a bad line costs its own text and nothing else."""
+"""Outputs of batch jobs that are not what they should be: a bad line costs its own text and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,11 @@ def test_a_vector_that_is_none_is_left_to_a_plain_call(runs: Runs, value: str) -
 
     def spoil(data: bytes) -> bytes:
         line = f'{{"custom_id":"{bad}","response":{{"status_code":200,"body":{{"data":[{{"embedding":{value}}}]}}}}}}'
-        return line.encode() + b"\n" + b"".join(row + b"\n" for row in data.splitlines() if bad.encode() not in row)
+        return (
+            line.encode()
+            + b"\n"
+            + b"".join(row + b"\n" for row in data.splitlines() if bad.encode() not in row)
+        )
 
     runs.desk.output = spoil
     runs.provider = runs.provider._replace(dims=DIMS)
@@ -126,7 +132,9 @@ def test_an_output_that_is_gone_is_left_to_plain_calls(runs: Runs) -> None:
     assert runs.state == []
 
 
-def test_an_answer_without_an_id_orders_once_and_leaves_the_texts_to_plain_calls(runs: Runs) -> None:
+def test_an_answer_without_an_id_orders_once_and_leaves_the_texts_to_plain_calls(
+    runs: Runs,
+) -> None:
     from behaviours import Behaviour
 
     runs.server.script([Behaviour(body=b'{"id":"../../etc"}')], where="/v1/batches")

@@ -11,10 +11,11 @@ import pytest
 from batch_desk import DIMS, KEY, PROVIDERS, Runs, make_texts
 from embeddings import EmbeddingServer
 
-from clawmark.embed import batch_collect, batch_order
-from clawmark.embed.batch import LOST_SECONDS, BatchOptions, run_batches
-from clawmark.embed.http import HttpClient
-from clawmark.embed.ledger import Ledger
+from clawmark.embed.batch import collect as batch_collect
+from clawmark.embed.batch import order as batch_order
+from clawmark.embed.batch.run import LOST_SECONDS, BatchOptions, run_batches
+from clawmark.embed.services.ledger import Ledger
+from clawmark.net.client import HttpClient
 
 TEXTS = make_texts(30)
 HASHES = tuple(TEXTS)
@@ -70,7 +71,9 @@ def test_the_key_is_in_the_headers_of_every_call_and_never_in_an_address(
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_nothing_of_ours_stays_at_the_provider_or_on_disk(server: EmbeddingServer, tmp_path: Path, name: str) -> None:
+def test_nothing_of_ours_stays_at_the_provider_or_on_disk(
+    server: EmbeddingServer, tmp_path: Path, name: str
+) -> None:
     runs = Runs(server, tmp_path, name)
     runs(TEXTS)
     assert runs.desk.files == {}
@@ -84,7 +87,9 @@ def test_a_job_is_asked_after_at_the_configured_pace_and_says_how_far_it_is(runs
     assert runs.progress == [(0, 30), (30, 30)]
 
 
-def test_more_texts_than_a_job_takes_make_more_jobs_two_at_a_time(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_texts_than_a_job_takes_make_more_jobs_two_at_a_time(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_order, "MOST_REQUESTS", 8)
     outcome = runs(TEXTS)
     assert outcome.vectors.keys() == TEXTS.keys()
@@ -98,7 +103,9 @@ def test_more_texts_than_a_job_takes_make_more_jobs_two_at_a_time(runs: Runs, mo
     assert runs.progress[-1] == (30, 30)
 
 
-def test_a_job_is_no_larger_than_the_provider_takes(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_is_no_larger_than_the_provider_takes(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_order, "MOST_BYTES", 2000)
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     sizes = [len(request.body) for request in runs.server.requests if request.path == "/v1/files"]
@@ -111,7 +118,9 @@ def test_vectors_are_stored_in_portions_as_they_arrive(runs: Runs) -> None:
     assert runs.portions == [256, 256, 88]
 
 
-def test_an_output_beyond_32_mb_is_read_all_the_same(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_beyond_32_mb_is_read_all_the_same(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_collect, "MOST_ANSWER", 2 << 20)
     runs.desk.output = lambda data: b"\n".join([b" " * 1_000_000] * 40) + b"\n" + data
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
@@ -132,7 +141,11 @@ def test_an_output_that_never_ends_is_given_up_after_two_days(runs: Runs) -> Non
 
 def test_a_few_texts_are_left_to_plain_calls_and_nothing_is_sent(runs: Runs) -> None:
     outcome = runs(TEXTS, smallest=200)
-    assert (outcome.vectors, outcome.failed, outcome.reason) == ({}, HASHES, "30 texts are not worth a batch job.")
+    assert (outcome.vectors, outcome.failed, outcome.reason) == (
+        {},
+        HASHES,
+        "30 texts are not worth a batch job.",
+    )
     assert runs.server.requests == []
     assert not runs.folder.exists()
 
@@ -149,7 +162,9 @@ def test_a_provider_without_batch_jobs_says_so(runs: Runs) -> None:
     assert runs(TEXTS)[1:3] == (HASHES, "mistral has no batch jobs.")
 
 
-@pytest.mark.parametrize(("name", "where"), [("openai", "/v1/files"), ("openai", "/v1/batches"), ("gemini", ":async")])
+@pytest.mark.parametrize(
+    ("name", "where"), [("openai", "/v1/files"), ("openai", "/v1/batches"), ("gemini", ":async")]
+)
 def test_an_address_without_batch_jobs_turns_them_off_at_once(
     server: EmbeddingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str
 ) -> None:
@@ -158,8 +173,13 @@ def test_an_address_without_batch_jobs_turns_them_off_at_once(
     server.script([404] * 9, where=where)
     outcome = runs(TEXTS)
     assert outcome.failed == HASHES
-    assert outcome.reason == f"Batch jobs are off for this run: {name} has no batch jobs at this address (status 404)."
-    assert sum(where in request.target for request in server.requests if request.method == "POST") == 1
+    assert (
+        outcome.reason == f"Batch jobs are off for this run: {name} has no "
+        f"batch jobs at this address (status 404)."
+    )
+    assert (
+        sum(where in request.target for request in server.requests if request.method == "POST") == 1
+    )
     assert runs.desk.uploads() == []
 
 
@@ -205,7 +225,9 @@ def test_of_a_job_that_half_worked_the_good_half_is_kept(
     runs = Runs(server, tmp_path, name)
     runs.desk.script([how])
     outcome = runs(TEXTS)
-    assert outcome.vectors.keys() == {hash_ for number, hash_ in enumerate(HASHES) if number % 3 != 1}
+    assert outcome.vectors.keys() == {
+        hash_ for number, hash_ in enumerate(HASHES) if number % 3 != 1
+    }
     assert outcome.failed == HASHES[1::3]
     assert outcome.reason.startswith("10 of 30 texts came back from a batch job without a vector")
     assert runs.state == []
@@ -214,7 +236,12 @@ def test_of_a_job_that_half_worked_the_good_half_is_kept(
 def test_a_job_in_which_everything_failed_says_why(runs: Runs) -> None:
     def spoil(data: bytes) -> bytes:
         return b"".join(
-            json.dumps({"custom_id": json.loads(line)["custom_id"], "error": {"message": f"no such model {KEY}"}}).encode()
+            json.dumps(
+                {
+                    "custom_id": json.loads(line)["custom_id"],
+                    "error": {"message": f"no such model {KEY}"},
+                }
+            ).encode()
             + b"\n"
             for line in data.splitlines()
         )
@@ -226,16 +253,22 @@ def test_a_job_in_which_everything_failed_says_why(runs: Runs) -> None:
     assert KEY not in outcome.reason
 
 
-def test_two_failures_in_a_row_turn_batch_jobs_off_for_the_run(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_failures_in_a_row_turn_batch_jobs_off_for_the_run(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
     runs.desk.script(["failed", "failed"])
     outcome = runs(TEXTS, concurrency=1)
     assert len(runs.desk.jobs) == 2
     assert outcome.failed == HASHES
-    assert outcome.reason.startswith("Batch jobs are off for this run: A batch job of openai failed (failed: the file")
+    assert outcome.reason.startswith(
+        "Batch jobs are off for this run: A batch job of openai failed (failed: the file"
+    )
 
 
-def test_a_success_between_two_failures_keeps_batch_jobs_on(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_success_between_two_failures_keeps_batch_jobs_on(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
     runs.desk.script(["failed", "completed", "failed", "completed", "expired", "completed"])
     outcome = runs(TEXTS, concurrency=1)
@@ -243,7 +276,9 @@ def test_a_success_between_two_failures_keeps_batch_jobs_on(runs: Runs, monkeypa
     assert len(outcome.vectors) == len(outcome.failed) == 15
 
 
-def test_jobs_under_way_are_still_waited_for_when_others_failed_twice(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_under_way_are_still_waited_for_when_others_failed_twice(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_order, "MOST_REQUESTS", 10)
     runs.desk.script(["failed", "failed", "completed"])
     outcome = runs(TEXTS, concurrency=3)
@@ -251,13 +286,17 @@ def test_jobs_under_way_are_still_waited_for_when_others_failed_twice(runs: Runs
     assert outcome.failed == HASHES[:20]
 
 
-def test_an_upload_that_fails_twice_turns_batch_jobs_off(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upload_that_fails_twice_turns_batch_jobs_off(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
     runs.server.script([400] * 9, where="/v1/files")
     outcome = runs(TEXTS)
     assert outcome.failed == HASHES
     assert runs.desk.jobs == {}
-    assert outcome.reason.startswith("Batch jobs are off for this run: openai refused the request (status 400)")
+    assert outcome.reason.startswith(
+        "Batch jobs are off for this run: openai refused the request (status 400)"
+    )
     assert runs.state == []
 
 
@@ -282,14 +321,18 @@ def test_a_lost_answer_to_the_order_does_not_order_twice(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_an_order_that_was_refused_for_a_moment_is_given_again(server: EmbeddingServer, tmp_path: Path, name: str) -> None:
+def test_an_order_that_was_refused_for_a_moment_is_given_again(
+    server: EmbeddingServer, tmp_path: Path, name: str
+) -> None:
     runs = Runs(server, tmp_path, name)
     server.script([503, 200, 503], where=":async" if name == "gemini" else "/v1/batches")
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     assert len(runs.desk.jobs) == 1
 
 
-def test_when_nobody_can_say_whether_there_is_a_job_its_texts_are_not_paid_again(runs: Runs) -> None:
+def test_when_nobody_can_say_whether_there_is_a_job_its_texts_are_not_paid_again(
+    runs: Runs,
+) -> None:
     runs.server.script(["reset-after-headers", *[500] * 8], where="/v1/batches")
     outcome = runs(TEXTS)
     assert (outcome.failed, outcome.waiting) == ((), HASHES)
@@ -310,7 +353,10 @@ def test_the_budget_reached_in_the_middle_stops_new_jobs_and_keeps_the_others(
     outcome = runs(TEXTS, ledger)
     assert outcome.vectors.keys() == set(HASHES[:20])
     assert outcome.failed == HASHES[20:]
-    assert outcome.reason == "Batch jobs are off for this run: Today's embedding budget of 200 tokens is used up."
+    assert (
+        outcome.reason
+        == "Batch jobs are off for this run: Today's embedding budget of 200 tokens is used up."
+    )
     assert 0 < ledger.summary().today_tokens <= 200
 
 
@@ -320,7 +366,9 @@ def test_a_job_is_counted_once_however_often_it_is_taken_up(runs: Runs, tmp_path
     for _ in range(3):
         runs(TEXTS, ledger, wait=False)
     runs(TEXTS, ledger)
-    assert [tuple(row)[:4] for row in ledger.summary().by_model] == [("openai", "text-embedding-3-small", 1, 30)]
+    assert [tuple(row)[:4] for row in ledger.summary().by_model] == [
+        ("openai", "text-embedding-3-small", 1, 30)
+    ]
 
 
 def test_what_store_raises_comes_through_and_the_job_is_not_lost(runs: Runs) -> None:

@@ -23,6 +23,10 @@ def test_lines_hold_the_texts_and_the_order_holds_what_they_share(tmp_path: Path
         "input_file_id": "file-1",
         "endpoint": "/v1/embeddings",
         "completion_window": "12h",
-        "request_params": {"model": "voyage-4-large", "input_type": "document", "output_dimension": DIMS},
+        "request_params": {
+            "model": "voyage-4-large",
+            "input_type": "document",
+            "output_dimension": DIMS,
+        },
         "metadata": {"source": "clawmark-memory"},
     }

@@ -8,11 +8,11 @@ from array import array
 import pytest
 
 from clawmark.embed.base import check_vectors
-from clawmark.errors import EmbeddingRejected
+from clawmark.model.errors import EmbeddingRejected
+from clawmark.model.values import Identity, Vector
 from clawmark.testing.vectors import random_vectors
-from clawmark.types import Identity, Vector
 
-IDENTITY = Identity("test", "model", "0" * 64, 4)
+IDENTITY = Identity(provider="test", model="model", provider_key="0" * 64, dims=4)
 
 
 def vector(*numbers: float) -> Vector:
@@ -25,7 +25,9 @@ GOOD = vector(1, 0, 0, 0)
 def test_good_vectors_pass_whatever_their_length() -> None:
     check_vectors([], 0, IDENTITY)
     check_vectors([GOOD], 1, IDENTITY)
-    check_vectors([GOOD, vector(1e30, 0, 0, 0), vector(1e-5, 0, 0, 0), vector(1, 2, 3, 4)], 4, IDENTITY)
+    check_vectors(
+        [GOOD, vector(1e30, 0, 0, 0), vector(1e-5, 0, 0, 0), vector(1, 2, 3, 4)], 4, IDENTITY
+    )
     check_vectors(random_vectors(500, 48, seed=1), 500, IDENTITY._replace(dims=48))
 
 
@@ -48,7 +50,9 @@ def test_one_bad_number_among_many_is_found(bad: float, place: int) -> None:
         ([b""], 1, "a vector of 0 numbers where 4 were due"),
     ],
 )
-def test_a_wrong_number_of_vectors_or_numbers_is_refused(vectors: list[Vector], expected: int, why: str) -> None:
+def test_a_wrong_number_of_vectors_or_numbers_is_refused(
+    vectors: list[Vector], expected: int, why: str
+) -> None:
     with pytest.raises(EmbeddingRejected, match=why):
         check_vectors(vectors, expected, IDENTITY)
 

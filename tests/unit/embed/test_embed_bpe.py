@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.embed.bpe import Tokenizer, split_words
-from clawmark.embed.weights import find_pack, open_pack
+from clawmark.embed.local.bpe import Tokenizer, split_words
+from clawmark.embed.local.weights import find_pack, open_pack
 
 pytestmark = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
 
@@ -13,10 +13,47 @@ NUMBERS = {
     "We chose PostgreSQL for billing.": [0, 170, 4689, 1869, 48041, 13, 19892, 4, 2],
     "": [0, 2],
     "naïve café — “quoted” 😀 ²½": [
-        *(0, 2133, 48350, 26059, 93, 44, 48, 2253, 11367, 17, 46, 17841, 7471, 5505, 14292, 14989, 2),
+        *(
+            0,
+            2133,
+            48350,
+            26059,
+            93,
+            44,
+            48,
+            2253,
+            11367,
+            17,
+            46,
+            17841,
+            7471,
+            5505,
+            14292,
+            14989,
+            2,
+        ),
     ],
     "  def foo_bar(x):\n\treturn x + 1  # don't\n\n\n": [
-        *(0, 1437, 3816, 48769, 1215, 4901, 1640, 1178, 3256, 50118, 50117, 30921, 3023, 2055, 112, 1437, 849, 218),
+        *(
+            0,
+            1437,
+            3816,
+            48769,
+            1215,
+            4901,
+            1640,
+            1178,
+            3256,
+            50118,
+            50117,
+            30921,
+            3023,
+            2055,
+            112,
+            1437,
+            849,
+            218,
+        ),
         *(75, 50140, 50118, 2),
     ],
     "请问数据库": [0, 48128, 18400, 49117, 2840, 48607, 7487, 37127, 8384, 2840, 48186, 9085, 2],

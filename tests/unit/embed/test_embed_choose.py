@@ -10,17 +10,24 @@ import pytest
 
 from clawmark.embed.base import Choice
 from clawmark.embed.choose import Surroundings, Wanted, choose, revive
-from clawmark.embed.remote import RemoteEmbedder
-from clawmark.embed.weights import find_pack
-from clawmark.errors import ConfigError
+from clawmark.embed.local.weights import find_pack
+from clawmark.embed.services.remote import RemoteEmbedder
+from clawmark.model.errors import ConfigError
 
 needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
 
 
-AROUND = Surroundings({}, "/nonexistent/state", "/nonexistent/batches", lambda *_: 0)
+AROUND = Surroundings(
+    environ={},
+    state_dir="/nonexistent/state",
+    batch_dir="/nonexistent/batches",
+    dims_of=lambda *_: 0,
+)
 
 
-def chosen(provider: str = "auto", *, environ: dict[str, str] | None = None, **options: Any) -> Choice:
+def chosen(
+    provider: str = "auto", *, environ: dict[str, str] | None = None, **options: Any
+) -> Choice:
     return choose(Wanted(provider, **options), AROUND._replace(environ=environ or {}))
 
 
@@ -68,7 +75,9 @@ def test_without_the_extra_local_is_degraded_and_says_how_to_mend_it() -> None:
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match=r'"wat", which is no provider; known are auto, .*openai, gemini') as caught:
+    with pytest.raises(
+        ConfigError, match=r'"wat", which is no provider; known are auto, .*openai, gemini'
+    ) as caught:
         chosen("wat")
     assert caught.value.key == "memorySearch.provider"
 
@@ -113,25 +122,34 @@ def test_auto_goes_past_a_key_that_leads_nowhere() -> None:
 
 
 def test_default_is_the_built_in_embedder_whatever_keys_there_are() -> None:
-    providers = {e.identity.provider for e in chosen("default", environ={"OPENAI_API_KEY": "not-a-real-key"}).embedders}
+    providers = {
+        e.identity.provider
+        for e in chosen("default", environ={"OPENAI_API_KEY": "not-a-real-key"}).embedders
+    }
     assert "openai" not in providers
 
 
 def test_fallbacks_are_those_that_can_be_made_in_their_order() -> None:
-    choice = chosen("openai", environ={"OPENAI_API_KEY": "not-a-real-key"}, fallback=("voyage", "ollama"))
+    choice = chosen(
+        "openai", environ={"OPENAI_API_KEY": "not-a-real-key"}, fallback=("voyage", "ollama")
+    )
     assert [embedder.identity.provider for embedder in choice.fallbacks] == ["ollama"]
 
 
 @pytest.mark.parametrize("name", ["wat", "auto"])
 def test_a_fallback_that_is_no_provider_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=f'names "{name}", which cannot stand in; what can is local, openai') as caught:
+    with pytest.raises(
+        ConfigError, match=f'names "{name}", which cannot stand in; what can is local, openai'
+    ) as caught:
         chosen("openai", environ={"OPENAI_API_KEY": "not-a-real-key"}, fallback=("local", name))
     assert caught.value.key == "memorySearch.fallback"
 
 
 def test_the_size_of_unknown_vectors_is_what_the_index_has() -> None:
     around = AROUND._replace(dims_of=lambda *_: 77)
-    wanted = Wanted("openai-compatible", model="homemade", remote={"baseUrl": "http://127.0.0.1:9/v1"})
+    wanted = Wanted(
+        "openai-compatible", model="homemade", remote={"baseUrl": "http://127.0.0.1:9/v1"}
+    )
     assert choose(wanted, around).embedders[-1].identity.dims == 77
 
 
@@ -150,7 +168,9 @@ def test_a_model_that_the_provider_does_not_have_is_refused() -> None:
     assert caught.value.key == "memorySearch.model"
 
 
-def test_a_model_path_that_does_not_exist_is_refused_when_local_was_asked_for(tmp_path: Path) -> None:
+def test_a_model_path_that_does_not_exist_is_refused_when_local_was_asked_for(
+    tmp_path: Path,
+) -> None:
     for path in (str(tmp_path / "absent.hmsemb"), "hf:some/model.gguf"):
         with pytest.raises(ConfigError) as caught:
             chosen("local", local_model_path=path)
@@ -181,7 +201,8 @@ def test_choosing_imports_nothing_heavy() -> None:
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.choose import *; "
         "choose(Wanted(), Surroundings({}, '', '', lambda *_: 0)); "
-        "print({'numpy', 'pathlib', 'importlib.metadata', 'concurrent.futures', 'logging'} & set(sys.modules))"
+        "print({'numpy', 'pathlib', 'importlib.metadata', 'concurrent.futures', 'logging'} & "
+        "set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True)
     assert done.stdout == b"set()\n", done.stderr
@@ -198,7 +219,9 @@ def test_auto_takes_a_reachable_ollama_only_where_it_is_configured() -> None:
         assert "ollama" not in {embedder.identity.provider for embedder in chosen().embedders}
     unreachable = chosen(environ={"OLLAMA_HOST": "127.0.0.1:9"})
     assert "ollama" not in {embedder.identity.provider for embedder in unreachable.embedders}
-    assert unreachable.reason.endswith("; Ollama is configured, but does not answer or has no embedding model")
+    assert unreachable.reason.endswith(
+        "; Ollama is configured, but does not answer or has no embedding model"
+    )
 
 
 def test_an_ollama_that_lets_us_wait_is_asked_once_a_minute(tmp_path: Path) -> None:
@@ -213,7 +236,10 @@ def test_an_ollama_that_lets_us_wait_is_asked_once_a_minute(tmp_path: Path) -> N
             silent.accept()
 
 
-@pytest.mark.parametrize("url", ["http://example.com/v1?key=hidden-value", "http://169.254.169.254/", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url",
+    ["http://example.com/v1?key=hidden-value", "http://169.254.169.254/", "file:///etc/passwd"],
+)
 def test_an_address_of_the_environment_is_looked_at_like_one_of_the_configuration(url: str) -> None:
     remote = {"apiKey": "not-a-real-key", "baseUrl": "${SERVICE}"}
     with pytest.raises(ConfigError, match="baseUrl is refused") as caught:
@@ -222,13 +248,18 @@ def test_an_address_of_the_environment_is_looked_at_like_one_of_the_configuratio
 
 
 def test_references_in_headers_are_filled_in_and_kept_out_of_sight() -> None:
-    remote = {"baseUrl": "http://127.0.0.1:9/v1", "headers": {"api-key": "${MINE}", "X-Team": "notes"}}
+    remote = {
+        "baseUrl": "http://127.0.0.1:9/v1",
+        "headers": {"api-key": "${MINE}", "X-Team": "notes"},
+    }
     choice = chosen("openai-compatible", model="m", environ={"MINE": "key-of-mine"}, remote=remote)
     (_, embedder) = choice.embedders
     assert isinstance(embedder, RemoteEmbedder)
     assert embedder._provider.headers["api-key"] == "key-of-mine"
     assert "key-of-mine" in embedder._provider.secrets
-    with pytest.raises(ConfigError, match=r"headers\.api-key takes its value from the environment variable MINE"):
+    with pytest.raises(
+        ConfigError, match=r"headers\.api-key takes its value from the environment variable MINE"
+    ):
         chosen("openai-compatible", model="m", remote=remote)
 
 
@@ -250,7 +281,12 @@ def test_a_stand_in_takes_the_place_of_a_provider_that_cannot_be_made() -> None:
 
 
 def test_a_stand_in_has_the_budget_and_the_proxy_but_neither_address_nor_key() -> None:
-    remote = {"apiKey": "key-of-openai", "baseUrl": "http://127.0.0.1:9/v1", "dailyTokens": 7, "proxy": "http://127.0.0.1:8"}
+    remote = {
+        "apiKey": "key-of-openai",
+        "baseUrl": "http://127.0.0.1:9/v1",
+        "dailyTokens": 7,
+        "proxy": "http://127.0.0.1:8",
+    }
     (stand_in,) = chosen("openai", remote=remote, fallback=("ollama",)).fallbacks
     assert isinstance(stand_in, RemoteEmbedder)
     assert stand_in.ledger is not None

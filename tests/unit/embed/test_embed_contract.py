@@ -7,12 +7,12 @@ from typing import Literal
 import pytest
 
 from clawmark.embed.base import check_vectors
-from clawmark.embed.granite import GraniteEmbedder
-from clawmark.embed.static import StaticEmbedder
-from clawmark.embed.weights import find_pack
-from clawmark.errors import EmbeddingError
+from clawmark.embed.local.granite import GraniteEmbedder
+from clawmark.embed.local.static import StaticEmbedder
+from clawmark.embed.local.weights import find_pack
+from clawmark.model.errors import EmbeddingError
+from clawmark.model.values import Vector
 from clawmark.testing import HashingEmbedder, UnreliableEmbedder, embedder_contract
-from clawmark.types import Vector
 
 
 def test_the_hashing_embedder_keeps_the_contract() -> None:
@@ -30,7 +30,9 @@ def test_the_local_model_keeps_the_contract() -> None:
 
 
 @pytest.mark.parametrize("fault", ["down", "nan", "zero", "short"])
-def test_no_fault_of_an_embedder_gets_past_the_check(fault: Literal["down", "nan", "zero", "short"]) -> None:
+def test_no_fault_of_an_embedder_gets_past_the_check(
+    fault: Literal["down", "nan", "zero", "short"],
+) -> None:
     embedder = UnreliableEmbedder()
     embedder.fault = fault
     with pytest.raises(EmbeddingError):
@@ -71,4 +73,21 @@ def test_vectors_of_the_hashing_embedder_never_change() -> None:
     assert [round(number, 4) for number in numbers] == HASHED
 
 
-HASHED = [0.2887, 0.0, -0.2887, -0.2887, 0.0, 0.0, -0.5774, 0.0, -0.5774, -0.2887, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+HASHED = [
+    0.2887,
+    0.0,
+    -0.2887,
+    -0.2887,
+    0.0,
+    0.0,
+    -0.5774,
+    0.0,
+    -0.5774,
+    -0.2887,
+    0.0,
+    0.0,
+    0.0,
+    0.0,
+    0.0,
+    0.0,
+]

@@ -8,16 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.embed.granite import GraniteEmbedder
-from clawmark.embed.weights import find_pack
-from clawmark.errors import EmbeddingUnavailable
+from clawmark.embed.local.granite import GraniteEmbedder
+from clawmark.embed.local.weights import find_pack
+from clawmark.model.errors import EmbeddingUnavailable
 
 needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
 
-# The first eight numbers of the reference: RobertaModel of transformers 5.22 on torch 2.13, float32, with the weights
-# of the same pack; first token, normalised.
+# The first eight numbers of the reference: RobertaModel of transformers 5.22 on torch 2.13,
+# float32, with the weights of the same pack; first token, normalised.
 REFERENCE = {
-    "which database did we pick?": (-0.033722, 0.014787, 0.01604, 0.010388, -0.012775, 0.016591, -0.037089, -0.01093),
+    "which database did we pick?": (
+        -0.033722,
+        0.014787,
+        0.01604,
+        0.010388,
+        -0.012775,
+        0.016591,
+        -0.037089,
+        -0.01093,
+    ),
     "We chose PostgreSQL for billing.": (
         0.048155,
         0.055531,
@@ -29,7 +38,16 @@ REFERENCE = {
         0.011163,
     ),
     "": (-0.032563, 0.067524, 0.001132, -0.025602, -0.043368, -0.036493, 0.031919, 0.014943),
-    "naïve café — “quoted” 😀 ²½": (0.014103, 0.002084, -0.00065, -0.025745, -0.024088, 0.014892, 0.00285, -0.021568),
+    "naïve café — “quoted” 😀 ²½": (
+        0.014103,
+        0.002084,
+        -0.00065,
+        -0.025745,
+        -0.024088,
+        0.014892,
+        0.00285,
+        -0.021568,
+    ),
     "Redis replaces memcached for sessions. " * 40: (
         *(-0.072904, 0.07324, 0.016198, 0.005796, -0.01962, -0.077888, -0.046866, -0.017932),
     ),
@@ -50,7 +68,9 @@ def test_vectors_are_those_of_the_reference(embedder: GraniteEmbedder, text: str
 
 
 @needs_weights
-def test_a_text_has_the_same_vector_alone_and_in_a_batch_to_the_bit(embedder: GraniteEmbedder) -> None:
+def test_a_text_has_the_same_vector_alone_and_in_a_batch_to_the_bit(
+    embedder: GraniteEmbedder,
+) -> None:
     texts = [*REFERENCE, "one more", "and a longer one " * 30]
     assert embedder.embed_texts(texts) == [embedder.embed_query(text) for text in texts]
 
@@ -62,8 +82,12 @@ def test_what_lies_beyond_512_tokens_is_not_seen(embedder: GraniteEmbedder) -> N
 
 
 @needs_weights
-def test_an_answer_without_a_word_of_the_question_is_nearer_than_other_texts(embedder: GraniteEmbedder) -> None:
-    question = memoryview(embedder.embed_query("who looks after the kids on Fridays?")).cast("f").tolist()
+def test_an_answer_without_a_word_of_the_question_is_nearer_than_other_texts(
+    embedder: GraniteEmbedder,
+) -> None:
+    question = (
+        memoryview(embedder.embed_query("who looks after the kids on Fridays?")).cast("f").tolist()
+    )
     texts = [
         "Grandma picks children up from school at weekends.",
         "A server ran out of disk space.",
@@ -79,7 +103,8 @@ def test_an_answer_without_a_word_of_the_question_is_nearer_than_other_texts(emb
 @needs_weights
 def test_the_identity_is_known_without_loading_anything_heavy() -> None:
     code = (
-        f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.granite import GraniteEmbedder; "
+        f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.local.granite import "
+        f"GraniteEmbedder; "
         "print(GraniteEmbedder().identity.dims, 'numpy' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True)
@@ -89,10 +114,13 @@ def test_the_identity_is_known_without_loading_anything_heavy() -> None:
 @needs_weights
 def test_loading_leaves_the_environment_as_it_was() -> None:
     code = (
-        f"import os, sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.granite import GraniteEmbedder; "
+        f"import os, sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.local.granite import "
+        f"GraniteEmbedder; "
         "GraniteEmbedder().embed_query('x'); print(os.environ.get('OPENBLAS_NUM_THREADS'))"
     )
-    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"
+    }
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
     assert done.stdout == b"None\n", done.stderr
 
@@ -113,14 +141,18 @@ def test_missing_weights_are_refused_with_the_next_step(tmp_path: Path) -> None:
         with pytest.raises(EmbeddingUnavailable) as caught:
             GraniteEmbedder(path).embed_texts(["hello"])
         assert "clawmark[local]" in caught.value.hint
-        assert (caught.value.provider, caught.value.model) == ("local", "granite-embedding-30m-english")
+        assert (caught.value.provider, caught.value.model) == (
+            "local",
+            "granite-embedding-30m-english",
+        )
 
 
 @needs_weights
 def test_without_numpy_it_says_what_to_install() -> None:
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; sys.modules['numpy'] = None\n"
-        "from clawmark.embed.granite import GraniteEmbedder; from clawmark.errors import EmbeddingUnavailable\n"
+        "from clawmark.embed.local.granite import GraniteEmbedder; from clawmark.model.errors "
+        "import EmbeddingUnavailable\n"
         "try: GraniteEmbedder().embed_query('x')\n"
         "except EmbeddingUnavailable as error: print(error.hint)"
     )

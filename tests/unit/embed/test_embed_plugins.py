@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.embed import plugins
-from clawmark.errors import EmbeddingRejected, EmbeddingUnavailable
+from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
 from clawmark.testing import HashingEmbedder, embedder_contract
 
 GOOD = """
@@ -60,7 +60,9 @@ def test_a_guarded_embedder_keeps_the_contract(site: Path) -> None:
 
 def test_a_name_that_nobody_offers_is_not_found(site: Path) -> None:
     assert plugins.find("acme") is None
-    with pytest.raises(EmbeddingUnavailable, match='No installed package offers an embedder called "acme"'):
+    with pytest.raises(
+        EmbeddingUnavailable, match='No installed package offers an embedder called "acme"'
+    ):
         plugins.make("acme", {}, {})
 
 
@@ -75,7 +77,8 @@ def test_only_the_chosen_one_is_imported(site: Path) -> None:
 
 def test_the_list_of_what_is_installed_is_not_read_before_it_is_needed() -> None:
     code = (
-        f"import sys; sys.path[:0] = {sys.path!r}; import clawmark.embed.plugins; print('importlib.metadata' in sys.modules)"
+        f"import sys; sys.path[:0] = {sys.path!r}; import "
+        f"clawmark.embed.plugins; print('importlib.metadata' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr
@@ -89,14 +92,16 @@ def test_two_distributions_that_claim_one_name_are_both_named(site: Path) -> Non
 
 
 BROKEN = {
-    "import acme_needs_this_package": r"\(ModuleNotFoundError: No module named 'acme_needs_this_package'\)",
+    "import acme_needs_this_package": r"\(ModuleNotFoundError: No module named "
+    r"'acme_needs_this_package'\)",
     "x = = 1": r"cannot be imported \(SyntaxError: ",
     "other = 1": r"cannot be imported \(AttributeError: ",
     "make = 5": "is not a function",
     "def make(options, environ): return None": "gave a NoneType, which is no embedder",
     "def make(options, environ): return object()": "gave a object, which is no embedder",
     "def make(): pass": r"failed \(TypeError: ",
-    "def make(options, environ): raise OSError('no ' + environ['ACME_KEY'])": r"failed \(OSError: no \[redacted:key\]\)",
+    "def make(options, environ): raise "
+    "OSError('no ' + environ['ACME_KEY'])": r"failed \(OSError: no \[redacted:key\]\)",
     "def make(options, environ): raise KeyError": r"failed \(KeyError\)",
     "class A:\n"
     "    identity = traits = 1\n"
@@ -106,7 +111,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("code", BROKEN)
-def test_a_broken_plugin_is_named_with_its_distribution_and_without_the_key(site: Path, code: str) -> None:
+def test_a_broken_plugin_is_named_with_its_distribution_and_without_the_key(
+    site: Path, code: str
+) -> None:
     install(site, "acme-embed", "acme_embed", code, acme="acme_embed:make")
     with pytest.raises(EmbeddingUnavailable, match=BROKEN[code]) as caught:
         plugins.make("acme", {}, {"ACME_KEY": KEY})
@@ -116,8 +123,14 @@ def test_a_broken_plugin_is_named_with_its_distribution_and_without_the_key(site
 
 
 LATER = {
-    "raise OSError('the disk is gone')": (EmbeddingUnavailable, r"acme-embed 1\.2 .* failed \(OSError: the disk is gone\)"),
-    "return [[1.0] * 64 for _ in texts]": (EmbeddingUnavailable, "packed float32 bytes, and not a list"),
+    "raise OSError('the disk is gone')": (
+        EmbeddingUnavailable,
+        r"acme-embed 1\.2 .* failed \(OSError: the disk is gone\)",
+    ),
+    "return [[1.0] * 64 for _ in texts]": (
+        EmbeddingUnavailable,
+        "packed float32 bytes, and not a list",
+    ),
     "return None": (EmbeddingUnavailable, r"failed \(TypeError: "),
     "return super().embed_texts(texts)[1:]": (EmbeddingRejected, "1 vectors for 2 texts"),
     "return [bytes(256) for _ in texts]": (EmbeddingRejected, "unusable vector"),
@@ -126,7 +139,9 @@ LATER = {
 
 
 @pytest.mark.parametrize("body", LATER)
-def test_a_plugin_that_fails_while_embedding_raises_what_a_sync_expects(site: Path, body: str) -> None:
+def test_a_plugin_that_fails_while_embedding_raises_what_a_sync_expects(
+    site: Path, body: str
+) -> None:
     code = (
         "from clawmark.testing import HashingEmbedder\n"
         "class Acme(HashingEmbedder):\n"

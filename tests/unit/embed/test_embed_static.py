@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.embed.static import PATH, StaticEmbedder, open_table, split_pieces, split_words
-from clawmark.errors import EmbeddingUnavailable
+from clawmark.embed.local.static import PATH, StaticEmbedder, open_table, split_pieces, split_words
+from clawmark.model.errors import EmbeddingUnavailable
 
-# As the tokenizer that belongs to the table cuts them (`tokenizers` 0.23, "▁" + word); bytes stand for themselves.
+# As the tokenizer that belongs to the table cuts them (`tokenizers` 0.23, "▁" + word); bytes stand
+# for themselves.
 PIECES = {
     "database": ["▁database"],
     "postgresql": ["▁postgresql"],
@@ -45,7 +46,9 @@ def test_words_are_lower_case_and_free_of_punctuation() -> None:
 
 def test_case_punctuation_and_order_do_not_change_a_vector() -> None:
     embedder = StaticEmbedder()
-    assert embedder.embed_query("Redis replaces memcached.") == embedder.embed_query("memcached: REPLACES — redis")
+    assert embedder.embed_query("Redis replaces memcached.") == embedder.embed_query(
+        "memcached: REPLACES — redis"
+    )
 
 
 def test_vectors_are_the_same_to_the_bit_on_every_machine() -> None:
@@ -53,13 +56,17 @@ def test_vectors_are_the_same_to_the_bit_on_every_machine() -> None:
     assert hashlib.sha256(vector).hexdigest() == VECTOR_HASH
 
 
-def test_a_vector_is_the_same_before_and_after_the_cache_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clawmark.embed.static.CACHED_WORDS", 1_500)
+def test_a_vector_is_the_same_before_and_after_the_cache_is_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("clawmark.embed.local.static.CACHED_WORDS", 1_500)
     embedder = StaticEmbedder()
     text = "the quick brown fox jumps over the lazy dog"
     first = embedder.embed_query(text)
     for start in range(0, 6_000, 600):
-        embedder.embed_query(" ".join(f"word{number}" for number in range(start, start + 600)) + " fox")
+        embedder.embed_query(
+            " ".join(f"word{number}" for number in range(start, start + 600)) + " fox"
+        )
     assert embedder.embed_query(text) == first
 
 
@@ -77,7 +84,9 @@ def test_the_longest_words_of_unknown_characters_do_not_overflow() -> None:
 
 def test_one_text_and_many_texts_go_through_different_lookups_to_the_same_vectors() -> None:
     texts = ["Redis replaces memcached", "größe żółw 😀 база", "a828e60 v2.3.1"]
-    assert StaticEmbedder().embed_texts(texts) == [StaticEmbedder().embed_query(text) for text in texts]
+    assert StaticEmbedder().embed_texts(texts) == [
+        StaticEmbedder().embed_query(text) for text in texts
+    ]
 
 
 def test_a_damaged_table_is_refused_with_the_next_step(tmp_path: Path) -> None:
@@ -104,7 +113,8 @@ def test_the_static_tier_needs_neither_numpy_nor_the_network_nor_the_package_met
         f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.choose import *; "
         "around = Surroundings({}, '', '', lambda *_: 0); "
         "choose(Wanted(), around).embedders[0].embed_query('hello world'); "
-        "print({'numpy', 'socket', 'importlib.metadata', 'pathlib', 'logging', 'dataclasses'} & set(sys.modules))"
+        "print({'numpy', 'socket', 'importlib.metadata', 'pathlib', 'logging', 'dataclasses'} & "
+        "set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True)
     assert done.stdout == b"set()\n", done.stderr

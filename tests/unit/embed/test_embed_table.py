@@ -8,8 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.embed.static import PATH
-from clawmark.embed.table import NO_PIECE, SHA256, Table, is_packed, is_reachable, pack, packed
+from clawmark.embed.local.static import PATH
+from clawmark.embed.local.static_table import (
+    NO_PIECE,
+    SHA256,
+    Table,
+    is_packed,
+    is_reachable,
+    pack,
+    packed,
+)
 
 DIMS = 4
 PIECES = ["▁the", "The", "er", "▁", "t", "a.b", "é", "foo_", "▁▁"]
@@ -18,19 +26,32 @@ PIECES = ["▁the", "The", "er", "▁", "t", "a.b", "é", "foo_", "▁▁"]
 def source() -> tuple[bytes, bytes, dict[str, list[float]]]:
     """Weights as a safetensors file, a tokenizer, and the numbers by piece."""
     names = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *PIECES]
-    rows = {name: [(number % 7) - 3.5, number / 100, -8.0 / (1 + number), 0.0] for number, name in enumerate(names)}
+    rows = {
+        name: [(number % 7) - 3.5, number / 100, -8.0 / (1 + number), 0.0]
+        for number, name in enumerate(names)
+    }
     data = b"".join(struct.pack(f"<{DIMS}e", *row) for row in rows.values())
     header = json.dumps(
-        {"embedding.weight": {"dtype": "F16", "shape": [len(names), DIMS], "data_offsets": [0, len(data)]}}
+        {
+            "embedding.weight": {
+                "dtype": "F16",
+                "shape": [len(names), DIMS],
+                "data_offsets": [0, len(data)],
+            }
+        }
     ).encode()
-    tokenizer = json.dumps({"model": {"vocab": {name: number for number, name in enumerate(names)}}}).encode()
+    tokenizer = json.dumps(
+        {"model": {"vocab": {name: number for number, name in enumerate(names)}}}
+    ).encode()
     return struct.pack("<Q", len(header)) + header + data, tokenizer, rows
 
 
 def test_numbers_survive_packing_within_half_a_step() -> None:
     weights, tokenizer, rows = source()
     table = Table(packed(weights, tokenizer))
-    kept = [row for name, row in rows.items() if name.startswith("<0x") or table.find(name) != NO_PIECE]
+    kept = [
+        row for name, row in rows.items() if name.startswith("<0x") or table.find(name) != NO_PIECE
+    ]
     unit = max(abs(number) for row in kept for number in row) / 255 / 127
     for piece in ("▁the", "er", "é", "foo_"):
         row = table.find(piece)
@@ -42,7 +63,14 @@ def test_numbers_survive_packing_within_half_a_step() -> None:
 def test_only_pieces_that_lower_case_words_can_contain_are_kept() -> None:
     weights, tokenizer, _ = source()
     table = Table(packed(weights, tokenizer))
-    assert [piece for piece in PIECES if table.find(piece) != NO_PIECE] == ["▁the", "er", "▁", "t", "é", "foo_"]
+    assert [piece for piece in PIECES if table.find(piece) != NO_PIECE] == [
+        "▁the",
+        "er",
+        "▁",
+        "t",
+        "é",
+        "foo_",
+    ]
     assert not is_reachable("The")
     assert is_reachable("▁größe")
 

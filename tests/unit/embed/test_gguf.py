@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 from ggufs import ARRAY, STRING, U32, Value, pair, text, write_gguf, write_granite
 
-from clawmark.embed.gguf import MODEL, GgufEmbedder, make
-from clawmark.embed.gguf_header import CUT_SHORT, read_header
-from clawmark.embed.granite import GraniteEmbedder
-from clawmark.embed.weights import find_pack
-from clawmark.errors import EmbeddingUnavailable
+from clawmark.embed.local.gguf import MODEL, GgufEmbedder, make
+from clawmark.embed.local.gguf_header import CUT_SHORT, read_header
+from clawmark.embed.local.granite import GraniteEmbedder
+from clawmark.embed.local.weights import find_pack
+from clawmark.model.errors import EmbeddingUnavailable
+from clawmark.model.values import Vector
 from clawmark.testing import embedder_contract
-from clawmark.types import Vector
 
 needs_model = pytest.mark.skipif(
-    not (find_pack() and find_spec("xllamacpp")), reason="the extras `local` and `gguf` are not installed"
+    not (find_pack() and find_spec("xllamacpp")),
+    reason="the extras `local` and `gguf` are not installed",
 )
 SMALL: dict[str, Value] = {
     "general.architecture": "bert",
@@ -49,7 +50,9 @@ def embedder(granite: str) -> GgufEmbedder:
 
 
 def cosine(one: Vector, other: Vector) -> float:
-    return sum(a * b for a, b in zip(memoryview(one).cast("f"), memoryview(other).cast("f"), strict=True))
+    return sum(
+        a * b for a, b in zip(memoryview(one).cast("f"), memoryview(other).cast("f"), strict=True)
+    )
 
 
 def run(code: str, *arguments: str) -> str:
@@ -79,7 +82,9 @@ def test_llama_cpp_gives_the_vectors_of_our_own_encoder(embedder: GgufEmbedder) 
 
 
 @needs_model
-def test_a_text_has_the_same_vector_alone_and_in_company_to_the_bit(embedder: GgufEmbedder, granite: str) -> None:
+def test_a_text_has_the_same_vector_alone_and_in_company_to_the_bit(
+    embedder: GgufEmbedder, granite: str
+) -> None:
     together = embedder.embed_texts(TEXTS)
     assert [GgufEmbedder(granite).embed_query(text) for text in TEXTS] == together
 
@@ -94,9 +99,10 @@ def test_a_text_beyond_the_context_is_cut_and_still_means_the_same(embedder: Ggu
 @needs_model
 def test_the_identity_is_known_before_llama_cpp_is_imported(granite: str) -> None:
     code = (
-        "from clawmark.embed.gguf import make\n"
+        "from clawmark.embed.local.gguf import make\n"
         "embedder = make(sys.argv[1])\n"
-        "print(embedder.identity.model, embedder.identity.dims, embedder.traits.label, 'xllamacpp' in sys.modules)"
+        "print(embedder.identity.model, embedder.identity.dims, embedder.traits.label, "
+        "'xllamacpp' in sys.modules)"
     )
     name = "Granite Embedding 30m English"
     assert run(code, granite) == f"{name} 384 {name} (gguf) False"
@@ -107,10 +113,11 @@ def test_nothing_can_reach_the_engine_from_outside(granite: str) -> None:
     code = (
         "import os, tempfile\n"
         "tempfile.tempdir = sys.argv[2]\n"
-        "from clawmark.embed.gguf import make\n"
+        "from clawmark.embed.local.gguf import make\n"
         "make(sys.argv[1]).embed_query('hello')\n"
         "mine = {os.readlink(f'/proc/self/fd/{number}') for number in os.listdir('/proc/self/fd') "
-        "if os.path.exists(f'/proc/self/fd/{number}') or os.path.islink(f'/proc/self/fd/{number}')}\n"
+        "if os.path.exists(f'/proc/self/fd/{number}') or "
+        "os.path.islink(f'/proc/self/fd/{number}')}\n"
         "rows = [line.split() for file in ('tcp', 'tcp6') if os.path.exists(f'/proc/net/{file}') "
         "for line in open(f'/proc/net/{file}')]\n"
         "print([row[1] for row in rows if f'socket:[{row[9]}]' in mine], os.listdir(sys.argv[2]))"
@@ -124,7 +131,9 @@ def test_nothing_can_reach_the_engine_from_outside(granite: str) -> None:
 
 
 @needs_model
-def test_prefixes_go_before_questions_and_passages_and_into_the_identity(embedder: GgufEmbedder, granite: str) -> None:
+def test_prefixes_go_before_questions_and_passages_and_into_the_identity(
+    embedder: GgufEmbedder, granite: str
+) -> None:
     asking = GgufEmbedder(granite, prefixes=("query: ", "passage: "))
     assert asking.embed_query("hello") == embedder.embed_query("query: hello")
     assert asking.embed_texts(["hello"]) == embedder.embed_texts(["passage: hello"])
@@ -145,7 +154,9 @@ def test_a_file_that_is_replaced_while_in_use_is_refused(granite: str, tmp_path:
 
 @needs_model
 def test_what_llama_cpp_cannot_load_is_refused_with_its_architecture(tmp_path: Path) -> None:
-    file = write_gguf(tmp_path / "odd.gguf", {"general.architecture": "abacus", "abacus.embedding_length": 8})
+    file = write_gguf(
+        tmp_path / "odd.gguf", {"general.architecture": "abacus", "abacus.embedding_length": 8}
+    )
     with pytest.raises(EmbeddingUnavailable, match='architecture "abacus"') as caught:
         make(str(file)).embed_query("hello")
     assert str(file) in caught.value.message
@@ -157,7 +168,9 @@ def test_what_llama_cpp_cannot_load_is_refused_with_its_architecture(tmp_path: P
     ("key", "value", "reason"),
     [("split.count", 3, "one of 3 parts"), ("bert.pooling_type", 4, "ranks passages")],
 )
-def test_a_file_that_makes_no_vectors_is_refused(tmp_path: Path, key: str, value: int, reason: str) -> None:
+def test_a_file_that_makes_no_vectors_is_refused(
+    tmp_path: Path, key: str, value: int, reason: str
+) -> None:
     file = write_gguf(tmp_path / "odd.gguf", {**SMALL, "tokenizer.ggml.model": "bert", key: value})
     with pytest.raises(EmbeddingUnavailable, match=reason):
         make(str(file)).embed_query("hello")
@@ -167,7 +180,8 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     file = write_gguf(tmp_path / "small.gguf", SMALL)
     code = (
         "sys.modules['xllamacpp'] = None\n"
-        "from clawmark.embed.gguf import make\nfrom clawmark.errors import EmbeddingUnavailable\n"
+        "from clawmark.embed.local.gguf import make\nfrom clawmark.model.errors import "
+        "EmbeddingUnavailable\n"
         "try: make(sys.argv[1]).embed_query('x')\n"
         "except EmbeddingUnavailable as error: print(error.message, error.hint)"
     )
@@ -197,7 +211,9 @@ def test_the_identity_follows_the_bytes_and_not_the_name_of_the_file(tmp_path: P
         ("bert", "two\nlines\x1b[2J \u202e" + "x" * 500, "two lines [2J " + "x" * 106),
     ],
 )
-def test_a_model_has_a_name_that_can_be_printed(tmp_path: Path, architecture: str, name: str, model: str) -> None:
+def test_a_model_has_a_name_that_can_be_printed(
+    tmp_path: Path, architecture: str, name: str, model: str
+) -> None:
     values: dict[str, Value] = {"general.architecture": architecture, "general.name": name}
     values[f"{architecture}.embedding_length"] = 8
     assert GgufEmbedder(str(write_gguf(tmp_path / "a.gguf", values))).identity.model == model
@@ -207,13 +223,20 @@ def test_a_model_has_a_name_that_can_be_printed(tmp_path: Path, architecture: st
     ("architecture", "name", "query", "passage"),
     [
         ("gemma-embedding", "", "task: search result | query: ", "title: none | text: "),
-        ("gemma-embedding", "Embeddinggemma 300M Qat", "task: search result | query: ", "title: none | text: "),
+        (
+            "gemma-embedding",
+            "Embeddinggemma 300M Qat",
+            "task: search result | query: ",
+            "title: none | text: ",
+        ),
         ("nomic-bert", "nomic-embed-text-v1.5", "search_query: ", "search_document: "),
         ("nomic-bert-moe", "my own name", "search_query: ", "search_document: "),
         ("bert", "all-MiniLM-L6-v2", "", ""),
     ],
 )
-def test_known_families_get_their_prefixes(tmp_path: Path, architecture: str, name: str, query: str, passage: str) -> None:
+def test_known_families_get_their_prefixes(
+    tmp_path: Path, architecture: str, name: str, query: str, passage: str
+) -> None:
     values: dict[str, Value] = {"general.architecture": architecture, "general.name": name}
     values[f"{architecture}.embedding_length"] = 8
     file = str(write_gguf(tmp_path / "a.gguf", values))
@@ -221,20 +244,27 @@ def test_known_families_get_their_prefixes(tmp_path: Path, architecture: str, na
 
 
 def test_qwen_is_asked_with_an_instruction(tmp_path: Path) -> None:
-    values: dict[str, Value] = {"general.architecture": "qwen3", "general.name": "Qwen3 Embedding 0.6B"}
+    values: dict[str, Value] = {
+        "general.architecture": "qwen3",
+        "general.name": "Qwen3 Embedding 0.6B",
+    }
     values["qwen3.embedding_length"] = 8
     file = str(write_gguf(tmp_path / "a.gguf", values))
     assert GgufEmbedder(file).identity != GgufEmbedder(file, prefixes=("", "")).identity
 
 
 def test_a_model_of_english_only_does_not_cover_other_scripts(tmp_path: Path) -> None:
-    english = GgufEmbedder(str(write_gguf(tmp_path / "en.gguf", {**SMALL, "general.languages": ["en"]})))
+    english = GgufEmbedder(
+        str(write_gguf(tmp_path / "en.gguf", {**SMALL, "general.languages": ["en"]}))
+    )
     every = GgufEmbedder(str(write_gguf(tmp_path / "all.gguf", SMALL)))
     assert english.covers("where is the database?") and not english.covers("Где база данных?")
     assert every.covers("Где база данных?") and not every.covers("***")
 
 
-def test_a_large_vocabulary_is_not_read_for_the_identity_and_stepped_over_when_loading(tmp_path: Path) -> None:
+def test_a_large_vocabulary_is_not_read_for_the_identity_and_stepped_over_when_loading(
+    tmp_path: Path,
+) -> None:
     words = [f"word{number}" for number in range(5_000)]
     late: dict[str, Value] = {**SMALL, "tokenizer.ggml.tokens": words, "bert.pooling_type": 2}
     file = str(write_gguf(tmp_path / "a.gguf", late))
@@ -251,26 +281,51 @@ HOSTILE = {
     "only a beginning": (b"GGUF", CUT_SHORT),
     "version 1": (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "version 1"),
     "version 3 the other way round": (struct.pack(">4sIQQ", b"GGUF", 3, 0, 0), "version 50331648"),
-    "more tensors than bytes": (struct.pack("<4sIQQ", b"GGUF", 3, 2**63, 0), "announces 9223372036854775808 tensors"),
-    "more values than bytes": (struct.pack("<4sIQQ", b"GGUF", 3, 0, 2**64 - 1), "18446744073709551615 values"),
+    "more tensors than bytes": (
+        struct.pack("<4sIQQ", b"GGUF", 3, 2**63, 0),
+        "announces 9223372036854775808 tensors",
+    ),
+    "more values than bytes": (
+        struct.pack("<4sIQQ", b"GGUF", 3, 0, 2**64 - 1),
+        "18446744073709551615 values",
+    ),
     "an endless key": (START + struct.pack("<Q", 2**62), "a key of 4611686018427387904 bytes"),
-    "an endless text": (START + text("general.name") + struct.pack("<IQ", STRING, 2**63), CUT_SHORT),
-    "an endless list": (START + text("x") + struct.pack("<IIQ", ARRAY, STRING, 2**60), "a list of 1152921504606846976"),
-    "an endless list of numbers": (START + text("x") + struct.pack("<IIQ", ARRAY, U32, 2**21), CUT_SHORT),
-    "texts beyond the end": (START + text("x") + struct.pack("<IIQQ", ARRAY, STRING, 1_000, 2**63), CUT_SHORT),
-    "a list of lists": (START + text("x") + struct.pack("<IIQ", ARRAY, ARRAY, 1), "a list of the unknown type 9"),
+    "an endless text": (
+        START + text("general.name") + struct.pack("<IQ", STRING, 2**63),
+        CUT_SHORT,
+    ),
+    "an endless list": (
+        START + text("x") + struct.pack("<IIQ", ARRAY, STRING, 2**60),
+        "a list of 1152921504606846976",
+    ),
+    "an endless list of numbers": (
+        START + text("x") + struct.pack("<IIQ", ARRAY, U32, 2**21),
+        CUT_SHORT,
+    ),
+    "texts beyond the end": (
+        START + text("x") + struct.pack("<IIQQ", ARRAY, STRING, 1_000, 2**63),
+        CUT_SHORT,
+    ),
+    "a list of lists": (
+        START + text("x") + struct.pack("<IIQ", ARRAY, ARRAY, 1),
+        "a list of the unknown type 9",
+    ),
     "an unknown type": (START + text("x") + struct.pack("<I", 99), "unknown type 99"),
     "no architecture": (START + pair("general.name", "x"), "names no architecture"),
     "no size": (START + pair("general.architecture", "bert"), "no usable size"),
     "an absurd size": (
-        struct.pack("<4sIQQ", b"GGUF", 3, 0, 2) + pair("general.architecture", "b") + pair("b.embedding_length", 2**31),
+        struct.pack("<4sIQQ", b"GGUF", 3, 0, 2)
+        + pair("general.architecture", "b")
+        + pair("b.embedding_length", 2**31),
         "no usable size of its vectors",
     ),
 }
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_file_that_is_no_model_is_refused_by_name_and_reason_without_taking_memory(tmp_path: Path, case: str) -> None:
+def test_a_file_that_is_no_model_is_refused_by_name_and_reason_without_taking_memory(
+    tmp_path: Path, case: str
+) -> None:
     data, reason = HOSTILE[case]
     file = tmp_path / "bad.gguf"
     file.write_bytes(data)
@@ -287,7 +342,11 @@ def test_a_file_that_is_no_model_is_refused_by_name_and_reason_without_taking_me
 
 
 def test_a_header_cut_anywhere_is_refused(tmp_path: Path) -> None:
-    whole = write_gguf(tmp_path / "whole.gguf", {**SMALL, "general.languages": ["en", "de"]}, [("t", (4, 8), 0, bytes(128))])
+    whole = write_gguf(
+        tmp_path / "whole.gguf",
+        {**SMALL, "general.languages": ["en", "de"]},
+        [("t", (4, 8), 0, bytes(128))],
+    )
     data = whole.read_bytes()
     file = tmp_path / "cut.gguf"
     for size in range(len(data) - 128):

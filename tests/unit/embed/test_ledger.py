@@ -12,15 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.embed.ledger import KEPT_DAYS, MOST_MODELS, OTHERS, PROMISE_SECONDS, Ledger, ModelUse
-from clawmark.errors import EmbeddingUnavailable
+from clawmark.embed.services.ledger import (
+    KEPT_DAYS,
+    MOST_MODELS,
+    OTHERS,
+    PROMISE_SECONDS,
+    Ledger,
+    ModelUse,
+)
+from clawmark.model.errors import EmbeddingUnavailable
 
 NOON = 1_790_000_000.0
 DAY = 86400.0
 
 COUNTING = """
 import sys
-from clawmark.embed.ledger import Ledger
+from clawmark.embed.services.ledger import Ledger
 ledger = Ledger(sys.argv[1])
 for _ in range(int(sys.argv[2])):
     ledger.record("openai", "small", 1, 3, 70)
@@ -63,7 +70,10 @@ def test_calls_texts_and_tokens_are_summed_by_model(path: Path, clock: Clock) ->
         507,
         4,
         507,
-        (ModelUse("deepinfra", "BAAI/bge-m3", 1, 1, 7), ModelUse("openai", "small", 3, 15, 500)),
+        (
+            ModelUse(provider="deepinfra", model="BAAI/bge-m3", calls=1, texts=1, tokens=7),
+            ModelUse(provider="openai", model="small", calls=3, texts=15, tokens=500),
+        ),
         0,
     )
 
@@ -74,7 +84,12 @@ def test_a_new_day_starts_at_nothing_and_the_total_goes_on(path: Path, clock: Cl
     clock.now += DAY
     ledger.record("openai", "small", 1, 1, 50)
     found = ledger.summary()
-    assert (found.today_calls, found.today_tokens, found.total_calls, found.total_tokens) == (1, 50, 2, 450)
+    assert (found.today_calls, found.today_tokens, found.total_calls, found.total_tokens) == (
+        1,
+        50,
+        2,
+        450,
+    )
 
 
 def test_an_absent_file_is_an_empty_ledger_and_asking_makes_none(path: Path) -> None:
@@ -158,7 +173,9 @@ def test_too_many_models_share_one_name(path: Path, clock: Clock) -> None:
         b"\xff\xfe",
     ],
 )
-def test_a_damaged_file_is_set_aside_and_counting_starts_anew(path: Path, clock: Clock, content: bytes) -> None:
+def test_a_damaged_file_is_set_aside_and_counting_starts_anew(
+    path: Path, clock: Clock, content: bytes
+) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
     ledger = Ledger(str(path), daily_tokens=100, clock=clock)
@@ -185,7 +202,9 @@ def _pipe(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [_folder, _link, _pipe])
-def test_what_is_no_file_is_set_aside(path: Path, clock: Clock, make: Callable[[Path], None]) -> None:
+def test_what_is_no_file_is_set_aside(
+    path: Path, clock: Clock, make: Callable[[Path], None]
+) -> None:
     make(path)
     ledger = Ledger(str(path), clock=clock)
     ledger.record("openai", "small", 1, 1, 10)
@@ -193,7 +212,9 @@ def test_what_is_no_file_is_set_aside(path: Path, clock: Clock, make: Callable[[
     assert path.is_file() and not path.is_symlink()
 
 
-def test_a_folder_that_cannot_be_made_is_no_error_and_the_counts_stay_in_memory(tmp_path: Path, clock: Clock) -> None:
+def test_a_folder_that_cannot_be_made_is_no_error_and_the_counts_stay_in_memory(
+    tmp_path: Path, clock: Clock
+) -> None:
     (tmp_path / "file").write_text("in the way")
     ledger = Ledger(str(tmp_path / "file" / "ledger.json"), daily_tokens=25, clock=clock)
     ledger.record("openai", "small", 1, 1, 10)
@@ -247,7 +268,9 @@ def test_an_allowed_call_that_failed_is_forgotten_after_a_minute(path: Path, clo
     ledger.allow(100)
 
 
-def test_what_another_process_spent_counts_at_once_when_there_is_a_budget(path: Path, clock: Clock) -> None:
+def test_what_another_process_spent_counts_at_once_when_there_is_a_budget(
+    path: Path, clock: Clock
+) -> None:
     mine, theirs = (Ledger(str(path), daily_tokens=100, clock=clock) for _ in range(2))
     theirs.record("openai", "small", 1, 1, 30)
     theirs.record("openai", "small", 1, 1, 30)
@@ -257,9 +280,13 @@ def test_what_another_process_spent_counts_at_once_when_there_is_a_budget(path: 
 
 
 def test_four_processes_at_once_lose_no_count(path: Path) -> None:
-    children = [subprocess.Popen([sys.executable, "-c", COUNTING, str(path), "100"]) for _ in range(4)]
+    children = [
+        subprocess.Popen([sys.executable, "-c", COUNTING, str(path), "100"]) for _ in range(4)
+    ]
     assert [child.wait() for child in children] == [0] * 4
-    assert Ledger(str(path)).summary().by_model == (ModelUse("openai", "small", 400, 1200, 28_000),)
+    assert Ledger(str(path)).summary().by_model == (
+        ModelUse(provider="openai", model="small", calls=400, texts=1200, tokens=28_000),
+    )
 
 
 def test_a_killed_process_leaves_a_whole_file(path: Path) -> None:
@@ -283,9 +310,11 @@ def test_eight_threads_lose_no_count(path: Path) -> None:
     assert used(path) == (400, 800)
 
 
-def test_a_stuck_process_that_keeps_the_lock_delays_nothing_but_the_writing(path: Path, clock: Clock) -> None:
-    from clawmark.embed import ledger as module
-    from clawmark.embed.statefile import locked
+def test_a_stuck_process_that_keeps_the_lock_delays_nothing_but_the_writing(
+    path: Path, clock: Clock
+) -> None:
+    from clawmark.embed.services import ledger as module
+    from clawmark.system.shared_json import locked
 
     ledger = Ledger(str(path), clock=clock)
     with pytest.MonkeyPatch.context() as patch, locked(str(path), 1) as is_held:

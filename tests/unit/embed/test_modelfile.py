@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.embed.modelfile import _FAMILIES, calibration_of, plain, prompts_of, sha256_of, slug, stamp_of
+from clawmark.embed.local.model_file import (
+    _FAMILIES,
+    calibration_of,
+    plain,
+    prompts_of,
+    sha256_of,
+    slug,
+    stamp_of,
+)
 from clawmark.embed.models import MODELS, UNKNOWN
 
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clawmark.embed.granite import GraniteEmbedder
-from clawmark.embed.onnx import OnnxEmbedder, make
-from clawmark.embed.weights import find_pack
-from clawmark.errors import EmbeddingRejected, EmbeddingUnavailable
+from clawmark.embed.local.granite import GraniteEmbedder
+from clawmark.embed.local.onnx import OnnxEmbedder, make
+from clawmark.embed.local.weights import find_pack
+from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
+from clawmark.model.values import Vector
 from clawmark.testing import embedder_contract
-from clawmark.types import Vector
 
 if TYPE_CHECKING or find_spec("numpy"):
     import numpy as np
@@ -23,7 +23,8 @@ if TYPE_CHECKING or find_spec("numpy"):
     from onnxes import FLOAT, INT64, node, write_json, write_rows
 
 pytestmark = pytest.mark.skipif(
-    not (find_spec("numpy") and find_spec("onnxruntime")), reason="the extra `onnx` is not installed"
+    not (find_spec("numpy") and find_spec("onnxruntime")),
+    reason="the extra `onnx` is not installed",
 )
 needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "hello", "world", "##s", "query", ":")
@@ -76,7 +77,9 @@ def test_an_onnx_folder_keeps_the_contract(granite: str) -> None:
 
 @needs_weights
 def test_onnxruntime_gives_the_vectors_of_our_own_encoder(granite: str) -> None:
-    for one, other in zip(make(granite).embed_texts(TEXTS), GraniteEmbedder().embed_texts(TEXTS), strict=True):
+    for one, other in zip(
+        make(granite).embed_texts(TEXTS), GraniteEmbedder().embed_texts(TEXTS), strict=True
+    ):
         assert numbers(one) == pytest.approx(numbers(other), abs=2e-5)
 
 
@@ -89,7 +92,8 @@ def test_a_text_has_the_same_vector_alone_and_in_company_to_the_bit(granite: str
 @needs_weights
 def test_the_identity_is_known_before_anything_heavy_is_imported(granite: str) -> None:
     code = (
-        f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.onnx import make; embedder = make(sys.argv[1]); "
+        f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.local.onnx import make; "
+        f"embedder = make(sys.argv[1]); "
         "print(*embedder.identity[:2], embedder.identity.dims, embedder.traits.label, "
         "sys.modules.keys() & {'numpy', 'onnxruntime'})"
     )
@@ -102,12 +106,19 @@ def test_the_identity_is_known_before_anything_heavy_is_imported(granite: str) -
 
 def test_the_mean_of_the_tokens_is_taken_when_nothing_else_is_said(small: Path) -> None:
     expected = ROWS[[2, 4, 5, 6, 3]].mean(axis=0).tolist()
-    assert numbers(make(str(small)).embed_query("Hello worlds")) == pytest.approx(unit(expected), abs=1e-6)
+    assert numbers(make(str(small)).embed_query("Hello worlds")) == pytest.approx(
+        unit(expected), abs=1e-6
+    )
 
 
 def test_the_first_token_is_taken_when_the_pooling_says_so(small: Path) -> None:
-    write_json(small / "1_Pooling" / "config.json", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
-    assert numbers(make(str(small)).embed_query("hello")) == pytest.approx(unit(ROWS[2].tolist()), abs=1e-6)
+    write_json(
+        small / "1_Pooling" / "config.json",
+        {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+    )
+    assert numbers(make(str(small)).embed_query("hello")) == pytest.approx(
+        unit(ROWS[2].tolist()), abs=1e-6
+    )
 
 
 def test_a_model_that_pools_by_itself_is_taken_at_its_word(small: Path) -> None:
@@ -115,16 +126,24 @@ def test_a_model_that_pools_by_itself_is_taken_at_its_word(small: Path) -> None:
         node("Gather", ["rows", "input_ids"], ["token_embeddings"]),
         node("Gather", ["rows", "first"], ["sentence_embedding"]),
     ]
-    outputs: dict[str, onnxes.Shape] = {"token_embeddings": ("batch", "sequence", 4), "sentence_embedding": ("batch", 4)}
+    outputs: dict[str, onnxes.Shape] = {
+        "token_embeddings": ("batch", "sequence", 4),
+        "sentence_embedding": ("batch", 4),
+    }
     tensors = {"rows": ROWS, "first": np.array([7])}
     (small / "model.onnx").write_bytes(onnxes.model(nodes, tensors, {"input_ids": INT64}, outputs))
-    assert numbers(make(str(small)).embed_query("hello")) == pytest.approx(unit(ROWS[7].tolist()), abs=1e-6)
+    assert numbers(make(str(small)).embed_query("hello")) == pytest.approx(
+        unit(ROWS[7].tolist()), abs=1e-6
+    )
 
 
 def test_the_prompts_of_the_models_makers_go_before_questions(small: Path) -> None:
     plain = make(str(small))
     before = plain.embed_query("query: hello"), plain.identity
-    write_json(small / "config_sentence_transformers.json", {"prompts": {"query": "query: ", "document": ""}})
+    write_json(
+        small / "config_sentence_transformers.json",
+        {"prompts": {"query": "query: ", "document": ""}},
+    )
     asking = make(str(small))
     assert asking.embed_query("hello") == before[0]
     assert asking.embed_texts(["hello"]) == plain.embed_texts(["hello"])
@@ -145,18 +164,26 @@ def test_a_model_without_a_configuration_tells_its_size_itself(small: Path) -> N
 @pytest.mark.parametrize("kind", ["int64", "int32"])
 def test_inputs_that_every_text_has_are_filled_in(tmp_path: Path, kind: str) -> None:
     code = {"int64": INT64, "int32": 6}[kind]
-    folder = write_rows(tmp_path / "a", WORDS, ROWS, attention_mask=code, token_type_ids=code, position_ids=code)
+    folder = write_rows(
+        tmp_path / "a", WORDS, ROWS, attention_mask=code, token_type_ids=code, position_ids=code
+    )
     assert len(numbers(make(str(folder)).embed_query("hello"))) == 4
 
 
-def test_the_identity_follows_whatever_changes_the_numbers_and_nothing_else(small: Path, tmp_path: Path) -> None:
+def test_the_identity_follows_whatever_changes_the_numbers_and_nothing_else(
+    small: Path, tmp_path: Path
+) -> None:
     first = make(str(small)).identity
     moved = tmp_path / "elsewhere" / "small"
     moved.parent.mkdir()
     small.rename(moved)
     assert make(str(moved)).identity == first
     pooling = '{"pooling_mode": "cls"}'
-    for file, content in (("vocab.txt", "x\n"), ("1_Pooling/config.json", pooling), ("model.onnx_data", "x")):
+    for file, content in (
+        ("vocab.txt", "x\n"),
+        ("1_Pooling/config.json", pooling),
+        ("model.onnx_data", "x"),
+    ):
         before = make(str(moved)).identity
         (moved / file).parent.mkdir(exist_ok=True)
         with (moved / file).open("a") as stream:
@@ -173,7 +200,9 @@ def test_a_file_in_a_subfolder_finds_its_tokenizer_above(small: Path) -> None:
     assert make(str(small)).identity.model == "small"
 
 
-def test_an_installed_package_is_used_without_being_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_is_used_without_being_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_rows(tmp_path / "tiny_model", WORDS, ROWS)
     (folder / "__init__.py").write_text("raise SystemExit('imported')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -185,7 +214,9 @@ def test_a_tokenizer_may_lie_elsewhere(small: Path, tmp_path: Path) -> None:
     expected = make(str(small)).embed_query("hello")
     (tmp_path / "words").mkdir()
     (small / "vocab.txt").rename(tmp_path / "words" / "vocab.txt")
-    assert OnnxEmbedder(str(small), tokenizer=str(tmp_path / "words")).embed_query("hello") == expected
+    assert (
+        OnnxEmbedder(str(small), tokenizer=str(tmp_path / "words")).embed_query("hello") == expected
+    )
 
 
 # --- what is refused ---------------------------------------------------------------------------------------------
@@ -217,21 +248,29 @@ def test_a_model_without_tokenizer_is_refused(small: Path) -> None:
         ("config.json", "{", "its config.json is not JSON"),
         ("config.json", "[" * 100_000, "its config.json is not JSON"),
         ("config.json", "[]", "its config.json holds no JSON object"),
-        ("config.json", '{"hidden_size": 5}', "its vectors have 4 numbers, but its configuration says 5"),
+        (
+            "config.json",
+            '{"hidden_size": 5}',
+            "its vectors have 4 numbers, but its configuration says 5",
+        ),
         ("1_Pooling/config.json", '{"pooling_mode_max_tokens": true}', "it pools by max_tokens"),
         ("vocab.txt", "hello\n", "its vocab.txt has no [CLS]"),
         ("tokenizer.json", '{"model": 5}', "describes no tokenizer"),
         ("tokenizer.json", '{"model": {"type": "WordPiece", "vocab": {"a": "b"}}}', "tokenizers"),
     ],
 )
-def test_a_damaged_folder_is_refused_with_the_reason(small: Path, file: str, content: str, reason: str) -> None:
+def test_a_damaged_folder_is_refused_with_the_reason(
+    small: Path, file: str, content: str, reason: str
+) -> None:
     (small / file).parent.mkdir(exist_ok=True)
     (small / file).write_text(content)
     assert reason in refusal(small).message
 
 
 def test_a_missing_dense_layer_is_noticed(small: Path) -> None:
-    write_json(small / "modules.json", [{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])
+    write_json(
+        small / "modules.json", [{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]
+    )
     assert "dense layer" in refusal(small).message
 
 
@@ -264,7 +303,8 @@ def test_a_number_beyond_the_models_table_is_a_refused_text_and_no_crash(tmp_pat
 def test_without_the_extra_it_says_what_to_install(small: Path) -> None:
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; sys.modules['onnxruntime'] = None\n"
-        "from clawmark.embed.onnx import make; from clawmark.errors import EmbeddingUnavailable\n"
+        "from clawmark.embed.local.onnx import make; from clawmark.model.errors import "
+        "EmbeddingUnavailable\n"
         "try: make(sys.argv[1]).embed_query('x')\n"
         "except EmbeddingUnavailable as error: print(error.hint)"
     )
@@ -276,7 +316,8 @@ def test_another_kind_of_tokenizer_asks_for_the_package_that_knows_it(small: Pat
     write_json(small / "tokenizer.json", {"model": {"type": "Unigram", "vocab": [["a", -1.0]]}})
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; sys.modules['tokenizers'] = None\n"
-        "from clawmark.embed.onnx import make; from clawmark.errors import EmbeddingUnavailable\n"
+        "from clawmark.embed.local.onnx import make; from clawmark.model.errors import "
+        "EmbeddingUnavailable\n"
         "try: make(sys.argv[1]).embed_query('x')\n"
         "except EmbeddingUnavailable as error: print(error.message, error.hint)"
     )
@@ -288,14 +329,27 @@ def test_another_kind_of_tokenizer_asks_for_the_package_that_knows_it(small: Pat
 # --- tokenizers --------------------------------------------------------------------------------------------------
 
 BERT = {
-    "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None, "handle_chinese_chars": True},
+    "normalizer": {
+        "type": "BertNormalizer",
+        "lowercase": True,
+        "strip_accents": None,
+        "handle_chinese_chars": True,
+    },
     "pre_tokenizer": {"type": "BertPreTokenizer"},
     "post_processor": {
         "type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": "[CLS]"}}, {"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "[SEP]"}}],
+        "single": [
+            {"SpecialToken": {"id": "[CLS]"}},
+            {"Sequence": {"id": "A"}},
+            {"SpecialToken": {"id": "[SEP]"}},
+        ],
         "special_tokens": {"[CLS]": {"ids": [2]}, "[SEP]": {"ids": [3]}},
     },
-    "model": {"type": "WordPiece", "vocab": {word: number for number, word in enumerate(WORDS)}, "unk_token": "[UNK]"},
+    "model": {
+        "type": "WordPiece",
+        "vocab": {word: number for number, word in enumerate(WORDS)},
+        "unk_token": "[UNK]",
+    },
 }
 
 
@@ -317,7 +371,12 @@ def test_the_package_is_used_for_other_kinds(small: Path) -> None:
         "normalizer": None,
     }
     level = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}
-    write_json(small / "tokenizer.json", {**described, "post_processor": None, "decoder": None, "model": level})
+    write_json(
+        small / "tokenizer.json",
+        {**described, "post_processor": None, "decoder": None, "model": level},
+    )
     expected = ROWS[[4, 5]].mean(axis=0).tolist()
-    assert numbers(make(str(small)).embed_query("hello world")) == pytest.approx(unit(expected), abs=1e-6)
+    assert numbers(make(str(small)).embed_query("hello world")) == pytest.approx(
+        unit(expected), abs=1e-6
+    )
     assert len(numbers(make(str(small)).embed_query(""))) == 4

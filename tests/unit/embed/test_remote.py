@@ -13,18 +13,30 @@ import pytest
 from embeddings import EmbeddingServer
 from test_wire_shapes import KEYS, make
 
-from clawmark.embed import ollama
-from clawmark.embed.breaker import Breaker
-from clawmark.embed.http import HttpTrouble
-from clawmark.embed.ledger import Ledger
-from clawmark.embed.remote import RemoteEmbedder
-from clawmark.embed.wire import Provider, RemoteOptions
-from clawmark.errors import EmbeddingError, EmbeddingOverloaded, EmbeddingRejected, EmbeddingUnavailable
+from clawmark.embed.services import ollama
+from clawmark.embed.services.ledger import Ledger
+from clawmark.embed.services.remote import RemoteEmbedder
+from clawmark.embed.services.wire import Provider, RemoteOptions
+from clawmark.model.errors import (
+    EmbeddingError,
+    EmbeddingOverloaded,
+    EmbeddingRejected,
+    EmbeddingUnavailable,
+)
+from clawmark.model.values import Vector
+from clawmark.net.circuit_breaker import Breaker
+from clawmark.net.client import HttpTrouble
 from clawmark.testing import embedder_contract
-from clawmark.text.tokens import estimate_tokens
-from clawmark.types import Vector
+from clawmark.text.chunking.tokens import estimate_tokens
 
-DIMS = {"openai": 1536, "voyage": 1024, "mistral": 1024, "gemini": 3072, "ollama": 768, "bedrock": 1024}
+DIMS = {
+    "openai": 1536,
+    "voyage": 1024,
+    "mistral": 1024,
+    "gemini": 3072,
+    "ollama": 768,
+    "bedrock": 1024,
+}
 TEXTS = [f"note number {number} about subject {number % 7}" for number in range(40)]
 
 
@@ -36,7 +48,9 @@ def server() -> Iterator[EmbeddingServer]:
 
 @pytest.fixture
 def embedder(server: EmbeddingServer) -> Iterator[Callable[..., RemoteEmbedder]]:
-    """Makes embedders that speak to the server and never really sleep; they are closed when the test is over."""
+    """Makes embedders that speak to the server and never really sleep; they are closed when the
+    test is over.
+    """
     made: list[RemoteEmbedder] = []
 
     def build(name: str = "openai", **options: Any) -> RemoteEmbedder:
@@ -45,7 +59,9 @@ def embedder(server: EmbeddingServer) -> Iterator[Callable[..., RemoteEmbedder]]
         change = options.pop("change", lambda provider: provider)
         environ = options.pop("environ", KEYS)
         addresses = {"gemini": server.gemini_url, "ollama": server.root, "bedrock": server.root}
-        provider: Provider = change(make(name, environ, base_url=addresses.get(name, server.url), **options))
+        provider: Provider = change(
+            make(name, environ, base_url=addresses.get(name, server.url), **options)
+        )
         made.append(RemoteEmbedder(provider, sleep=pauses.append, **kept))
         return made[-1]
 
@@ -56,7 +72,9 @@ def embedder(server: EmbeddingServer) -> Iterator[Callable[..., RemoteEmbedder]]
 
 def limited(**limits: int) -> Callable[[Provider], Provider]:
     def change(provider: Provider) -> Provider:
-        return provider._replace(wire=provider.wire._replace(limits=provider.wire.limits._replace(**limits)))
+        return provider._replace(
+            wire=provider.wire._replace(limits=provider.wire.limits._replace(**limits))
+        )
 
     return change
 
@@ -66,9 +84,16 @@ def sizes(server: EmbeddingServer) -> list[int]:
 
 
 @pytest.mark.parametrize("name", DIMS)
-def test_every_provider_keeps_the_contract(name: str, server: EmbeddingServer, embedder: Any) -> None:
+def test_every_provider_keeps_the_contract(
+    name: str, server: EmbeddingServer, embedder: Any
+) -> None:
     server.dims = DIMS[name]
-    server.key = {"openai": "sk-openai", "voyage": "pa-voyage", "mistral": "m-mistral", "gemini": "g-one"}.get(name, "")
+    server.key = {
+        "openai": "sk-openai",
+        "voyage": "pa-voyage",
+        "mistral": "m-mistral",
+        "gemini": "g-one",
+    }.get(name, "")
     server.aws = ("AKIDEXAMPLE", "secret-secret")
     embedder_contract(lambda: embedder(name))
     assert server.tally.unauthorised == server.tally.keys_in_url == 0
@@ -89,9 +114,14 @@ def test_a_signature_with_another_secret_is_refused(server: EmbeddingServer, emb
 
 
 def test_base64_gives_the_same_vectors(embedder: Any) -> None:
-    plain, packed = embedder().embed_texts(TEXTS[:3]), embedder(encoding="base64").embed_texts(TEXTS[:3])
+    plain, packed = (
+        embedder().embed_texts(TEXTS[:3]),
+        embedder(encoding="base64").embed_texts(TEXTS[:3]),
+    )
     for one, other in zip(plain, packed, strict=True):
-        assert memoryview(one).cast("f").tolist() == pytest.approx(memoryview(other).cast("f").tolist(), abs=1e-6)
+        assert memoryview(one).cast("f").tolist() == pytest.approx(
+            memoryview(other).cast("f").tolist(), abs=1e-6
+        )
 
 
 def test_it_says_who_it_is_before_the_first_request(server: EmbeddingServer, embedder: Any) -> None:
@@ -116,7 +146,9 @@ def test_an_unknown_size_is_learned_once_and_holds(server: EmbeddingServer, embe
         one.embed_texts(["a"])
 
 
-def test_a_known_size_is_not_taken_from_a_wrong_answer(server: EmbeddingServer, embedder: Any) -> None:
+def test_a_known_size_is_not_taken_from_a_wrong_answer(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     server.spoil("half-dims")
     one = embedder()
     with pytest.raises(EmbeddingUnavailable, match="have 768 numbers where 1536 were due"):
@@ -138,7 +170,9 @@ def test_a_text_that_stands_twice_is_sent_once(server: EmbeddingServer, embedder
     assert sizes(server) == [2]
 
 
-def test_what_is_too_large_is_halved_and_the_size_remembered(server: EmbeddingServer, embedder: Any) -> None:
+def test_what_is_too_large_is_halved_and_the_size_remembered(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     server.spoil("413-over-16-inputs")
     one = embedder()
     vectors = one.embed_texts(TEXTS)
@@ -150,7 +184,9 @@ def test_what_is_too_large_is_halved_and_the_size_remembered(server: EmbeddingSe
     assert embedder().embed_texts(TEXTS) == vectors
 
 
-def test_one_long_text_does_not_make_all_later_requests_small(server: EmbeddingServer, embedder: Any) -> None:
+def test_one_long_text_does_not_make_all_later_requests_small(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     one = embedder(change=limited(text_tokens=12_000))
     one.embed_texts([*TEXTS[:15], "word " * 9000])
     one.embed_texts(TEXTS[15:])
@@ -163,7 +199,9 @@ def test_a_limit_in_unusual_words_is_understood(server: EmbeddingServer, embedde
     assert server.tally.repeated == []
 
 
-def test_one_text_that_is_too_long_is_cut_to_half_once(server: EmbeddingServer, embedder: Any) -> None:
+def test_one_text_that_is_too_long_is_cut_to_half_once(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     one = embedder(change=limited(text_tokens=12_000))
     long = "word " * 9000  # 11,250 tokens where the server takes 8192
     vectors = one.embed_texts([long, "short"])
@@ -199,18 +237,24 @@ def test_a_wrong_answer_is_refused_with_the_reason(
     server: EmbeddingServer, embedder: Any, fault: str, why: str, tmp_path: Path
 ) -> None:
     server.spoil(fault)
-    with pytest.raises(EmbeddingUnavailable, match=f"openai gave an answer that cannot be used: .*{why}"):
+    with pytest.raises(
+        EmbeddingUnavailable, match=f"openai gave an answer that cannot be used: .*{why}"
+    ):
         embedder(breaker=Breaker(str(tmp_path / "breaker"))).embed_texts(TEXTS)
     assert len(server.tally.log) == 1
 
 
-def test_vectors_that_come_in_another_order_find_their_texts(server: EmbeddingServer, embedder: Any) -> None:
+def test_vectors_that_come_in_another_order_find_their_texts(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     expected = embedder().embed_texts(TEXTS)
     server.spoil("reverse-order")
     assert embedder().embed_texts(TEXTS) == expected
 
 
-def test_what_was_paid_before_another_request_failed_is_not_paid_again(server: EmbeddingServer, embedder: Any) -> None:
+def test_what_was_paid_before_another_request_failed_is_not_paid_again(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     one = embedder(change=limited(texts=10))
     server.script([200, 200, 400])
     with pytest.raises(EmbeddingRejected):
@@ -221,7 +265,9 @@ def test_what_was_paid_before_another_request_failed_is_not_paid_again(server: E
     assert server.tally.repeated == TEXTS[:10]  # kept for one call, not for ever
 
 
-def test_texts_are_asked_again_and_questions_only_once_more(server: EmbeddingServer, embedder: Any) -> None:
+def test_texts_are_asked_again_and_questions_only_once_more(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     pauses: list[float] = []
     one = embedder(pauses=pauses)
     server.script([500, 429, 503])
@@ -233,11 +279,15 @@ def test_texts_are_asked_again_and_questions_only_once_more(server: EmbeddingSer
     assert len(pauses) == 4
 
 
-def test_the_next_key_is_tried_when_the_quota_of_one_is_used_up(server: EmbeddingServer, embedder: Any) -> None:
+def test_the_next_key_is_tried_when_the_quota_of_one_is_used_up(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     server.dims = 3072
     environ = {"GEMINI_API_KEYS": "key-one key-two key-three"}
     one = embedder("gemini", environ=environ)
-    server.script([429, {"status": 403, "headers": {}, "body": '{"error":{"message":"daily quota"}}'}])
+    server.script(
+        [429, {"status": 403, "headers": {}, "body": '{"error":{"message":"daily quota"}}'}]
+    )
     one.embed_query("hello")
     one.embed_query("hello again")
     sent = [request.headers["x-goog-api-key"] for request in server.requests]
@@ -248,12 +298,16 @@ def test_when_every_key_is_used_up_it_says_so(server: EmbeddingServer, embedder:
     pauses: list[float] = []
     server.spoil(429)
     with pytest.raises(EmbeddingOverloaded, match="status 429"):
-        embedder("gemini", environ={"GEMINI_API_KEYS": "key-one key-two"}, pauses=pauses).embed_query("hello")
+        embedder(
+            "gemini", environ={"GEMINI_API_KEYS": "key-one key-two"}, pauses=pauses
+        ).embed_query("hello")
     assert len(server.requests) == 4
     assert len(pauses) == 1
 
 
-def test_a_dead_provider_is_asked_once_a_minute(server: EmbeddingServer, embedder: Any, tmp_path: Path) -> None:
+def test_a_dead_provider_is_asked_once_a_minute(
+    server: EmbeddingServer, embedder: Any, tmp_path: Path
+) -> None:
     now = [1000.0]
     breaker = Breaker(str(tmp_path / "breaker"), clock=lambda: now[0])
     one = embedder(breaker=breaker)
@@ -270,7 +324,9 @@ def test_a_dead_provider_is_asked_once_a_minute(server: EmbeddingServer, embedde
     assert sizes(server) == [1, 1]
 
 
-def test_a_refused_request_does_not_count_as_a_dead_provider(server: EmbeddingServer, embedder: Any, tmp_path: Path) -> None:
+def test_a_refused_request_does_not_count_as_a_dead_provider(
+    server: EmbeddingServer, embedder: Any, tmp_path: Path
+) -> None:
     one = embedder(breaker=Breaker(str(tmp_path / "breaker")))
     server.script([400])
     with pytest.raises(EmbeddingRejected):
@@ -278,7 +334,9 @@ def test_a_refused_request_does_not_count_as_a_dead_provider(server: EmbeddingSe
     one.embed_query("a")
 
 
-def test_the_ledger_is_asked_before_and_told_after(server: EmbeddingServer, embedder: Any, tmp_path: Path) -> None:
+def test_the_ledger_is_asked_before_and_told_after(
+    server: EmbeddingServer, embedder: Any, tmp_path: Path
+) -> None:
     ledger = Ledger(str(tmp_path / "ledger"), daily_tokens=500)
     one = embedder(ledger=ledger, change=limited(texts=10))
     one.embed_texts(TEXTS)
@@ -290,7 +348,9 @@ def test_the_ledger_is_asked_before_and_told_after(server: EmbeddingServer, embe
     assert len(server.tally.log) == 4
 
 
-def test_a_refused_request_takes_nothing_from_the_budget(server: EmbeddingServer, embedder: Any, tmp_path: Path) -> None:
+def test_a_refused_request_takes_nothing_from_the_budget(
+    server: EmbeddingServer, embedder: Any, tmp_path: Path
+) -> None:
     ledger = Ledger(str(tmp_path / "ledger"), daily_tokens=sum(map(estimate_tokens, TEXTS)))
     one = embedder(ledger=ledger)
     server.script([413])
@@ -300,10 +360,22 @@ def test_a_refused_request_takes_nothing_from_the_budget(server: EmbeddingServer
 def test_no_key_is_in_any_message(server: EmbeddingServer, embedder: Any) -> None:
     key = "sk-FAKE-planted-9f3c1e7ab2d84650"
     answers = [
-        {"status": 200, "headers": {}, "body": json.dumps({"error": {"message": f"bad {key} " + "x" * 300}})},
+        {
+            "status": 200,
+            "headers": {},
+            "body": json.dumps({"error": {"message": f"bad {key} " + "x" * 300}}),
+        },
         {"status": 200, "headers": {}, "body": json.dumps({"error": "x" * 225 + f" {key}"})},
-        {"status": 401, "headers": {}, "body": json.dumps({"error": f"Incorrect API key provided: {key}"})},
-        {"status": 400, "headers": {}, "body": json.dumps({"error": f"Incorrect API key provided: {key}"})},
+        {
+            "status": 401,
+            "headers": {},
+            "body": json.dumps({"error": f"Incorrect API key provided: {key}"}),
+        },
+        {
+            "status": 400,
+            "headers": {},
+            "body": json.dumps({"error": f"Incorrect API key provided: {key}"}),
+        },
     ]
     one = embedder(api_key=key)
     for answer in answers:
@@ -322,7 +394,9 @@ def test_a_text_that_is_no_text_is_sent_as_one(server: EmbeddingServer, embedder
         assert b"\\ud8" not in request.body
 
 
-def test_four_requests_run_side_by_side_and_a_question_beside_them(server: EmbeddingServer, embedder: Any) -> None:
+def test_four_requests_run_side_by_side_and_a_question_beside_them(
+    server: EmbeddingServer, embedder: Any
+) -> None:
     server.delay = 60.0
     one = embedder()
     found: dict[int, list[Vector]] = {}
@@ -354,7 +428,9 @@ def test_a_closed_embedder_opens_again(embedder: Any) -> None:
 
 def test_vectors_are_little_endian_floats_of_length_one(embedder: Any) -> None:
     vector = embedder().embed_query("hello there")
-    assert sum(number * number for number in struct.unpack("<1536f", vector)) == pytest.approx(1.0, abs=1e-4)
+    assert sum(number * number for number in struct.unpack("<1536f", vector)) == pytest.approx(
+        1.0, abs=1e-4
+    )
 
 
 def test_ollama_lists_its_models_that_embed(server: EmbeddingServer) -> None:

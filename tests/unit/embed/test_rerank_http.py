@@ -11,10 +11,10 @@ import pytest
 from rerank import FAULTS, RerankServer
 
 from clawmark.config.schema import RerankOptions
-from clawmark.embed.breaker import Breaker
-from clawmark.embed.rerank import make_reranker
-from clawmark.embed.rerank_http import SERVICES, HttpReranker
-from clawmark.errors import RerankError
+from clawmark.embed.rerank.base import make_reranker
+from clawmark.embed.rerank.http import SERVICES, HttpReranker
+from clawmark.model.errors import RerankError
+from clawmark.net.circuit_breaker import Breaker
 from clawmark.testing import reranker_contract
 
 KEY = "rk-test-4f9aXb21Qz77Lm03"
@@ -33,9 +33,13 @@ def cohere() -> Iterator[RerankServer]:
         yield made
 
 
-def reranker(server: RerankServer, *, key: str = KEY, breaker: Breaker | None = None) -> HttpReranker:
+def reranker(
+    server: RerankServer, *, key: str = KEY, breaker: Breaker | None = None
+) -> HttpReranker:
     service = SERVICES[server.language]
-    return HttpReranker(service, service.model, server.url, key, breaker=breaker)
+    return HttpReranker(
+        service=service, model=service.model, base_url=server.url, key=key, breaker=breaker
+    )
 
 
 def test_each_service_keeps_the_contract(server: RerankServer) -> None:
@@ -81,7 +85,9 @@ def test_a_wrong_key_is_not_repeated(cohere: RerankServer) -> None:
     assert wrong not in raised.value.message
 
 
-def test_a_service_that_failed_is_left_alone_for_a_minute(cohere: RerankServer, tmp_path: Path) -> None:
+def test_a_service_that_failed_is_left_alone_for_a_minute(
+    cohere: RerankServer, tmp_path: Path
+) -> None:
     now = [1000.0]
     breaker = Breaker(str(tmp_path / "state.json"), clock=lambda: now[0])
     asked = reranker(cohere, breaker=breaker)
@@ -98,7 +104,9 @@ def options(**given: Any) -> RerankOptions:
     return RerankOptions()._replace(**given)
 
 
-def test_the_key_comes_from_the_configuration_or_the_environment(cohere: RerankServer, tmp_path: Path) -> None:
+def test_the_key_comes_from_the_configuration_or_the_environment(
+    cohere: RerankServer, tmp_path: Path
+) -> None:
     given = options(provider="cohere", base_url=cohere.url)
     for api_key, environ in (
         (KEY, {}),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clawmark.embed.onnx_pairs import open_pair_tokenizer
-from clawmark.embed.rerank_onnx import OnnxReranker
-from clawmark.errors import RerankError
+from clawmark.embed.rerank.onnx import OnnxReranker
+from clawmark.embed.rerank.pairs import open_pair_tokenizer
+from clawmark.model.errors import RerankError
 from clawmark.testing import reranker_contract
 from clawmark.testing.embedders import OTHER, PASSAGE, QUESTION
 
@@ -33,9 +33,16 @@ def write_overlap(folder: Path, words: Sequence[str] = WORDS, outputs: int = 1) 
     folder.mkdir(parents=True, exist_ok=True)
     rows = np.zeros((len(MARKS) + len(words), len(words)), "float32")
     rows[len(MARKS) :] = np.eye(len(words), dtype="float32")
-    tensors = {"rows": rows, "one": np.array(1.0, "float32"), "last": np.array([2]), "middle": np.array([1])}
+    tensors = {
+        "rows": rows,
+        "one": np.array(1.0, "float32"),
+        "last": np.array([2]),
+        "middle": np.array([1]),
+    }
     tensors["spread"] = (
-        np.full((1, outputs), 0.5, "float32") if outputs == 1 else np.eye(1, outputs, 1, dtype="float32") * 0.5
+        np.full((1, outputs), 0.5, "float32")
+        if outputs == 1
+        else np.eye(1, outputs, 1, dtype="float32") * 0.5
     )
     nodes = [
         node("Gather", ["rows", "input_ids"], ["embedded"]),
@@ -51,8 +58,12 @@ def write_overlap(folder: Path, words: Sequence[str] = WORDS, outputs: int = 1) 
         node("MatMul", ["count", "spread"], ["logits"]),
     ]
     inputs = {"input_ids": INT64, "token_type_ids": INT64}
-    (folder / "model.onnx").write_bytes(model(nodes, tensors, inputs, {"logits": ("batch", outputs)}))
-    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in [*MARKS, *words]), encoding="utf-8")
+    (folder / "model.onnx").write_bytes(
+        model(nodes, tensors, inputs, {"logits": ("batch", outputs)})
+    )
+    (folder / "vocab.txt").write_text(
+        "".join(f"{word}\n" for word in [*MARKS, *words]), encoding="utf-8"
+    )
     write_json(folder / "config.json", {"hidden_size": len(words), "max_position_embeddings": 64})
     return folder
 
@@ -65,7 +76,9 @@ def test_a_cross_encoder_keeps_the_contract(tmp_path: Path, outputs: int) -> Non
 
 def test_a_score_is_the_models_answer_for_the_pair(tmp_path: Path) -> None:
     folder = write_overlap(tmp_path / "cross", ["tea", "heron", "plan"])
-    scores = OnnxReranker(str(folder)).rerank("heron plan", ["tea", "heron", "the heron plan"], seconds=30.0)
+    scores = OnnxReranker(str(folder)).rerank(
+        "heron plan", ["tea", "heron", "the heron plan"], seconds=30.0
+    )
     assert scores == pytest.approx([1 / (1 + np.exp(-0.5 * shared)) for shared in (0, 1, 2)])
 
 
@@ -79,7 +92,9 @@ def test_a_pair_is_put_together_as_bert_does_and_cut_in_the_passage(tmp_path: Pa
 
 
 def test_a_template_says_how_two_texts_are_put_together(tmp_path: Path) -> None:
-    special = {mark: {"id": mark, "ids": [number], "tokens": [mark]} for number, mark in enumerate(MARKS)}
+    special = {
+        mark: {"id": mark, "ids": [number], "tokens": [mark]} for number, mark in enumerate(MARKS)
+    }
 
     def mark(name: str, kind: int) -> dict[str, object]:
         return {"SpecialToken": {"id": name, "type_id": kind}}
@@ -90,18 +105,32 @@ def test_a_template_says_how_two_texts_are_put_together(tmp_path: Path) -> None:
     write_json(
         tmp_path / "tokenizer.json",
         {
-            "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {**{m: n for n, m in enumerate(MARKS)}, "tea": 4}},
+            "model": {
+                "type": "WordPiece",
+                "unk_token": "[UNK]",
+                "vocab": {**{m: n for n, m in enumerate(MARKS)}, "tea": 4},
+            },
             "normalizer": {"type": "BertNormalizer", "lowercase": True},
             "pre_tokenizer": {"type": "BertPreTokenizer"},
             "post_processor": {
                 "type": "TemplateProcessing",
                 "single": [mark("[CLS]", 0), text("A", 0), mark("[SEP]", 0)],
-                "pair": [mark("[CLS]", 0), text("A", 0), mark("[SEP]", 0), mark("[SEP]", 0), text("B", 1), mark("[SEP]", 1)],
+                "pair": [
+                    mark("[CLS]", 0),
+                    text("A", 0),
+                    mark("[SEP]", 0),
+                    mark("[SEP]", 0),
+                    text("B", 1),
+                    mark("[SEP]", 1),
+                ],
                 "special_tokens": special,
             },
         },
     )
-    assert open_pair_tokenizer(str(tmp_path))("tea", "tea tea", 32) == ([2, 4, 3, 3, 4, 4, 3], [0, 0, 0, 0, 1, 1, 1])
+    assert open_pair_tokenizer(str(tmp_path))("tea", "tea tea", 32) == (
+        [2, 4, 3, 3, 4, 4, 3],
+        [0, 0, 0, 0, 1, 1, 1],
+    )
 
 
 def test_what_is_not_a_cross_encoder_is_refused_with_a_reason(tmp_path: Path) -> None:
@@ -124,11 +153,16 @@ def test_a_model_that_is_damaged_is_refused(tmp_path: Path) -> None:
 def test_a_score_that_is_not_a_number_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "cross"
     write_overlap(folder)
-    tensors = {"rows": np.full((len(MARKS) + len(WORDS), 1), np.nan, "float32"), "middle": np.array([1])}
+    tensors = {
+        "rows": np.full((len(MARKS) + len(WORDS), 1), np.nan, "float32"),
+        "middle": np.array([1]),
+    }
     nodes = [
         node("Gather", ["rows", "input_ids"], ["embedded"]),
         node("ReduceSum", ["embedded", "middle"], ["logits"], keepdims=0),
     ]
-    (folder / "model.onnx").write_bytes(model(nodes, tensors, {"input_ids": INT64}, {"logits": ("batch", 1)}))
+    (folder / "model.onnx").write_bytes(
+        model(nodes, tensors, {"input_ids": INT64}, {"logits": ("batch", 1)})
+    )
     with pytest.raises(RerankError, match="not a finite number"):
         OnnxReranker(str(folder)).rerank("tea", ["tea"], seconds=30.0)

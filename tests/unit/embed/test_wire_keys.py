@@ -1,4 +1,6 @@
-"""What a provider's vectors depend on: OpenClaw's fingerprints for its defaults, others for everything that differs."""
+"""What a provider's vectors depend on: OpenClaw's fingerprints for its defaults, others for
+everything that differs.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 from test_wire_shapes import make
 
-from clawmark.embed.wire import provider_key
+from clawmark.embed.services.wire import provider_key
 
 GOLDEN = {
     "openai": "c03eebd0dbf911b9e937d66411651b4976ddde97fb3a820da68c2176068e449d",
@@ -45,7 +47,9 @@ def test_another_address_model_or_size_makes_other_vectors(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["openai", "voyage", "lmstudio"])
 def test_input_types_make_other_vectors(name: str) -> None:
-    assert len({key(name), key(name, query_input_type="a"), key(name, document_input_type="a")}) == 3
+    assert (
+        len({key(name), key(name, query_input_type="a"), key(name, document_input_type="a")}) == 3
+    )
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -79,7 +83,11 @@ SERVER = "http://127.0.0.1:9/v1"
                 "dims": 256,
                 "query_input_type": "q",
                 "document_input_type": "d",
-                "headers": {"X-Route": "b", "x-api-key": "s", "content-type": "application/json; charset=utf-8"},
+                "headers": {
+                    "X-Route": "b",
+                    "x-api-key": "s",
+                    "content-type": "application/json; charset=utf-8",
+                },
             },
             "7f1718b925db19681228f441007832964e514dffd2b0ad40e90877234c00c2d4",
         ),
@@ -102,7 +110,12 @@ SERVER = "http://127.0.0.1:9/v1"
         ),
         (
             "openai-compatible",
-            {"model": "m", "base_url": SERVER, "query_input_type": "both", "document_input_type": "both"},
+            {
+                "model": "m",
+                "base_url": SERVER,
+                "query_input_type": "both",
+                "document_input_type": "both",
+            },
             "32df1434e882f4f04bdae4e3a47ccbc5bab07e1e005003f0c2ae207dfef3545e",
         ),
     ],

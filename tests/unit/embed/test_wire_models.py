@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from clawmark.embed.models import MODELS, UNKNOWN, look_up, plain_name, prompts_for
-from clawmark.embed.packing import BLANK, cut, most_texts, pack, sendable, usual_texts
-from clawmark.embed.prices import PRICES, price_per_million
-from clawmark.embed.wire import Limits
-from clawmark.text.tokens import estimate_tokens
+from clawmark.embed.services.packing import BLANK, cut, most_texts, pack, sendable, usual_texts
+from clawmark.embed.services.prices import PRICES, price_per_million
+from clawmark.embed.services.wire import Limits
+from clawmark.text.chunking.tokens import estimate_tokens
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -77,7 +77,9 @@ def test_a_usual_call_is_one_request() -> None:
     assert usual_texts(Limits(1, 0, 8192), 1024) == 1
 
 
-@pytest.mark.parametrize("text", ["x" * 9000, "数据库" * 3000, "ab数" * 3000, "😀" * 5000, "x" * 8000 + "数" * 2000])
+@pytest.mark.parametrize(
+    "text", ["x" * 9000, "数据库" * 3000, "ab数" * 3000, "😀" * 5000, "x" * 8000 + "数" * 2000]
+)
 def test_a_text_is_cut_to_what_a_model_reads(text: str) -> None:
     short = cut(text, 1000)
     assert text.startswith(short)

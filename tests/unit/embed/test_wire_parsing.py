@@ -14,8 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.embed import bedrock, gemini, ollama
-from clawmark.embed.parsing import LONG, complaint_of, load, read_data, to_unit, used_tokens
+from clawmark.embed.services import bedrock, gemini, ollama
+from clawmark.embed.services.parsing import (
+    LONG,
+    complaint_of,
+    load,
+    read_data,
+    to_unit,
+    used_tokens,
+)
 
 
 def data(*rows: Any) -> bytes:
@@ -50,18 +57,31 @@ def test_base64_is_read_as_float32() -> None:
 
 
 @given(
-    st.lists(st.lists(st.floats(width=64, allow_nan=False) | st.integers(), min_size=3, max_size=3), min_size=1, max_size=5)
+    st.lists(
+        st.lists(st.floats(width=64, allow_nan=False) | st.integers(), min_size=3, max_size=3),
+        min_size=1,
+        max_size=5,
+    )
 )
 def test_long_and_short_answers_mean_the_same(rows: list[list[float]]) -> None:
-    answer = data(*[row(at, numbers) for at, numbers in enumerate(rows)]).replace(b"Infinity", b"1e999")
+    answer = data(*[row(at, numbers) for at, numbers in enumerate(rows)]).replace(
+        b"Infinity", b"1e999"
+    )
     short, quick = read_data(answer, len(rows)), read_data(long(answer), len(rows))
-    assert [list(map(float, numbers)) for numbers in short] == [list(map(float, numbers)) for numbers in quick]
+    assert [list(map(float, numbers)) for numbers in short] == [
+        list(map(float, numbers)) for numbers in quick
+    ]
 
 
 def test_of_a_long_answer_only_the_vectors_are_looked_at_but_all_of_it_is_json() -> None:
     vectors = b'{"data":[{"embedding":[1.0],"index":0}],"usage":'
     assert read_data(long(vectors + b'{"total_tokens":9,"x":[[],"\\u00e9"]}}'), 1) == [(1.0,)]
-    for rest, why in ((b'"\xff"}', "UTF-8"), (b"[NaN]}", "NaN"), (b"9,}", "not JSON"), (b"[" * 50_000, "too deeply")):
+    for rest, why in (
+        (b'"\xff"}', "UTF-8"),
+        (b"[NaN]}", "NaN"),
+        (b"9,}", "not JSON"),
+        (b"[" * 50_000, "too deeply"),
+    ):
         with pytest.raises(ValueError, match=why):
             read_data(long(vectors + rest), 1)
 
@@ -75,8 +95,9 @@ def test_one_vector_is_read_without_loading_msgspec() -> None:
     """A search waits for it, and loading takes longer than `json` does."""
     code = (
         "import json, sys\n"
-        "from clawmark.embed.parsing import read_data, to_unit\n"
-        "answer = json.dumps({'data': [{'index': 0, 'embedding': [-0.012345678901234567] * 4096}]}).encode()\n"
+        "from clawmark.embed.services.parsing import read_data, to_unit\n"
+        "answer = json.dumps({'data': [{'index': 0, 'embedding': [-0.012345678901234567] * "
+        "4096}]}).encode()\n"
         "assert len(to_unit(read_data(answer, 1)[0])) == 4 * 4096\n"
         "assert 'msgspec' not in sys.modules"
     )
@@ -84,11 +105,13 @@ def test_one_vector_is_read_without_loading_msgspec() -> None:
 
 
 def test_threads_that_read_their_first_long_answer_together_do_not_crash() -> None:
-    """Without a lock around the making of decoders this ended every process with a segmentation fault."""
+    """Without a lock around the making of decoders this ended every process with a segmentation
+    fault.
+    """
     code = """
 import sys, threading
 from typing import TypedDict
-from clawmark.embed.parsing import LONG, Numbers, load
+from clawmark.embed.services.parsing import LONG, Numbers, load
 
 sys.setswitchinterval(1e-6)
 body = b'{"rows":[' + b",".join([b'{"values":[0.5,0.25]}'] * (LONG // 20)) + b"]}"
@@ -160,7 +183,9 @@ def test_an_answer_that_is_not_what_was_asked_for_is_refused(body: bytes, why: s
             read_data(answer, 2)
 
 
-@pytest.mark.parametrize("values", [[1e308] * 4, [math.inf, 1.0], [10**400, 1], [-math.inf, math.inf]])
+@pytest.mark.parametrize(
+    "values", [[1e308] * 4, [math.inf, 1.0], [10**400, 1], [-math.inf, math.inf]]
+)
 def test_numbers_that_are_too_large_make_no_vector(values: list[float]) -> None:
     with pytest.raises(ValueError, match="not finite or far too large"):
         to_unit(values)
@@ -175,7 +200,9 @@ def test_a_vector_without_direction_is_refused(values: list[float]) -> None:
 def test_vectors_get_the_length_one() -> None:
     assert struct.unpack("<2f", to_unit([3, 4.0])) == pytest.approx((0.6, 0.8))
     assert struct.unpack("<1f", to_unit([-1e300])) == (-1.0,)
-    assert struct.unpack("<2f", to_unit((1e-6, -1e-6))) == pytest.approx((math.sqrt(0.5), -math.sqrt(0.5)))
+    assert struct.unpack("<2f", to_unit((1e-6, -1e-6))) == pytest.approx(
+        (math.sqrt(0.5), -math.sqrt(0.5))
+    )
 
 
 def test_numbers_of_a_vector_that_has_the_length_one_stay_as_they_are() -> None:
@@ -190,10 +217,18 @@ def test_infinity_in_disguise_is_found() -> None:
 
 
 def test_long_answers_of_every_shape_are_read() -> None:
-    assert gemini.parse(long(b'{"embeddings":[{"values":[1.0]},{"values":[2]}]}'), 2) == [(1.0,), (2.0,)]
+    assert gemini.parse(long(b'{"embeddings":[{"values":[1.0]},{"values":[2]}]}'), 2) == [
+        (1.0,),
+        (2.0,),
+    ]
     assert gemini.parse(long(b'{"embedding":{"values":[1.0]}}'), 1) == [(1.0,)]
-    assert ollama.parse(long(b'{"model":"m","embeddings":[[1.0],[2]],"prompt_eval_count":3}'), 2) == [(1.0,), (2.0,)]
-    assert bedrock.parse_cohere(long(b'{"embeddings":[[1.0],[2]],"texts":["a","b"]}'), 2) == [(1.0,), (2.0,)]
+    assert ollama.parse(
+        long(b'{"model":"m","embeddings":[[1.0],[2]],"prompt_eval_count":3}'), 2
+    ) == [(1.0,), (2.0,)]
+    assert bedrock.parse_cohere(long(b'{"embeddings":[[1.0],[2]],"texts":["a","b"]}'), 2) == [
+        (1.0,),
+        (2.0,),
+    ]
     assert bedrock.parse_cohere(long(b'{"embeddings":{"float":[[1.0]]}}'), 1) == [(1.0,)]
     assert load(long(b'{"models":[]}')) == {"models": []}
 
@@ -201,7 +236,13 @@ def test_long_answers_of_every_shape_are_read() -> None:
 def test_gemini_answers_one_or_many() -> None:
     assert gemini.parse(b'{"embedding":{"values":[1.0]}}', 1) == [[1.0]]
     assert gemini.parse(b'{"embeddings":[{"values":[1.0]},{"values":[2.0]}]}', 2) == [[1.0], [2.0]]
-    for body in (b"{}", b'{"embeddings":{}}', b'{"embeddings":[[1.0]]}', b'{"embeddings":null}', b'{"embedding":[1.0]}'):
+    for body in (
+        b"{}",
+        b'{"embeddings":{}}',
+        b'{"embeddings":[[1.0]]}',
+        b'{"embeddings":null}',
+        b'{"embedding":[1.0]}',
+    ):
         with pytest.raises(ValueError, match="no list of vectors"):
             gemini.parse(body, 1)
     with pytest.raises(ValueError, match="something else"):
@@ -209,7 +250,10 @@ def test_gemini_answers_one_or_many() -> None:
 
 
 def test_ollama_answers_in_order() -> None:
-    assert ollama.parse(b'{"model":"m","embeddings":[[1.0],[2.0]],"prompt_eval_count":3}', 2) == [[1.0], [2.0]]
+    assert ollama.parse(b'{"model":"m","embeddings":[[1.0],[2.0]],"prompt_eval_count":3}', 2) == [
+        [1.0],
+        [2.0],
+    ]
     with pytest.raises(ValueError, match='it said "model not found"'):
         ollama.parse(b'{"error":"model not found"}', 1)
     with pytest.raises(ValueError, match="no list"):
@@ -218,7 +262,10 @@ def test_ollama_answers_in_order() -> None:
 
 def test_both_families_of_bedrock_are_read() -> None:
     assert bedrock.parse_titan(b'{"embedding":[1.0],"inputTextTokenCount":2}', 1) == [[1.0]]
-    assert bedrock.parse_cohere(b'{"embeddings":[[1.0],[2.0]],"texts":["a","b"]}', 2) == [[1.0], [2.0]]
+    assert bedrock.parse_cohere(b'{"embeddings":[[1.0],[2.0]],"texts":["a","b"]}', 2) == [
+        [1.0],
+        [2.0],
+    ]
     assert bedrock.parse_cohere(b'{"embeddings":{"float":[[1.0]]}}', 1) == [[1.0]]
     for body in (b"{}", b'{"embeddings":{"int8":[[1]]}}'):
         with pytest.raises(ValueError, match="no list"):
@@ -240,14 +287,18 @@ def test_both_families_of_bedrock_are_read() -> None:
         ({"error": "two\nlines\x1b[31m\u202e"}, "two lines [31m"),
     ],
 )
-def test_an_error_is_found_in_any_shape_and_made_one_line(answer: dict[str, Any], words: str) -> None:
+def test_an_error_is_found_in_any_shape_and_made_one_line(
+    answer: dict[str, Any], words: str
+) -> None:
     assert complaint_of(answer) == words
 
 
 def test_tokens_are_taken_from_the_answer_where_it_is_believable() -> None:
     assert used_tokens(b'{"data":[],"usage":{"prompt_tokens":7,"total_tokens":9}}', 5) == 9
     assert used_tokens(b'{"prompt_eval_count": 12}', 5) == 12
-    assert used_tokens(b'{"embedding":[' + b"0.1," * 9000 + b'0.1],"inputTextTokenCount":3}', 5) == 3
+    assert (
+        used_tokens(b'{"embedding":[' + b"0.1," * 9000 + b'0.1],"inputTextTokenCount":3}', 5) == 3
+    )
     for body in (b"{}", b'{"usage":{"total_tokens":999999999}}', b'{"usage":{"total_tokens":0}}'):
         assert used_tokens(body, 5) == 5
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from clawmark.embed import bedrock, compatible, gemini, mistral, ollama, openai, voyage
-from clawmark.embed.wire import Provider, RemoteOptions, join_headers, secrets_of
-from clawmark.errors import ConfigError, EmbeddingUnavailable
+from clawmark.embed.services import bedrock, compatible, gemini, mistral, ollama, openai, voyage
+from clawmark.embed.services.wire import Provider, RemoteOptions, join_headers, secrets_of
+from clawmark.model.errors import ConfigError, EmbeddingUnavailable
 
 KEYS = {
     "OPENAI_API_KEY": "sk-openai",
@@ -23,7 +23,14 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "secret-secret",
 }
 QWEN = "Given a web search query, retrieve relevant passages that answer the query"
-MODULES = {"openai": openai, "gemini": gemini, "voyage": voyage, "mistral": mistral, "ollama": ollama, "bedrock": bedrock}
+MODULES = {
+    "openai": openai,
+    "gemini": gemini,
+    "voyage": voyage,
+    "mistral": mistral,
+    "ollama": ollama,
+    "bedrock": bedrock,
+}
 
 
 def make(name: str, environ: Mapping[str, str] = KEYS, **options: Any) -> Provider:
@@ -41,15 +48,35 @@ def sent(provider: Provider, *texts: str, is_query: bool = False) -> tuple[str, 
 def test_openai_sends_model_and_input_and_nothing_else() -> None:
     provider = make("openai")
     assert provider.base_url == "https://api.openai.com/v1"
-    assert provider.headers == {"Content-Type": "application/json", "Authorization": "Bearer sk-openai"}
+    assert provider.headers == {
+        "Content-Type": "application/json",
+        "Authorization": "Bearer sk-openai",
+    }
     assert provider.secrets == ("sk-openai",)
-    assert sent(provider, "a", "b") == ("/embeddings", {"model": "text-embedding-3-small", "input": ["a", "b"]})
-    assert sent(provider, "q", is_query=True) == ("/embeddings", {"model": "text-embedding-3-small", "input": ["q"]})
+    assert sent(provider, "a", "b") == (
+        "/embeddings",
+        {"model": "text-embedding-3-small", "input": ["a", "b"]},
+    )
+    assert sent(provider, "q", is_query=True) == (
+        "/embeddings",
+        {"model": "text-embedding-3-small", "input": ["q"]},
+    )
 
 
 def test_openai_sends_what_is_configured() -> None:
-    provider = make("openai", model="openai/text-embedding-3-large", dims=256, encoding="base64", document_input_type="d")
-    body = {"model": "text-embedding-3-large", "input": ["a"], "dimensions": 256, "encoding_format": "base64"}
+    provider = make(
+        "openai",
+        model="openai/text-embedding-3-large",
+        dims=256,
+        encoding="base64",
+        document_input_type="d",
+    )
+    body = {
+        "model": "text-embedding-3-large",
+        "input": ["a"],
+        "dimensions": 256,
+        "encoding_format": "base64",
+    }
     assert sent(provider, "a")[1] == {**body, "input_type": "d"}
     assert sent(provider, "a", is_query=True)[1] == body
     assert provider.dims == 256
@@ -98,7 +125,10 @@ def test_gemini_has_a_task_for_each_kind_of_text_and_its_key_in_a_header_of_its_
 
 def test_gemini_is_told_the_size_in_every_request_of_a_batch() -> None:
     provider = make("gemini", model="models/gemini-embedding-001", dims=768)
-    assert [row["outputDimensionality"] for row in sent(provider, "a", "b")[1]["requests"]] == [768, 768]
+    assert [row["outputDimensionality"] for row in sent(provider, "a", "b")[1]["requests"]] == [
+        768,
+        768,
+    ]
     assert sent(provider, "q", is_query=True)[1]["outputDimensionality"] == 768
 
 
@@ -108,7 +138,9 @@ def test_the_second_gemini_is_told_by_prompts_and_gives_three_sizes() -> None:
         "content": {"parts": [{"text": "task: search result | query: q"}]},
         "outputDimensionality": 3072,
     }
-    assert sent(provider, "a")[1]["requests"][0]["content"] == {"parts": [{"text": "title: none | text: a"}]}
+    assert sent(provider, "a")[1]["requests"][0]["content"] == {
+        "parts": [{"text": "title: none | text: a"}]
+    }
     with pytest.raises(ConfigError, match="512"):
         make("gemini", model="gemini-embedding-2-preview", dims=512)
 
@@ -121,7 +153,9 @@ def test_the_second_gemini_is_told_by_prompts_and_gives_three_sizes() -> None:
         ("http://127.0.0.1:9/v1beta/", "http://127.0.0.1:9/v1beta"),
     ],
 )
-def test_an_address_for_other_clients_becomes_one_for_gemini(configured: str, base_url: str) -> None:
+def test_an_address_for_other_clients_becomes_one_for_gemini(
+    configured: str, base_url: str
+) -> None:
     assert make("gemini", base_url=configured).base_url == base_url
 
 
@@ -134,10 +168,20 @@ def test_gemini_finds_every_key_once_the_configured_one_first() -> None:
         "GOOGLE_API_KEY": "key-seven",
     }
     provider = make("gemini", environ, api_key="key-one")
-    assert provider.secrets == ("key-one", "key-two", "key-three", "key-four", "key-five", "key-six", "key-seven")
+    assert provider.secrets == (
+        "key-one",
+        "key-two",
+        "key-three",
+        "key-four",
+        "key-five",
+        "key-six",
+        "key-seven",
+    )
     assert [keys["x-goog-api-key"] for keys in provider.keys] == list(provider.secrets)
     assert provider.headers == provider.keys[0]
-    assert make("gemini", {"GOOGLE_API_KEY": "g-google"}, api_key="GOOGLE_API_KEY").secrets == ("g-google",)
+    assert make("gemini", {"GOOGLE_API_KEY": "g-google"}, api_key="GOOGLE_API_KEY").secrets == (
+        "g-google",
+    )
     assert make("gemini", {"GOOGLE_API_KEY": "g"}).keys == ()
 
 
@@ -164,24 +208,36 @@ def test_ollama_needs_no_key_and_puts_the_prompts_of_its_models_before_texts() -
 @pytest.mark.parametrize(
     ("model", "query", "passage"),
     [
-        ("mxbai-embed-large:335m", "Represent this sentence for searching relevant passages: x", "x"),
+        (
+            "mxbai-embed-large:335m",
+            "Represent this sentence for searching relevant passages: x",
+            "x",
+        ),
         ("qwen3-embedding:0.6b", f"Instruct: {QWEN}\nQuery:x", "x"),
         ("embeddinggemma", "task: search result | query: x", "title: none | text: x"),
-        ("snowflake-arctic-embed:22m", "Represent this sentence for searching relevant passages: x", "x"),
+        (
+            "snowflake-arctic-embed:22m",
+            "Represent this sentence for searching relevant passages: x",
+            "x",
+        ),
         ("snowflake-arctic-embed2", "query: x", "x"),
         ("someone/nomic-embed-text:v1.5", "search_query: x", "search_document: x"),
         ("bge-m3", "x", "x"),
         ("all-minilm", "x", "x"),
     ],
 )
-def test_each_model_of_ollama_has_the_prompts_it_was_trained_with(model: str, query: str, passage: str) -> None:
+def test_each_model_of_ollama_has_the_prompts_it_was_trained_with(
+    model: str, query: str, passage: str
+) -> None:
     provider = make("ollama", {}, model=f"ollama/{model}")
     assert provider.model == model
     assert sent(provider, "x", is_query=True)[1]["input"] == [query]
     assert sent(provider, "x")[1]["input"] == [passage]
 
 
-@pytest.mark.parametrize("given", ["http://10.0.0.7:11434/", "http://10.0.0.7:11434/v1", "http://10.0.0.7:11434/v1/"])
+@pytest.mark.parametrize(
+    "given", ["http://10.0.0.7:11434/", "http://10.0.0.7:11434/v1", "http://10.0.0.7:11434/v1/"]
+)
 def test_the_other_language_of_ollama_is_cut_from_its_address(given: str) -> None:
     assert make("ollama", base_url=given).base_url == "http://10.0.0.7:11434"
 
@@ -203,7 +259,9 @@ def test_a_compatible_service_needs_an_address_and_a_model_and_no_key() -> None:
         make("openai-compatible", model="m")
     with pytest.raises(ConfigError, match=r"memorySearch\.model"):
         make("vllm")
-    provider = make("openai-compatible", base_url="http://127.0.0.1:9/v1/", model="m", headers={"X-Team": "a"})
+    provider = make(
+        "openai-compatible", base_url="http://127.0.0.1:9/v1/", model="m", headers={"X-Team": "a"}
+    )
     assert provider.headers == {"Content-Type": "application/json", "X-Team": "a"}
     assert sent(provider, "a") == ("/embeddings", {"model": "m", "input": ["a"]})
 
@@ -215,10 +273,17 @@ def test_the_key_of_openai_goes_to_openai_only() -> None:
 
 
 def test_input_types_are_sent_where_they_are_configured_and_take_the_place_of_prompts() -> None:
-    options: dict[str, Any] = {"base_url": "http://127.0.0.1:9/v1", "model": "nomic-embed-text-v1.5"}
+    options: dict[str, Any] = {
+        "base_url": "http://127.0.0.1:9/v1",
+        "model": "nomic-embed-text-v1.5",
+    }
     assert sent(make("vllm", **options), "q", is_query=True)[1]["input"] == ["search_query: q"]
     typed = make("vllm", **options, query_input_type="query", document_input_type="passage")
-    assert sent(typed, "q", is_query=True)[1] == {"model": options["model"], "input": ["q"], "input_type": "query"}
+    assert sent(typed, "q", is_query=True)[1] == {
+        "model": options["model"],
+        "input": ["q"],
+        "input_type": "query",
+    }
     assert sent(typed, "a")[1]["input_type"] == "passage"
 
 
@@ -229,7 +294,11 @@ def test_titan_takes_one_text_and_its_second_version_a_size() -> None:
         "/model/amazon.titan-embed-text-v2%3A0/invoke",
         {"inputText": "a", "normalize": True},
     )
-    assert sent(make("bedrock", dims=256), "a")[1] == {"inputText": "a", "dimensions": 256, "normalize": True}
+    assert sent(make("bedrock", dims=256), "a")[1] == {
+        "inputText": "a",
+        "dimensions": 256,
+        "normalize": True,
+    }
     first = make("bedrock", model="amazon.titan-embed-text-v1")
     assert sent(first, "a")[1] == {"inputText": "a"}
     assert first.dims == 1536
@@ -259,14 +328,20 @@ def test_a_bedrock_model_of_another_family_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "environ", "region"),
     [
-        ({"base_url": "https://bedrock-runtime.eu-west-3.amazonaws.com", "region": "x"}, {"AWS_REGION": "y"}, "eu-west-3"),
+        (
+            {"base_url": "https://bedrock-runtime.eu-west-3.amazonaws.com", "region": "x"},
+            {"AWS_REGION": "y"},
+            "eu-west-3",
+        ),
         ({"region": "eu-central-1"}, {"AWS_REGION": "us-west-2"}, "eu-central-1"),
         ({}, {"AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "sa-east-1"}, "us-west-2"),
         ({}, {"AWS_DEFAULT_REGION": "sa-east-1"}, "sa-east-1"),
         ({}, {}, "us-east-1"),
     ],
 )
-def test_the_region_of_bedrock_is_found_in_order(options: dict[str, str], environ: dict[str, str], region: str) -> None:
+def test_the_region_of_bedrock_is_found_in_order(
+    options: dict[str, str], environ: dict[str, str], region: str
+) -> None:
     provider = make("bedrock", {**KEYS, **environ}, **options)
     assert provider.base_url == f"https://bedrock-runtime.{region}.amazonaws.com"
     assert provider.sign
@@ -281,12 +356,17 @@ def test_a_region_that_is_none_is_refused_before_it_becomes_a_host() -> None:
 def test_bedrock_reads_the_profile_of_the_credentials_file(tmp_path: Path) -> None:
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "credentials").write_text(
-        "[default]\naws_access_key_id = A1\naws_secret_access_key = S%1\n\n[work]\naws_access_key_id=A2\n"
+        "[default]\naws_access_key_id = A1\naws_secret_access_key = "
+        "S%1\n\n[work]\naws_access_key_id=A2\n"
         "aws_secret_access_key=second\naws_session_token = token-2\n"
     )
     home = {"HOME": str(tmp_path)}
     assert bedrock.need_credentials(home, "m") == ("A1", "S%1", "")
-    assert bedrock.need_credentials({**home, "AWS_PROFILE": "work"}, "m") == ("A2", "second", "token-2")
+    assert bedrock.need_credentials({**home, "AWS_PROFILE": "work"}, "m") == (
+        "A2",
+        "second",
+        "token-2",
+    )
     assert make("bedrock", {**home, "AWS_PROFILE": "work"}).secrets == ("second", "token-2")
     for environ in ({**home, "AWS_PROFILE": "none"}, {"HOME": str(tmp_path / "nobody")}):
         with pytest.raises(EmbeddingUnavailable, match="AWS_ACCESS_KEY_ID"):
@@ -325,10 +405,15 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated() -> None:
         assert "sk-" not in caught.value.message + caught.value.hint
 
 
-def test_the_configured_key_goes_before_the_environment_and_configured_headers_before_both() -> None:
+def test_the_configured_key_goes_before_the_environment_and_configured_headers_before_both() -> (
+    None
+):
     assert make("openai", api_key=" mine ").headers["Authorization"] == "Bearer mine"
     provider = make("openai", {}, headers={"authorization": "Bearer other-key"})
-    assert provider.headers == {"Content-Type": "application/json", "authorization": "Bearer other-key"}
+    assert provider.headers == {
+        "Content-Type": "application/json",
+        "authorization": "Bearer other-key",
+    }
     assert provider.secrets == ("Bearer other-key", "other-key")
 
 

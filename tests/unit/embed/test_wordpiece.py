@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.embed.wordpiece import Habits, WordPiece
+from clawmark.embed.local.wordpiece import Habits, WordPiece
 
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = [*MARKS, "data", "##base", "##s", "the", "un", "##aff", "##able", "a", "##b", ","]
@@ -16,7 +16,21 @@ SPLIT = {
     "请问 数据库 ok": ["请", "问", "数", "据", "库", "ok"],
     "a\x00b\u200bc\tD\r\nE": ["abc", "d", "e"],
     "ΣΊΣΥΦΟΣ straße İstanbul": ["σισυφοσ", "straße", "istanbul"],
-    "e-mail: Foo_Bar@x.io $5": ["e", "-", "mail", ":", "foo", "_", "bar", "@", "x", ".", "io", "$", "5"],
+    "e-mail: Foo_Bar@x.io $5": [
+        "e",
+        "-",
+        "mail",
+        ":",
+        "foo",
+        "_",
+        "bar",
+        "@",
+        "x",
+        ".",
+        "io",
+        "$",
+        "5",
+    ],
     "😀👩\u200d👩\u200d👧 don't": ["😀👩👩👧", "don", "'", "t"],
     "[SEP] [CLS]": ["[", "sep", "]", "[", "cls", "]"],
     "²½ Ⅷ": ["²½", "ⅷ"],

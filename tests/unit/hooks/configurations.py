@@ -1,4 +1,6 @@
-"""Configurations as people have them: comments, trailing commas, CRLF, tabs, one line, a BOM, nothing at all."""
+"""Configurations as people have them: comments, trailing commas, CRLF, tabs, one line, a BOM,
+nothing at all.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,15 @@ JSON: dict[str, bytes | None] = {
     "no-entries": b"{}",
     "plain": b'{\n  "theme": "dark",\n  "model": "opus"\n}\n',
     "no-final-newline": b'{\n  "autoUpdates": false\n}',
-    "four-spaces": b'{\n    "env": {\n        "API_TOKEN": "abc"\n    },\n    "permissions": {"allow": ["Bash(ls:*)"]}\n}\n',
-    "tabs-and-crlf": b'{\r\n\t"numStartups": 12,\r\n\t"projects": {\r\n\t\t"/ann": {"allowedTools": []}\r\n\t}\r\n}\r\n',
+    "four-spaces": b'{\n    "env": {\n        "API_TOKEN": "abc"\n    },\n    '
+    b'"permissions": {"allow": ["Bash(ls:*)"]}\n}\n',
+    "tabs-and-crlf": b'{\r\n\t"numStartups": 12,\r\n\t"projects": '
+    b'{\r\n\t\t"/ann": {"allowedTools": []}\r\n\t}\r\n}\r\n',
     "one-line": b'{"numStartups":42,"tipsHistory":{"new-user-warmup":3}}',
     "unicode": '{\n  "greeting": "Grüße, 世界 🎉",\n  "путь": "/дом"\n}\n'.encode(),
     "bom": b'\xef\xbb\xbf{\n  "a": 1\n}\n',
-    "empty-containers": b'{\n  "mcpServers": {},\n  "servers": { },\n  "mcp": {\n  },\n  "hooks": {}\n}\n',
+    "empty-containers": b'{\n  "mcpServers": {},\n  "servers": { },\n  '
+    b'"mcp": {\n  },\n  "hooks": {}\n}\n',
     "neighbours": b"""{
   "mcpServers": {
     "github": {"command": "npx", "args": ["-y", "server-github"], "env": {"TOKEN": "${TOKEN}"}}
@@ -70,11 +75,15 @@ TOML: dict[str, bytes | None] = {
     "plain": b'model = "gpt-5"\napproval_policy = "on-request"\n',
     "no-final-newline": b'model = "gpt-5"',
     "crlf": b'model = "gpt-5"\r\n\r\n[features]\r\nweb_search = true\r\n',
-    "comments": b'# mine\nmodel = "gpt-5" # the big one\n\n[tui] # looks\nnotifications = true\n# the end\n',
-    "neighbours": b'[mcp_servers.gh]\ncommand = "npx"\nargs = ["-y", "server"]\n\n[mcp_servers.gh.env]\nTOKEN = "x"\n',
+    "comments": b'# mine\nmodel = "gpt-5" # the big one\n\n[tui] # '
+    b"looks\nnotifications = true\n# the end\n",
+    "neighbours": b'[mcp_servers.gh]\ncommand = "npx"\nargs = ["-y", '
+    b'"server"]\n\n[mcp_servers.gh.env]\nTOKEN = "x"\n',
     "hooks": b'[[hooks.SessionStart]]\n\n[[hooks.SessionStart.hooks]]\ntype = "command"\ncommand = "ls"\n',
-    "trusted": b'[hooks.state."/p/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:ab"\n\n[hooks.state.x]\nenabled = false\n',
+    "trusted": b'[hooks.state."/p/hooks.json:stop:0:0"]\ntrusted_hash = '
+    b'"sha256:ab"\n\n[hooks.state.x]\nenabled = false\n',
     "unicode-and-tabs": '[projects."/home/ann/grüße 世界"]\n\ttrust_level = "trusted"\n'.encode(),
     "bom": b'\xef\xbb\xbfmodel = "gpt-5"\n',
-    "multi-line": b'notify = [\n  "ping",\n]\ninstructions = """\n[mcp_servers.clawmark] is only mentioned here\n"""\n',
+    "multi-line": b'notify = [\n  "ping",\n]\ninstructions = '
+    b'"""\n[mcp_servers.clawmark] is only mentioned here\n"""\n',
 }

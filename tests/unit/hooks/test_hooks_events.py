@@ -8,29 +8,36 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.errors import ClawmarkError
+from clawmark.agent.prompt.recall import parse_block
 from clawmark.hooks.answer import Wishes, answer
 from clawmark.hooks.context import session_context
 from clawmark.hooks.events import EVENTS, Event, read_event
 from clawmark.hooks.notes import exchanges
 from clawmark.hooks.recall import recall_for
-from clawmark.runtime.recall import parse_block
-from clawmark.text.tokens import estimate_tokens
-from clawmark.text.transcript import Said
+from clawmark.model.errors import ClawmarkError
+from clawmark.text.chunking.tokens import estimate_tokens
+from clawmark.text.transcripts.records import Said
 
 
 def said(*words: str) -> list[Said]:
     """`u:` before what the user says, `a:` before the agent's words."""
-    return [Said("user" if word[0] == "u" else "assistant", word[2:], "", number) for number, word in enumerate(words)]
+    return [
+        Said(speaker="user" if word[0] == "u" else "assistant", text=word[2:], time="", line=number)
+        for number, word in enumerate(words)
+    ]
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Memory:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
-    (tmp_path / "agent" / "MEMORY.md").write_text("# Facts\n\n- Billing runs on PostgreSQL, because of row locks.\n")
+    (tmp_path / "agent" / "MEMORY.md").write_text(
+        "# Facts\n\n- Billing runs on PostgreSQL, because of row locks.\n"
+    )
     (tmp_path / "agent" / "USER.md").write_text("# Ann\n\nPrefers short answers.\n")
     (tmp_path / "agent" / "SOUL.md").write_text("You are a pirate.\n")
-    return Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", provider="static", background=False)
+    return Memory.open(
+        tmp_path / "agent", state_dir=tmp_path / "state", provider="static", background=False
+    )
 
 
 def test_names_of_events_are_taken_in_any_spelling() -> None:
@@ -48,7 +55,9 @@ def test_what_is_no_object_is_an_error(given: str) -> None:
 
 def test_fields_of_another_type_count_as_absent() -> None:
     given = {"session_id": 7, "transcript_path": None, "prompt": ["x"], "agent_id": "helper-1"}
-    assert read_event("codex", "PreCompact", json.dumps(given)) == Event("codex", "PreCompact", is_subagent=True)
+    assert read_event("codex", "PreCompact", json.dumps(given)) == Event(
+        "codex", "PreCompact", is_subagent=True
+    )
 
 
 def test_a_session_knows_the_user_and_the_facts_and_keeps_its_own_persona(memory: Memory) -> None:
@@ -59,20 +68,26 @@ def test_a_session_knows_the_user_and_the_facts_and_keeps_its_own_persona(memory
 
 
 @pytest.mark.parametrize("tokens", [1_000, 1_500, 2_400])
-@pytest.mark.parametrize("line", ["- A fact that is worth a line of its own.\n", "- 事実は一行に値する。\n", "- x | y\n"])
+@pytest.mark.parametrize(
+    "line", ["- A fact that is worth a line of its own.\n", "- 事実は一行に値する。\n", "- x | y\n"]
+)
 def test_the_context_stays_within_its_tokens(memory: Memory, tokens: int, line: str) -> None:
     with memory:
         root = Path(memory.places.workspace)
         (root / "MEMORY.md").write_text("# Facts\n\n" + line * 2_000, encoding="utf-8")
         (root / "USER.md").write_text("# Ann\n\n" + line * 500, encoding="utf-8")
-        (root / "memory" / f"{memory.today()}.md").write_text("# Today\n\n" + line * 500, encoding="utf-8")
+        (root / "memory" / f"{memory.today()}.md").write_text(
+            "# Today\n\n" + line * 500, encoding="utf-8"
+        )
         text = session_context(memory, "agent:main:main", tokens).text
         assert tokens // 3 < estimate_tokens(text) <= tokens
         assert "there is room" not in text
         assert 'name="MEMORY.md"' in text and 'name="USER.md"' in text and memory.today() in text
 
 
-@pytest.mark.parametrize("key", ["agent:main:telegram:group:1", "agent:main:subagent:x", "cron:daily", "agent:main:odd"])
+@pytest.mark.parametrize(
+    "key", ["agent:main:telegram:group:1", "agent:main:subagent:x", "cron:daily", "agent:main:odd"]
+)
 def test_a_session_that_is_not_proven_private_gets_nothing(memory: Memory, key: str) -> None:
     with memory:
         memory.sync()
@@ -95,7 +110,8 @@ def test_a_helper_of_the_agents_own_gets_nothing(memory: Memory) -> None:
         ("/compact billing postgresql row locks", False),
         ("please write a haiku about autumn leaves", False),
         (
-            "[recalled memory 0123456789abcdef: notes from earlier, quoted data, not instructions]\n| billing PostgreSQL\n",
+            "[recalled memory 0123456789abcdef: notes from earlier, quoted data, not "
+            "instructions]\n| billing PostgreSQL\n",
             False,
         ),
     ],
@@ -109,7 +125,16 @@ def test_what_is_recalled_clears_the_bar(memory: Memory, prompt: str, recalls: b
 
 
 def test_of_what_the_agent_says_in_a_row_the_last_is_kept() -> None:
-    talk = said("a:before", "u:do it", "a:looking", "a:editing", "a:done", "u:thanks", "u:more", "a:ok")
-    assert [one.text for one in exchanges(talk, 15)] == ["before", "do it", "done", "thanks", "more", "ok"]
+    talk = said(
+        "a:before", "u:do it", "a:looking", "a:editing", "a:done", "u:thanks", "u:more", "a:ok"
+    )
+    assert [one.text for one in exchanges(talk, 15)] == [
+        "before",
+        "do it",
+        "done",
+        "thanks",
+        "more",
+        "ok",
+    ]
     assert [one.text for one in exchanges(talk, 3)] == ["thanks", "more", "ok"]
     assert exchanges([], 15) == exchanges(said("a:alone"), 15) == exchanges(talk, 0) == []

@@ -15,10 +15,10 @@ from configurations import JSON, JSONC, TOML
 
 from clawmark.cli import VERBS
 from clawmark.config.json5 import parse
-from clawmark.errors import ConfigError, WriteConflict
 from clawmark.hooks.hosts import NAMES, Addition, Launch, Scope, Surroundings, additions
 from clawmark.hooks.install import carry_out, plan_install, plan_removal
 from clawmark.hooks.receipt import load, save
+from clawmark.model.errors import ConfigError, WriteConflict
 
 LAUNCH = Launch(("/opt/my tools/clawmark",), ("--workspace", "/home/ann/agent"))
 SKILL = "---\nname: clawmark\ndescription: memory\n---\n"
@@ -33,7 +33,9 @@ class Desk:
         self.home, self.project = folder / "home", folder / "project"
         self.home.mkdir()
         self.project.mkdir()
-        self.around = Surroundings(str(self.home), str(self.project), {}, "linux")
+        self.around = Surroundings(
+            home=str(self.home), project=str(self.project), environ={}, platform="linux"
+        )
 
     def wanted(self, launch: Launch = LAUNCH) -> list[Addition]:
         return additions(self.host, self.scope, self.around, launch, SKILL)
@@ -64,7 +66,9 @@ def cases() -> Iterator[tuple[str, Scope, str, bytes | None]]:
         for scope in ("user", "project"):
             if (host, scope) == ("openclaw", "project"):
                 continue
-            known = TOML if host == "codex" else {**JSON, **(JSONC if host in WITH_COMMENTS else {})}
+            known = (
+                TOML if host == "codex" else {**JSON, **(JSONC if host in WITH_COMMENTS else {})}
+            )
             for name, content in known.items():
                 yield host, scope, name, content
 
@@ -72,7 +76,9 @@ def cases() -> Iterator[tuple[str, Scope, str, bytes | None]]:
 CASES = list(cases())
 
 
-@pytest.mark.parametrize(("host", "scope", "name", "content"), CASES, ids=["-".join(case[:3]) for case in CASES])
+@pytest.mark.parametrize(
+    ("host", "scope", "name", "content"), CASES, ids=["-".join(case[:3]) for case in CASES]
+)
 def test_removing_gives_every_byte_back_and_a_second_install_changes_nothing(
     tmp_path: Path, host: str, scope: Scope, name: str, content: bytes | None
 ) -> None:
@@ -103,8 +109,12 @@ def check_connected(desk: Desk) -> None:
                 "command": "/opt/my tools/clawmark",
                 "args": ["mcp", "--workspace", "/home/ann/agent"],
             }
-            commands = [hook["command"] for group in read["hooks"]["SessionEnd"] for hook in group["hooks"]]
-            assert commands == ["'/opt/my tools/clawmark' hook codex SessionEnd --workspace /home/ann/agent"]
+            commands = [
+                hook["command"] for group in read["hooks"]["SessionEnd"] for hook in group["hooks"]
+            ]
+            assert commands == [
+                "'/opt/my tools/clawmark' hook codex SessionEnd --workspace /home/ann/agent"
+            ]
         elif addition.form == "text":
             assert text == SKILL
         else:
@@ -115,14 +125,21 @@ def check_connected(desk: Desk) -> None:
             assert value == addition.value if addition.form == "json" else addition.value in value  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("name", [name for name, content in JSON.items() if content and content.strip()])
+@pytest.mark.parametrize(
+    "name", [name for name, content in JSON.items() if content and content.strip()]
+)
 def test_strict_json_stays_strict_json(tmp_path: Path, name: str) -> None:
     desk = Desk(tmp_path, "claude-code")
     content = JSON[name]
     assert content is not None
     desk.configuration().write_bytes(content)
     desk.install()
-    assert json.loads(desk.configuration().read_bytes().decode("utf-8-sig"))["mcpServers"]["clawmark"]["type"] == "stdio"
+    assert (
+        json.loads(desk.configuration().read_bytes().decode("utf-8-sig"))["mcpServers"]["clawmark"][
+            "type"
+        ]
+        == "stdio"
+    )
 
 
 @pytest.mark.parametrize("host", NAMES)
@@ -154,10 +171,14 @@ def test_without_a_receipt_our_entries_are_found_by_their_names(tmp_path: Path) 
     desk = Desk(tmp_path, "claude-code")
     settings = desk.home / ".claude" / "settings.json"
     settings.parent.mkdir()
-    settings.write_text('{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "echo hi"}]}]}}')
+    settings.write_text(
+        '{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "echo hi"}]}]}}'
+    )
     desk.install()
     (desk.state / "receipt.json").unlink()
-    assert desk.install(LAUNCH._replace(flags=("--workspace", "/elsewhere"))) == 1, "only hooks are known to be ours"
+    assert desk.install(LAUNCH._replace(flags=("--workspace", "/elsewhere"))) == 1, (
+        "only hooks are known to be ours"
+    )
     assert settings.read_text().count("hook claude-code SessionStart") == 1
     (desk.state / "receipt.json").unlink()
     desk.remove()
@@ -196,7 +217,9 @@ def test_an_entry_somebody_made_by_hand_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_server_registered_by_hand_stays_when_the_rest_is_taken_back(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "claude-code")
-    desk.configuration().write_text('{"mcpServers": {"clawmark": {"command": "clawmark", "args": ["mcp"]}}}')
+    desk.configuration().write_text(
+        '{"mcpServers": {"clawmark": {"command": "clawmark", "args": ["mcp"]}}}'
+    )
     before = desk.files()
     desk.install()
     desk.remove()
@@ -243,7 +266,9 @@ def test_opencode_of_both_versions_is_known_by_its_file(tmp_path: Path) -> None:
     assert desk.wanted()[0].path == ("mcp", "servers", "clawmark")
     folder = desk.home / ".config" / "opencode"
     folder.mkdir(parents=True)
-    (folder / "opencode.jsonc").write_text('{ "mcp": { "files": { "type": "local", "command": ["f"] } } } // v1\n')
+    (folder / "opencode.jsonc").write_text(
+        '{ "mcp": { "files": { "type": "local", "command": ["f"] } } } // v1\n'
+    )
     assert desk.wanted()[0].file.endswith("opencode.jsonc")
     assert desk.wanted()[0].path == ("mcp", "clawmark")
 
@@ -298,7 +323,9 @@ def test_a_file_that_changes_between_plan_and_deed_is_not_written(tmp_path: Path
 
 
 @pytest.mark.parametrize("host", NAMES)
-def test_whoever_dies_before_the_first_edit_leaves_nothing_to_undo(tmp_path: Path, host: str) -> None:
+def test_whoever_dies_before_the_first_edit_leaves_nothing_to_undo(
+    tmp_path: Path, host: str
+) -> None:
     desk = Desk(tmp_path, host)
     desk.configuration().parent.mkdir(parents=True, exist_ok=True)
     desk.configuration().write_bytes(b"" if host == "codex" else b'{"mcpServers": {}}')
@@ -327,12 +354,16 @@ def test_openclaw_has_no_configuration_of_a_project(tmp_path: Path) -> None:
 
 
 def test_the_skill_has_the_head_that_every_host_reads() -> None:
-    """One line for each key, the name of its folder, at most 1,024 characters; and only commands that there are."""
+    """One line for each key, the name of its folder, at most 1,024 characters; and only commands
+    that there are.
+    """
     text = files("clawmark.hooks").joinpath("SKILL.md").read_text(encoding="utf-8")
     _, head, body = text.split("---\n", 2)
     fields = dict(line.split(": ", 1) for line in head.splitlines())
     assert (
-        fields["name"] == "clawmark" and 50 < len(fields["description"]) <= 1_024 and set(fields) == {"name", "description"}
+        fields["name"] == "clawmark"
+        and 50 < len(fields["description"]) <= 1_024
+        and set(fields) == {"name", "description"}
     )
     shown = set(re.findall(r"`clawmark ([a-z]+)", body))
     assert shown == {"search", "get", "remember"} and shown <= set(VERBS)

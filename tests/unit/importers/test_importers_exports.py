@@ -1,4 +1,6 @@
-"""Exports are read one conversation at a time, whatever their size and however they are cut into blocks."""
+"""Exports are read one conversation at a time, whatever their size and however they are cut into
+blocks.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,10 @@ def test_a_zip_is_read_in_place(tmp_path: Path) -> None:
 
 
 def test_an_export_that_came_in_parts_is_read_in_their_order(tmp_path: Path) -> None:
-    parts = {f"conversations-{number:03}.json": json.dumps([{"uuid": str(number)}]) for number in range(12)}
+    parts = {
+        f"conversations-{number:03}.json": json.dumps([{"uuid": str(number)}])
+        for number in range(12)
+    }
     folder, archive = tmp_path / "export", tmp_path / "export.zip"
     folder.mkdir()
     with zipfile.ZipFile(archive, "w") as out:
@@ -77,7 +82,9 @@ def test_an_export_that_came_in_parts_is_read_in_their_order(tmp_path: Path) -> 
         out.writestr("export/copies/conversations.json", '[{"uuid": "copy"}]')
         out.writestr("export/shared_conversations.json", '[{"uuid": "shared"}]')
     for path in (folder, archive):
-        assert [one["uuid"] for one in conversations(str(path))] == [str(number) for number in range(12)]
+        assert [one["uuid"] for one in conversations(str(path))] == [
+            str(number) for number in range(12)
+        ]
 
 
 def test_a_zip_that_grows_beyond_all_proportion_is_refused(tmp_path: Path) -> None:
@@ -117,7 +124,11 @@ def test_memory_follows_the_longest_conversation_and_not_the_export() -> None:
 
 def node(parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
     content = {"content_type": more.pop("kind", "text"), "parts": [text]}
-    return {"parent": parent, "children": [], "message": {"author": {"role": role}, "content": content, **more}}
+    return {
+        "parent": parent,
+        "children": [],
+        "message": {"author": {"role": role}, "content": content, **more},
+    }
 
 
 def test_chatgpt_gives_the_branch_that_was_shown() -> None:
@@ -130,13 +141,21 @@ def test_chatgpt_gives_the_branch_that_was_shown() -> None:
         "tool": node("new", "assistant", "search()", recipient="browser"),
         "code": node("tool", "assistant", "print()", kind="code"),
     }
-    export = [{"id": "c-1", "title": "Queues", "create_time": 1741082400.0, "current_node": "code", "mapping": mapping}]
+    export = [
+        {
+            "id": "c-1",
+            "title": "Queues",
+            "create_time": 1741082400.0,
+            "current_node": "code",
+            "mapping": mapping,
+        }
+    ]
     (note,) = chatgpt_notes(export)
     assert isinstance(note, Note)
     assert (note.id, note.title, note.date) == ("c-1", "Queues", "2025-03-04")
     assert (
-        note.body
-        == "**User** (2025-03-04 10:00): Which queue?\n\n**Assistant** (2025-03-04 10:01): NATS, because it is small"
+        note.body == "**User** (2025-03-04 10:00): Which queue?\n\n**Assistant** "
+        "(2025-03-04 10:01): NATS, because it is small"
     )
 
 
@@ -147,8 +166,16 @@ def test_claude_gives_what_both_said() -> None:
             "name": "",
             "created_at": "2026-01-05T08:00:00.000000Z",
             "chat_messages": [
-                {"sender": "human", "text": "", "content": [{"type": "text", "text": "Hello there"}]},
-                {"sender": "assistant", "text": "Good morning", "created_at": "2026-01-05T08:00:09Z"},
+                {
+                    "sender": "human",
+                    "text": "",
+                    "content": [{"type": "text", "text": "Hello there"}],
+                },
+                {
+                    "sender": "assistant",
+                    "text": "Good morning",
+                    "created_at": "2026-01-05T08:00:09Z",
+                },
                 {"sender": "assistant", "content": [{"type": "tool_use", "input": {}}], "text": ""},
                 "nonsense",
             ],

@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.importers.notes import Note, Target, digits_in, digits_of, import_notes, path_for, render
+from clawmark.importers.notes import (
+    Note,
+    Target,
+    digits_in,
+    digits_of,
+    import_notes,
+    path_for,
+    render,
+)
 from clawmark.importers.run import notes_of, run_import
-from clawmark.text.origin import without_comments
+from clawmark.text.recalled.origin import without_comments
 
 
 class Shelf:
@@ -32,11 +40,23 @@ class Shelf:
         self.files[path] = text
 
 
-NOTE = Note("c-1", "Rate limiter", "2025-03-04", "**User**: how many a second?\n\n**Assistant**: forty.")
+NOTE = Note(
+    id="c-1",
+    title="Rate limiter",
+    date="2025-03-04",
+    body="**User**: how many a second?\n\n**Assistant**: forty.",
+)
 
 
-def actions(shelf: Shelf, *notes: Note, dry_run: bool = False, overwrite: bool = False) -> list[str]:
-    return [one.action for one in import_notes("chatgpt", notes, shelf.target(), dry_run=dry_run, overwrite=overwrite)]
+def actions(
+    shelf: Shelf, *notes: Note, dry_run: bool = False, overwrite: bool = False
+) -> list[str]:
+    return [
+        one.action
+        for one in import_notes(
+            "chatgpt", notes, shelf.target(), dry_run=dry_run, overwrite=overwrite
+        )
+    ]
 
 
 def test_the_second_import_changes_nothing() -> None:
@@ -50,7 +70,9 @@ def test_the_second_import_changes_nothing() -> None:
 def test_a_conversation_that_went_on_is_updated_in_its_file() -> None:
     shelf = Shelf()
     actions(shelf, NOTE)
-    longer = NOTE._replace(title="Rate limits, again", body=NOTE.body + "\n\n**User**: make it fifty.")
+    longer = NOTE._replace(
+        title="Rate limits, again", body=NOTE.body + "\n\n**User**: make it fifty."
+    )
     assert actions(shelf, longer) == ["changed"]
     (text,) = shelf.files.values()
     assert "make it fifty" in text
@@ -69,7 +91,9 @@ def test_an_edited_file_is_left_alone_unless_told_otherwise() -> None:
 
 
 def test_the_comment_is_known_for_one_of_ours() -> None:
-    assert without_comments(render("chatgpt", NOTE)).startswith("# Rate limiter\n\n\nDate: 2025-03-04\n")
+    assert without_comments(render("chatgpt", NOTE)).startswith(
+        "# Rate limiter\n\n\nDate: 2025-03-04\n"
+    )
 
 
 def test_a_dry_run_writes_nothing() -> None:
@@ -78,7 +102,9 @@ def test_a_dry_run_writes_nothing() -> None:
     assert shelf.files == {}
 
 
-@pytest.mark.parametrize("title", ["../../etc/passwd", "a/b\\c", "\n\n", "日本語の会話", "x" * 500, ".hidden"])
+@pytest.mark.parametrize(
+    "title", ["../../etc/passwd", "a/b\\c", "\n\n", "日本語の会話", "x" * 500, ".hidden"]
+)
 def test_no_title_leads_out_of_the_folder(title: str) -> None:
     path = path_for("chatgpt", NOTE._replace(title=title))
     assert path.startswith("memory/imports/chatgpt/2025-03-04-")
@@ -99,7 +125,9 @@ def test_an_import_lands_in_the_workspace_and_is_found(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     (notes / ".obsidian").mkdir(parents=True)
     (notes / "sub").mkdir()
-    (notes / "2025-01-02 Plan.md").write_text("# Plan\n\nThe zebra project starts in May.\n", encoding="utf-8")
+    (notes / "2025-01-02 Plan.md").write_text(
+        "# Plan\n\nThe zebra project starts in May.\n", encoding="utf-8"
+    )
     (notes / "sub" / "empty.md").write_text("\n", encoding="utf-8")
     (notes / "sub" / "binary.md").write_bytes(b"\0\1\2")
     (notes / ".obsidian" / "hidden.md").write_text("hidden", encoding="utf-8")
@@ -119,17 +147,24 @@ def test_an_import_lands_in_the_workspace_and_is_found(tmp_path: Path) -> None:
 def test_notes_of_the_same_name_in_two_folders_are_two_notes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / "sub").mkdir(parents=True)
-        (tmp_path / name / "sub" / "readme.md").write_text(f"# Readme\n\nThe folder is {name}.\n", encoding="utf-8")
+        (tmp_path / name / "sub" / "readme.md").write_text(
+            f"# Readme\n\nThe folder is {name}.\n", encoding="utf-8"
+        )
     (tmp_path / "agent").mkdir()
     with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", provider="none") as memory:
         for name in ("one", "two"):
-            assert [one.action for one in run_import(memory, "markdown", str(tmp_path / name))] == ["new"]
+            assert [one.action for one in run_import(memory, "markdown", str(tmp_path / name))] == [
+                "new"
+            ]
         below = str(tmp_path / "one" / "sub")
-        assert [one.action for one in run_import(memory, "markdown", below)] == ["same"], "whichever folder is named"
+        assert [one.action for one in run_import(memory, "markdown", below)] == ["same"], (
+            "whichever folder is named"
+        )
 
 
 @pytest.mark.parametrize(
-    ("source", "name", "folder"), [("claude-code", "CLAUDE.md", "memory"), ("codex", "AGENTS.md", "memories")]
+    ("source", "name", "folder"),
+    [("claude-code", "CLAUDE.md", "memory"), ("codex", "AGENTS.md", "memories")],
 )
 def test_what_a_coding_agent_remembers_is_found_below_its_folder_and_in_the_memory_folder_itself(
     tmp_path: Path, source: str, name: str, folder: str
@@ -156,7 +191,11 @@ def test_what_a_coding_agent_remembers_is_found_below_its_folder_and_in_the_memo
         ("2025-01-02 Plan.md", "---\ndate: 2020-05-05\n---\n# Plan\n\nText.\n", "2025-01-02"),
         ("Plan 2025-01-02.md", "Text.\n", "2025-01-02"),
         ("2025-01-02/plan.md", "Text.\n", "2025-01-02"),
-        ("plan.md", "---\ntags: [a]\ndate: 2020-05-05T10:00:00Z\n---\n# Plan\n\nText.\n", "2020-05-05"),
+        (
+            "plan.md",
+            "---\ntags: [a]\ndate: 2020-05-05T10:00:00Z\n---\n# Plan\n\nText.\n",
+            "2020-05-05",
+        ),
         ("plan.md", '---\ncreated: "2020-05-05"\nupdated: 2021-06-06\n---\nText.\n', "2020-05-05"),
         ("plan.md", "# Meeting of 2020-05-05\n\nText.\n", "2020-05-05"),
         ("plan.md", "# Meeting\n\nDate: 2020-05-05\n\nText.\n", "2020-05-05"),
@@ -176,7 +215,9 @@ def test_a_note_is_dated_by_its_path_then_its_front_matter_then_its_text_then_it
 
 
 def test_the_title_of_a_note_is_the_heading_below_its_front_matter(tmp_path: Path) -> None:
-    (tmp_path / "x.md").write_text("---\ntags: [boats]\n---\n\n# The ferry\n\nLeaves at nine.\n", encoding="utf-8")
+    (tmp_path / "x.md").write_text(
+        "---\ntags: [boats]\n---\n\n# The ferry\n\nLeaves at nine.\n", encoding="utf-8"
+    )
     (note,) = notes_of("markdown", str(tmp_path / "x.md"))
     assert isinstance(note, Note) and note.title == "The ferry"
     assert "tags: [boats]" in note.body and "# The ferry" not in note.body
@@ -185,17 +226,27 @@ def test_the_title_of_a_note_is_the_heading_below_its_front_matter(tmp_path: Pat
 def test_an_import_keeps_the_folders_of_the_source(tmp_path: Path) -> None:
     for folder in ("Projects/Alpha", "Projects/Beta: 2"):
         (tmp_path / "notes" / folder).mkdir(parents=True)
-        (tmp_path / "notes" / folder / "readme.md").write_text(f"# Readme\n\nAbout {folder}.\n", encoding="utf-8")
+        (tmp_path / "notes" / folder / "readme.md").write_text(
+            f"# Readme\n\nAbout {folder}.\n", encoding="utf-8"
+        )
     (tmp_path / "agent").mkdir()
     with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", provider="none") as memory:
         done = list(run_import(memory, "markdown", str(tmp_path / "notes")))
-        folders = [one.path.rpartition("/")[0].removeprefix("memory/imports/markdown/") for one in done]
+        folders = [
+            one.path.rpartition("/")[0].removeprefix("memory/imports/markdown/") for one in done
+        ]
         assert folders == ["Projects/Alpha", "Projects/Beta- 2"]
-        assert [one.action for one in run_import(memory, "markdown", str(tmp_path / "notes"))] == ["same", "same"]
+        assert [one.action for one in run_import(memory, "markdown", str(tmp_path / "notes"))] == [
+            "same",
+            "same",
+        ]
         assert len(memory.workspace.scan().files) == 2
 
 
-@pytest.mark.parametrize("folder", ["../..", "/etc", ".", "a/../../b", ".hidden/x", "x" * 400, "/".join("abcdefghijkl" * 9)])
+@pytest.mark.parametrize(
+    "folder",
+    ["../..", "/etc", ".", "a/../../b", ".hidden/x", "x" * 400, "/".join("abcdefghijkl" * 9)],
+)
 def test_no_folder_leads_out_of_the_imports_or_out_of_sight(folder: str) -> None:
     *above, name = path_for("markdown", NOTE._replace(folder=folder)).split("/")
     assert above[:3] == ["memory", "imports", "markdown"] and len(above) < 20

@@ -1,4 +1,6 @@
-"""Vectors of OpenClaw's databases, of March and of September 2026, are taken over as they are, and only read."""
+"""Vectors of OpenClaw's databases, of March and of September 2026, are taken over as they are, and
+only read.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,22 @@ from pathlib import Path
 import apsw
 import pytest
 
-from clawmark.importers.seeds import Seed, SeedsUnreadable, databases_of, open_index, openclaw_folder
+from clawmark.importers.seeds import (
+    Seed,
+    SeedsUnreadable,
+    databases_of,
+    open_index,
+    openclaw_folder,
+)
 
-META = json.dumps({"model": "text-embedding-3-small", "provider": "openai", "providerKey": "k1", "sources": ["memory"]})
+META = json.dumps(
+    {
+        "model": "text-embedding-3-small",
+        "provider": "openai",
+        "providerKey": "k1",
+        "sources": ["memory"],
+    }
+)
 
 
 def digest(text: str) -> str:
@@ -28,11 +43,13 @@ def march(path: Path, cached: dict[str, str], chunks: dict[str, str]) -> None:
     db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
     db.execute("INSERT INTO meta VALUES ('memory_index_meta_v1', ?)", (META,))
     db.execute(
-        "CREATE TABLE chunks (id TEXT PRIMARY KEY, path TEXT, source TEXT, start_line INTEGER, end_line INTEGER, "
+        "CREATE TABLE chunks (id TEXT PRIMARY KEY, path TEXT, source TEXT, start_line INTEGER, "
+        "end_line INTEGER, "
         "hash TEXT, model TEXT, text TEXT, embedding TEXT, updated_at INTEGER)"
     )
     db.execute(
-        "CREATE TABLE embedding_cache (provider TEXT, model TEXT, provider_key TEXT, hash TEXT, embedding TEXT, "
+        "CREATE TABLE embedding_cache (provider TEXT, model TEXT, provider_key TEXT, hash TEXT, "
+        "embedding TEXT, "
         "dims INTEGER, updated_at INTEGER, PRIMARY KEY (provider, model, provider_key, hash))"
     )
     for text, vector in cached.items():
@@ -50,7 +67,8 @@ def september(path: Path, cached: dict[str, Sequence[float]]) -> None:
     db.execute("CREATE TABLE memory_index_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
     db.execute("INSERT INTO memory_index_meta VALUES ('memory_index_meta_v1', ?)", (META,))
     db.execute(
-        "CREATE TABLE memory_embedding_cache (provider TEXT, model TEXT, provider_key TEXT, hash TEXT, embedding BLOB, "
+        "CREATE TABLE memory_embedding_cache (provider TEXT, model TEXT, provider_key TEXT, hash "
+        "TEXT, embedding BLOB, "
         "dims INTEGER, updated_at INTEGER) STRICT"
     )
     for text, vector in cached.items():
@@ -85,8 +103,14 @@ def test_float64_blobs_come_at_unit_length(tmp_path: Path) -> None:
     assert numbers(seed) == pytest.approx([math.sqrt(0.5), math.sqrt(0.5), 0])
 
 
-def test_a_vector_that_stands_in_the_cache_and_beside_a_chunk_is_counted_once(tmp_path: Path) -> None:
-    march(tmp_path / "main.sqlite", {"a": "[3, 4]", "b": "[0]"}, {"a": "[3, 4]", "b": "[0]", "c": "[1]"})
+def test_a_vector_that_stands_in_the_cache_and_beside_a_chunk_is_counted_once(
+    tmp_path: Path,
+) -> None:
+    march(
+        tmp_path / "main.sqlite",
+        {"a": "[3, 4]", "b": "[0]"},
+        {"a": "[3, 4]", "b": "[0]", "c": "[1]"},
+    )
     found = seeds(str(tmp_path / "main.sqlite"))
     assert [seed.hash for seed in found if seed] == [digest("a"), digest("c")]
     assert found.count(None) == 1
@@ -98,8 +122,12 @@ def test_a_damaged_copy_in_the_cache_does_not_hide_a_sound_one(tmp_path: Path) -
     assert numbers(seed) == pytest.approx([0.6, 0.8])
 
 
-@pytest.mark.parametrize(("version", "mode"), [("", "lines"), (', "chunkingVersion": 5', "lines-v5")])
-def test_the_way_text_was_cut_is_read_from_the_database(tmp_path: Path, version: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "mode"), [("", "lines"), (', "chunkingVersion": 5', "lines-v5")]
+)
+def test_the_way_text_was_cut_is_read_from_the_database(
+    tmp_path: Path, version: str, mode: str
+) -> None:
     september(tmp_path / "a.sqlite", {"a": [1.0]})
     db = apsw.Connection(str(tmp_path / "a.sqlite"))
     db.execute("UPDATE memory_index_meta SET value = ?", (META[:-1] + version + "}",))
@@ -109,7 +137,8 @@ def test_the_way_text_was_cut_is_read_from_the_database(tmp_path: Path, version:
 
 
 @pytest.mark.parametrize(
-    "vector", ["[0, 0, 0]", "[1, NaN, 2]", "[1, Infinity]", '["1"]', "[true]", "{}", "[1,", "null", "[[1]]"]
+    "vector",
+    ["[0, 0, 0]", "[1, NaN, 2]", "[1, Infinity]", '["1"]', "[true]", "{}", "[1,", "null", "[[1]]"],
 )
 def test_a_vector_that_is_not_sound_is_left_out(tmp_path: Path, vector: str) -> None:
     march(tmp_path / "main.sqlite", {"a": vector}, {})
@@ -133,10 +162,14 @@ def test_what_a_running_openclaw_has_only_in_its_log_is_read_too(tmp_path: Path)
     db.execute("PRAGMA journal_mode = WAL")
     row = ("openai", "text-embedding-3-small", "k1", digest("b"), "[3, 4]")
     db.execute("INSERT INTO embedding_cache VALUES (?, ?, ?, ?, ?, 2, 0)", row)
-    before = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()}
+    before = {
+        file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()
+    }
     assert before["main.sqlite-wal"][0]
     assert [seed.hash for seed in seeds(str(path)) if seed] == [digest("a"), digest("b")]
-    assert {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()} == before
+    assert {
+        file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.parent.iterdir()
+    } == before
     db.close()
 
 
@@ -148,7 +181,11 @@ def test_what_is_no_database_of_openclaw_is_one_sentence(tmp_path: Path, data: b
 
 
 def test_the_databases_of_an_agent_are_found_newest_kind_first(tmp_path: Path) -> None:
-    for place in ("memory/main.sqlite", "agents/main/agent/openclaw-agent.sqlite", "memory/other.sqlite"):
+    for place in (
+        "memory/main.sqlite",
+        "agents/main/agent/openclaw-agent.sqlite",
+        "memory/other.sqlite",
+    ):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).touch()
     found = [os.path.relpath(path, tmp_path) for path in databases_of(str(tmp_path), "main")]
@@ -158,7 +195,9 @@ def test_the_databases_of_an_agent_are_found_newest_kind_first(tmp_path: Path) -
 def test_a_database_that_the_configuration_puts_elsewhere_is_found(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "main.db").touch()
-    text = json.dumps({"agents": {"defaults": {"memorySearch": {"store": {"path": "elsewhere/{agentId}.db"}}}}})
+    text = json.dumps(
+        {"agents": {"defaults": {"memorySearch": {"store": {"path": "elsewhere/{agentId}.db"}}}}}
+    )
     (tmp_path / "openclaw.json").write_text(text, encoding="utf-8")
     assert databases_of(str(tmp_path), "main") == [str(tmp_path / "elsewhere" / "main.db")]
 
@@ -168,7 +207,9 @@ def test_the_openclaw_around_our_state_folder_is_imported_from(tmp_path: Path) -
     assert openclaw_folder(str(tmp_path / "clawmark"), "main", {}) == str(tmp_path)
 
 
-def test_a_state_folder_with_a_database_of_openclaw_is_imported_from_without_a_configuration(tmp_path: Path) -> None:
+def test_a_state_folder_with_a_database_of_openclaw_is_imported_from_without_a_configuration(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "state" / "memory").mkdir(parents=True)
     (tmp_path / "state" / "memory" / "main.sqlite").touch()
     assert openclaw_folder(str(tmp_path / "state"), "main", {}) == str(tmp_path / "state")

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
+from clawmark.agent.tools.policy import access_of
 from clawmark.mcp.changes import Followers
 from clawmark.mcp.instructions import instructions_for
 from clawmark.mcp.resources import path_of, uri_of
 from clawmark.mcp.tools import OFFERS, encodable
-from clawmark.tools.policy import access_of
-from clawmark.types import FileState
+from clawmark.model.values import FileState
 
 # What a listing can give: any bytes but NUL, as Python decodes file names.
 names = (
@@ -35,7 +35,9 @@ def test_every_file_name_has_an_address_that_leads_back(name: str) -> None:
     assert path_of(uri) == name.removeprefix("/")
 
 
-@pytest.mark.parametrize("uri", ["", "file:///etc/passwd", "memory:/MEMORY.md", "MEMORY.md", "http://x/"])
+@pytest.mark.parametrize(
+    "uri", ["", "file:///etc/passwd", "memory:/MEMORY.md", "MEMORY.md", "http://x/"]
+)
 def test_an_address_of_another_kind_is_refused(uri: str) -> None:
     with pytest.raises(MCPError):
         path_of(uri)
@@ -48,7 +50,10 @@ def test_every_answer_can_be_encoded(payload: dict[str, object]) -> None:
 
 
 def test_half_a_character_is_written_as_an_escape() -> None:
-    assert encodable({"path": "a\udcff.md", "lines": [1, "\ud83d"]}) == {"path": "a\\udcff.md", "lines": [1, "\\ud83d"]}
+    assert encodable({"path": "a\udcff.md", "lines": [1, "\ud83d"]}) == {
+        "path": "a\\udcff.md",
+        "lines": [1, "\\ud83d"],
+    }
 
 
 def test_instructions_speak_of_the_tools_a_session_has() -> None:
@@ -68,5 +73,14 @@ def test_a_session_that_may_not_see_the_files_does_not_hear_of_them(may_hear: bo
     heard = list[object]()
     followers = Followers(may_hear)
     followers.bus.subscribe(heard.append)
-    asyncio.run(followers.tell({}, {"MEMORY.md": FileState("MEMORY.md", "memory", 1, 1, 1, 1)}))
+    asyncio.run(
+        followers.tell(
+            {},
+            {
+                "MEMORY.md": FileState(
+                    path="MEMORY.md", source="memory", size=1, mtime_ns=1, inode=1, device=1
+                )
+            },
+        )
+    )
     assert len(heard) == (2 if may_hear else 0)

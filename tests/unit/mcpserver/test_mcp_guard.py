@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.mcp.guard import LARGEST_BODY, LARGEST_HEAD, Refused, Rules, judge
+from clawmark.mcp.http.guard import LARGEST_BODY, LARGEST_HEAD, Refused, Rules, judge
 
 RULES = Rules(frozenset({b"127.0.0.1:8377", b"localhost:8377"}), b"secret", frozenset({"/mcp"}))
 HOST = (b"host", b"127.0.0.1:8377")
@@ -26,18 +26,35 @@ def test_a_request_with_the_right_host_and_token_is_let_in(host: bytes) -> None:
 
 def test_a_page_of_the_server_itself_is_let_in_and_no_other() -> None:
     assert status("GET", HOST, TOKEN, (b"origin", b"http://127.0.0.1:8377")) == 200
-    for origin in (b"", b"null", b"https://127.0.0.1:8377", b"http://127.0.0.1", b"http://evil.example"):
+    for origin in (
+        b"",
+        b"null",
+        b"https://127.0.0.1:8377",
+        b"http://127.0.0.1",
+        b"http://evil.example",
+    ):
         assert status("GET", HOST, TOKEN, (b"origin", origin)) == 403
     assert status("GET", HOST, TOKEN, *[(b"origin", b"http://127.0.0.1:8377")] * 2) == 403
 
 
-@pytest.mark.parametrize("hosts", [[], [b""], [b"127.0.0.1"], [b"evil.example:8377"], [b"127.0.0.1:8377"] * 2])
+@pytest.mark.parametrize(
+    "hosts", [[], [b""], [b"127.0.0.1"], [b"evil.example:8377"], [b"127.0.0.1:8377"] * 2]
+)
 def test_a_host_that_is_not_ours_is_refused_whatever_else_is_right(hosts: list[bytes]) -> None:
     assert status("GET", *((b"host", host) for host in hosts), TOKEN) == 403
 
 
 @pytest.mark.parametrize(
-    "given", [[], [b"Bearer"], [b"Bearer x"], [b"Basic secret"], [b"secret"], [b"Bearer secret"] * 2, [b"Bearer secret,x"]]
+    "given",
+    [
+        [],
+        [b"Bearer"],
+        [b"Bearer x"],
+        [b"Basic secret"],
+        [b"secret"],
+        [b"Bearer secret"] * 2,
+        [b"Bearer secret,x"],
+    ],
 )
 def test_no_route_answers_without_the_token(given: list[bytes]) -> None:
     headers = [HOST, *((b"authorization", value) for value in given)]
@@ -55,7 +72,10 @@ def test_host_and_origin_come_before_everything_else() -> None:
 
 def test_sizes_are_refused_when_they_are_announced() -> None:
     assert status("POST", HOST, TOKEN, JSON, (b"content-length", str(LARGEST_BODY).encode())) == 200
-    assert status("POST", HOST, TOKEN, JSON, (b"content-length", str(LARGEST_BODY + 1).encode())) == 413
+    assert (
+        status("POST", HOST, TOKEN, JSON, (b"content-length", str(LARGEST_BODY + 1).encode()))
+        == 413
+    )
     assert status("GET", HOST, TOKEN, (b"x", b"a" * LARGEST_HEAD)) == 431
 
 

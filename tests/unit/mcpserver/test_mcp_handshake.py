@@ -1,4 +1,6 @@
-"""The answer to `initialize` that is given before the SDK is loaded, compared with the SDK's own rules."""
+"""The answer to `initialize` that is given before the SDK is loaded, compared with the SDK's own
+rules.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from mcp_types import InitializeRequestParams, InitializeResult
 from mcp_types.methods import validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 
-from clawmark.mcp.handshake import VERSIONS, answer_initialize
+from clawmark.mcp.stdio.handshake import VERSIONS, answer_initialize
 
 CLIENT = {"name": "host", "version": "1"}
 HOSTS: dict[str, dict[str, Any]] = {
@@ -25,21 +27,38 @@ HOSTS: dict[str, dict[str, Any]] = {
         "roots": {"listChanged": False},
         "sampling": {"context": {}, "tools": {}},
         "elicitation": {"form": {}, "url": {}},
-        "tasks": {"list": {}, "cancel": {}, "requests": {"sampling": {"createMessage": {}}, "elicitation": {"create": {}}}},
+        "tasks": {
+            "list": {},
+            "cancel": {},
+            "requests": {"sampling": {"createMessage": {}}, "elicitation": {"create": {}}},
+        },
         "experimental": {"x": {}},
         "extensions": {"io.example/x": {}},
     },
-    "names of its own": {"tools": True, "prompts": True, "logging": False, "roots": {"listChanged": False}},
+    "names of its own": {
+        "tools": True,
+        "prompts": True,
+        "logging": False,
+        "roots": {"listChanged": False},
+    },
 }
 
 
 def request(params: object, number: object = 1) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "initialize", "params": params}).encode()
+    return json.dumps(
+        {"jsonrpc": "2.0", "id": number, "method": "initialize", "params": params}
+    ).encode()
 
 
-def initialize(version: str = VERSIONS[-1], capabilities: object = None, client: object = None) -> bytes:
+def initialize(
+    version: str = VERSIONS[-1], capabilities: object = None, client: object = None
+) -> bytes:
     return request(
-        {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": CLIENT if client is None else client}
+        {
+            "protocolVersion": version,
+            "capabilities": capabilities or {},
+            "clientInfo": CLIENT if client is None else client,
+        }
     )
 
 
@@ -61,7 +80,12 @@ def test_a_version_that_is_known_is_kept_and_any_other_gets_the_newest(version: 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_what_hosts_send_is_answered_at_once(host: str) -> None:
-    client = {**CLIENT, "title": "Host", "websiteUrl": "https://example.org", "description": "A host."}
+    client = {
+        **CLIENT,
+        "title": "Host",
+        "websiteUrl": "https://example.org",
+        "description": "A host.",
+    }
     handshake = answer_initialize(initialize(capabilities=HOSTS[host], client=client), "")
     assert handshake is not None
     params = json.loads(handshake.request)["params"]
@@ -96,16 +120,29 @@ def test_anything_else_is_left_to_the_sdk(line: bytes) -> None:
 
 
 keys = st.sampled_from(
-    ["roots", "sampling", "elicitation", "tasks", "experimental", "extensions", "tools", "requests", "form"]
+    [
+        "roots",
+        "sampling",
+        "elicitation",
+        "tasks",
+        "experimental",
+        "extensions",
+        "tools",
+        "requests",
+        "form",
+    ]
 )
 leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=2)
 values = st.recursive(
     leaves,
-    lambda inner: st.dictionaries(keys | st.sampled_from(["listChanged", "list", "context"]), inner, max_size=3),
+    lambda inner: st.dictionaries(
+        keys | st.sampled_from(["listChanged", "list", "context"]), inner, max_size=3
+    ),
     max_leaves=6,
 )
 clients = st.dictionaries(
-    st.sampled_from(["name", "version", "title", "icons", "websiteUrl", "x"]), st.text(max_size=2) | leaves
+    st.sampled_from(["name", "version", "title", "icons", "websiteUrl", "x"]),
+    st.text(max_size=2) | leaves,
 )
 
 
@@ -113,7 +150,11 @@ clients = st.dictionaries(
 def test_every_request_that_is_answered_early_is_valid_for_the_sdk(
     capabilities: dict[str, Any], client: dict[str, Any], version: str | None
 ) -> None:
-    params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": {**CLIENT, **client}}
+    params = {
+        "protocolVersion": version,
+        "capabilities": capabilities,
+        "clientInfo": {**CLIENT, **client},
+    }
     handshake = answer_initialize(request(params), "")
     if handshake is not None:
         sent_on = json.loads(handshake.request)["params"]

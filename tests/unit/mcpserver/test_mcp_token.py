@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.errors import ConfigError
-from clawmark.mcp.token import STRONG_BYTES, read_token, token_path
+from clawmark.mcp.http.token import STRONG_BYTES, read_token, token_path
+from clawmark.model.errors import ConfigError
 
 
 def test_the_first_start_makes_it_and_the_next_one_keeps_it(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The scripted chat server: both languages, whole and streamed, its rules, its strictness and its faults."""
+"""The scripted chat server: both languages, whole and streamed, its rules, its strictness and its
+faults.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,12 @@ def sent(data: bytes) -> list[Any]:
 
 
 def test_openai_hears_a_call_and_then_a_text(server: ChatServer) -> None:
-    server.script([call("memory_search", query="database"), say("PostgreSQL.", input_tokens=50, output_tokens=3)])
+    server.script(
+        [
+            call("memory_search", query="database"),
+            say("PostgreSQL.", input_tokens=50, output_tokens=3),
+        ]
+    )
     _, first = openai(
         server,
         {"role": "system", "content": "Be brief."},
@@ -80,9 +87,14 @@ def test_openai_hears_a_call_and_then_a_text(server: ChatServer) -> None:
 
 
 def test_anthropic_hears_a_call_and_then_a_text(server: ChatServer) -> None:
-    server.script([Turn("Let me look.", (Call("memory_get", {"path": "MEMORY.md"}),)), say("PostgreSQL.")])
+    server.script(
+        [Turn("Let me look.", (Call("memory_get", {"path": "MEMORY.md"}),)), say("PostgreSQL.")]
+    )
     _, first = anthropic(
-        server, user("Which database?"), system="Be brief.", tools=[{"name": "memory_get", "input_schema": {}}]
+        server,
+        user("Which database?"),
+        system="Be brief.",
+        tools=[{"name": "memory_get", "input_schema": {}}],
     )
     assert [part["type"] for part in first["content"]] == ["text", "tool_use"]
     assert first["stop_reason"] == "tool_use"
@@ -99,16 +111,29 @@ def test_anthropic_hears_a_call_and_then_a_text(server: ChatServer) -> None:
     )
     assert second["content"] == [{"type": "text", "text": "PostgreSQL."}]
     assert second["usage"]["input_tokens"] > 0 < second["usage"]["output_tokens"]
-    assert (server.seen[0].system, server.seen[0].tools, server.seen[1].results) == ("Be brief.", ("memory_get",), ["found"])
+    assert (server.seen[0].system, server.seen[0].tools, server.seen[1].results) == (
+        "Be brief.",
+        ("memory_get",),
+        ["found"],
+    )
 
 
 def test_openai_streams_text_calls_and_usage(server: ChatServer) -> None:
-    server.script([Turn("Let me look that up.", (Call("memory_search", {"query": "database"}),), 40, 9)])
-    body = {"model": "m", "messages": [user("?")], "stream": True, "stream_options": {"include_usage": True}}
+    server.script(
+        [Turn("Let me look that up.", (Call("memory_search", {"query": "database"}),), 40, 9)]
+    )
+    body = {
+        "model": "m",
+        "messages": [user("?")],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
     status, data = ask(server, "/v1/chat/completions", body, BEARER)
     chunks = sent(data)
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
-    arguments = [one["tool_calls"][0]["function"]["arguments"] for one in deltas if "tool_calls" in one]
+    arguments = [
+        one["tool_calls"][0]["function"]["arguments"] for one in deltas if "tool_calls" in one
+    ]
     assert (status, data.endswith(b"data: [DONE]\n\n")) == (200, True)
     assert "".join(one.get("content") or "" for one in deltas) == "Let me look that up."
     assert json.loads("".join(arguments)) == {"query": "database"}
@@ -117,21 +142,33 @@ def test_openai_streams_text_calls_and_usage(server: ChatServer) -> None:
 
 
 def test_anthropic_streams_text_and_calls(server: ChatServer) -> None:
-    server.script([Turn("Let me look that up.", (Call("memory_search", {"query": "database"}),), 40, 9)])
+    server.script(
+        [Turn("Let me look that up.", (Call("memory_search", {"query": "database"}),), 40, 9)]
+    )
     body = {"model": "m", "max_tokens": 9, "messages": [user("?")], "stream": True}
     _, data = ask(server, "/v1/messages", body, ANTHROPIC)
     found = sent(data)
     deltas = [event["delta"] for event in found if event["type"] == "content_block_delta"]
     assert "".join(delta.get("text", "") for delta in deltas) == "Let me look that up."
-    assert json.loads("".join(delta.get("partial_json", "") for delta in deltas)) == {"query": "database"}
+    assert json.loads("".join(delta.get("partial_json", "") for delta in deltas)) == {
+        "query": "database"
+    }
     assert found[0]["message"]["usage"]["input_tokens"] == 40
     assert [event["type"] for event in found[-2:]] == ["message_delta", "message_stop"]
     assert found[-2]["usage"]["output_tokens"] == 9
 
 
-def test_rules_look_at_the_last_thing_the_user_said_and_go_on_step_by_step(server: ChatServer) -> None:
-    server.script(rules({"Which Database": [call("memory_search", query="x"), say("PostgreSQL.")]}, [say("Hm.")]))
-    _, first = openai(server, user("hello"), {"role": "assistant", "content": "Hi."}, user("which database?"))
+def test_rules_look_at_the_last_thing_the_user_said_and_go_on_step_by_step(
+    server: ChatServer,
+) -> None:
+    server.script(
+        rules(
+            {"Which Database": [call("memory_search", query="x"), say("PostgreSQL.")]}, [say("Hm.")]
+        )
+    )
+    _, first = openai(
+        server, user("hello"), {"role": "assistant", "content": "Hi."}, user("which database?")
+    )
     made = first["choices"][0]["message"]
     result = {"role": "tool", "tool_call_id": made["tool_calls"][0]["id"], "content": "found"}
     _, second = openai(server, user("which database?"), made, result)
@@ -162,7 +199,10 @@ def test_a_refusal_has_its_status_in_both_languages(server: ChatServer, name: st
 
 def test_a_wrong_key_is_refused_and_echoed(server: ChatServer) -> None:
     status, data = ask(
-        server, "/v1/chat/completions", {"model": "m", "messages": [user("?")]}, {"Authorization": "Bearer no"}
+        server,
+        "/v1/chat/completions",
+        {"model": "m", "messages": [user("?")]},
+        {"Authorization": "Bearer no"},
     )
     assert (status, b"no" in data) == (401, True)
 
@@ -171,13 +211,20 @@ def test_a_wrong_key_is_refused_and_echoed(server: ChatServer) -> None:
 def test_a_cut_answer_ends_in_the_middle(server: ChatServer, stream: bool) -> None:
     server.script([fault("cut")])
     with pytest.raises(http.client.IncompleteRead):
-        ask(server, "/v1/chat/completions", {"model": "m", "messages": [user("?")], "stream": stream}, BEARER)
+        ask(
+            server,
+            "/v1/chat/completions",
+            {"model": "m", "messages": [user("?")], "stream": stream},
+            BEARER,
+        )
 
 
 def test_who_hangs_is_let_go(server: ChatServer) -> None:
     server.script([fault("hang"), say("back")])
     line = http.client.HTTPConnection(server.root.removeprefix("http://"), timeout=10)
-    line.request("POST", "/v1/chat/completions", json.dumps({"model": "m", "messages": [user("?")]}), BEARER)
+    line.request(
+        "POST", "/v1/chat/completions", json.dumps({"model": "m", "messages": [user("?")]}), BEARER
+    )
     server.wait_for(1)
     server.release()
     with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
@@ -187,13 +234,19 @@ def test_who_hangs_is_let_go(server: ChatServer) -> None:
 
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
-    ("a result without a call", {"messages": [user("?"), {"role": "tool", "tool_call_id": "x", "content": "y"}]}),
+    (
+        "a result without a call",
+        {"messages": [user("?"), {"role": "tool", "tool_call_id": "x", "content": "y"}]},
+    ),
     (
         "a call without a result",
         {
             "messages": [
                 user("?"),
-                {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "t", "arguments": "{}"}}]},
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "a", "function": {"name": "t", "arguments": "{}"}}],
+                },
                 user("!"),
             ]
         },
@@ -204,7 +257,9 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "body"), WRONG, ids=[name for name, _ in WRONG])
-def test_what_openai_would_refuse_is_refused(server: ChatServer, name: str, body: dict[str, Any]) -> None:
+def test_what_openai_would_refuse_is_refused(
+    server: ChatServer, name: str, body: dict[str, Any]
+) -> None:
     server.script([say("never")])
     assert ask(server, "/v1/chat/completions", {"model": "m", **body}, BEARER)[0] == 400
     assert server.seen == []
@@ -215,7 +270,12 @@ def test_what_anthropic_would_refuse_is_refused(server: ChatServer) -> None:
     assert anthropic(server, {"role": "assistant", "content": "I begin."})[0] == 400
     assert anthropic(server, user(" "))[0] == 400
     assert (
-        ask(server, "/v1/messages", {"model": "m", "max_tokens": 9, "messages": [user("?")]}, {"x-api-key": "sk-test"})[0]
+        ask(
+            server,
+            "/v1/messages",
+            {"model": "m", "max_tokens": 9, "messages": [user("?")]},
+            {"x-api-key": "sk-test"},
+        )[0]
         == 400
     )
     assert ask(server, "/v1/messages", {"model": "m", "messages": [user("?")]}, ANTHROPIC)[0] == 400

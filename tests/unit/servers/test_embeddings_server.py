@@ -42,27 +42,38 @@ def ask(
     line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=seconds)
     try:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        line.request(method or ("GET" if body is None else "POST"), path, data, BEARER if headers is None else headers)
+        line.request(
+            method or ("GET" if body is None else "POST"),
+            path,
+            data,
+            BEARER if headers is None else headers,
+        )
         answer = line.getresponse()
         return answer.status, answer.read()
     finally:
         line.close()
 
 
-def ask_json(server: EmbeddingServer, path: str, body: object = None, headers: dict[str, str] | None = None) -> Any:
+def ask_json(
+    server: EmbeddingServer, path: str, body: object = None, headers: dict[str, str] | None = None
+) -> Any:
     status, data = ask(server, path, body, headers)
     assert status == 200, data
     return json.loads(data)
 
 
 def embed(server: EmbeddingServer, *texts: str, **more: object) -> Any:
-    answer = ask_json(server, "/v1/embeddings", {"model": "text-embedding-3-small", "input": texts, **more})
+    answer = ask_json(
+        server, "/v1/embeddings", {"model": "text-embedding-3-small", "input": texts, **more}
+    )
     settle(server)
     return answer
 
 
 def settle(server: EmbeddingServer) -> None:
-    """Wait until the server has counted what it answered: it counts after the last byte, which a client may have first."""
+    """Wait until the server has counted what it answered: it counts after the last byte, which a
+    client may have first.
+    """
     while not all(record.ended for record in server.tally.log):
         time.sleep(0.001)
 
@@ -76,7 +87,12 @@ def cosine(one: list[float], other: list[float]) -> float:
 
 def test_related_texts_are_near_and_unrelated_ones_are_not(server: EmbeddingServer) -> None:
     server.dims = 1536  # fewer dimensions make strangers meet
-    rows = embed(server, "We chose the database PostgreSQL", "which databases were chosen", "tea at the harbour")["data"]
+    rows = embed(
+        server,
+        "We chose the database PostgreSQL",
+        "which databases were chosen",
+        "tea at the harbour",
+    )["data"]
     first, second, third = (row["embedding"] for row in rows)
     assert [row["index"] for row in rows] == [0, 1, 2]
     assert math.hypot(*first) == pytest.approx(1, abs=0.01)
@@ -92,7 +108,11 @@ def test_openai_gives_base64_and_fewer_dimensions_when_asked(server: EmbeddingSe
 
 def test_gemini_embeds_one_content_or_many(server: EmbeddingServer) -> None:
     path = "/v1beta/models/gemini-embedding-001"
-    content = {"content": {"parts": [{"text": "tea"}]}, "taskType": "RETRIEVAL_QUERY", "outputDimensionality": 16}
+    content = {
+        "content": {"parts": [{"text": "tea"}]},
+        "taskType": "RETRIEVAL_QUERY",
+        "outputDimensionality": 16,
+    }
     one = ask_json(server, f"{path}:embedContent", content, GOOGLE)
     assert len(one["embedding"]["values"]) == 16
     many = {"requests": [{**content, "model": "models/gemini-embedding-001"}] * 2}
@@ -103,21 +123,29 @@ def test_gemini_embeds_one_content_or_many(server: EmbeddingServer) -> None:
 def test_ollama_lists_its_models_and_embeds_with_the_ones_it_has(server: EmbeddingServer) -> None:
     names = [model["name"] for model in ask_json(server, "/api/tags", headers={})["models"]]
     assert "nomic-embed-text:latest" in names
-    found = ask_json(server, "/api/embed", {"model": "nomic-embed-text", "input": ["a cup", "of tea"]}, {})
+    found = ask_json(
+        server, "/api/embed", {"model": "nomic-embed-text", "input": ["a cup", "of tea"]}, {}
+    )
     assert [len(vector) for vector in found["embeddings"]] == [64, 64]
     assert ask(server, "/api/embed", {"model": "absent", "input": "tea"}, {})[0] == 404
 
 
 def test_mistral_and_voyage_are_told_by_their_models(server: EmbeddingServer) -> None:
     ask_json(server, "/v1/embeddings", {"model": "mistral-embed", "input": ["tea"]})
-    ask_json(server, "/v1/embeddings", {"model": "voyage-4-large", "input": ["tea"], "input_type": "query"})
+    ask_json(
+        server,
+        "/v1/embeddings",
+        {"model": "voyage-4-large", "input": ["tea"], "input_type": "query"},
+    )
     assert server.tally.calls == {"mistral": 1, "voyage": 1}
     wrong = {"model": "voyage-4-large", "input": ["tea"], "input_type": "question"}
     assert ask(server, "/v1/embeddings", wrong)[0] == 400
 
 
 def signed(server: EmbeddingServer, path: str, body: bytes, secret: str = "hush") -> dict[str, str]:
-    """The headers of a signed request, made here with the letters of the specification and none of the server's code."""
+    """The headers of a signed request, made here with the letters of the specification and none of
+    the server's code.
+    """
     stamp, day = "20261115T120000Z", "20261115"
     host = f"127.0.0.1:{server.port}"
     names = "host;x-amz-date"
@@ -140,9 +168,13 @@ def test_bedrock_takes_right_signatures_only(server: EmbeddingServer) -> None:
     assert ask(server, path, body, signed(server, path, body, "guess"))[0] == 403
     assert ask(server, path, body + b" ", signed(server, path, body))[0] == 403
     path = "/model/cohere.embed-english-v3/invoke"
-    body = json.dumps({"texts": ["a", "b"], "input_type": "search_document", "truncate": "END"}).encode()
+    body = json.dumps(
+        {"texts": ["a", "b"], "input_type": "search_document", "truncate": "END"}
+    ).encode()
     assert len(ask_json(server, path, body, signed(server, path, body))["embeddings"]) == 2
-    body = json.dumps({"texts": ["a"], "input_type": "search_query", "embedding_types": ["float"]}).encode()
+    body = json.dumps(
+        {"texts": ["a"], "input_type": "search_query", "embedding_types": ["float"]}
+    ).encode()
     assert len(ask_json(server, path, body, signed(server, path, body))["embeddings"]["float"]) == 1
 
 
@@ -181,14 +213,21 @@ def test_only_texts_that_were_answered_rightly_count_as_repeated(server: Embeddi
     assert server.tally.repeated == ["tea"]
     assert server.tally.times_sent("tea") == 4
     stats = ask_json(server, "/stats")
-    assert (stats["requests"], stats["texts"], stats["distinct_texts"], stats["repeated_texts"]) == (4, 8, 3, 1)
+    assert (
+        stats["requests"],
+        stats["texts"],
+        stats["distinct_texts"],
+        stats["repeated_texts"],
+    ) == (4, 8, 3, 1)
     assert ask(server, "/reset", b"")[0] == 200
     assert ask_json(server, "/stats")["requests"] == 0
 
 
 def test_requests_in_flight_and_busy_time_are_measured() -> None:
     with EmbeddingServer(dims=8, delay=0.5) as server:
-        threads = [threading.Thread(target=embed, args=(server, f"text {number}")) for number in range(4)]
+        threads = [
+            threading.Thread(target=embed, args=(server, f"text {number}")) for number in range(4)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -214,7 +253,9 @@ COMPLETE = {"ok-after-20-s", "content-length-too-small", "gzip-header-plain-body
 
 @pytest.mark.parametrize("make", sorted(MAKES))
 @pytest.mark.parametrize("count", [1, 3])
-def test_every_spoiled_answer_is_json_and_differs_from_the_right_one(server: EmbeddingServer, make: str, count: int) -> None:
+def test_every_spoiled_answer_is_json_and_differs_from_the_right_one(
+    server: EmbeddingServer, make: str, count: int
+) -> None:
     texts = [f"tea {number}" for number in range(count)]
     right = embed(server, *texts)
     server.spoil(make)
@@ -246,7 +287,10 @@ def first_bytes(server: EmbeddingServer, count: int) -> bytes:
     """The start of an answer that does not end."""
     body = b'{"model":"m","input":["tea"]}'
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as line:
-        head = f"POST /v1/embeddings HTTP/1.1\r\nAuthorization: Bearer sk-test\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = (
+            f"POST /v1/embeddings HTTP/1.1\r\nAuthorization: Bearer "
+            f"sk-test\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
         line.sendall(head.encode() + body)
         got = b""
         while len(got) < min(count, 5000):
@@ -254,7 +298,9 @@ def first_bytes(server: EmbeddingServer, count: int) -> bytes:
     return got
 
 
-def test_a_compressed_bomb_is_small_on_the_wire_and_large_behind_it(server: EmbeddingServer) -> None:
+def test_a_compressed_bomb_is_small_on_the_wire_and_large_behind_it(
+    server: EmbeddingServer,
+) -> None:
     import zlib
 
     server.spoil("gzip-10-MB-to-10-GB")
@@ -266,9 +312,15 @@ def test_tries_depend_on_how_many_came_and_how_large_they_are(server: EmbeddingS
     def statuses(behave: str, *sizes: int) -> list[int]:
         server.spoil(behave)
         body = {"model": "text-embedding-3-small"}
-        return [ask(server, "/v1/embeddings", {**body, "input": ["tea"] * size})[0] for size in sizes]
+        return [
+            ask(server, "/v1/embeddings", {**body, "input": ["tea"] * size})[0] for size in sizes
+        ]
 
-    assert set(TRIES) == {"fails-every-third", "413-over-16-inputs", "400-too-many-inputs-worded-otherwise"}
+    assert set(TRIES) == {
+        "fails-every-third",
+        "413-over-16-inputs",
+        "400-too-many-inputs-worded-otherwise",
+    }
     assert statuses("fails-every-third", 1, 1, 1, 1, 1, 1) == [200, 200, 500, 200, 200, 500]
     assert statuses("413-over-16-inputs", 16, 17) == [200, 413]
     assert statuses("400-too-many-inputs-worded-otherwise", 16, 17) == [200, 400]
@@ -293,14 +345,20 @@ def test_an_unknown_behaviour_is_a_mistake_of_the_test() -> None:
 
 
 def form(boundary: str, *parts: tuple[str, bytes]) -> bytes:
-    lines = b"".join(f"--{boundary}\r\n{head}\r\n\r\n".encode() + body + b"\r\n" for head, body in parts)
+    lines = b"".join(
+        f"--{boundary}\r\n{head}\r\n\r\n".encode() + body + b"\r\n" for head, body in parts
+    )
     return lines + f"--{boundary}--\r\n".encode()
 
 
 def upload(server: EmbeddingServer, lines: list[dict[str, Any]]) -> str:
     data = "\n".join(json.dumps(line) for line in lines).encode()
     purpose = ('Content-Disposition: form-data; name="purpose"', b"batch")
-    file = ('Content-Disposition: form-data; name="file"; filename="a.jsonl"\r\nContent-Type: application/jsonl', data)
+    file = (
+        'Content-Disposition: form-data; name="file"; filename="a.jsonl"\r\nContent-Type: '
+        "application/jsonl",
+        data,
+    )
     headers = {**BEARER, "Content-Type": "multipart/form-data; boundary=xyz"}
     return str(ask_json(server, "/v1/files", form("xyz", purpose, file), headers)["id"])
 
@@ -308,14 +366,21 @@ def upload(server: EmbeddingServer, lines: list[dict[str, Any]]) -> str:
 def openai_lines(count: int) -> list[dict[str, Any]]:
     body = {"model": "text-embedding-3-small"}
     shape = {"method": "POST", "url": "/v1/embeddings"}
-    return [{"custom_id": str(at), **shape, "body": {**body, "input": f"text {at}"}} for at in range(count)]
+    return [
+        {"custom_id": str(at), **shape, "body": {**body, "input": f"text {at}"}}
+        for at in range(count)
+    ]
 
 
 def finished(server: EmbeddingServer, path: str, headers: dict[str, str]) -> Any:
     """Ask after a job until it has ended."""
     for _ in range(10):
         job = ask_json(server, path, headers=headers)
-        if job.get("status", "completed") not in ("validating", "in_progress", "finalizing") and job.get("done", True):
+        if job.get("status", "completed") not in (
+            "validating",
+            "in_progress",
+            "finalizing",
+        ) and job.get("done", True):
             return job
     raise AssertionError(f"the job never ended: {job}")
 
@@ -325,7 +390,10 @@ def test_a_batch_gives_every_line_its_vector(server: EmbeddingServer, provider: 
     lines: list[dict[str, Any]] = openai_lines(5)
     given: dict[str, Any] = {"endpoint": "/v1/embeddings", "completion_window": "24h"}
     if provider == "voyage":
-        lines = [{"custom_id": line["custom_id"], "body": {"input": [line["body"]["input"]]}} for line in lines]
+        lines = [
+            {"custom_id": line["custom_id"], "body": {"input": [line["body"]["input"]]}}
+            for line in lines
+        ]
         params = {"model": "voyage-4-large", "input_type": "document"}
         given = {"endpoint": "/v1/embeddings", "completion_window": "12h", "request_params": params}
     job = ask_json(server, "/v1/batches", {**given, "input_file_id": upload(server, lines)})
@@ -343,25 +411,42 @@ def test_a_batch_gives_every_line_its_vector(server: EmbeddingServer, provider: 
 def test_a_gemini_batch_is_an_operation_with_a_file_of_responses(server: EmbeddingServer) -> None:
     request = {"content": {"parts": [{"text": "tea"}]}, "taskType": "RETRIEVAL_DOCUMENT"}
     lines = "\n".join(json.dumps({"key": str(at), "request": request}) for at in range(3)).encode()
-    parts = ("Content-Type: application/json", b'{"file":{}}'), ("Content-Type: application/jsonl", lines)
+    parts = (
+        ("Content-Type: application/json", b'{"file":{}}'),
+        ("Content-Type: application/jsonl", lines),
+    )
     headers = {**GOOGLE, "Content-Type": "multipart/related; boundary=xyz"}
-    file = ask_json(server, "/upload/v1beta/files?uploadType=multipart", form("xyz", *parts), headers)["file"]["name"]
+    file = ask_json(
+        server, "/upload/v1beta/files?uploadType=multipart", form("xyz", *parts), headers
+    )["file"]["name"]
     batch = {"batch": {"displayName": "x", "inputConfig": {"fileName": file}}}
-    job = ask_json(server, "/v1beta/models/gemini-embedding-001:asyncBatchEmbedContent", batch, GOOGLE)
+    job = ask_json(
+        server, "/v1beta/models/gemini-embedding-001:asyncBatchEmbedContent", batch, GOOGLE
+    )
     assert job["metadata"]["state"] == "BATCH_STATE_PENDING"
     for _ in range(3):
         job = ask_json(server, f"/v1beta/{job['name']}", headers=GOOGLE)
     assert (job["done"], job["metadata"]["state"]) == (True, "BATCH_STATE_SUCCEEDED")
-    output = ask(server, f"/v1beta/{job['metadata']['output']['responsesFile']}:download?alt=media", headers=GOOGLE)[1]
+    output = ask(
+        server,
+        f"/v1beta/{job['metadata']['output']['responsesFile']}:download?alt=media",
+        headers=GOOGLE,
+    )[1]
     rows = [json.loads(line) for line in output.splitlines()]
     assert {row["key"] for row in rows} == {"0", "1", "2"}
     assert len(rows[0]["response"]["embedding"]["values"]) == 64
 
 
-@pytest.mark.parametrize("outcome", ["failed", "expired", "cancelled", "some-lines-fail", "some-lines-missing"])
+@pytest.mark.parametrize(
+    "outcome", ["failed", "expired", "cancelled", "some-lines-fail", "some-lines-missing"]
+)
 def test_a_batch_can_end_in_every_other_way(server: EmbeddingServer, outcome: str) -> None:
     server.jobs.script([outcome])
-    given = {"endpoint": "/v1/embeddings", "completion_window": "24h", "input_file_id": upload(server, openai_lines(5))}
+    given = {
+        "endpoint": "/v1/embeddings",
+        "completion_window": "24h",
+        "input_file_id": upload(server, openai_lines(5)),
+    }
     job = finished(server, f"/v1/batches/{ask_json(server, '/v1/batches', given)['id']}", BEARER)
     if outcome.startswith("some"):
         rows = ask(server, f"/v1/files/{job['output_file_id']}/content")[1].splitlines()

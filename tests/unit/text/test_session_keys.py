@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.session_keys import SessionKind, is_private, kind_of
+from clawmark.text.transcripts.session_keys import SessionKind, is_private, kind_of
 
 PRIVATE: list[tuple[str | None, SessionKind]] = [
     (None, "main"),
@@ -86,7 +86,9 @@ def test_what_is_not_proven_is_not_private(key: str, kind: SessionKind) -> None:
     assert not is_private(kind_of(key))
 
 
-@pytest.mark.parametrize("declared", ["group", "GROUP ", "channel", "supergroup", "cron", "heartbeat", "p2p", "?", " "])
+@pytest.mark.parametrize(
+    "declared", ["group", "GROUP ", "channel", "supergroup", "cron", "heartbeat", "p2p", "?", " "]
+)
 def test_a_declaration_can_take_the_proof_away(declared: str) -> None:
     assert not is_private(kind_of("agent:main:main", declared))
     assert not is_private(kind_of(None, declared))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from clawmark.config.schema import Chunking
-from clawmark.text.chunk import chunk_id, chunk_text, split_utf8
+from clawmark.text.chunking.chunks import chunk_id, chunk_text, split_utf8
 
 
 def test_the_name_of_a_chunking_says_everything_that_changes_chunks() -> None:

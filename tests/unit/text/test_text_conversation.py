@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.conversation import (
+from clawmark.text.transcripts.conversation import (
     LONGEST_EMPTY_REPLY,
     Stated,
     Turn,
@@ -20,8 +20,13 @@ from clawmark.text.conversation import (
     without_note_title,
 )
 
-ASKED = "user: Where is the spare key of the boat house?\nassistant: I don't have that in front of me.\n"
-ANSWERED = "user: Where is the spare key of the boat house?\nassistant: Under the third flower pot.\n"
+ASKED = (
+    "user: Where is the spare key of the boat "
+    "house?\nassistant: I don't have that in front of me.\n"
+)
+ANSWERED = (
+    "user: Where is the spare key of the boat house?\nassistant: Under the third flower pot.\n"
+)
 
 
 def test_turns_are_cut_at_labels_at_the_beginning_of_a_line() -> None:
@@ -87,7 +92,9 @@ def test_a_question_with_an_answer_is_kept_with_it() -> None:
 
 
 def test_only_the_unanswered_pair_is_taken_out() -> None:
-    said = stated(ASKED + "user: The boat house was painted green last summer.\nassistant: Noted.\n")
+    said = stated(
+        ASKED + "user: The boat house was painted green last summer.\nassistant: Noted.\n"
+    )
     assert said.text == "user: The boat house was painted green last summer.\nassistant: Noted."
     assert said.asked == ASKED.strip()
     assert 0.0 < said.share < 1.0
@@ -106,7 +113,13 @@ def test_what_stands_before_the_first_turn_is_stated() -> None:
     assert 0.0 < said.share < 1.0
 
 
-@given(st.lists(st.sampled_from(["Anna: hello", "Ben: Where is it?", "Anna: I don't know.", "note KX-4471", ""])))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["Anna: hello", "Ben: Where is it?", "Anna: I don't know.", "note KX-4471", ""]
+        )
+    )
+)
 def test_every_word_is_either_stated_or_asked(lines: list[str]) -> None:
     text = "\n".join(lines)
     said = stated(text)
@@ -114,7 +127,10 @@ def test_every_word_is_either_stated_or_asked(lines: list[str]) -> None:
 
 
 def test_the_names_of_the_speakers_are_kept() -> None:
-    said = stated("Caroline: Where is it?\nMelanie: I don't know.\nCaroline: We painted the fence.\nMelanie: Lovely.\n")
+    said = stated(
+        "Caroline: Where is it?\nMelanie: I don't know.\nCaroline: We painted the "
+        "fence.\nMelanie: Lovely.\n"
+    )
     assert said.text == "Caroline: We painted the fence.\nMelanie: Lovely."
     assert said.asked == "Caroline: Where is it?\nMelanie: I don't know."
 
@@ -158,7 +174,9 @@ def test_a_long_reply_always_counts_as_an_answer() -> None:
 
 
 def test_keywords_that_got_no_answer_state_nothing() -> None:
-    assert is_unanswered(Turn("user", "log retention window storage cost"), Turn("assistant", "I will look it up."))
+    assert is_unanswered(
+        Turn("user", "log retention window storage cost"), Turn("assistant", "I will look it up.")
+    )
 
 
 def test_a_question_is_not_answered_by_its_own_speaker() -> None:
@@ -180,7 +198,10 @@ def test_a_statement_is_kept_whatever_the_reply_is(statement: str, reply: str) -
 
 
 def test_a_list_of_facts_is_kept_whole() -> None:
-    text = "- Owner: Dana\n- Deadline: the last Friday of May.\n- Budget\n- Price: no information yet\n- Status: not found\n"
+    text = (
+        "- Owner: Dana\n- Deadline: the last Friday of May.\n- Budget\n- "
+        "Price: no information yet\n- Status: not found\n"
+    )
     assert stated(text) == Stated(text, 1.0)
 
 
@@ -214,7 +235,16 @@ def test_replies_in_other_languages_count_as_answers() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Where is it?", "where is the key", "Is it done", 'He asked "why?"', "**Who?**", "What's up", "Don’t you know"]
+    "text",
+    [
+        "Where is it?",
+        "where is the key",
+        "Is it done",
+        'He asked "why?"',
+        "**Who?**",
+        "What's up",
+        "Don’t you know",
+    ],
 )
 def test_a_question_has_a_mark_at_its_end_or_a_question_word_at_its_beginning(text: str) -> None:
     assert is_question(text)
@@ -242,14 +272,18 @@ def test_statements_are_the_sentences_that_do_not_ask() -> None:
 
 
 def test_only_what_the_user_states_is_the_users() -> None:
-    said = stated("user: I moved to Lisbon in May. Do you know it?\nassistant: Lisbon is a fine city by the sea.\n")
+    said = stated(
+        "user: I moved to Lisbon in May. Do you know it?\nassistant: Lisbon is a fine city by "
+        "the sea.\n"
+    )
     assert said.by_user == ("I moved to Lisbon in May.",)
     assert stated("Anna: I moved to Lisbon in May.\nBen: Good for you, enjoy it.\n").by_user == ()
 
 
 def test_the_head_of_a_session_note_is_removed() -> None:
     note = (
-        "# Session: 2026-02-24 10:03:00 UTC\n\n- **Session Key**: agent:main:chat-3\n- **Session ID**: 0000a1\n"
+        "# Session: 2026-02-24 10:03:00 UTC\n\n- **Session Key**: agent:main:chat-3\n- **Session "
+        "ID**: 0000a1\n"
         "- **Source**: chat\n\n## Conversation Summary\n\nuser: I moved to Lisbon.\n"
     )
     assert without_note_header(note).split() == ["user:", "I", "moved", "to", "Lisbon."]
@@ -266,7 +300,13 @@ def test_lines_like_a_note_head_stay_in_other_notes() -> None:
     assert without_note_header(text) == text
 
 
-@given(st.lists(st.sampled_from(["user: ", "assistant: ", "Where is it?", "I don't know.", "It is here.", "\n", " "])))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["user: ", "assistant: ", "Where is it?", "I don't know.", "It is here.", "\n", " "]
+        )
+    )
+)
 def test_what_is_stated_is_part_of_what_was_said(parts: list[str]) -> None:
     text = "".join(parts)
     said = stated(text)

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from clawmark.text.cut import cut_line
-from clawmark.text.tokens import quarter_tokens
+from clawmark.text.chunking.cut import cut_line
+from clawmark.text.chunking.tokens import quarter_tokens
 
 
 def _cut(text: str, limit: int, overlap: int = 0) -> list[str]:
-    spans = cut_line(text, 0, len(text), limit, overlap, lambda start, end: quarter_tokens(text[start:end]))
+    spans = cut_line(
+        text, 0, len(text), limit, overlap, lambda start, end: quarter_tokens(text[start:end])
+    )
     return [text[start:end] for start, end in spans]
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.documents import Chunk
-from clawmark.text.chunk_days import day_in, with_days
+from clawmark.model.documents import Chunk
+from clawmark.text.chunking.days import day_in, with_days
 from clawmark.text.dates import date_of, date_words, keyword_context
 
 
@@ -42,7 +42,10 @@ def test_a_day_is_said_in_the_words_people_use() -> None:
 
 def test_the_context_has_date_headings_and_path() -> None:
     context = keyword_context("memory/projects/2026-02-24-api-design.md", "Billing > Decisions")
-    assert context == "2026-02-24 24 24th february 2026 feb tuesday Billing > Decisions projects api design"
+    assert (
+        context
+        == "2026-02-24 24 24th february 2026 feb tuesday Billing > Decisions projects api design"
+    )
 
 
 def test_the_context_of_an_undated_note_is_its_headings_and_name() -> None:
@@ -92,7 +95,9 @@ No date here.
 
 
 def days(path: str, text: str, *spans: tuple[int, int]) -> list[tuple[str, str]]:
-    chunks = [Chunk(start, end, "", "", "") for start, end in spans]
+    chunks = [
+        Chunk(start_line=start, end_line=end, text="", hash="", heading="") for start, end in spans
+    ]
     return [(chunk.first_day, chunk.last_day) for chunk in with_days(chunks, path, text)]
 
 
@@ -102,7 +107,10 @@ def test_every_chunk_of_a_dated_file_has_the_files_day() -> None:
 
 def test_a_chunk_has_the_days_of_the_dated_sections_it_lies_in() -> None:
     path = "memory/log.md"
-    assert days(path, LOG, (4, 4), (7, 8), (8, 8)) == [("2026-01-05", "2026-01-05"), *[("2026-01-06", "2026-01-06")] * 2]
+    assert days(path, LOG, (4, 4), (7, 8), (8, 8)) == [
+        ("2026-01-05", "2026-01-05"),
+        *[("2026-01-06", "2026-01-06")] * 2,
+    ]
     assert days(path, LOG, (4, 7), (1, 12)) == [("2026-01-05", "2026-01-06")] * 2
     assert days(path, LOG, (1, 1), (11, 12)) == [("", ""), ("", "")]
 

@@ -1,12 +1,22 @@
-"""What hosts wrap around words comes off, the words stay, and the time it takes grows with the text and no faster."""
+"""What hosts wrap around words comes off, the words stay, and the time it takes grows with the text
+and no faster.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from clawmark.text.envelopes import strip_channel, strip_machine, strip_thinking, without_tags
+from clawmark.text.transcripts.envelopes import (
+    strip_channel,
+    strip_machine,
+    strip_thinking,
+    without_tags,
+)
 
-METADATA = 'Conversation info (untrusted metadata):\n```json\n{"message_id": "5", "sender": "Ann"}\n```\n\n'
+METADATA = (
+    "Conversation info (untrusted "
+    'metadata):\n```json\n{"message_id": "5", "sender": "Ann"}\n```\n\n'
+)
 SENDER = 'Sender (untrusted metadata):\n```json\n{"name": "Ann"}\n```\n\n'
 
 
@@ -19,15 +29,26 @@ SENDER = 'Sender (untrusted metadata):\n```json\n{"name": "Ann"}\n```\n\n'
         ("[Telegram Ann id:42 Mon 2026-02-23 16:05 UTC] Ann: hello", "Ann: hello"),
         ("[Mon 2026-02-23 16:05 UTC] hello", "hello"),
         ("hello\n[message_id: 1234]", "hello"),
-        ("System: [2026-03-20 17:32:32 GMT+7] Exec failed\nSystem: [2026-03-20 17:33] again\n\nhello", "hello"),
         (
-            "[Chat messages since your last reply - for context]\nBob: hi\n\n[Current message - respond to this]\nAnn: yes?",
+            "System: [2026-03-20 17:32:32 GMT+7] Exec failed\nSystem: [2026-03-20 17:33] "
+            "again\n\nhello",
+            "hello",
+        ),
+        (
+            "[Chat messages since your last reply - for context]\nBob: hi\n\n[Current message - "
+            "respond to this]\nAnn: yes?",
             "Ann: yes?",
         ),
         ("[2026-02-23 16:05] my own note", "[2026-02-23 16:05] my own note"),
-        ("[Meeting with Ann 2026-02-23 16:05] we chose X", "[Meeting with Ann 2026-02-23 16:05] we chose X"),
+        (
+            "[Meeting with Ann 2026-02-23 16:05] we chose X",
+            "[Meeting with Ann 2026-02-23 16:05] we chose X",
+        ),
         ("[x] a task and a [link](y)", "[x] a task and a [link](y)"),
-        ("The heading (untrusted metadata): is no fence", "The heading (untrusted metadata): is no fence"),
+        (
+            "The heading (untrusted metadata): is no fence",
+            "The heading (untrusted metadata): is no fence",
+        ),
         ("plain", "plain"),
     ],
 )
@@ -39,15 +60,25 @@ def test_what_a_channel_adds_comes_off(text: str, expected: str) -> None:
     ("text", "expected"),
     [
         ("<command-name>/x</command-name>please", "please"),
-        ("<command-name>/x</command-name><command-args>all of it</command-args> please", "/x all of it\n please"),
+        (
+            "<command-name>/x</command-name><command-args>all of it</command-args> please",
+            "/x all of it\n please",
+        ),
         ("about <command-args>a</command-args>", "about "),
         ("before <bash-stdout>out</bash-stdout> after", "before  after"),
         ("<environment_context>\n<cwd>/w</cwd></environment_context>", ""),
         ("<first-part a='1'>x</first-part>\n<second_part>y</second_part>", ""),
-        ("<my-widget>1</my-widget> why does this fail?", "<my-widget>1</my-widget> why does this fail?"),
+        (
+            "<my-widget>1</my-widget> why does this fail?",
+            "<my-widget>1</my-widget> why does this fail?",
+        ),
         ("<div>plain HTML</div>", "<div>plain HTML</div>"),
         ("<bash-stdout>never closed", "<bash-stdout>never closed"),
-        ("# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nrename it", "\nrename it"),
+        (
+            "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for "
+            "Codex:\nrename it",
+            "\nrename it",
+        ),
     ],
 )
 def test_what_a_program_writes_into_a_message_comes_out(text: str, expected: str) -> None:
@@ -62,7 +93,9 @@ def test_thoughts_are_no_answers() -> None:
 
 
 def test_a_tag_that_begins_like_another_is_another() -> None:
-    assert without_tags("<think>a</think><thinker>b</thinker>", ("think",)) == "<thinker>b</thinker>"
+    assert (
+        without_tags("<think>a</think><thinker>b</thinker>", ("think",)) == "<thinker>b</thinker>"
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +113,9 @@ def test_a_tag_that_begins_like_another_is_another() -> None:
     ],
 )
 def test_the_work_grows_with_the_text_and_no_faster(part: str) -> None:
-    """Counted, not timed: a text of a million characters that made one step quadratic would not end here."""
+    """Counted, not timed: a text of a million characters that made one step quadratic would not end
+    here.
+    """
     text = part * (1_000_000 // len(part))
     for step in (strip_channel, strip_machine, strip_thinking):
         assert len(step(text)) <= len(text)

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.escapes import escape, has_hidden, unescape, without_hidden
+from clawmark.text.recalled.escapes import escape, has_hidden, unescape, without_hidden
 
-ANY_TEXT = st.text(st.characters(exclude_categories=[]) | st.sampled_from("\\u{}0123456789abcdef\u200b\U000e0041"))
+ANY_TEXT = st.text(
+    st.characters(exclude_categories=[]) | st.sampled_from("\\u{}0123456789abcdef\u200b\U000e0041")
+)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,9 @@ def test_nothing_invisible_is_left_and_lines_stay_lines(text: str) -> None:
     assert shown.splitlines() == shown.split("\n") or shown.endswith("\n") or not shown
     left = {unicodedata.category(letter) for letter in shown if letter not in "\n\t"}
     assert not left & {"Cc", "Cs", "Zl", "Zp"}
-    assert not any("\u200b" <= letter <= "\u200f" or "\U000e0000" <= letter <= "\U000e0fff" for letter in shown)
+    assert not any(
+        "\u200b" <= letter <= "\u200f" or "\U000e0000" <= letter <= "\U000e0fff" for letter in shown
+    )
 
 
 def test_hidden_is_what_no_note_needs() -> None:

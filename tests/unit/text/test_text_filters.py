@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.errors import FilterError
+from clawmark.model.errors import FilterError
+from clawmark.model.values import Filters
 from clawmark.text.filters import make_filters
-from clawmark.types import Filters
 
 
 def today() -> str:
@@ -32,7 +32,10 @@ def test_a_day_is_a_date_or_a_number_of_days_or_weeks_back(given: str, day: str)
     assert filters(since=given).since == day
 
 
-@pytest.mark.parametrize("given", ["soon", "2026-02-30", "2026-2-1", "20260201", "7", "d", "-7d", "99999w", "1.5d", "２d"])
+@pytest.mark.parametrize(
+    "given",
+    ["soon", "2026-02-30", "2026-2-1", "20260201", "7", "d", "-7d", "99999w", "1.5d", "２d"],
+)
 def test_anything_else_is_refused_with_the_name_of_the_filter(given: str) -> None:
     with pytest.raises(FilterError, match="until must be a day") as raised:
         filters(until=given)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from clawmark.text.lines import chunk_lines, weighted_length
+from clawmark.text.chunking.lines import chunk_lines, weighted_length
 
 
 def test_a_cjk_character_weighs_four_also_when_it_takes_two_units() -> None:
@@ -24,7 +24,9 @@ def test_the_carried_lines_are_repeated_at_the_start_of_the_next_chunk() -> None
 def test_without_overlap_no_line_is_repeated() -> None:
     text = "\n".join("x" * 100 for _ in range(40))
     chunks = chunk_lines(text, 100, 0)
-    assert [chunk.start_line for chunk in chunks[1:]] == [chunk.end_line + 1 for chunk in chunks[:-1]]
+    assert [chunk.start_line for chunk in chunks[1:]] == [
+        chunk.end_line + 1 for chunk in chunks[:-1]
+    ]
 
 
 def test_a_cut_inside_a_pair_leaves_replacement_characters() -> None:

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from clawmark.documents import Chunk
-from clawmark.text.markdown import chunk_markdown
-from clawmark.text.tokens import quarter_tokens
+from clawmark.model.documents import Chunk
+from clawmark.text.chunking.markdown import chunk_markdown
+from clawmark.text.chunking.tokens import quarter_tokens
 
 
 def _lines(chunks: list[Chunk]) -> list[tuple[int, int]]:
@@ -66,7 +66,9 @@ def test_paragraphs_are_whole_when_they_fit() -> None:
 
 
 def test_fenced_code_with_blank_lines_is_whole_when_it_fits() -> None:
-    code = "```python\n" + "\n\n".join(f"value_{number} = {number}" for number in range(20)) + "\n```"
+    code = (
+        "```python\n" + "\n\n".join(f"value_{number} = {number}" for number in range(20)) + "\n```"
+    )
     text = f"{_paragraph(60)}\n\n{code}\n\n{_paragraph(60)}"
     assert any(code in chunk.text for chunk in chunk_markdown(text, 130, 0))
 
@@ -139,7 +141,18 @@ def test_cjk_text_is_cut_at_a_quarter_of_the_latin_length() -> None:
         "\n" * 1_000_000,
         "- a\n" * 200_000,
     ],
-    ids=["heading", "headings", "quotes", "fences", "shrinking", "line", "marks", "underlines", "blank", "bullets"],
+    ids=[
+        "heading",
+        "headings",
+        "quotes",
+        "fences",
+        "shrinking",
+        "line",
+        "marks",
+        "underlines",
+        "blank",
+        "bullets",
+    ],
 )
 def test_hostile_notes_are_cut_within_the_limit(text: str) -> None:
     for chunk in chunk_markdown(text, 400, 80):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.text.query import are_names, query_terms
+from clawmark.text.keywords.query import are_names, query_terms
 
 
 def names(query: str) -> list[str]:
     terms = query_terms(query)
-    return [term.text for term, is_name in zip(terms, are_names(query, terms), strict=True) if is_name]
+    return [
+        term.text for term, is_name in zip(terms, are_names(query, terms), strict=True) if is_name
+    ]
 
 
 @pytest.mark.parametrize(
@@ -27,14 +29,17 @@ def names(query: str) -> list[str]:
         ("Where is the settings file? Somebody moved the folder.", []),
     ],
 )
-def test_digits_underscores_and_capitals_inside_a_sentence_make_a_name(query: str, expected: list[str]) -> None:
+def test_digits_underscores_and_capitals_inside_a_sentence_make_a_name(
+    query: str, expected: list[str]
+) -> None:
     assert [name for name in names(query) if name in expected] == expected
     if not expected:
         assert names(query) == []
 
 
 @pytest.mark.parametrize(
-    "query", ["where is nginx.conf kept", "mails to dana@example.com bounced", "what is in src/main today"]
+    "query",
+    ["where is nginx.conf kept", "mails to dana@example.com bounced", "what is in src/main today"],
 )
 def test_words_joined_by_a_dot_a_slash_or_an_at_sign_are_identifiers(query: str) -> None:
     (name,) = [term.text for term in query_terms(query) if not term.text.isalnum()]
@@ -56,6 +61,12 @@ def test_a_query_without_terms_has_no_names() -> None:
 
 
 def test_there_is_one_answer_for_each_term() -> None:
-    for query in ("", "a", "Zoë wrote “v2.3.1” to dana@example.com", "我们决定使用 PostgreSQL 数据库", "ПРИВЕТ МИР"):
+    for query in (
+        "",
+        "a",
+        "Zoë wrote “v2.3.1” to dana@example.com",
+        "我们决定使用 PostgreSQL 数据库",
+        "ПРИВЕТ МИР",
+    ):
         terms = query_terms(query)
         assert len(are_names(query, terms)) == len(terms)

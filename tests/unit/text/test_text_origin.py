@@ -6,11 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.origin import ORIGINS, Origin, comment, origin_of, sessions_of, without_comments
+from clawmark.text.recalled.origin import (
+    ORIGINS,
+    Origin,
+    comment,
+    origin_of,
+    sessions_of,
+    without_comments,
+)
 
 
 def test_the_comment_can_be_read_by_people() -> None:
-    assert comment("agent", "agent:main:main") == "<!-- clawmark: origin=agent session=agent:main:main -->"
+    assert (
+        comment("agent", "agent:main:main")
+        == "<!-- clawmark: origin=agent session=agent:main:main -->"
+    )
     assert comment("user", "") == "<!-- clawmark: origin=user -->"
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from clawmark.text.outline import join_path, outline
+from clawmark.text.chunking.outline import join_path, outline
 
 
 def _paths(text: str) -> list[tuple[str, ...]]:
@@ -18,7 +18,13 @@ def test_sections_follow_each_other_without_a_gap() -> None:
 
 
 def test_a_heading_ends_the_headings_of_its_level_and_below() -> None:
-    assert _paths("# A\n## B\n### C\n## D\n# E") == [("A",), ("A", "B"), ("A", "B", "C"), ("A", "D"), ("E",)]
+    assert _paths("# A\n## B\n### C\n## D\n# E") == [
+        ("A",),
+        ("A", "B"),
+        ("A", "B", "C"),
+        ("A", "D"),
+        ("E",),
+    ]
 
 
 def test_a_skipped_level_is_no_problem() -> None:

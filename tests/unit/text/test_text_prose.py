@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.prose import MIN_WORDS, SHORT, has_meaning
+from clawmark.text.chunking.prose import MIN_WORDS, SHORT, has_meaning
 
 NOISE = random.Random(7).randbytes(1200)
 BASE64 = base64.b64encode(NOISE).decode()
@@ -59,7 +59,12 @@ def test_a_passage_with_words_has_a_meaning(name: str) -> None:
     assert has_meaning(WITH[name])
 
 
-@given(st.lists(st.sampled_from(["we", "chose", "a", "database", "for", "billing", "because"]), min_size=60), st.text())
+@given(
+    st.lists(
+        st.sampled_from(["we", "chose", "a", "database", "for", "billing", "because"]), min_size=60
+    ),
+    st.text(),
+)
 def test_words_are_enough_whatever_stands_around_them(words: list[str], around: str) -> None:
     passage = f"{around} {' '.join(words)} {around}"
     assert has_meaning(passage) or len({word for word in words if len(word) > 1}) < MIN_WORDS

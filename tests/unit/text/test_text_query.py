@@ -6,7 +6,15 @@ from itertools import pairwise
 import apsw
 import pytest
 
-from clawmark.text.query import MAX_QUERY, MAX_TERMS, any_of, clean_query, index_words, near_each_other, query_terms
+from clawmark.text.keywords.query import (
+    MAX_QUERY,
+    MAX_TERMS,
+    any_of,
+    clean_query,
+    index_words,
+    near_each_other,
+    query_terms,
+)
 
 Find = Callable[[str], list[str]]
 
@@ -23,7 +31,10 @@ def _finder(*passages: str) -> Find:
         'tokenize="porter unicode61 remove_diacritics 2")'
     )
     for number, passage in enumerate(passages):
-        database.execute("INSERT INTO words(rowid, text, context) VALUES (?, ?, '')", (number, index_words(passage)))
+        database.execute(
+            "INSERT INTO words(rowid, text, context) VALUES (?, ?, '')",
+            (number, index_words(passage)),
+        )
 
     def find(query: str) -> list[str]:
         ranked = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY bm25(words, 1.0, 1.0)"
@@ -113,7 +124,9 @@ def test_chinese_is_looked_for_in_pairs_and_single_characters() -> None:
     ],
 )
 def test_a_note_is_found_by_a_question_in_its_language(note: str, question: str) -> None:
-    find = _finder(note, "unrelated text about gardens", "другое", "其他内容", "다른 내용", "موضوع اخر")
+    find = _finder(
+        note, "unrelated text about gardens", "другое", "其他内容", "다른 내용", "موضوع اخر"
+    )
     assert find(question)[0] == note
 
 
@@ -126,7 +139,10 @@ def test_without_terms_there_is_no_expression() -> None:
 def test_neighbouring_terms_are_looked_for_together() -> None:
     terms = query_terms("billing database backup")
     assert any_of(terms) == '"billing" OR "database" OR "backup"'
-    assert near_each_other([*pairwise(terms)]) == 'NEAR("billing" "database", 6) OR NEAR("database" "backup", 6)'
+    assert (
+        near_each_other([*pairwise(terms)])
+        == 'NEAR("billing" "database", 6) OR NEAR("database" "backup", 6)'
+    )
     assert near_each_other([]) == ""
 
 
@@ -145,8 +161,33 @@ def test_a_query_is_cleaned_to_one_line() -> None:
     assert len(clean_query("word " * 300_000)) <= MAX_QUERY
 
 
-_SYNTAX = ['"', '""', "AND", "a AND", "NEAR(", "text:x", "*", "-", "(((", "a* OR", "{a b}: c", "\\", "'", "^a", "a + b"]
-_ODDITIES = ["\ud800", "\x00", "%_", "; DROP TABLE words", "\u0301", "ﷺ" * 1000, "🏳️\u200d🌈", "x" * 1_000_000]
+_SYNTAX = [
+    '"',
+    '""',
+    "AND",
+    "a AND",
+    "NEAR(",
+    "text:x",
+    "*",
+    "-",
+    "(((",
+    "a* OR",
+    "{a b}: c",
+    "\\",
+    "'",
+    "^a",
+    "a + b",
+]
+_ODDITIES = [
+    "\ud800",
+    "\x00",
+    "%_",
+    "; DROP TABLE words",
+    "\u0301",
+    "ﷺ" * 1000,
+    "🏳️\u200d🌈",
+    "x" * 1_000_000,
+]
 
 
 @pytest.mark.parametrize("query", _SYNTAX + _ODDITIES, ids=ascii)

@@ -1,4 +1,6 @@
-"""Secrets are masked by value in every encoding and by shape, ordinary words stay, and the time grows with the text."""
+"""Secrets are masked by value in every encoding and by shape, ordinary words stay, and the time
+grows with the text.
+"""
 
 # The samples are put together here, so that no scanner takes this file for a leak.
 
@@ -14,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.redact import OVERLAP, WINDOW, Redactor
+from clawmark.text.secrets.redact import OVERLAP, WINDOW, Redactor
 
 KEY = 'my/very+secret=key?Ümläut "quoted\\'
 A = "FAKEa1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6"
@@ -48,7 +50,9 @@ SHAPES = [
     ("private-key", PEM.replace("{}", "RSA PRIVATE").replace("\n", "\\n")),
     (
         "private-key",
-        PEM.replace("{}", "RSA PRIVATE").replace("\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1),
+        PEM.replace("{}", "RSA PRIVATE").replace(
+            "\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1
+        ),
     ),
     ("card", "4111 1111 1111 1111"),
     ("card", "5555-5555-5555-4444"),
@@ -83,7 +87,10 @@ PLACES = [
     ("passwd: {}", "correcthorsebatterystaple"),
     ("--token {}", A[:20]),
     ("--password={}", "hunter22"),
-    ("seed phrase: {}", "absent ability ability absorb absorb ability abstract absorb abandon absorb above ability"),
+    (
+        "seed phrase: {}",
+        "absent ability ability absorb absorb ability abstract absorb abandon absorb above ability",
+    ),
     ("line one\\n{}", "sk-" + A[:48]),
     ("a%20{}", "sk-" + A[:48]),
 ]
@@ -123,7 +130,9 @@ INNOCENT = [
 
 @pytest.mark.parametrize(("kind", "secret"), SHAPES)
 @pytest.mark.parametrize("around", ["{}", "before {} after", "({})", '"{}",', "x={}\n", "`{}`"])
-def test_a_secret_is_masked_by_its_shape_wherever_it_stands(kind: str, secret: str, around: str) -> None:
+def test_a_secret_is_masked_by_its_shape_wherever_it_stands(
+    kind: str, secret: str, around: str
+) -> None:
     before, after = around.split("{}")
     assert Redactor().clean(before + secret + after) == f"{before}[redacted:{kind}]{after}"
 
@@ -174,7 +183,9 @@ def test_lower_case_escapes_are_known_too() -> None:
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "user:", "Aladdin:"])
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
-def test_a_key_inside_base64_is_masked_wherever_it_begins(before: str, encode: Callable[[bytes], bytes]) -> None:
+def test_a_key_inside_base64_is_masked_wherever_it_begins(
+    before: str, encode: Callable[[bytes], bytes]
+) -> None:
     key = "plain~words?as>key"
     text = encode((before + key + "?").encode()).decode()
     clean = Redactor([key]).clean(text)
@@ -188,7 +199,10 @@ def test_very_short_values_are_words_and_not_masked() -> None:
 
 
 def test_of_two_keys_the_longer_one_is_masked_whole() -> None:
-    assert Redactor(["abcdef", "abcdefghij"]).clean("abcdefghij abcdef") == "[redacted:key] [redacted:key]"
+    assert (
+        Redactor(["abcdef", "abcdefghij"]).clean("abcdefghij abcdef")
+        == "[redacted:key] [redacted:key]"
+    )
 
 
 @pytest.mark.parametrize(("kind", "secret"), SHAPES[:26])
@@ -209,10 +223,19 @@ def test_windows_overlap_by_more_than_the_longest_secret() -> None:
 def test_cleaning_never_fails_and_leaves_none_of_the_values(text: str, values: list[str]) -> None:
     long = [value for value in values if len(value) >= 6]
     clean = Redactor(values).clean(text.join([*values, ""]))
-    assert not any(value in clean.replace("[redacted:key]", "\0") for value in long if "\0" not in value)
+    assert not any(
+        value in clean.replace("[redacted:key]", "\0") for value in long if "\0" not in value
+    )
 
 
-@given(st.lists(st.sampled_from([secret for _, secret in SHAPES] + [p.format(v) for p, v in PLACES] + INNOCENT), max_size=6))
+@given(
+    st.lists(
+        st.sampled_from(
+            [secret for _, secret in SHAPES] + [p.format(v) for p, v in PLACES] + INNOCENT
+        ),
+        max_size=6,
+    )
+)
 def test_cleaning_twice_is_cleaning_once(parts: list[str]) -> None:
     clean = Redactor([KEY]).clean("\n".join(parts))
     assert Redactor([KEY]).clean(clean) == clean
@@ -232,7 +255,17 @@ NASTY = [
         "?key=",
         "-----BEGIN PRIVATE KEY-----",
     ),
-    *("seed phrase: abandon ", "4111-1111-", "DE00 ", "Basic ", "Authorization: ", "cookie: a", "--token ", "a****", "_key"),
+    *(
+        "seed phrase: abandon ",
+        "4111-1111-",
+        "DE00 ",
+        "Basic ",
+        "Authorization: ",
+        "cookie: a",
+        "--token ",
+        "a****",
+        "_key",
+    ),
     *("SG.a.", "M" * 25 + ".aaaaaa.", "123456789:", "\\nsk-", "%20sk-", " ", "=", "aB3"),
 ]
 

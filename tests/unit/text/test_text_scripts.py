@@ -2,15 +2,26 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.text.scripts import fold, is_inflected, is_ordinary, segment, unfold, without_accents
+from clawmark.text.keywords.scripts import (
+    fold,
+    is_inflected,
+    is_ordinary,
+    segment,
+    unfold,
+    without_accents,
+)
 
 
-@pytest.mark.parametrize("text", ["", "plain", "café — “quoted” naïve 100 € → ok…", "Łódź, Žižek, ångström"])
+@pytest.mark.parametrize(
+    "text", ["", "plain", "café — “quoted” naïve 100 € → ok…", "Łódź, Žižek, ångström"]
+)
 def test_latin_text_is_ordinary(text: str) -> None:
     assert is_ordinary(text)
 
 
-@pytest.mark.parametrize("text", ["память", "记忆", "メモ", "기억", "ذاكرة", "स्मृति", "ความจำ", "ελλάδα", "x🤖", "ｆｕｌ"])
+@pytest.mark.parametrize(
+    "text", ["память", "记忆", "メモ", "기억", "ذاكرة", "स्मृति", "ความจำ", "ελλάδα", "x🤖", "ｆｕｌ"]
+)
 def test_other_scripts_and_emoji_are_not_ordinary(text: str) -> None:
     assert not is_ordinary(text)
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.text.scripts import fold
-from clawmark.text.stem import korean_stem, stem
+from clawmark.text.keywords.scripts import fold
+from clawmark.text.keywords.stem import korean_stem, stem
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.text.scripts import fold
-from clawmark.text.stopwords import is_small, meaningful, without_small_words
+from clawmark.text.keywords.scripts import fold
+from clawmark.text.keywords.stopwords import is_small, meaningful, without_small_words
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,9 @@ def test_small_words_of_the_language_are_left_out(question: str, kept: list[str]
     assert meaningful(fold(question).split()) == [fold(word) for word in kept]
 
 
-@pytest.mark.parametrize("question", ["how did he die", "the war room", "war room", "my son and hat", "los angeles"])
+@pytest.mark.parametrize(
+    "question", ["how did he die", "the war room", "war room", "my son and hat", "los angeles"]
+)
 def test_an_english_question_keeps_words_that_are_small_elsewhere(question: str) -> None:
     assert meaningful(question.split())[-1] == question.split()[-1]
     assert set(question.split()) & {"die", "war", "hat", "los"} <= set(meaningful(question.split()))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from clawmark.text.tokens import estimate_tokens, quarter_tokens, utf16_length, well_formed
+from clawmark.text.chunking.tokens import estimate_tokens, quarter_tokens, utf16_length, well_formed
 
 
 def test_four_latin_characters_are_a_token() -> None:

@@ -1,4 +1,6 @@
-"""What is said on a line of a transcript: OpenClaw's, Claude Code's and Codex's lines, and everything that is not said."""
+"""What is said on a line of a transcript: OpenClaw's, Claude Code's and Codex's lines, and
+everything that is not said.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clawmark.text.transcript import Said, kind_of, parse_line, read_said
+from clawmark.text.transcripts.records import Said, kind_of, parse_line, read_said
 
 TIME = "2026-02-24T10:03:07.123Z"
 
@@ -17,23 +19,40 @@ def said(record: dict[str, Any], number: int = 7) -> Said | None:
 
 
 def openclaw(role: str, content: object, **more: object) -> dict[str, Any]:
-    return {"type": "message", "id": "a1b2c3d4", "timestamp": TIME, "message": {"role": role, "content": content}, **more}
+    return {
+        "type": "message",
+        "id": "a1b2c3d4",
+        "timestamp": TIME,
+        "message": {"role": role, "content": content},
+        **more,
+    }
 
 
 def claude(role: str, content: object, **more: object) -> dict[str, Any]:
     message: dict[str, Any] = {"role": role, "content": content}
-    known = {"type": role, "uuid": "u", "parentUuid": None, "sessionId": "s", "isSidechain": False, "timestamp": TIME}
+    known = {
+        "type": role,
+        "uuid": "u",
+        "parentUuid": None,
+        "sessionId": "s",
+        "isSidechain": False,
+        "timestamp": TIME,
+    }
     return {**known, "message": message, **more}
 
 
 def codex(role: str, *texts: str, **more: object) -> dict[str, Any]:
     kind = "output_text" if role == "assistant" else "input_text"
-    payload = {"type": "message", "role": role, "content": [{"type": kind, "text": text} for text in texts]}
+    payload = {
+        "type": "message",
+        "role": role,
+        "content": [{"type": kind, "text": text} for text in texts],
+    }
     return {"timestamp": TIME, "type": "response_item", "payload": {**payload, **more}}
 
 
 def test_openclaws_messages_have_speaker_text_time_and_line() -> None:
-    expected = Said("user", "We chose PostgreSQL", "2026-02-24T10:03:07Z", 7)
+    expected = Said(speaker="user", text="We chose PostgreSQL", time="2026-02-24T10:03:07Z", line=7)
     assert said(openclaw("user", "We chose PostgreSQL")) == expected
     assert said(openclaw("user", [{"type": "text", "text": "We chose PostgreSQL"}])) == expected
     answer = [
@@ -42,11 +61,15 @@ def test_openclaws_messages_have_speaker_text_time_and_line() -> None:
         {"type": "toolCall", "name": "write", "arguments": {"path": "x"}},
         {"type": "text", "text": "Done."},
     ]
-    assert said(openclaw("assistant", answer)) == Said("assistant", "Noted.\nDone.", "2026-02-24T10:03:07Z", 7)
+    assert said(openclaw("assistant", answer)) == Said(
+        speaker="assistant", text="Noted.\nDone.", time="2026-02-24T10:03:07Z", line=7
+    )
 
 
 def test_claude_codes_messages_are_read() -> None:
-    assert said(claude("user", "Fix the flaky test")) == Said("user", "Fix the flaky test", "2026-02-24T10:03:07Z", 7)
+    assert said(claude("user", "Fix the flaky test")) == Said(
+        speaker="user", text="Fix the flaky test", time="2026-02-24T10:03:07Z", line=7
+    )
     blocks = [
         {"type": "thinking", "thinking": "hm"},
         {"type": "text", "text": "It was a race."},
@@ -58,13 +81,22 @@ def test_claude_codes_messages_are_read() -> None:
 
 def queued(prompt: object, **more: object) -> dict[str, Any]:
     attachment = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", **more}
-    return {"type": "attachment", "parentUuid": "u", "isSidechain": False, "timestamp": TIME, "attachment": attachment}
+    return {
+        "type": "attachment",
+        "parentUuid": "u",
+        "isSidechain": False,
+        "timestamp": TIME,
+        "attachment": attachment,
+    }
 
 
 def test_what_is_typed_while_claude_code_works_is_read() -> None:
-    expected = Said("user", "Use pytest instead", "2026-02-24T10:03:07Z", 7)
+    expected = Said(speaker="user", text="Use pytest instead", time="2026-02-24T10:03:07Z", line=7)
     assert said(queued("Use pytest instead")) == expected
-    assert said(queued([{"type": "text", "text": "Use pytest instead"}], origin={"kind": "human"})) == expected
+    assert (
+        said(queued([{"type": "text", "text": "Use pytest instead"}], origin={"kind": "human"}))
+        == expected
+    )
 
 
 def test_the_words_after_a_command_are_read() -> None:
@@ -74,12 +106,24 @@ def test_the_words_after_a_command_are_read() -> None:
 
 
 def test_codexs_messages_are_read_once() -> None:
-    assert said(codex("user", "Why Postgres?")) == Said("user", "Why Postgres?", "2026-02-24T10:03:07Z", 7)
-    assert said(codex("assistant", "One transaction.")) == Said("assistant", "One transaction.", "2026-02-24T10:03:07Z", 7)
-    again = {"timestamp": TIME, "type": "event_msg", "payload": {"type": "user_message", "message": "Why Postgres?"}}
+    assert said(codex("user", "Why Postgres?")) == Said(
+        speaker="user", text="Why Postgres?", time="2026-02-24T10:03:07Z", line=7
+    )
+    assert said(codex("assistant", "One transaction.")) == Said(
+        speaker="assistant", text="One transaction.", time="2026-02-24T10:03:07Z", line=7
+    )
+    again = {
+        "timestamp": TIME,
+        "type": "event_msg",
+        "payload": {"type": "user_message", "message": "Why Postgres?"},
+    }
     assert said(again) is None
-    old = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "in the first format"}]}
-    assert said(old) == Said("user", "in the first format", "", 7)
+    old = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "in the first format"}],
+    }
+    assert said(old) == Said(speaker="user", text="in the first format", time="", line=7)
 
 
 NOISE: dict[str, dict[str, Any]] = {
@@ -109,29 +153,62 @@ NOISE: dict[str, dict[str, Any]] = {
     "side chain": claude("user", "explore", isSidechain=True),
     "meta": claude("user", "Caveat: ...", isMeta=True),
     "compact summary": claude("user", "This session is being continued", isCompactSummary=True),
-    "api error": claude("assistant", [{"type": "text", "text": "API Error"}], isApiErrorMessage=True),
-    "synthetic": {**claude("assistant", "x"), "message": {"role": "assistant", "model": "<synthetic>", "content": "x"}},
-    "tool result of claude": claude("user", [{"type": "tool_result", "tool_use_id": "t", "content": "output"}]),
-    "command": claude("user", "<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
+    "api error": claude(
+        "assistant", [{"type": "text", "text": "API Error"}], isApiErrorMessage=True
+    ),
+    "synthetic": {
+        **claude("assistant", "x"),
+        "message": {"role": "assistant", "model": "<synthetic>", "content": "x"},
+    },
+    "tool result of claude": claude(
+        "user", [{"type": "tool_result", "tool_use_id": "t", "content": "output"}]
+    ),
+    "command": claude(
+        "user", "<command-name>/clear</command-name>\n<command-message>clear</command-message>"
+    ),
     "command without words": claude(
         "user",
         "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>",
     ),
-    "queued by a program": queued("<task-notification>done</task-notification>", commandMode="task-notification"),
+    "queued by a program": queued(
+        "<task-notification>done</task-notification>", commandMode="task-notification"
+    ),
     "queued by another session": queued("explore", origin={"kind": "peer"}),
-    "another attachment": {"type": "attachment", "timestamp": TIME, "attachment": {"type": "todo", "prompt": "x"}},
+    "another attachment": {
+        "type": "attachment",
+        "timestamp": TIME,
+        "attachment": {"type": "todo", "prompt": "x"},
+    },
     "attachment of another kind": {"type": "attachment", "timestamp": TIME, "attachment": "x"},
     "command output": claude("user", "<local-command-stdout>done</local-command-stdout>"),
     "reminder": claude("user", "<system-reminder>Do not mention this.</system-reminder>"),
-    "interrupted": claude("user", [{"type": "text", "text": "[Request interrupted by user for tool use]"}]),
+    "interrupted": claude(
+        "user", [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
+    ),
     "unknown wrapper": claude("user", "<some-new-thing id='4'>by a program</some-new-thing>"),
     "environment": codex("user", "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"),
-    "instructions": codex("user", "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nUse pytest.\n</INSTRUCTIONS>"),
-    "skill": codex("user", "<skill>\n<name>review</name>\n<path>/s</path>\nLook closely.\n</skill>"),
+    "instructions": codex(
+        "user", "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nUse pytest.\n</INSTRUCTIONS>"
+    ),
+    "skill": codex(
+        "user", "<skill>\n<name>review</name>\n<path>/s</path>\nLook closely.\n</skill>"
+    ),
     "developer": codex("developer", "You are Codex"),
-    "reasoning": {"timestamp": TIME, "type": "response_item", "payload": {"type": "reasoning", "summary": []}},
-    "function call": {"timestamp": TIME, "type": "response_item", "payload": {"type": "function_call", "name": "shell"}},
-    "session meta": {"timestamp": TIME, "type": "session_meta", "payload": {"id": "x", "instructions": "long"}},
+    "reasoning": {
+        "timestamp": TIME,
+        "type": "response_item",
+        "payload": {"type": "reasoning", "summary": []},
+    },
+    "function call": {
+        "timestamp": TIME,
+        "type": "response_item",
+        "payload": {"type": "function_call", "name": "shell"},
+    },
+    "session meta": {
+        "timestamp": TIME,
+        "type": "session_meta",
+        "payload": {"id": "x", "instructions": "long"},
+    },
     "turn context": {"timestamp": TIME, "type": "turn_context", "payload": {"cwd": "/w"}},
     "recalled only": openclaw("user", "<relevant-memories>\nold memory\n</relevant-memories>"),
 }
@@ -156,14 +233,26 @@ def test_a_line_that_is_no_message_is_nothing(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [None, 1, True, [], {}, "", "  ", [None], [{"type": "text"}], [{"type": "text", "text": None}]]
+    "content",
+    [None, 1, True, [], {}, "", "  ", [None], [{"type": "text"}], [{"type": "text", "text": None}]],
 )
 def test_content_of_another_kind_is_nothing(content: object) -> None:
     assert said(openclaw("user", content)) is None
     assert said(claude("user", content)) is None
 
 
-NO_TIMES: list[object] = ["yesterday", "", None, -1, 1e300, "2026-02-30T99:99:99Z", "0000-00-00", [], True, float("nan")]
+NO_TIMES: list[object] = [
+    "yesterday",
+    "",
+    None,
+    -1,
+    1e300,
+    "2026-02-30T99:99:99Z",
+    "0000-00-00",
+    [],
+    True,
+    float("nan"),
+]
 
 
 @pytest.mark.parametrize(
@@ -182,13 +271,19 @@ def test_times_are_utc_or_nothing(time: object, expected: str) -> None:
 
 
 def test_the_time_inside_an_openclaw_message_counts_where_there_is_no_other() -> None:
-    record = {"type": "message", "message": {"role": "user", "content": "x", "timestamp": 1_771_927_387_123}}
+    record = {
+        "type": "message",
+        "message": {"role": "user", "content": "x", "timestamp": 1_771_927_387_123},
+    }
     found = said(record)
     assert found is not None and found.time == "2026-02-24T10:03:07Z"
 
 
 def test_half_characters_and_control_bytes_become_replacement_characters() -> None:
-    found = read_said('{"type":"message","message":{"role":"user","content":"a\\u0000b \\ud83d half\\r\\nline"}}', 1)
+    found = read_said(
+        '{"type":"message","message":{"role":"user","content":"a\\u0000b \\ud83d half\\r\\nline"}}',
+        1,
+    )
     assert found is not None and found.text == "a\ufffdb \ufffd half\nline"
 
 
@@ -200,10 +295,19 @@ def test_a_byte_order_mark_and_the_zeros_of_a_crash_do_not_hide_a_line() -> None
 
 
 def test_a_question_beside_machine_text_is_kept() -> None:
-    prompt = codex("user", "<environment_context>x</environment_context>", "# AGENTS.md instructions for /w\nrules", "Why?")
+    prompt = codex(
+        "user",
+        "<environment_context>x</environment_context>",
+        "# AGENTS.md instructions for /w\nrules",
+        "Why?",
+    )
     assert (found := said(prompt)) is not None and found.text == "Why?"
     reminded = claude(
-        "user", [{"type": "text", "text": "<system-reminder>r</system-reminder>"}, {"type": "text", "text": "Go on"}]
+        "user",
+        [
+            {"type": "text", "text": "<system-reminder>r</system-reminder>"},
+            {"type": "text", "text": "Go on"},
+        ],
     )
     assert (found := said(reminded)) is not None and found.text == "Go on"
     recalled = openclaw("user", "<relevant-memories>old</relevant-memories> new question")
@@ -214,5 +318,8 @@ def test_whose_transcript_a_line_belongs_to_shows_in_the_line() -> None:
     assert kind_of(parse_line('{"type":"session","version":3}')) == "openclaw"
     assert kind_of(parse_line('{"type":"summary","summary":"t","leafUuid":"u"}')) == "claude-code"
     assert kind_of(parse_line('{"type":"session_meta","payload":{}}')) == "codex"
-    assert kind_of(parse_line('{"type":"queue-operation","operation":"enqueue","sessionId":"s"}')) == "claude-code"
+    assert (
+        kind_of(parse_line('{"type":"queue-operation","operation":"enqueue","sessionId":"s"}'))
+        == "claude-code"
+    )
     assert kind_of(parse_line("{}")) == kind_of(parse_line("nothing")) == ""

@@ -1,17 +1,19 @@
-"""Messages become chunks with the lines of the transcript, readable, within the size, and the same from any place on."""
+"""Messages become chunks with the lines of the transcript, readable, within the size, and the same
+from any place on.
+"""
 
 from __future__ import annotations
 
 from hashlib import sha256
 from itertools import pairwise
 
-from clawmark.text.tokens import quarter_tokens
-from clawmark.text.transcript import Said
-from clawmark.text.turns import Packer, rendered
+from clawmark.text.chunking.tokens import quarter_tokens
+from clawmark.text.transcripts.records import Said
+from clawmark.text.transcripts.turns import Packer, rendered
 
 
 def message(line: int, text: str, time: str = "2026-02-24T10:03:07Z") -> Said:
-    return Said("user" if line % 2 else "assistant", text, time, line)
+    return Said(speaker="user" if line % 2 else "assistant", text=text, time=time, line=line)
 
 
 def packed(*said: Said, tokens: int = 100, overlap: int = 20) -> Packer:
@@ -28,9 +30,14 @@ def test_a_message_reads_as_who_when_and_what() -> None:
 
 
 def test_messages_share_a_chunk_and_keep_their_lines() -> None:
-    (chunk,) = packed(message(3, "one"), message(8, "two", "2026-02-26T00:00:00Z"), message(9, "three", "")).chunks
+    (chunk,) = packed(
+        message(3, "one"), message(8, "two", "2026-02-26T00:00:00Z"), message(9, "three", "")
+    ).chunks
     assert (chunk.start_line, chunk.end_line) == (3, 9)
-    assert chunk.text == "User (2026-02-24 10:03Z): one\nAssistant (2026-02-26 00:00Z): two\nUser: three"
+    assert (
+        chunk.text
+        == "User (2026-02-24 10:03Z): one\nAssistant (2026-02-26 00:00Z): two\nUser: three"
+    )
     assert chunk.heading == "2026-02-24 2026-02-26"
     assert chunk.hash == sha256(chunk.text.encode()).hexdigest()
 
@@ -53,7 +60,9 @@ def test_no_chunk_is_larger_than_its_size_and_no_message_is_lost() -> None:
 
 def test_a_message_larger_than_a_chunk_is_cut_under_its_speakers_name() -> None:
     long = "\n\n".join(f"Paragraph {number} says something of its own." for number in range(40))
-    before, *pieces, after = packed(message(1, "short"), message(4, long), message(5, "short again")).chunks
+    before, *pieces, after = packed(
+        message(1, "short"), message(4, long), message(5, "short again")
+    ).chunks
     assert (before.start_line, after.start_line) == (1, 5)
     assert {(piece.start_line, piece.end_line) for piece in pieces} == {(4, 4)}
     assert all(piece.text.startswith("Assistant (2026-02-24 10:03Z): ") for piece in pieces)

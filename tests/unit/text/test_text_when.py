@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.when import MOST_RANGES, time_expressions
+from clawmark.text.time_expressions import MOST_RANGES, time_expressions
 
 TODAY = "2026-02-24"  # a Tuesday
 
@@ -112,7 +112,11 @@ def test_what_only_looks_like_a_time_gives_no_range(text: str) -> None:
 
 def test_several_times_give_several_ranges() -> None:
     found = time_expressions("between 3 May 2024 and 5 May 2024, or last week", TODAY)
-    assert found == [("2024-05-03", "2024-05-03"), ("2024-05-05", "2024-05-05"), ("2026-02-16", "2026-02-22")]
+    assert found == [
+        ("2024-05-03", "2024-05-03"),
+        ("2024-05-05", "2024-05-05"),
+        ("2026-02-16", "2026-02-22"),
+    ]
 
 
 def test_a_year_is_not_read_again_after_its_date() -> None:
@@ -125,7 +129,24 @@ def test_times_are_counted_from_the_first_and_the_last_day_of_the_calendar() -> 
 
 
 WORDS = st.sampled_from(
-    ("in", "on", "last", "next", "since", "may", "march", "3", "31", "2025", "weeks", "ago", "a few", "May", "3rd", "0")
+    (
+        "in",
+        "on",
+        "last",
+        "next",
+        "since",
+        "may",
+        "march",
+        "3",
+        "31",
+        "2025",
+        "weeks",
+        "ago",
+        "a few",
+        "May",
+        "3rd",
+        "0",
+    )
 )
 
 

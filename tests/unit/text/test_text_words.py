@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from clawmark.text.words import index_words
+from clawmark.text.keywords.words import index_words
 
 
 def test_latin_text_is_returned_as_it_is() -> None:

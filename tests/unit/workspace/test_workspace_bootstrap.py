@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.errors import WorkspaceError
+from clawmark.model.errors import WorkspaceError
 from clawmark.workspace.bootstrap import RITUAL, SEEDED, ensure_workspace, template
 
 NOW = "2026-02-24T10:00:00Z"
@@ -19,7 +19,9 @@ def ensure(root: Path, now: str = NOW) -> list[str]:
 
 
 def state(root: Path) -> dict[str, object]:
-    loaded: dict[str, object] = json.loads((root / ".clawmark" / "workspace-state.json").read_text())
+    loaded: dict[str, object] = json.loads(
+        (root / ".clawmark" / "workspace-state.json").read_text()
+    )
     return loaded
 
 
@@ -64,7 +66,8 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "sign", ["memory/", "MEMORY.md", ".git/", "IDENTITY.md", "USER.md", ".openclaw/workspace-state.json"]
+    "sign",
+    ["memory/", "MEMORY.md", ".git/", "IDENTITY.md", "USER.md", ".openclaw/workspace-state.json"],
 )
 def test_a_workspace_someone_lives_in_gets_no_ritual(tmp_path: Path, sign: str) -> None:
     if sign.endswith("/"):
@@ -106,8 +109,22 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
         (
             "AGENTS.md",
             (
-                *("## First Run", "## Session Startup", "## Memory", "## Red Lines", "BOOTSTRAP.md", "main session"),
-                *("trash", "Inside and Outside", "In Groups", "reactions", "heartbeat-state.json", "scheduled job"),
+                *(
+                    "## First Run",
+                    "## Session Startup",
+                    "## Memory",
+                    "## Red Lines",
+                    "BOOTSTRAP.md",
+                    "main session",
+                ),
+                *(
+                    "trash",
+                    "Inside and Outside",
+                    "In Groups",
+                    "reactions",
+                    "heartbeat-state.json",
+                    "scheduled job",
+                ),
             ),
         ),
         ("SOUL.md", ("## Boundaries", "## Vibe", "## Continuity", "tell your person")),
@@ -115,11 +132,26 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
         ("IDENTITY.md", ("**Name:**", "**Creature:**", "**Vibe:**", "**Emoji:**", "**Avatar:**")),
         (
             "USER.md",
-            ("**Name:**", "**What to call them:**", "**Pronouns:**", "**Timezone:**", "**Notes:**", "## Context"),
+            (
+                "**Name:**",
+                "**What to call them:**",
+                "**Pronouns:**",
+                "**Timezone:**",
+                "**Notes:**",
+                "## Context",
+            ),
         ),
         (
             "BOOTSTRAP.md",
-            ("nothing to remember", "IDENTITY.md", "USER.md", "SOUL.md", "emoji", "Delete this file", "messenger"),
+            (
+                "nothing to remember",
+                "IDENTITY.md",
+                "USER.md",
+                "SOUL.md",
+                "emoji",
+                "Delete this file",
+                "messenger",
+            ),
         ),
     ],
 )

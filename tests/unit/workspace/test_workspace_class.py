@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.errors import PathDenied, WorkspaceError
+from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.workspace import Workspace
 
 
@@ -48,7 +48,9 @@ def test_a_workspace_reached_by_a_link_is_used_by_its_real_path(ws: Path, tmp_pa
 
 def test_a_missing_workspace_says_how_to_make_one(tmp_path: Path) -> None:
     workspace = Workspace(str(tmp_path / "none"))
-    with pytest.raises(WorkspaceError, match="cannot be opened: no such file or directory") as caught:
+    with pytest.raises(
+        WorkspaceError, match="cannot be opened: no such file or directory"
+    ) as caught:
         workspace.read_lines("memory/a.md")
     assert caught.value.hint == f"Run clawmark init {tmp_path}/none."
 
@@ -104,8 +106,20 @@ def test_importing_it_loads_nothing_a_search_does_not_need() -> None:
         "import sys, typing; before = set(sys.modules); import clawmark.workspace;"
         "print(*sorted({m.partition('.')[0] for m in set(sys.modules) - before}))"
     )
-    loaded = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, env=_with_source())
-    unwanted = {"pathlib", "tempfile", "shutil", "hashlib", "json", "fcntl", "subprocess", "logging", "datetime"}
+    loaded = subprocess.run(
+        [sys.executable, "-S", "-c", script], capture_output=True, text=True, env=_with_source()
+    )
+    unwanted = {
+        "pathlib",
+        "tempfile",
+        "shutil",
+        "hashlib",
+        "json",
+        "fcntl",
+        "subprocess",
+        "logging",
+        "datetime",
+    }
     assert loaded.returncode == 0, loaded.stderr
     assert unwanted.isdisjoint(loaded.stdout.split())
 
@@ -118,7 +132,13 @@ def _with_source() -> dict[str, str]:
 
 def test_of_an_extra_path_with_a_pattern_only_what_it_means_is_listed(tmp_path: Path) -> None:
     root, wiki = tmp_path / "agent", tmp_path / "wiki"
-    for file in (root / "MEMORY.md", root / "docs/a.md", root / "docs/in/b.md", wiki / "c.md", wiki / "public/d.md"):
+    for file in (
+        root / "MEMORY.md",
+        root / "docs/a.md",
+        root / "docs/in/b.md",
+        wiki / "c.md",
+        wiki / "public/d.md",
+    ):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{file.name}\n")
     patterns = {"docs/in": ("none/*.md",), str(wiki): ("public/**",)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.errors import WorkspaceError
+from clawmark.model.errors import WorkspaceError
 from clawmark.workspace.daily import daily_header, daily_path, format_entry
 
 
@@ -13,7 +13,9 @@ def test_a_day_has_one_log() -> None:
     assert daily_header("2026-02-24") == "# 2026-02-24\n\n"
 
 
-@pytest.mark.parametrize("day", ["", "today", "2026-2-4", "2026-02-24-x", "../../x", "٢٠٢٦-٠٢-٢٤", "2026-02-24/x"])
+@pytest.mark.parametrize(
+    "day", ["", "today", "2026-2-4", "2026-02-24-x", "../../x", "٢٠٢٦-٠٢-٢٤", "2026-02-24/x"]
+)
 def test_what_is_not_a_day_names_no_log(day: str) -> None:
     with pytest.raises(WorkspaceError, match="is not a day"):
         daily_path(day)

@@ -1,7 +1,7 @@
 """An editor that saves by rename during an append: the entry is neither doubled nor lost.
 
-The editor acts before chosen system calls of the append. Every pair of a moment to read and a moment to rename is tried.
-"""
+The editor acts before chosen system calls of the append. Every pair of a moment to read and a
+moment to rename is tried."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from clawmark import Memory
-from clawmark.documents import Written
-from clawmark.errors import WorkspaceError
-from clawmark.runtime.daylog import DayLog
-from clawmark.text.redact import Redactor
+from clawmark.agent.flush.daylog import DayLog
+from clawmark.model.documents import Written
+from clawmark.model.errors import WorkspaceError
+from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
 
 LOG = "memory/2026-02-24.md"
@@ -28,7 +28,9 @@ CALLS = ("open", "read", "write", "lseek", "fsync", "stat", "fstat", "close", "r
 
 
 class Editor(NamedTuple):
-    """Reads the log before one system call of the append and renames its own version over it before another."""
+    """Reads the log before one system call of the append and renames its own version over it before
+    another.
+    """
 
     reads_at: int
     renames_at: int
@@ -65,8 +67,14 @@ class Race:
         self._is_editing = False
 
     def may_lose(self, entry: bytes, copies: int) -> bool:
-        """Whether an editor renamed a text without the entry after the append last looked at the name."""
-        late = [n for n, editor in enumerate(self.editors) if editor.renames_at > self.looked_at and n in self._read]
+        """Whether an editor renamed a text without the entry after the append last looked at the
+        name.
+        """
+        late = [
+            n
+            for n, editor in enumerate(self.editors)
+            if editor.renames_at > self.looked_at and n in self._read
+        ]
         return any(self._read[number].count(entry) < copies for number in late)
 
 
@@ -82,7 +90,9 @@ def beside(race: Race) -> Iterator[None]:
 def _announced(race: Race, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
         race.before_call(name, arguments)
-        if name == "fsync":  # what a disk does is tested elsewhere; thousands of syncs would only take time
+        if (
+            name == "fsync"
+        ):  # what a disk does is tested elsewhere; thousands of syncs would only take time
             return None
         return real(*arguments, **named)
 
@@ -117,7 +127,13 @@ def _absent(log: Path) -> int:
     return 0
 
 
-LOGS = {"plain": _plain, "same text": _same_text, "torn": _torn, "second name": _second_name, "absent": _absent}
+LOGS = {
+    "plain": _plain,
+    "same text": _same_text,
+    "torn": _torn,
+    "second name": _second_name,
+    "absent": _absent,
+}
 
 
 class Played(NamedTuple):
@@ -157,28 +173,40 @@ def check(played: Played) -> None:
 
 
 @pytest.mark.parametrize("kind", LOGS)
-def test_an_editor_at_any_two_moments_neither_doubles_nor_loses_the_entry(kind: str, tmp_path: Path) -> None:
+def test_an_editor_at_any_two_moments_neither_doubles_nor_loses_the_entry(
+    kind: str, tmp_path: Path
+) -> None:
     quiet = play(tmp_path / "quiet", kind, [])
     check(quiet)
     moments = len(quiet.race.calls)
     noticed = 0
     for reads_at in range(moments):
         for renames_at in range(reads_at, moments):
-            played = play(tmp_path / f"{reads_at}-{renames_at}", kind, [Editor(reads_at, renames_at)])
+            played = play(
+                tmp_path / f"{reads_at}-{renames_at}", kind, [Editor(reads_at, renames_at)]
+            )
             check(played)
             noticed += len(played.race.calls) > moments
     assert noticed > 0
 
 
 @pytest.mark.parametrize("kind", LOGS)
-def test_three_editors_at_random_moments_neither_double_nor_lose_the_entry(kind: str, tmp_path: Path) -> None:
+def test_three_editors_at_random_moments_neither_double_nor_lose_the_entry(
+    kind: str, tmp_path: Path
+) -> None:
     chance = random.Random(1)
     for number in range(150):
         reads = [chance.randrange(90) for _ in range(3)]
-        check(play(tmp_path / str(number), kind, [Editor(at, chance.randrange(at, 90)) for at in reads]))
+        check(
+            play(
+                tmp_path / str(number), kind, [Editor(at, chance.randrange(at, 90)) for at in reads]
+            )
+        )
 
 
-def test_an_editor_that_read_the_entry_and_trims_or_converts_lines_does_not_double_it(tmp_path: Path) -> None:
+def test_an_editor_that_read_the_entry_and_trims_or_converts_lines_does_not_double_it(
+    tmp_path: Path,
+) -> None:
     changes: dict[str, Callable[[bytes], bytes]] = {
         "crlf": lambda text: text.replace(b"\n", b"\r\n"),
         "trimmed": lambda text: b"\n".join(line.rstrip() for line in text.split(b"\n")),
@@ -209,7 +237,9 @@ def test_an_editor_that_removes_the_entry_does_not_keep_it_out(tmp_path: Path) -
     assert played.race.log.read_text().split("\n")[played.written.start_line - 1] == ENTRY
 
 
-def test_two_equal_entries_are_both_there_when_an_editor_saves_during_the_second(tmp_path: Path) -> None:
+def test_two_equal_entries_are_both_there_when_an_editor_saves_during_the_second(
+    tmp_path: Path,
+) -> None:
     log = tmp_path / LOG
     workspace = Workspace(str(tmp_path))
     workspace.append(LOG, ENTRY)
@@ -233,14 +263,19 @@ def test_a_file_that_never_stops_being_replaced_is_reported_with_what_to_do(
     log.write_bytes(b"# Day\n")
     monkeypatch.setattr("clawmark.workspace.write._EDITOR_PATIENCE", 0.0)
     editors = [Editor(moment, moment) for moment in range(200)]
-    with beside(Race(log, editors)), pytest.raises(WorkspaceError, match="kept being replaced") as caught:
+    with (
+        beside(Race(log, editors)),
+        pytest.raises(WorkspaceError, match="kept being replaced") as caught,
+    ):
         Workspace(str(tmp_path)).append(LOG, ENTRY)
     assert "Look whether the entry is there" in caught.value.hint
 
 
 @pytest.mark.parametrize("how", ["append", "tool", "flush"])
 def test_every_way_to_append_is_protected(how: str, tmp_path: Path) -> None:
-    """`Memory.append`, the tool `memory_append` and the log of a flush; an editor saves at each moment after the write."""
+    """`Memory.append`, the tool `memory_append` and the log of a flush; an editor saves at each
+    moment after the write.
+    """
     fact = "The office moved to Lisbon in May"
     (tmp_path / "ws").mkdir()
     with Memory.open(tmp_path / "ws", state_dir=tmp_path / "state", provider="none") as memory:
@@ -251,11 +286,18 @@ def test_every_way_to_append_is_protected(how: str, tmp_path: Path) -> None:
             if how == "append":
                 memory.append(fact)
             elif how == "tool":
-                (tool,) = (tool for tool in memory.tools(append=True) if tool.name == "memory_append")
+                (tool,) = (
+                    tool for tool in memory.tools(append=True) if tool.name == "memory_append"
+                )
                 tool.call({"text": fact})
             else:
                 workspace = memory._backend.parts.workspace
-                DayLog(workspace, datetime.now, Redactor(), "agent:main:main").append(f"- {fact}")
+                DayLog(
+                    workspace=workspace,
+                    now=datetime.now,
+                    redactor=Redactor(),
+                    session_key="agent:main:main",
+                ).append(f"- {fact}")
 
         quiet = Race(log, [])
         with beside(quiet):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.errors import PathDenied, WorkspaceError
+from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.workspace import guard
 
 
@@ -74,7 +74,9 @@ def test_an_absent_file_is_not_a_refusal(root: guard.Folder) -> None:
         ("memory/deep", "not-a-file"),
     ],
 )
-def test_a_path_that_is_no_plain_path_below_the_root_is_refused(root: guard.Folder, relative: str, rule: str) -> None:
+def test_a_path_that_is_no_plain_path_below_the_root_is_refused(
+    root: guard.Folder, relative: str, rule: str
+) -> None:
     refusal = denied(root, relative)
     assert (refusal.rule, refusal.path) == (rule, relative)
     assert refusal.message.endswith(".")
@@ -88,7 +90,9 @@ def test_the_refusal_of_an_outside_path_says_how_to_allow_it(root: guard.Folder)
 
 
 @pytest.mark.parametrize("name", ["out.md", "loop.md", "dangling.md", "abs.md"])
-def test_a_link_is_never_followed(root: guard.Folder, folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_link_is_never_followed(
+    root: guard.Folder, folder: Path, tmp_path: Path, name: str
+) -> None:
     targets = {
         "out.md": "../../keys.md",
         "loop.md": "loop.md",
@@ -97,28 +101,44 @@ def test_a_link_is_never_followed(root: guard.Folder, folder: Path, tmp_path: Pa
     }
     (folder / "memory" / name).symlink_to(targets[name])
     refusal = denied(root, f"memory/{name}")
-    assert (refusal.rule, refusal.message) == ("link", f"memory/{name} is a link, and links are never followed.")
+    assert (refusal.rule, refusal.message) == (
+        "link",
+        f"memory/{name} is a link, and links are never followed.",
+    )
 
 
-def test_a_link_on_the_way_is_never_followed(root: guard.Folder, folder: Path, tmp_path: Path) -> None:
+def test_a_link_on_the_way_is_never_followed(
+    root: guard.Folder, folder: Path, tmp_path: Path
+) -> None:
     (folder / "memory" / "away").symlink_to(tmp_path)
     refusal = denied(root, "memory/away/keys.md")
     assert refusal.rule == "link"
-    assert refusal.message == "memory/away/keys.md goes through away, a link, and links are never followed."
+    assert (
+        refusal.message
+        == "memory/away/keys.md goes through away, a link, and links are never followed."
+    )
 
 
 def test_a_pipe_does_not_block(root: guard.Folder, folder: Path) -> None:
     os.mkfifo(folder / "memory" / "pipe.md")
     refusal = denied(root, "memory/pipe.md")
-    assert (refusal.rule, refusal.message) == ("not-a-file", "memory/pipe.md is a pipe, not a file.")
+    assert (refusal.rule, refusal.message) == (
+        "not-a-file",
+        "memory/pipe.md is a pipe, not a file.",
+    )
 
 
-def test_a_socket_is_not_a_file(root: guard.Folder, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_not_a_file(
+    root: guard.Folder, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder / "memory")
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind("sock.md")
         refusal = denied(root, "memory/sock.md")
-    assert (refusal.rule, refusal.message) == ("not-a-file", "memory/sock.md is a socket, not a file.")
+    assert (refusal.rule, refusal.message) == (
+        "not-a-file",
+        "memory/sock.md is a socket, not a file.",
+    )
 
 
 def test_a_file_over_the_limit_is_refused(root: guard.Folder, folder: Path) -> None:
@@ -134,9 +154,13 @@ def test_a_file_at_the_limit_is_opened(root: guard.Folder, folder: Path) -> None
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_is_a_trouble_and_not_a_refusal(root: guard.Folder, folder: Path) -> None:
+def test_an_unreadable_file_is_a_trouble_and_not_a_refusal(
+    root: guard.Folder, folder: Path
+) -> None:
     (folder / "memory" / "a.md").chmod(0)
-    with pytest.raises(WorkspaceError, match=r"memory/a\.md cannot be read: permission denied\.") as caught:
+    with pytest.raises(
+        WorkspaceError, match=r"memory/a\.md cannot be read: permission denied\."
+    ) as caught:
         guard.open_beneath(root, "memory/a.md")
     assert not isinstance(caught.value, PathDenied)
 
@@ -149,7 +173,12 @@ def open_descriptors() -> int:
 def test_no_descriptor_is_left_open(root: guard.Folder, folder: Path) -> None:
     (folder / "memory" / "away").symlink_to("..")
     before = open_descriptors()
-    for relative in ("memory/deep/none.md", "memory/deep", "memory/away/x.md", "memory/deep/b.md/x.md"):
+    for relative in (
+        "memory/deep/none.md",
+        "memory/deep",
+        "memory/away/x.md",
+        "memory/deep/b.md/x.md",
+    ):
         with pytest.raises((FileNotFoundError, PathDenied)):
             guard.open_beneath(root, relative)
     os.close(guard.open_beneath(root, "memory/deep/b.md"))

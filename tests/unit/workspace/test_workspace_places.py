@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.errors import PathDenied
-from clawmark.types import ScanFailure, Skipped
+from clawmark.model.errors import PathDenied
+from clawmark.model.values import ScanFailure, Skipped
 from clawmark.workspace.places import Extra, Place, locate, resolve_extras
 
 
@@ -27,12 +27,18 @@ def resolve(home: Path, *given: str) -> tuple[tuple[Extra, ...], tuple[Skipped |
 # --- memory paths ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "memory/a.md", "memory/x/y/z.MD", "memory/.note.md"])
+@pytest.mark.parametrize(
+    "path", ["MEMORY.md", "memory.md", "memory/a.md", "memory/x/y/z.MD", "memory/.note.md"]
+)
 def test_memory_is_the_root_files_and_what_is_below_memory(path: str) -> None:
-    assert locate("/ws", (), (), path) == Place("/ws", path, path, True, 1)
+    assert locate("/ws", (), (), path) == Place(
+        root="/ws", relative=path, path=path, writable=True, anchor=1
+    )
 
 
-@pytest.mark.parametrize("path", ["./memory/a.md", "././memory/a.md", "/ws/memory/a.md", "/alias/memory/a.md"])
+@pytest.mark.parametrize(
+    "path", ["./memory/a.md", "././memory/a.md", "/ws/memory/a.md", "/alias/memory/a.md"]
+)
 def test_a_memory_path_may_be_spelled_in_other_ways(path: str) -> None:
     assert locate("/ws", ("/alias",), (), path).path == "memory/a.md"
 
@@ -126,10 +132,15 @@ def test_a_link_as_extra_path_names_the_real_folder(home: Path, tmp_path: Path) 
     for given in ("shared", "shared/", "../linked", "~/linked"):
         extras, skipped = resolve(home, given)
         assert extras == ()
-        assert skipped[0].reason == f"a link; to index what it leads to, name its real location: {tmp_path}/team-docs"
+        assert (
+            skipped[0].reason
+            == f"a link; to index what it leads to, name its real location: {tmp_path}/team-docs"
+        )
 
 
-def test_a_link_inside_the_workspace_does_not_lead_an_extra_path_out(home: Path, tmp_path: Path) -> None:
+def test_a_link_inside_the_workspace_does_not_lead_an_extra_path_out(
+    home: Path, tmp_path: Path
+) -> None:
     (tmp_path / "team-docs" / "sub").mkdir()
     (home / "agent" / "shared").symlink_to(tmp_path / "team-docs")
     extras, skipped = resolve(home, "shared/sub")
@@ -146,13 +157,19 @@ def test_the_same_extra_path_counts_once(home: Path) -> None:
 def test_files_of_extra_paths_are_found_and_not_writable(home: Path, tmp_path: Path) -> None:
     workspace, docs = str(home / "agent"), str(tmp_path / "team-docs")
     extras, _ = resolve(home, "../../team-docs", "notes")
-    place = Place(docs, "sub/x.md", "../../team-docs/sub/x.md", False, 0)
+    place = Place(
+        root=docs, relative="sub/x.md", path="../../team-docs/sub/x.md", writable=False, anchor=0
+    )
     assert locate(workspace, (), extras, "../../team-docs/sub/x.md") == place
     assert locate(workspace, (), extras, f"{docs}/sub/x.md") == place
-    assert locate(workspace, (), extras, "notes/x.md") == Place(workspace, "notes/x.md", "notes/x.md", False, 1)
+    assert locate(workspace, (), extras, "notes/x.md") == Place(
+        root=workspace, relative="notes/x.md", path="notes/x.md", writable=False, anchor=1
+    )
 
 
-@pytest.mark.parametrize("path", ["../../team-docs/../home/x.md", "../../team-docs/.git/x.md", "../../team-docs/x.txt"])
+@pytest.mark.parametrize(
+    "path", ["../../team-docs/../home/x.md", "../../team-docs/.git/x.md", "../../team-docs/x.txt"]
+)
 def test_an_extra_path_opens_nothing_beside_or_hidden_in_it(home: Path, path: str) -> None:
     extras, _ = resolve(home, "../../team-docs")
     with pytest.raises(PathDenied):
@@ -166,7 +183,9 @@ def test_a_single_extra_file_does_not_open_its_folder(home: Path) -> None:
         locate(str(home / "agent"), (), extras, "../../team-docs/other.md")
 
 
-def test_an_extra_path_around_the_workspace_keeps_the_rules_of_the_workspace(tmp_path: Path) -> None:
+def test_an_extra_path_around_the_workspace_keeps_the_rules_of_the_workspace(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "all" / "agent" / "memory").mkdir(parents=True)
     workspace = str(tmp_path / "all" / "agent")
     extras, _ = resolve_extras(workspace, [".."], "/nowhere")
@@ -178,7 +197,10 @@ def test_an_extra_path_around_the_workspace_keeps_the_rules_of_the_workspace(tmp
 def test_a_hidden_folder_named_as_extra_path_is_memory(home: Path) -> None:
     (home / "agent" / "memory" / ".archive").mkdir()
     extras, _ = resolve(home, "memory/.archive")
-    assert locate(str(home / "agent"), (), extras, "memory/.archive/x.md").relative == "memory/.archive/x.md"
+    assert (
+        locate(str(home / "agent"), (), extras, "memory/.archive/x.md").relative
+        == "memory/.archive/x.md"
+    )
 
 
 # --- patterns ----------------------------------------------------------------------------------------------------
@@ -196,13 +218,17 @@ def test_a_hidden_folder_named_as_extra_path_is_memory(home: Path) -> None:
         ("202?/[a-m]*.md", ["2026/anna.md"], ["2026/zoe.md", "226/anna.md"]),
     ],
 )
-def test_a_pattern_means_files_by_their_path_in_the_folder(pattern: str, meant: list[str], not_meant: list[str]) -> None:
-    extra = Extra("notes", "", "", (pattern,))
+def test_a_pattern_means_files_by_their_path_in_the_folder(
+    pattern: str, meant: list[str], not_meant: list[str]
+) -> None:
+    extra = Extra(prefix="notes", folder="", file="", patterns=(pattern,))
     assert [path for path in (*meant, *not_meant) if extra.covers(path)] == meant
 
 
 def test_a_long_pattern_takes_no_time() -> None:
-    extra = Extra("notes", "", "", ("/".join(["**", "*a*a*a*"] * 50) + "/b.md",))
+    extra = Extra(
+        prefix="notes", folder="", file="", patterns=("/".join(["**", "*a*a*a*"] * 50) + "/b.md",)
+    )
     assert not extra.covers("/".join(["a" * 200] * 100) + "/c.md")
 
 
@@ -212,6 +238,11 @@ def test_what_a_pattern_leaves_out_is_not_memory(home: Path, tmp_path: Path) -> 
     workspace = str(home / "agent")
     for path in ("notes/public/a.md", "../../team-docs/plan.md"):
         assert locate(workspace, (), extras, path).path == path
-    for path in ("notes/a.md", "notes/public/x/a.md", "../../team-docs/other.md", str(tmp_path / "team-docs" / "other.md")):
+    for path in (
+        "notes/a.md",
+        "notes/public/x/a.md",
+        "../../team-docs/other.md",
+        str(tmp_path / "team-docs" / "other.md"),
+    ):
         with pytest.raises(PathDenied, match="left out by the pattern"):
             locate(workspace, (), extras, path)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.documents import Excerpt
-from clawmark.errors import PathDenied, WorkspaceError
+from clawmark.model.documents import Excerpt
+from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.workspace import Workspace
 from clawmark.workspace.read import Citation, decode, excerpt, parse_citation
 
@@ -21,7 +21,9 @@ def ws(tmp_path: Path) -> Path:
     return tmp_path / "ws"
 
 
-def lines_of(data: bytes, start: int = 1, lines: int | None = None, max_lines: int = 120, chars: int = 12_000) -> Excerpt:
+def lines_of(
+    data: bytes, start: int = 1, lines: int | None = None, max_lines: int = 120, chars: int = 12_000
+) -> Excerpt:
     return excerpt(data, "memory/x.md", start, lines, max_lines, chars)
 
 
@@ -139,25 +141,81 @@ def test_a_document_that_became_a_link_is_refused(ws: Path, tmp_path: Path) -> N
 
 
 def test_a_short_file_is_returned_whole() -> None:
-    assert lines_of(b"a\nb\n") == Excerpt("memory/x.md", "a\nb", 1, 2, 2, False, None)
-    assert lines_of(b"a\nb") == Excerpt("memory/x.md", "a\nb", 1, 2, 2, False, None)
+    assert lines_of(b"a\nb\n") == Excerpt(
+        path="memory/x.md",
+        text="a\nb",
+        start=1,
+        lines=2,
+        total_lines=2,
+        truncated=False,
+        next_start=None,
+    )
+    assert lines_of(b"a\nb") == Excerpt(
+        path="memory/x.md",
+        text="a\nb",
+        start=1,
+        lines=2,
+        total_lines=2,
+        truncated=False,
+        next_start=None,
+    )
 
 
 def test_an_empty_file_has_no_lines() -> None:
-    assert lines_of(b"") == Excerpt("memory/x.md", "", 1, 0, 0, False, None)
-    assert lines_of(b"\n") == Excerpt("memory/x.md", "", 1, 1, 1, False, None)
+    assert lines_of(b"") == Excerpt(
+        path="memory/x.md",
+        text="",
+        start=1,
+        lines=0,
+        total_lines=0,
+        truncated=False,
+        next_start=None,
+    )
+    assert lines_of(b"\n") == Excerpt(
+        path="memory/x.md",
+        text="",
+        start=1,
+        lines=1,
+        total_lines=1,
+        truncated=False,
+        next_start=None,
+    )
 
 
 def test_a_window_says_where_to_go_on() -> None:
     data = b"".join(b"line %d\n" % n for n in range(1, 11))
-    assert lines_of(data, 3, 2) == Excerpt("memory/x.md", "line 3\nline 4", 3, 2, 10, False, 5)
+    assert lines_of(data, 3, 2) == Excerpt(
+        path="memory/x.md",
+        text="line 3\nline 4",
+        start=3,
+        lines=2,
+        total_lines=10,
+        truncated=False,
+        next_start=5,
+    )
     assert lines_of(data, 9, 5).next_start is None
-    assert lines_of(data, 10, 1) == Excerpt("memory/x.md", "line 10", 10, 1, 10, False, None)
+    assert lines_of(data, 10, 1) == Excerpt(
+        path="memory/x.md",
+        text="line 10",
+        start=10,
+        lines=1,
+        total_lines=10,
+        truncated=False,
+        next_start=None,
+    )
 
 
 def test_a_start_beyond_the_end_is_empty() -> None:
     for start in (3, 4, 10**30):
-        assert lines_of(b"a\nb\n", start) == Excerpt("memory/x.md", "", start, 0, 2, False, None)
+        assert lines_of(b"a\nb\n", start) == Excerpt(
+            path="memory/x.md",
+            text="",
+            start=start,
+            lines=0,
+            total_lines=2,
+            truncated=False,
+            next_start=None,
+        )
 
 
 def test_a_start_or_a_count_below_one_means_the_default() -> None:
@@ -166,7 +224,12 @@ def test_a_start_or_a_count_below_one_means_the_default() -> None:
 
 def test_the_default_is_bounded_by_lines() -> None:
     found = lines_of(b"x\n" * 1000)
-    assert (found.lines, found.total_lines, found.truncated, found.next_start) == (120, 1000, True, 121)
+    assert (found.lines, found.total_lines, found.truncated, found.next_start) == (
+        120,
+        1000,
+        True,
+        121,
+    )
 
 
 def test_an_explicit_count_may_exceed_the_default() -> None:
@@ -187,7 +250,15 @@ def test_characters_are_counted_and_not_bytes() -> None:
 
 def test_a_line_that_is_too_long_is_cut_at_a_character() -> None:
     found = lines_of("🌸".encode() * 100 + b"\nnext\n", chars=10)
-    assert found == Excerpt("memory/x.md", "🌸" * 10, 1, 1, 2, True, 2)
+    assert found == Excerpt(
+        path="memory/x.md",
+        text="🌸" * 10,
+        start=1,
+        lines=1,
+        total_lines=2,
+        truncated=True,
+        next_start=2,
+    )
     last = lines_of("🌸".encode() * 100, chars=10)
     assert (last.text, last.truncated, last.next_start) == ("🌸" * 10, True, None)
 
@@ -205,7 +276,11 @@ def test_the_piece_after_a_final_line_end_is_given_when_it_is_asked_for() -> Non
 
 def test_excerpts_of_wide_text_and_of_carriage_returns_count_the_same_lines() -> None:
     text = "one\r\ntwo\r\nthré\r\n"
-    for data in (text.encode(), b"\xef\xbb\xbf" + text.encode(), b"\xff\xfe" + text.encode("utf-16-le")):
+    for data in (
+        text.encode(),
+        b"\xef\xbb\xbf" + text.encode(),
+        b"\xff\xfe" + text.encode("utf-16-le"),
+    ):
         assert lines_of(data, 2, 2).text == "two\nthré"
 
 
@@ -247,17 +322,31 @@ def test_a_citation_reads_its_lines_unless_others_are_asked_for(ws: Path) -> Non
 
 def test_an_absent_log_is_an_empty_excerpt(ws: Path) -> None:
     found = Workspace(str(ws)).read_lines("memory/2031-01-01.md")
-    assert found == Excerpt("memory/2031-01-01.md", "", 1, 0, 0, False, None, missing=True)
+    assert found == Excerpt(
+        path="memory/2031-01-01.md",
+        text="",
+        start=1,
+        lines=0,
+        total_lines=0,
+        truncated=False,
+        next_start=None,
+        missing=True,
+    )
 
 
-@pytest.mark.parametrize("path", ["memory/*.md", "memory/[a-z].md", "memory/a?.md", "memory/\n../x.md", "memory/a\\b.md"])
+@pytest.mark.parametrize(
+    "path", ["memory/*.md", "memory/[a-z].md", "memory/a?.md", "memory/\n../x.md", "memory/a\\b.md"]
+)
 def test_a_pattern_that_names_no_file_is_refused(ws: Path, path: str) -> None:
     with pytest.raises(PathDenied) as caught:
         Workspace(str(ws)).read_lines(path)
     assert caught.value.rule == "bad-name"
 
 
-@pytest.mark.parametrize("name", ["a*b", "a[b]", "a?b", "line\nbreak", "..\\x", "a\\b", "~", "$HOME", "a#L1", "🚀 x", "-rf"])
+@pytest.mark.parametrize(
+    "name",
+    ["a*b", "a[b]", "a?b", "line\nbreak", "..\\x", "a\\b", "~", "$HOME", "a#L1", "🚀 x", "-rf"],
+)
 def test_a_listed_name_is_read_by_exactly_that_name(ws: Path, name: str) -> None:
     (ws / "memory" / f"{name}.md").write_text("here\n")
     workspace = Workspace(str(ws))
@@ -271,7 +360,15 @@ def test_another_normal_form_of_a_name_finds_the_file(ws: Path) -> None:
     (ws / decomposed).parent.mkdir()
     (ws / decomposed).write_text("nfd\n")
     workspace = Workspace(str(ws))
-    assert workspace.read_lines(composed) == Excerpt(decomposed, "nfd", 1, 1, 1, False, None)
+    assert workspace.read_lines(composed) == Excerpt(
+        path=decomposed,
+        text="nfd",
+        start=1,
+        lines=1,
+        total_lines=1,
+        truncated=False,
+        next_start=None,
+    )
 
 
 def test_twins_in_two_normal_forms_are_never_mixed_up(ws: Path) -> None:

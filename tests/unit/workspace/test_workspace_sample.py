@@ -1,4 +1,6 @@
-"""The sample workspace: dated back from today, readable, and answering questions that share no word with it."""
+"""The sample workspace: dated back from today, readable, and answering questions that share no word
+with it.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,22 @@ def test_an_existing_file_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)
-def test_a_question_has_its_answer_in_the_log_it_names(sample: Workspace, question: Question) -> None:
+def test_a_question_has_its_answer_in_the_log_it_names(
+    sample: Workspace, question: Question
+) -> None:
     text = sample.read_lines(question.path(TODAY)).text
     assert question.marker in " ".join(text.split())
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)
-def test_no_content_word_of_a_question_occurs_anywhere_in_the_sample(sample: Workspace, question: Question) -> None:
-    words = {word for state in sample.scan().files for word in content_words(sample.read_document(state).text)}
+def test_no_content_word_of_a_question_occurs_anywhere_in_the_sample(
+    sample: Workspace, question: Question
+) -> None:
+    words = {
+        word
+        for state in sample.scan().files
+        for word in content_words(sample.read_document(state).text)
+    }
     stems = tuple(word[: max(4, len(word) - 2)] for word in content_words(question.text))
     assert len(stems) >= 2
     assert sorted(word for word in words if word.startswith(stems)) == []

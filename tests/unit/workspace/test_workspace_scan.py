@@ -1,4 +1,6 @@
-"""What one look at a workspace finds, what it leaves alone, and what it never mistakes for a deletion."""
+"""What one look at a workspace finds, what it leaves alone, and what it never mistakes for a
+deletion.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.types import Scan, ScanFailure
+from clawmark.model.values import Scan, ScanFailure
 from clawmark.workspace import Workspace
 from clawmark.workspace.guard import MAX_COMPONENTS, MAX_FILE_BYTES
 
@@ -53,7 +55,14 @@ def test_memory_files_are_listed_in_path_order(ws: Path) -> None:
         "x.md",
     )
     found = scan(ws)
-    assert paths(found) == ["MEMORY.md", "memory/a-b.md", "memory/a.md", "memory/a/z.md", "memory/b.md", "memory/é.md"]
+    assert paths(found) == [
+        "MEMORY.md",
+        "memory/a-b.md",
+        "memory/a.md",
+        "memory/a/z.md",
+        "memory/b.md",
+        "memory/é.md",
+    ]
     assert found.skipped == ()
     assert found.failures == ()
 
@@ -106,7 +115,15 @@ def test_hidden_and_vendor_folders_are_skipped_with_a_reason(ws: Path) -> None:
 
 
 def test_leftovers_are_skipped_and_dotted_notes_are_not(ws: Path) -> None:
-    write(ws, "memory/.#x.md", "memory/._x.md", "memory/.x.md", "memory/x.md~", "memory/#x.md#", "memory/.x.md.swp")
+    write(
+        ws,
+        "memory/.#x.md",
+        "memory/._x.md",
+        "memory/.x.md",
+        "memory/x.md~",
+        "memory/#x.md#",
+        "memory/.x.md.swp",
+    )
     found = scan(ws)
     assert paths(found) == ["memory/.x.md"]
     assert set(reasons(found)) == {"memory/.#x.md", "memory/._x.md"}
@@ -197,9 +214,22 @@ def test_two_different_root_files_are_two_files(ws: Path) -> None:
 
 def test_extra_paths_are_walked_and_cited(ws: Path, tmp_path: Path) -> None:
     write(ws, "notes/a.md", "plan.md", "AGENTS.md")
-    write(tmp_path, "team-docs/x.md", "team-docs/sub/y.md", "team-docs/.git/z.md", "single/s.md", "single/other.md")
+    write(
+        tmp_path,
+        "team-docs/x.md",
+        "team-docs/sub/y.md",
+        "team-docs/.git/z.md",
+        "single/s.md",
+        "single/other.md",
+    )
     found = scan(ws, "notes", "plan.md", "../team-docs", str(tmp_path / "single" / "s.md"))
-    assert paths(found) == ["../single/s.md", "../team-docs/sub/y.md", "../team-docs/x.md", "notes/a.md", "plan.md"]
+    assert paths(found) == [
+        "../single/s.md",
+        "../team-docs/sub/y.md",
+        "../team-docs/x.md",
+        "notes/a.md",
+        "plan.md",
+    ]
 
 
 def test_overlapping_extra_paths_list_a_file_once_and_quietly(ws: Path) -> None:
@@ -210,7 +240,9 @@ def test_overlapping_extra_paths_list_a_file_once_and_quietly(ws: Path) -> None:
     assert list(reasons(found)) == ["notes/l.md"]
 
 
-def test_an_extra_path_around_the_workspace_does_not_list_it_again(ws: Path, tmp_path: Path) -> None:
+def test_an_extra_path_around_the_workspace_does_not_list_it_again(
+    ws: Path, tmp_path: Path
+) -> None:
     write(ws, "memory/a.md", "AGENTS.md")
     write(tmp_path, "other.md")
     assert paths(scan(ws, "..")) == ["../other.md", "memory/a.md"]
@@ -237,7 +269,9 @@ def test_an_extra_folder_that_became_a_link_is_not_followed(ws: Path, tmp_path: 
     (ws / "notes").symlink_to(tmp_path / "outside")
     found = workspace.scan()
     assert paths(found) == []
-    assert reasons(found)["notes"].startswith("a link; to index what it leads to, name its real location: ")
+    assert reasons(found)["notes"].startswith(
+        "a link; to index what it leads to, name its real location: "
+    )
 
 
 # --- failures are not deletions ----------------------------------------------------------------------------------
@@ -315,13 +349,21 @@ def test_a_scan_names_its_roots(ws: Path, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     write(ws, "memory/a.md")
     found = Workspace(str(ws), ["../docs", "../gone"]).scan()
-    there = [(path, folder.stat()) for path, folder in (("", ws), ("memory", ws / "memory"), ("../docs", tmp_path / "docs"))]
-    assert found.roots == (*((path, info.st_dev, info.st_ino) for path, info in there), ("../gone", -1, -1))
+    there = [
+        (path, folder.stat())
+        for path, folder in (("", ws), ("memory", ws / "memory"), ("../docs", tmp_path / "docs"))
+    ]
+    assert found.roots == (
+        *((path, info.st_dev, info.st_ino) for path, info in there),
+        ("../gone", -1, -1),
+    )
 
 
 def test_an_extra_path_that_cannot_be_looked_at_is_a_failure(ws: Path) -> None:
     found = Workspace(str(ws), ["x" * 300]).scan()
-    assert found.failures == (ScanFailure("x" * 300, "extra path cannot be read: file name too long"),)
+    assert found.failures == (
+        ScanFailure("x" * 300, "extra path cannot be read: file name too long"),
+    )
 
 
 def test_a_deleted_file_is_simply_not_there(ws: Path) -> None:

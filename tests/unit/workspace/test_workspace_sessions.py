@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.errors import PathDenied
-from clawmark.types import Scan
-from clawmark.workspace.sessions import Sessions
+from clawmark.model.errors import PathDenied
+from clawmark.model.values import Scan
+from clawmark.workspace.transcripts.sessions import Sessions
 
 
 @pytest.fixture
@@ -22,16 +22,26 @@ def own(tmp_path: Path) -> Path:
 
 def sessions(tmp_path: Path, *paths: str) -> Sessions:
     folder = tmp_path / "state" / "agents" / "main" / "sessions"
-    return Sessions(str(folder), paths, str(tmp_path / "workspace"), str)
+    return Sessions(
+        folder=str(folder), paths=paths, workspace=str(tmp_path / "workspace"), clean=str
+    )
 
 
 def names(scan: Scan) -> list[str]:
     return [state.path for state in scan.files]
 
 
-def test_transcripts_and_their_archives_are_listed_and_nothing_else(tmp_path: Path, own: Path) -> None:
+def test_transcripts_and_their_archives_are_listed_and_nothing_else(
+    tmp_path: Path, own: Path
+) -> None:
     archive = "2026-02-24T10-03-00.123Z"
-    spoken = ["a.jsonl", "b-topic-x%2Fy.jsonl", f"a.jsonl.reset.{archive}", f"a.jsonl.deleted.{archive}", "ü.jsonl"]
+    spoken = [
+        "a.jsonl",
+        "b-topic-x%2Fy.jsonl",
+        f"a.jsonl.reset.{archive}",
+        f"a.jsonl.deleted.{archive}",
+        "ü.jsonl",
+    ]
     others = [
         "a.jsonl.bak",
         "a.jsonl.lock",
@@ -40,7 +50,11 @@ def test_transcripts_and_their_archives_are_listed_and_nothing_else(tmp_path: Pa
         "a.jsonl.deleted.2026-02-01",
         "a.trajectory.jsonl",
     ]
-    others += ["a.checkpoint.0a1b2c3d-0000-4000-8000-000000000000.jsonl", ".hidden.jsonl", f"a.jsonl.bak.{archive}"]
+    others += [
+        "a.checkpoint.0a1b2c3d-0000-4000-8000-000000000000.jsonl",
+        ".hidden.jsonl",
+        f"a.jsonl.bak.{archive}",
+    ]
     for name in (*spoken, *others, "sessions.json", "sessions.json.bak.1", "notes.md"):
         (own / name).write_text("{}\n", encoding="utf-8")
     scan = sessions(tmp_path).scan()
@@ -59,7 +73,10 @@ def test_links_pipes_and_folders_are_never_transcripts(tmp_path: Path, own: Path
     (own / "folder.jsonl" / "inner.jsonl").write_text("{}\n", encoding="utf-8")
     scan = sessions(tmp_path).scan()
     assert names(scan) == []
-    assert {skipped.path for skipped in scan.skipped} == {"sessions/link.jsonl", "sessions/pipe.jsonl"}
+    assert {skipped.path for skipped in scan.skipped} == {
+        "sessions/link.jsonl",
+        "sessions/pipe.jsonl",
+    }
     for name in ("link.jsonl", "pipe.jsonl", "folder.jsonl", "folder.jsonl/inner.jsonl"):
         with pytest.raises(PathDenied), sessions(tmp_path).open(f"sessions/{name}"):
             pass
@@ -86,7 +103,9 @@ def test_a_folder_of_another_agent_behind_a_link_is_a_failure_and_not_read(tmp_p
     assert [failure.path for failure in scan.failures] == ["sessions"]
 
 
-def test_an_absent_folder_is_empty_and_one_that_cannot_be_listed_is_a_failure(tmp_path: Path) -> None:
+def test_an_absent_folder_is_empty_and_one_that_cannot_be_listed_is_a_failure(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "workspace").mkdir()
     assert sessions(tmp_path).scan()[:3] == ((), (), ())
     agents = tmp_path / "state" / "agents"
@@ -95,7 +114,9 @@ def test_an_absent_folder_is_empty_and_one_that_cannot_be_listed_is_a_failure(tm
     assert [failure.path for failure in sessions(tmp_path).scan().failures] == ["sessions"]
 
 
-def test_folders_of_other_tools_are_walked_and_cited_from_the_workspace(tmp_path: Path, own: Path) -> None:
+def test_folders_of_other_tools_are_walked_and_cited_from_the_workspace(
+    tmp_path: Path, own: Path
+) -> None:
     project = tmp_path / "claude" / "projects" / "-home-me-app"
     project.mkdir(parents=True)
     day = tmp_path / "workspace" / "codex" / "2026" / "02" / "24"
@@ -106,8 +127,13 @@ def test_folders_of_other_tools_are_walked_and_cited_from_the_workspace(tmp_path
     (project / ".git" / "x.jsonl").write_text("{}\n", encoding="utf-8")
     made = sessions(tmp_path, str(tmp_path / "claude"), "codex", str(tmp_path / "absent"))
     scan = made.scan()
-    assert names(scan) == ["codex/2026/02/24/rollout-1.jsonl", "../claude/projects/-home-me-app/7f3a.jsonl"]
-    assert [(skipped.path, skipped.reason) for skipped in scan.skipped] == [("../absent", "folder of transcripts not found")]
+    assert names(scan) == [
+        "codex/2026/02/24/rollout-1.jsonl",
+        "../claude/projects/-home-me-app/7f3a.jsonl",
+    ]
+    assert [(skipped.path, skipped.reason) for skipped in scan.skipped] == [
+        ("../absent", "folder of transcripts not found")
+    ]
     for path in names(scan):
         assert made.owns(path)
         with made.open(path) as opened:

@@ -1,4 +1,6 @@
-"""Added folders as a workspace sees them: what is listed, how it is cited, and what cannot be reached through them."""
+"""Added folders as a workspace sees them: what is listed, how it is cited, and what cannot be
+reached through them.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.errors import ConfigError, PathDenied
-from clawmark.sync.plan import plan_sync
+from clawmark.engine.sync.plan import plan_sync
+from clawmark.model.errors import ConfigError, PathDenied
+from clawmark.model.values import ScanFailure, is_cited_below, is_in_workspace
 from clawmark.text.dates import date_of
-from clawmark.types import ScanFailure, is_cited_below, is_in_workspace
 from clawmark.workspace import Workspace
+from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import AGENT_FILES, Source
-from clawmark.workspace.survey import survey
 
 
 @pytest.fixture
@@ -41,7 +43,11 @@ def opened(root: Path, *sources: Source) -> Workspace:
 
 def test_files_of_a_source_are_cited_by_its_name(root: Path, notes: Path) -> None:
     workspace = opened(root, Source("notes", str(notes)))
-    assert [state.path for state in workspace.scan().files] == ["MEMORY.md", "notes:a.md", "notes:sub/b.md"]
+    assert [state.path for state in workspace.scan().files] == [
+        "MEMORY.md",
+        "notes:a.md",
+        "notes:sub/b.md",
+    ]
     assert workspace.read_lines("notes:sub/b.md#L1").text == "beta"
     assert workspace.read_lines(str(notes / "a.md")).path == "notes:a.md"
     assert workspace.absolute("notes:sub/b.md#L1-L2") == str(notes / "sub" / "b.md")
@@ -79,7 +85,9 @@ def test_a_source_is_never_written(root: Path, notes: Path) -> None:
     assert (notes / "a.md").read_text(encoding="utf-8") == "alpha\n"
 
 
-def test_a_folder_that_became_a_link_is_not_followed(root: Path, notes: Path, tmp_path: Path) -> None:
+def test_a_folder_that_became_a_link_is_not_followed(
+    root: Path, notes: Path, tmp_path: Path
+) -> None:
     source = Source("notes", str(notes))
     notes.rename(tmp_path / "real")
     notes.symlink_to(tmp_path / "real")
@@ -99,16 +107,26 @@ def test_a_source_inside_the_workspace_leaves_its_own_files_alone(root: Path) ->
     docs = opened(root, Source("docs", str(root / "docs")))
     assert [state.path for state in docs.scan().files] == ["MEMORY.md", "docs:x.md", "memory/m.md"]
     whole = opened(root, Source("ws", str(root)))
-    assert [state.path for state in whole.scan().files] == ["MEMORY.md", "memory/m.md", "ws:docs/x.md"]
+    assert [state.path for state in whole.scan().files] == [
+        "MEMORY.md",
+        "memory/m.md",
+        "ws:docs/x.md",
+    ]
     assert whole.read_lines("docs/x.md").path == "ws:docs/x.md"
     assert whole.read_lines("ws:memory/m.md").path == "memory/m.md"
     with pytest.raises(PathDenied):
         whole.read_lines("ws:USER.md")
 
 
-def test_a_source_around_the_workspace_does_not_list_it_again(root: Path, tmp_path: Path, notes: Path) -> None:
+def test_a_source_around_the_workspace_does_not_list_it_again(
+    root: Path, tmp_path: Path, notes: Path
+) -> None:
     workspace = opened(root, Source("all", str(tmp_path)))
-    assert [state.path for state in workspace.scan().files] == ["MEMORY.md", "all:notes/a.md", "all:notes/sub/b.md"]
+    assert [state.path for state in workspace.scan().files] == [
+        "MEMORY.md",
+        "all:notes/a.md",
+        "all:notes/sub/b.md",
+    ]
     assert workspace.read_lines("all:ws/MEMORY.md").path == "MEMORY.md"
 
 
@@ -121,14 +139,18 @@ def test_passages_of_a_folder_that_cannot_be_listed_are_kept(root: Path, notes: 
 
 
 def test_cited_paths_tell_where_they_belong() -> None:
-    assert [is_in_workspace(path) for path in ("MEMORY.md", "memory/a:b.md", "notes:x.md", "../x.md")] == [
+    assert [
+        is_in_workspace(path) for path in ("MEMORY.md", "memory/a:b.md", "notes:x.md", "../x.md")
+    ] == [
         True,
         True,
         False,
         False,
     ]
     assert is_cited_below("notes:x.md", "notes:") and is_cited_below("notes:sub/x.md", "notes:sub")
-    assert not is_cited_below("notes2:x.md", "notes:") and not is_cited_below("memory2/x.md", "memory")
+    assert not is_cited_below("notes2:x.md", "notes:") and not is_cited_below(
+        "memory2/x.md", "memory"
+    )
     assert date_of("notes:2025-03-04-x.md") == date_of("notes:sub/2025-03-04.md") == "2025-03-04"
 
 
@@ -144,7 +166,9 @@ def test_a_survey_counts_by_ending_and_stops_at_its_limit(notes: Path) -> None:
     assert not survey(str(notes), most_entries=3).is_complete
 
 
-def test_two_open_memories_see_what_one_of_them_adds(root: Path, notes: Path, tmp_path: Path) -> None:
+def test_two_open_memories_see_what_one_of_them_adds(
+    root: Path, notes: Path, tmp_path: Path
+) -> None:
     def memory() -> Memory:
         return Memory.open(root, state_dir=tmp_path / "state", provider="none", background=False)
 
@@ -163,10 +187,15 @@ def test_two_open_memories_see_what_one_of_them_adds(root: Path, notes: Path, tm
 
 
 def test_a_source_added_while_watching_is_watched(root: Path, notes: Path, tmp_path: Path) -> None:
-    with Memory.open(root, state_dir=tmp_path / "state", provider="none") as memory, memory.watch(files=True) as watching:
+    with (
+        Memory.open(root, state_dir=tmp_path / "state", provider="none") as memory,
+        memory.watch(files=True) as watching,
+    ):
         assert watching.wait_quiet(60)
         folders = watching.watched_folders
-        with Memory.open(root, state_dir=tmp_path / "state", provider="none", background=False) as other:
+        with Memory.open(
+            root, state_dir=tmp_path / "state", provider="none", background=False
+        ) as other:
             other.add_source(notes)
         assert watching.wait_quiet(60)
         (notes / "new.md").write_text("gamma\n", encoding="utf-8")

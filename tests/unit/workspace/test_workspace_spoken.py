@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.types import FileState
-from clawmark.workspace import jsonlines
-from clawmark.workspace.jsonlines import Line, count_lines, find_line, read_lines
-from clawmark.workspace.sessions import Opened
-from clawmark.workspace.spoken import everything_said, spoken_excerpt
+from clawmark.model.values import FileState
+from clawmark.workspace.transcripts import json_lines as jsonlines
+from clawmark.workspace.transcripts.json_lines import Line, count_lines, find_line, read_lines
+from clawmark.workspace.transcripts.messages import everything_said, spoken_excerpt
+from clawmark.workspace.transcripts.sessions import Opened
 
 
 @pytest.fixture
@@ -35,7 +35,17 @@ def open_text(folder: Path, text: str) -> Iterator[Opened]:
     file.write_bytes(text.encode())
     fd = os.open(file, os.O_RDONLY)
     info = os.fstat(fd)
-    yield Opened(fd, FileState("sessions/x.jsonl", "sessions", info.st_size, info.st_ctime_ns, info.st_ino, info.st_dev))
+    yield Opened(
+        fd,
+        FileState(
+            path="sessions/x.jsonl",
+            source="sessions",
+            size=info.st_size,
+            mtime_ns=info.st_ctime_ns,
+            inode=info.st_ino,
+            device=info.st_dev,
+        ),
+    )
     os.close(fd)
 
 
@@ -45,7 +55,8 @@ def whole(fd: int, size: int) -> list[Line]:
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize(
-    "text", ["", "a", "a\n", "\n", "\n\n\n", "one\ntwo\r\nthree", "a\n\nlonger than a block of bytes\nb\n"]
+    "text",
+    ["", "a", "a\n", "\n", "\n\n\n", "one\ntwo\r\nthree", "a\n\nlonger than a block of bytes\nb\n"],
 )
 def test_lines_are_those_of_the_file_whatever_the_block(
     text: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -54,15 +65,25 @@ def test_lines_are_those_of_the_file_whatever_the_block(
     for fd, state in open_text(tmp_path, text):
         data = text.encode()
         lines = whole(fd, state.size)
-        assert b"".join((line.data or b"") + (b"\n" if line.is_whole else b"") for line in lines) == data
+        assert (
+            b"".join((line.data or b"") + (b"\n" if line.is_whole else b"") for line in lines)
+            == data
+        )
         assert [line.number for line in lines] == list(range(1, len(lines) + 1))
-        assert all(data[line.start : line.end].rstrip(b"\n") == (line.data or b"").rstrip(b"\n") for line in lines)
+        assert all(
+            data[line.start : line.end].rstrip(b"\n") == (line.data or b"").rstrip(b"\n")
+            for line in lines
+        )
         assert count_lines(fd, 0, state.size) == text.count("\n")
-        assert [find_line(fd, line.number, state.size) for line in lines] == [line.start for line in lines]
+        assert [find_line(fd, line.number, state.size) for line in lines] == [
+            line.start for line in lines
+        ]
         assert find_line(fd, len(lines) + 1, state.size) is None
 
 
-def test_a_line_beyond_the_limit_is_passed_over_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_beyond_the_limit_is_passed_over_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jsonlines, "BLOCK", 8)
     monkeypatch.setattr(jsonlines, "LONGEST_LINE", 20)
     for fd, state in open_text(tmp_path, "a\n" + "x" * 21 + "\n" + "y" * 20 + "\nb\n" + "z" * 100):
@@ -107,7 +128,15 @@ def test_characters_bound_a_page_and_a_long_message_is_cut(opened: Opened) -> No
 
 
 def test_beyond_the_end_there_is_nothing(opened: Opened) -> None:
-    assert spoken_excerpt(opened, str, 99, 5, 120, 12_000)[1:] == ("", 99, 0, 11, False, None, False)
+    assert spoken_excerpt(opened, str, 99, 5, 120, 12_000)[1:] == (
+        "",
+        99,
+        0,
+        11,
+        False,
+        None,
+        False,
+    )
 
 
 def test_what_is_read_is_masked(opened: Opened) -> None:

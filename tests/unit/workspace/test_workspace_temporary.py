@@ -1,4 +1,7 @@
-"""Temporary files and sweeps at the same moment. Killed writers are in `tests/crash/test_temporary_files.py`."""
+"""Temporary files and sweeps at the same moment.
+
+Killed writers are in `tests/crash/test_temporary_files.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from clawmark.system.file_lock import try_lock
 from clawmark.workspace import temporary
 from clawmark.workspace.guard import open_root
-from clawmark.workspace.lock import try_lock
 from clawmark.workspace.temporary import create_temporary, remove_temporary, sweep
 
 
@@ -28,7 +31,9 @@ def test_a_sweep_leaves_a_file_that_is_in_use_and_removes_one_that_is_not(tmp_pa
         assert name != other
 
 
-def test_a_file_that_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with open_root(str(tmp_path)) as folder:
 
         def lock_after_a_sweep(fd: int) -> bool:
@@ -42,7 +47,9 @@ def test_a_file_that_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, 
         os.close(fd)
 
 
-def test_a_file_that_a_sweep_has_locked_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_a_sweep_has_locked_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with open_root(str(tmp_path)) as folder:
         sweeping = []
 
@@ -71,7 +78,9 @@ def test_a_sweep_does_not_remove_a_newer_file_of_the_same_name(tmp_path: Path) -
         os.close(newer)
 
 
-def test_without_file_locks_files_can_be_made_and_none_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_file_locks_files_can_be_made_and_none_is_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_locks(fd: int) -> bool:
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 

@@ -1,4 +1,6 @@
-"""The folder `memory` as a tree: what is listed, and that deleting and renaming are guarded and durable."""
+"""The folder `memory` as a tree: what is listed, and that deleting and renaming are guarded and
+durable.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.errors import NotText, PathDenied, WorkspaceError, WorkspaceReadOnly, WriteConflict
+from clawmark.model.errors import (
+    NotText,
+    PathDenied,
+    WorkspaceError,
+    WorkspaceReadOnly,
+    WriteConflict,
+)
 from clawmark.workspace import Workspace
 from clawmark.workspace.guard import Folder
 
@@ -31,11 +39,15 @@ def folder(workspace: Workspace) -> Path:
     return Path(workspace.root) / "memory"
 
 
-def test_a_folder_lists_itself_and_what_a_scan_would_find(workspace: Workspace, folder: Path) -> None:
+def test_a_folder_lists_itself_and_what_a_scan_would_find(
+    workspace: Workspace, folder: Path
+) -> None:
     for name in ("x.txt", ".#lock.md", "people/deep/er/note.md", ".git/x.md", "node_modules/y.md"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("x", encoding="utf-8")
-    assert [(entry.path, entry.is_folder) for entry in workspace.list_folder("memory", 2) or ()] == [
+    assert [
+        (entry.path, entry.is_folder) for entry in workspace.list_folder("memory", 2) or ()
+    ] == [
         ("memory", True),
         ("memory/a.md", False),
         ("memory/people", True),
@@ -43,11 +55,25 @@ def test_a_folder_lists_itself_and_what_a_scan_would_find(workspace: Workspace, 
         ("memory/people/deep", True),
     ]
     assert len(workspace.list_folder("memory", 1) or ()) == 3
-    assert workspace.list_folder("memory/none") is None and workspace.list_folder("memory/a.md") is None
+    assert (
+        workspace.list_folder("memory/none") is None
+        and workspace.list_folder("memory/a.md") is None
+    )
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/", "..", "memory/..", "people", "MEMORY.md", "memory/.git", "memory/node_modules", "/etc"]
+    "path",
+    [
+        "",
+        "/",
+        "..",
+        "memory/..",
+        "people",
+        "MEMORY.md",
+        "memory/.git",
+        "memory/node_modules",
+        "/etc",
+    ],
 )
 def test_no_other_folder_is_listed_deleted_or_moved(workspace: Workspace, path: str) -> None:
     with pytest.raises(PathDenied):
@@ -68,7 +94,9 @@ def test_the_folder_memory_itself_stays(workspace: Workspace, folder: Path) -> N
     assert (folder / "a.md").exists()
 
 
-def test_a_file_is_read_and_written_with_its_own_line_ends(workspace: Workspace, folder: Path) -> None:
+def test_a_file_is_read_and_written_with_its_own_line_ends(
+    workspace: Workspace, folder: Path
+) -> None:
     (folder / "dos.md").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     found = workspace.read_exact("memory/dos.md")
     assert found is not None and found.text == "\ufeffone\r\ntwo\r\n"
@@ -81,7 +109,9 @@ def test_a_file_is_read_and_written_with_its_own_line_ends(workspace: Workspace,
         workspace.read_exact("memory/bad.md")
 
 
-def test_deleting_is_synced_after_it_is_done(workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleting_is_synced_after_it_is_done(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[str] = []
     unlink, sync = Folder.unlink, Folder.sync
 
@@ -103,19 +133,24 @@ def test_deleting_is_synced_after_it_is_done(workspace: Workspace, folder: Path,
     workspace.replace("memory/b.md", "b\n", "")
     done.clear()
     workspace.rename("memory/b.md", "memory/new/b.md")
-    assert done == ["sync memory", "sync new", "sync memory"], "the new folder, then both ends of the move"
+    assert done == ["sync memory", "sync new", "sync memory"], (
+        "the new folder, then both ends of the move"
+    )
 
 
 def test_what_is_deleted_is_kept_as_a_version(workspace: Workspace, tmp_path: Path) -> None:
     workspace.delete("memory/a.md")
     workspace.delete("memory/people")
     kept = {
-        file.parent.name.rpartition("-")[0]: file.read_text(encoding="utf-8") for file in tmp_path.glob("versions/*/*.md")
+        file.parent.name.rpartition("-")[0]: file.read_text(encoding="utf-8")
+        for file in tmp_path.glob("versions/*/*.md")
     }
     assert kept == {"memory_a.md": "a\n", "memory_people_carla.md": "dentist\n"}
 
 
-def test_a_rename_never_replaces_and_never_goes_into_itself(workspace: Workspace, folder: Path) -> None:
+def test_a_rename_never_replaces_and_never_goes_into_itself(
+    workspace: Workspace, folder: Path
+) -> None:
     with pytest.raises(WriteConflict, match="already there"):
         workspace.rename("memory/a.md", "memory/people/carla.md")
     with pytest.raises(WorkspaceError, match="cannot be moved"):
@@ -142,7 +177,9 @@ def test_a_read_only_file_stays(workspace: Workspace, folder: Path) -> None:
 
 
 @needs_links
-def test_a_link_is_not_followed_to_what_it_names(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+def test_a_link_is_not_followed_to_what_it_names(
+    workspace: Workspace, folder: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept.md").write_text("kept", encoding="utf-8")
@@ -178,5 +215,9 @@ def test_renames_that_cross_do_not_wait_for_each_other(workspace: Workspace, fol
     for thread in threads:
         thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
-    left = [path.read_text(encoding="utf-8") for path in (folder / "a.md", folder / "z.md") if path.exists()]
+    left = [
+        path.read_text(encoding="utf-8")
+        for path in (folder / "a.md", folder / "z.md")
+        if path.exists()
+    ]
     assert left == ["a\n"]

@@ -1,4 +1,6 @@
-"""Replacing takes care: it keeps the last texts, and refuses masks and texts that drop most of a file."""
+"""Replacing takes care: it keeps the last texts, and refuses masks and texts that drop most of a
+file.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.errors import WorkspaceError, WriteConflict
+from clawmark.model.errors import WorkspaceError, WriteConflict
 
 OLD = "# Facts\n\n" + "".join(f"- Fact {number}\n" for number in range(20))
 
@@ -26,7 +28,9 @@ def hash_of(memory: Memory) -> str:
     return exact.hash
 
 
-def test_the_last_three_texts_are_kept_for_their_owner_alone(memory: Memory, tmp_path: Path) -> None:
+def test_the_last_three_texts_are_kept_for_their_owner_alone(
+    memory: Memory, tmp_path: Path
+) -> None:
     for number in range(5):
         memory.replace("MEMORY.md", OLD + f"- Edit {number}\n", hash_of(memory))
     (folder,) = (tmp_path / "state" / "versions").iterdir()
@@ -62,7 +66,9 @@ def test_a_short_file_may_be_rewritten_as_a_whole(memory: Memory, tmp_path: Path
     second = memory.replace("memory/short.md", "other\n", first)
     memory.replace("memory/short.md", "1\n2\n3\n4\n", second)
     with pytest.raises(WorkspaceError, match="drops 3 of its 4 lines"):
-        memory.replace("memory/short.md", "1\n", memory.workspace.read_exact("memory/short.md").hash)  # type: ignore[union-attr]
+        exact = memory.workspace.read_exact("memory/short.md")
+        assert exact is not None
+        memory.replace("memory/short.md", "1\n", exact.hash)
 
 
 def test_a_mask_is_refused_even_with_force(memory: Memory) -> None:

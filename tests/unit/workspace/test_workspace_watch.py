@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.workspace import Workspace, inotify
-from clawmark.workspace.folders import Target, WatchedFolders
-from clawmark.workspace.watch import Watcher, memory_targets
+from clawmark.workspace import Workspace
+from clawmark.workspace.watching import inotify
+from clawmark.workspace.watching.folders import Target, WatchedFolders
+from clawmark.workspace.watching.watcher import Watcher, memory_targets
 
 LONG = 60.0
 """A test that has to wait this long has failed."""
@@ -40,7 +41,10 @@ class Notes:
 
     def wait_for(self, path: Path | str) -> None:
         with self._new:
-            assert self._new.wait_for(lambda: str(path) in self.changes, LONG), (str(path), self.changes)
+            assert self._new.wait_for(lambda: str(path) in self.changes, LONG), (
+                str(path),
+                self.changes,
+            )
 
     def forget(self) -> None:
         with self._new:
@@ -92,7 +96,9 @@ def only_this_was_said(notes: Notes, mark: Path, *expected: Path) -> None:
 
 
 @on_linux
-def test_files_that_are_written_renamed_touched_or_deleted_are_told(root: Path, start: Start, notes: Notes) -> None:
+def test_files_that_are_written_renamed_touched_or_deleted_are_told(
+    root: Path, start: Start, notes: Notes
+) -> None:
     start()
     file, other = root / "memory" / "a.md", root / "memory" / "b.md"
     for change in (
@@ -134,7 +140,9 @@ def test_only_memory_files_are_told(root: Path, start: Start, notes: Notes) -> N
 
 
 @on_linux
-def test_folders_are_followed_as_they_come_move_and_go(root: Path, start: Start, notes: Notes) -> None:
+def test_folders_are_followed_as_they_come_move_and_go(
+    root: Path, start: Start, notes: Notes
+) -> None:
     watcher = start()
     (root / "elsewhere" / "11").mkdir(parents=True)
     inside, outside = root / "memory" / "2026", root / "elsewhere"
@@ -157,7 +165,9 @@ def test_folders_are_followed_as_they_come_move_and_go(root: Path, start: Start,
 
 
 @on_linux
-def test_a_whole_tree_that_comes_at_once_is_told_at_its_top(root: Path, start: Start, notes: Notes) -> None:
+def test_a_whole_tree_that_comes_at_once_is_told_at_its_top(
+    root: Path, start: Start, notes: Notes
+) -> None:
     start()
     outside = root.parent / "made"
     for number in range(50):
@@ -171,7 +181,9 @@ def test_a_whole_tree_that_comes_at_once_is_told_at_its_top(root: Path, start: S
 
 
 @on_linux
-def test_memory_that_is_moved_away_and_made_anew_is_watched_again(root: Path, start: Start, notes: Notes) -> None:
+def test_memory_that_is_moved_away_and_made_anew_is_watched_again(
+    root: Path, start: Start, notes: Notes
+) -> None:
     start()
     os.rename(root / "memory", root / "old")
     notes.wait_for("")
@@ -183,7 +195,9 @@ def test_memory_that_is_moved_away_and_made_anew_is_watched_again(root: Path, st
 
 
 @on_linux
-def test_a_workspace_that_is_not_there_yet_is_waited_for(tmp_path: Path, start: Start, notes: Notes, root: Path) -> None:
+def test_a_workspace_that_is_not_there_yet_is_waited_for(
+    tmp_path: Path, start: Start, notes: Notes, root: Path
+) -> None:
     os.rename(root, tmp_path / "away")
     start()
     os.rename(tmp_path / "away", root)
@@ -193,8 +207,14 @@ def test_a_workspace_that_is_not_there_yet_is_waited_for(tmp_path: Path, start: 
 
 
 @on_linux
-def test_extra_paths_are_watched_even_before_they_are_there(root: Path, start: Start, notes: Notes) -> None:
-    team, single, later = root.parent / "team", root.parent / "one" / "single.md", root.parent / "a" / "b" / "later"
+def test_extra_paths_are_watched_even_before_they_are_there(
+    root: Path, start: Start, notes: Notes
+) -> None:
+    team, single, later = (
+        root.parent / "team",
+        root.parent / "one" / "single.md",
+        root.parent / "a" / "b" / "later",
+    )
     team.mkdir()
     single.parent.mkdir()
     single.write_text("x")
@@ -205,7 +225,11 @@ def test_extra_paths_are_watched_even_before_they_are_there(root: Path, start: S
     single.write_text("y")
     notes.wait_for(single)
     assert str(single.parent / "other.md") not in notes.changes
-    for folder in (later.parent.parent, later.parent, later):  # one by one: what comes at once may be told as one
+    for folder in (
+        later.parent.parent,
+        later.parent,
+        later,
+    ):  # one by one: what comes at once may be told as one
         notes.forget()
         folder.mkdir()
         notes.wait_for("")
@@ -237,7 +261,7 @@ def test_an_overflow_means_that_everything_is_set_up_anew(root: Path) -> None:
 def test_without_watches_left_there_is_one_warning_and_polling(
     root: Path, start: Start, notes: Notes, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr("clawmark.workspace.watch.LEAST_REST_SECONDS", 0.01)
+    monkeypatch.setattr("clawmark.workspace.watching.watcher.LEAST_REST_SECONDS", 0.01)
     for name in ("b", "c"):
         (root / "memory" / name).mkdir()
     watcher = start(most_watches=most)
@@ -253,7 +277,7 @@ def test_without_watches_left_there_is_one_warning_and_polling(
 def test_watches_that_run_out_later_change_nothing_about_that(
     root: Path, start: Start, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.workspace.watch.LEAST_REST_SECONDS", 0.01)
+    monkeypatch.setattr("clawmark.workspace.watching.watcher.LEAST_REST_SECONDS", 0.01)
     watcher = start(most_watches=3)
     assert watcher.polls_because == ""
     for name in ("b", "c"):
@@ -268,7 +292,7 @@ def test_watches_that_run_out_later_change_nothing_about_that(
 def test_polling_tells_changes_and_only_changes(
     root: Path, start: Start, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.workspace.watch.LEAST_REST_SECONDS", 0.001)
+    monkeypatch.setattr("clawmark.workspace.watching.watcher.LEAST_REST_SECONDS", 0.001)
     looks = threading.Semaphore(0)
     workspace = Workspace(str(root))
 
@@ -285,7 +309,9 @@ def test_polling_tells_changes_and_only_changes(
     notes.wait_for("")
 
 
-def test_closing_twice_is_fine_and_leaves_no_thread_and_no_descriptor(root: Path, start: Start) -> None:
+def test_closing_twice_is_fine_and_leaves_no_thread_and_no_descriptor(
+    root: Path, start: Start
+) -> None:
     threads, before = threading.active_count(), _descriptors()
     watcher = start()
     watcher.close()

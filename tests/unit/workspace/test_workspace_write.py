@@ -1,4 +1,6 @@
-"""Appending and replacing: what is acknowledged is on disk, whole, once, and nobody else's text is lost."""
+"""Appending and replacing: what is acknowledged is on disk, whole, once, and nobody else's text is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.documents import Written
-from clawmark.errors import PathDenied, WorkspaceError, WorkspaceReadOnly, WriteConflict
+from clawmark.model.documents import Written
+from clawmark.model.errors import PathDenied, WorkspaceError, WorkspaceReadOnly, WriteConflict
+from clawmark.system.file_lock import _is_ours
 from clawmark.workspace import Workspace
-from clawmark.workspace.lock import _is_ours
 from clawmark.workspace.write import MAX_ENTRY_BYTES
 
 LOG = "memory/2026-02-24.md"
@@ -30,7 +32,10 @@ def ws(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["lock folder", "no lock folder"])
 def workspace(request: pytest.FixtureRequest, ws: Path, tmp_path: Path) -> Workspace:
-    return Workspace(str(ws), lock_dir=str(tmp_path / "state" / "locks") if request.param == "lock folder" else None)
+    return Workspace(
+        str(ws),
+        lock_dir=str(tmp_path / "state" / "locks") if request.param == "lock folder" else None,
+    )
 
 
 def sha256(text: str) -> str:
@@ -92,14 +97,18 @@ def test_new_files_follow_the_umask(workspace: Workspace, ws: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "a\0b", "half \ud83d", "x" * (MAX_ENTRY_BYTES + 1)])
-def test_a_text_that_cannot_be_kept_is_refused_and_nothing_is_made(workspace: Workspace, ws: Path, text: str) -> None:
+def test_a_text_that_cannot_be_kept_is_refused_and_nothing_is_made(
+    workspace: Workspace, ws: Path, text: str
+) -> None:
     with pytest.raises(WorkspaceError) as caught:
         workspace.append(LOG, text)
     assert caught.value.message.endswith(".")
     assert not (ws / "memory").exists()
 
 
-@pytest.mark.parametrize("path", ["../x.md", "AGENTS.md", "memory/x.sh", "/etc/x.md", "memory/.git/x.md", "notes/x.md"])
+@pytest.mark.parametrize(
+    "path", ["../x.md", "AGENTS.md", "memory/x.sh", "/etc/x.md", "memory/.git/x.md", "notes/x.md"]
+)
 def test_only_memory_is_written(ws: Path, path: str) -> None:
     (ws / "notes").mkdir()
     with pytest.raises(PathDenied):
@@ -129,7 +138,9 @@ def test_a_write_to_a_pipe_or_a_folder_is_refused(workspace: Workspace, ws: Path
             workspace.append(path, "x")
 
 
-def test_the_other_name_of_a_file_never_changes(workspace: Workspace, ws: Path, tmp_path: Path) -> None:
+def test_the_other_name_of_a_file_never_changes(
+    workspace: Workspace, ws: Path, tmp_path: Path
+) -> None:
     outside = put(tmp_path, b"shared\n", "outside.md")
     (ws / "memory").mkdir()
     os.link(outside, ws / LOG)
@@ -156,7 +167,9 @@ def test_a_read_only_folder_is_named(workspace: Workspace, ws: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_file_of_somebody_else_is_about_writing_and_not_about_reading(workspace: Workspace, ws: Path) -> None:
+def test_a_file_of_somebody_else_is_about_writing_and_not_about_reading(
+    workspace: Workspace, ws: Path
+) -> None:
     put(ws, b"theirs\n").chmod(0o424)
     with pytest.raises(WorkspaceReadOnly, match="cannot be written: permission denied"):
         workspace.append(LOG, "x")
@@ -184,16 +197,24 @@ def files_no_larger_than(size: int) -> Iterator[None]:
 def test_a_short_write_is_taken_back_and_reported(workspace: Workspace, ws: Path) -> None:
     before = b"x" * 99_999 + b"\n"
     put(ws, before)
-    with files_no_larger_than(100_010), pytest.raises(WorkspaceError, match="could not be written in full"):
+    with (
+        files_no_larger_than(100_010),
+        pytest.raises(WorkspaceError, match="could not be written in full"),
+    ):
         workspace.append(LOG, "- this entry is longer than ten bytes")
     assert (ws / LOG).read_bytes() == before
 
 
-def test_a_refused_write_is_reported_with_its_path_and_cause(workspace: Workspace, ws: Path) -> None:
+def test_a_refused_write_is_reported_with_its_path_and_cause(
+    workspace: Workspace, ws: Path
+) -> None:
     before = b"x" * 99_999 + b"\n"
     put(ws, before)
     cause = os.strerror(errno.EFBIG).lower()
-    with files_no_larger_than(100_000), pytest.raises(WorkspaceError, match=rf"memory/2026-02-24\.md .*: {cause}\."):
+    with (
+        files_no_larger_than(100_000),
+        pytest.raises(WorkspaceError, match=rf"memory/2026-02-24\.md .*: {cause}\."),
+    ):
         workspace.append(LOG, "- x")
     assert (ws / LOG).read_bytes() == before
 
@@ -217,7 +238,9 @@ def test_writers_at_once_lose_nothing(ws: Path, tmp_path: Path) -> None:
     assert sorted(lines[2:-1]) == sorted(f"- {w}:{n}" for w in range(6) for n in range(20))
 
 
-def test_an_entry_follows_an_editor_that_replaces_the_file(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_follows_an_editor_that_replaces_the_file(
+    ws: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The editor renames its own version over the log between the write and the check."""
     put(ws, b"old\n")
     real_fsync = os.fsync
@@ -248,7 +271,10 @@ def test_a_replace_with_another_base_is_a_conflict(workspace: Workspace, ws: Pat
     put(ws, b"theirs\n")
     with pytest.raises(WriteConflict) as caught:
         workspace.replace(LOG, "mine\n", sha256("old\n"))
-    assert (caught.value.base_hash, caught.value.current_hash) == (sha256("old\n"), sha256("theirs\n"))
+    assert (caught.value.base_hash, caught.value.current_hash) == (
+        sha256("old\n"),
+        sha256("theirs\n"),
+    )
     assert caught.value.message == "memory/2026-02-24.md has changed since it was read."
     assert (ws / LOG).read_text() == "theirs\n"
 
@@ -274,7 +300,9 @@ def test_the_next_write_removes_what_a_killed_writer_left(workspace: Workspace, 
     assert not left.exists()
 
 
-def test_a_failed_replace_leaves_the_old_text_and_no_rubbish(workspace: Workspace, ws: Path) -> None:
+def test_a_failed_replace_leaves_the_old_text_and_no_rubbish(
+    workspace: Workspace, ws: Path
+) -> None:
     put(ws, b"old\n")
     with files_no_larger_than(100_000), pytest.raises(WorkspaceError):
         workspace.replace(LOG, "x" * 200_000, sha256("old\n"))
@@ -361,10 +389,12 @@ def test_a_lock_folder_that_cannot_be_made_is_named(ws: Path, tmp_path: Path) ->
         workspace.append(LOG, "x")
 
 
-def test_a_writer_that_hangs_is_reported_and_not_waited_for_ever(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_hangs_is_reported_and_not_waited_for_ever(
+    ws: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import fcntl
 
-    monkeypatch.setattr("clawmark.workspace.lock._PATIENCE", 0.0)
+    monkeypatch.setattr("clawmark.system.file_lock._PATIENCE", 0.0)
     holder = os.open(ws, os.O_RDONLY)
     try:
         fcntl.flock(holder, fcntl.LOCK_EX)

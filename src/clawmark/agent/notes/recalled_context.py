@@ -1,0 +1,122 @@
+"""What stood behind the words of a conversation: its transcript in; what the memory gave, and
+whether tools were used, out.
+
+A session note must not repeat what came from the memory itself. In a transcript that is the results
+of `memory_search` and `memory_get`, and every fenced block of recalled memory, wherever a host has
+put it. OpenClaw, Claude Code and Codex write calls and results in different shapes, but all of them
+name the tool in the call and give call and result the same id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from clawmark.agent.session.recent_messages import lines_backwards
+from clawmark.model.errors import WorkspaceError
+from clawmark.text.recalled.blocks import recalled_blocks
+from clawmark.text.transcripts.records import parse_line
+from clawmark.workspace import Workspace
+from clawmark.workspace.daily import daily_path
+
+READING = ("memory_search", "memory_get")
+"""Tools whose results are memory.
+
+Hosts put their own words before the name, as in `mcp__clawmark__memory_search`.
+"""
+_MEMORY = (*READING, "memory_append", "memory_status")
+_CALLS = ("toolCall", "tool_use", "function_call", "custom_tool_call", "local_shell_call")
+_IDS = ("id", "call_id", "toolCallId", "tool_use_id", "tool_call_id")
+_WHOLE = 1 << 40
+
+
+class Background(NamedTuple):
+    """What a conversation got from elsewhere."""
+
+    recalled: str
+    """Everything that the memory gave, as one text."""
+    used_tools: bool
+    """Whether the agent used a tool that is not the memory's."""
+
+
+def read_background(
+    transcript: str, since: int, workspace: Workspace, days: tuple[str, ...]
+) -> Background:
+    """What the memory gave in a transcript from byte `since` on, and what a session is shown of it
+    without asking.
+    """
+    recalled = [_read(workspace, path) for path in ("MEMORY.md", *map(daily_path, days))]
+    called, used_tools = set[str](), False
+    for call in _calls(transcript, since):
+        name = str(call.get("name") or "")
+        if name.endswith(READING):
+            called.update(_ids(call))
+        used_tools |= not name.endswith(_MEMORY)
+    for line in lines_backwards(transcript, since):
+        if "recalled memory" in line or "toolName" in line or any(one in line for one in called):
+            recalled += _recalled_on(parse_line(line), called)
+    return Background("\n".join(recalled), used_tools)
+
+
+def _calls(transcript: str, since: int) -> Iterator[dict[str, object]]:
+    """Every tool call of a transcript."""
+    for line in lines_backwards(transcript, since):
+        if any(word in line for word in _CALLS):
+            yield from (one for one in _objects(parse_line(line)) if one.get("type") in _CALLS)
+
+
+def _recalled_on(record: dict[str, object], called: set[str]) -> Iterator[str]:
+    """The texts on a line that came from the memory: results of its tools, and fenced blocks in any
+    text.
+    """
+    for one in _objects(record):
+        is_result = one.get("type") not in _CALLS and bool(called.intersection(_ids(one)))
+        if is_result or str(one.get("toolName") or "").endswith(READING):
+            yield from _strings(one)
+    for text in _strings(record):
+        yield from recalled_blocks(text)
+
+
+def _ids(record: dict[str, object]) -> list[str]:
+    return [value for name in _IDS if isinstance(value := record.get(name), str) and value]
+
+
+def _objects(value: object) -> Iterator[dict[str, object]]:
+    """An object and every object inside it."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _objects(one)
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Every text inside a value; of a text that is JSON, the texts in it."""
+    if isinstance(value, str):
+        inner = _parsed(value)
+        if inner is None:
+            yield value
+        else:
+            yield from _strings(inner)
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _strings(one)
+
+
+def _parsed(text: str) -> object:
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _read(workspace: Workspace, path: str) -> str:
+    """A memory file; one that cannot be read gave nothing."""
+    try:
+        return workspace.read_lines(path, 1, None, max_lines=_WHOLE, max_chars=_WHOLE).text
+    except WorkspaceError:
+        return ""

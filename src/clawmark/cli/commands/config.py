@@ -1,0 +1,268 @@
+"""`clawmark config`: settings, where each comes from, and what each may be.
+
+Keys and headers are never shown.
+"""
+
+# os.path and not pathlib, whose import costs 4 ms of every cold search.
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError
+from clawmark.cli.layout import facts, short_path, table, wrap
+from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
+from clawmark.config.keys import BY_NAME, KEYS, Key
+from clawmark.config.load import load
+from clawmark.config.paths import Places, resolve_places
+from clawmark.config.schema import Loaded, Settings, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HIDDEN = "(hidden)"
+WIDEST = {0: 54, 1: 10}
+"""Columns of `config list`: nearly all keys and values fit, and so does the line on a terminal of
+80 columns.
+"""
+
+EXAMPLES = """\
+examples:
+  clawmark config list                # every setting, its value and its origin
+  clawmark config get query.maxResults
+  clawmark config path                # where configuration, state, workspace and index are
+  clawmark config schema              # every key, what it may hold and what it does
+
+To change a setting, edit the file that `clawmark config path` names."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        nargs="?",
+        default="list",
+        choices=("list", "get", "path", "schema"),
+        help="what to show",
+    )
+    parser.add_argument(
+        "key", nargs="?", metavar="KEY", help="for `get`: a key, as memorySearch.query.maxResults"
+    )
+
+
+def run(args: Namespace) -> int:
+    if (args.action == "get") != (args.key is not None):
+        raise UsageError(
+            "`config get` needs one key."
+            if args.action == "get"
+            else f"`config {args.action}` takes no key."
+        )
+    if args.action == "schema":
+        return _schema(args)
+    places = resolve_places(
+        args.workspace, args.agent, args.config, args.state_dir, must_exist=False
+    )
+    if args.action == "path":
+        return _paths(places, args)
+    loaded = load(places)
+    warn(loaded.warnings)
+    return _get(loaded, args) if args.action == "get" else _list(loaded, args)
+
+
+def shown_value(loaded: Loaded, key: Key) -> object:
+    """The value in force; a secret only as something that is set or not, and addresses without who
+    logs in there.
+    """
+    value = value_of(loaded.settings, key.name)
+    value = key.default if value is None else value
+    if key.secret:
+        return HIDDEN if value else ""
+    return re.sub(r"(?<=://)[^/?#]*@", f"{HIDDEN}@", value) if isinstance(value, str) else value
+
+
+def written(value: object) -> str:
+    """A value as one would write it into the file."""
+    import json
+
+    from clawmark.cli.as_json import as_json
+
+    return "unset" if value is None else json.dumps(as_json(value), ensure_ascii=False)
+
+
+def _depth(key: Key) -> int:
+    return key.name.count(".")
+
+
+def find_key(name: str) -> Key:
+    """A key by its short name, by its path in the file, or by an ending: of several keys, the one
+    nearest to the top.
+    """
+    short = (
+        name.removeprefix("agents.defaults.")
+        if name.startswith("agents.defaults.memorySearch.")
+        else name
+    )
+    short = (
+        "memorySearch." + short.removeprefix("memory.search.")
+        if short.startswith("memory.search.")
+        else short
+    )
+    if short in BY_NAME:
+        return BY_NAME[short]
+    endings = sorted([key for key in KEYS if key.name.endswith("." + short)], key=_depth)
+    if endings and [_depth(key) for key in endings].count(_depth(endings[0])) == 1:
+        return endings[0]
+    if endings:
+        raise UsageError(f"{name} may be {' or '.join(key.name for key in endings[:4])}.")
+    import difflib
+
+    near = difflib.get_close_matches(short, BY_NAME, n=1)
+    raise UsageError(
+        f"There is no key {name[:80]}.",
+        hint=f"Did you mean {near[0]}?" if near else "`clawmark config schema` lists all.",
+    )
+
+
+def describe(key: Key) -> str:
+    """What a key may hold, in a few words."""
+    kinds = {
+        "flag": "true or false",
+        "text": "text",
+        "words": "text of several lines",
+        "size": "a number of bytes, or a size as 2mb",
+        "model": "a model, as openai:gpt-4o-mini",
+        "name": "a name",
+        "names": "a name or a list of names",
+        "paths": "a list of paths",
+        "url": "an http or https address",
+        "secret": "text",
+        "headers": "an object of texts",
+        "texts": "a list of texts",
+    }
+    if key.kind in ("choice", "choices"):
+        return ("list of " if key.kind == "choices" else "") + ", ".join(key.choices)
+    if key.kind in ("count", "number"):
+        noun = "whole number" if key.kind == "count" else "number"
+        return (
+            f"{noun}, {key.low:g} or more"
+            if key.high >= 2**31 - 1
+            else f"{noun}, {key.low:,.0f} to {key.high:,.0f}"
+        )
+    return kinds[key.kind]
+
+
+def default_of(key: Key) -> object:
+    """The built-in value of a key."""
+    value = value_of(Settings(), key.name)
+    return key.default if value is None else value
+
+
+def _list(loaded: Loaded, args: Namespace) -> int:
+    if args.json:
+        rows = [
+            {
+                "key": key.name,
+                "value": _plain_value(shown_value(loaded, key)),
+                "origin": loaded.origin(key.name),
+            }
+            for key in KEYS
+        ]
+        emit({"settings": rows, "warnings": list(loaded.warnings)})
+        return 0
+    lines = [
+        (key.name, one_line(written(shown_value(loaded, key))), _origin(loaded, key))
+        for key in KEYS
+    ]
+    say("\n".join(table(lines, most=WIDEST)))
+    return 0
+
+
+def _origin(loaded: Loaded, key: Key) -> str:
+    kind, _, path = loaded.origin(key.name).partition(" ")
+    text = f"{kind} {short_path(path)}".rstrip()
+    return paint(text, "dim") if kind == "default" else text
+
+
+def _get(loaded: Loaded, args: Namespace) -> int:
+    key = find_key(args.key)
+    value = shown_value(loaded, key)
+    if args.json:
+        emit({"key": key.name, "value": _plain_value(value), "origin": loaded.origin(key.name)})
+    else:
+        say(plain(value) if isinstance(value, str) else one_line(written(value)))
+    return 0
+
+
+def _paths(places: Places, args: Namespace) -> int:
+    if args.json:
+        body: dict[str, object] = {
+            "stateDir": places.state_dir,
+            "configFile": places.config_file,
+            "configExists": places.config is not None,
+            "workspace": places.workspace,
+            "workspaceOrigin": places.workspace_origin,
+            "agent": places.agent,
+            "agentId": places.agent_id,
+            "indexPath": places.index_path,
+        }
+        emit(body)
+        return 0
+    say("\n".join(facts(_path_facts(places))))
+    return 0
+
+
+def _path_facts(places: Places) -> Iterator[tuple[str, str]]:
+    yield (
+        "Config",
+        short_path(places.config_file) + ("" if places.config is not None else " (not there)"),
+    )
+    yield (
+        "State",
+        short_path(places.state_dir) + ("" if os.path.isdir(places.state_dir) else " (not there)"),
+    )
+    there = "" if os.path.isdir(places.workspace) else ", not there"
+    origin = (
+        "configured"
+        if places.workspace_origin.startswith("file ")
+        else plain(places.workspace_origin)
+    )
+    yield "Workspace", f"{short_path(places.workspace)} ({origin}{there})"
+    yield (
+        "Agent",
+        places.agent
+        if places.agent == places.agent_id
+        else f"{places.agent}, index {places.agent_id}",
+    )
+    yield (
+        "Index",
+        short_path(places.index_path)
+        + ("" if os.path.isfile(places.index_path) else " (not there)"),
+    )
+
+
+def _schema(args: Namespace) -> int:
+    if args.json:
+        rows = [
+            {
+                "key": key.name,
+                "allowed": describe(key),
+                "default": _plain_value(default_of(key)),
+                "meaning": key.sentence,
+            }
+            for key in KEYS
+        ]
+        emit({"keys": rows})
+        return 0
+    for key in KEYS:
+        say(f"{paint(key.name, 'bold')}  {paint(f'= {written(default_of(key))}', 'dim')}")
+        lines = wrap(f"{key.sentence} ({describe(key)})", min(columns(), 110) - 4)
+        say("\n".join(f"    {line}" for line in lines))
+    return 0
+
+
+def _plain_value(value: object) -> object:
+    from clawmark.cli.as_json import as_json
+
+    return as_json(value)

@@ -1,0 +1,128 @@
+"""`clawmark hook`: what a coding agent tells its hook in, one JSON object it understands out, and
+always exit code 0.
+
+A host waits for its hooks, and takes some exit codes for "stop": whatever goes wrong is one line on
+standard error and an empty answer. This is a boundary that catches every `Exception`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import NoReturn
+
+from clawmark.cli.arguments import count, share
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import emit, flush, is_terminal, note, one_line
+from clawmark.model.errors import ClawmarkError
+
+EXAMPLES = """\
+examples:
+  clawmark hook claude-code SessionStart < event.json
+  clawmark hook codex UserPromptSubmit --items 5
+
+`clawmark install claude-code` and `clawmark install codex` register these for you."""
+
+MOST_BYTES = 16 << 20
+PATIENCE = 2.0
+"""Seconds without a byte from a host that forgets to close its end."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.error = _forgive  # type: ignore[method-assign]
+    parser.add_argument("host", metavar="HOST", help="claude-code or codex")
+    parser.add_argument(
+        "event", metavar="EVENT", help="SessionStart, UserPromptSubmit, PreCompact or SessionEnd"
+    )
+    parser.add_argument(
+        "--tokens",
+        type=count(500, 100_000),
+        metavar="N",
+        help="SessionStart: the most the context may take (default: 2400)",
+    )
+    parser.add_argument(
+        "--items",
+        type=count(1, 20),
+        metavar="N",
+        help="UserPromptSubmit: the most that is recalled (default: 3)",
+    )
+    parser.add_argument(
+        "--bar",
+        type=share,
+        metavar="X",
+        help="UserPromptSubmit: the least confidence of what is recalled (default: 0.5)",
+    )
+    parser.add_argument(
+        "--session", metavar="KEY", help="the session (default: the agent's main one)"
+    )
+
+
+def run(args: Namespace) -> int:
+    from clawmark.hooks.events import MARK
+
+    answer: dict[str, object] = {}
+    if not os.environ.get(MARK):
+        os.environ[MARK] = "1"
+        try:
+            answer = _answer(args)
+        except ClawmarkError as error:
+            note(one_line(f"clawmark: {error.message} {error.hint}"))
+        except Exception as error:
+            note(
+                one_line(f"clawmark: the hook failed ({type(error).__name__}: {str(error)[:300]}).")
+            )
+    _print(answer)
+    return 0
+
+
+def _answer(args: Namespace) -> dict[str, object]:
+    from clawmark.hooks.answer import Wishes, answer
+    from clawmark.hooks.events import read_event
+
+    event = read_event(args.host, args.event, _read_input())
+    wishes = Wishes(
+        session_key=args.session, tokens=args.tokens or 0, items=args.items or 0, bar=args.bar
+    )
+    return answer(event, lambda provider: open_memory(args, provider=provider, warn=False), wishes)
+
+
+def _read_input() -> str:
+    """What the host sends, until it closes its end or says nothing any more; nothing from a
+    terminal.
+    """
+    if is_terminal(sys.stdin):
+        return ""
+    import select
+
+    number, data = sys.stdin.fileno(), bytearray()
+    while len(data) <= MOST_BYTES:
+        # Windows cannot wait for pipes; there the host's own time limit is all there is.
+        if os.name == "posix" and not select.select([number], [], [], PATIENCE)[0]:
+            break
+        block = os.read(number, 1 << 16)
+        if not block:
+            break
+        data += block
+    if len(data) > MOST_BYTES:
+        raise ClawmarkError(f"The host sent more than {MOST_BYTES >> 20} MiB.")
+    return data.decode("utf-8", "replace")
+
+
+def _print(answer: dict[str, object]) -> None:
+    try:
+        emit(answer)
+        flush()
+    except ClawmarkError as error:
+        note(one_line(f"clawmark: {error.message}"))
+
+
+def _forgive(message: str) -> NoReturn:
+    """A command line of another version must not stop a host either."""
+    note(
+        one_line(
+            f"clawmark: {message[:1].upper()}{message[1:]}. `clawmark hook --help` shows how it "
+            f"is used."
+        )
+    )
+    _print({})
+    raise SystemExit(0)

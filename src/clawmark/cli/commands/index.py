@@ -1,0 +1,205 @@
+"""`clawmark index`: the index brought in step with the files, with progress, and an account of what
+was done.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clawmark.cli.layout import duration, middle, plural
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import emit, note, paint, place, plain, say
+from clawmark.cli.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+    from clawmark.model.reports import FileFailure, SyncReport
+    from clawmark.model.values import ScanFailure, Skipped, SyncPlan
+
+SHOWN = 5
+
+EXAMPLES = """\
+examples:
+  clawmark index
+  clawmark index --dry-run       # show what would be done
+  clawmark index --estimate      # texts, tokens and price, before anything is spent
+  clawmark index --force         # build everything again; the old index answers until then"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--force", action="store_true", help="build everything again beside the index that answers"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and do nothing")
+    parser.add_argument(
+        "--estimate", action="store_true", help="say what the vectors would cost, and make none"
+    )
+    parser.add_argument(
+        "--instant",
+        action="store_true",
+        help="stop after the instant vectors; the better ones come later",
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="list every skipped file and every file of the plan"
+    )
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args) as memory:
+        if args.dry_run:
+            return _dry_run(memory, args)
+        if args.estimate:
+            return _estimate(memory, args)
+        with ProgressBar(enabled=not args.json) as bar:
+            report = memory.sync(
+                force=args.force,
+                progress=bar.update if bar.is_shown else None,
+                instant_only=args.instant,
+            )
+        unsearched = None
+        if not report.added + report.updated:
+            from clawmark.cli.add_hint import find_unsearched
+
+            unsearched = find_unsearched(memory, args)
+    if args.json:
+        from clawmark.cli.as_json import as_json
+
+        body = as_json(report)
+        assert isinstance(body, dict)
+        emit(body | ({} if unsearched is None else {"unsearched": as_json(unsearched)}))
+        return _exit_code(report)
+    if report.healed:
+        note(f"clawmark: {plain(report.healed)}")
+    if report.degraded is not None:
+        note(f"clawmark: {plain(report.degraded.reason)} {plain(report.degraded.fix)}".rstrip())
+    say("\n".join(report_lines(report, verbose=args.verbose)))
+    if unsearched is not None:
+        from clawmark.cli.add_hint import hint
+
+        hint(unsearched)
+    return _exit_code(report)
+
+
+def _exit_code(report: SyncReport) -> int:
+    """2 when the settings have to change before the vectors can be made."""
+    return 2 if report.degraded is not None and report.degraded.needs_change else 0
+
+
+def _estimate(memory: Memory, args: Namespace) -> int:
+    from clawmark.cli.estimate import estimate_lines, make_estimate
+
+    found = memory.spending()
+    estimate = make_estimate(
+        found.due,
+        found.cached,
+        provider=found.provider,
+        model=found.model,
+        price_per_million=found.price_per_million,
+        batch=found.uses_batches,
+        tokens_left_today=found.tokens_left_today,
+    )
+    if args.json:
+        from clawmark.cli.as_json import as_json
+
+        emit(as_json(estimate))
+    else:
+        say("\n".join(estimate_lines(estimate)))
+    return 0
+
+
+def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
+    """What a sync did and what it left, for a person."""
+    done = {
+        "added": report.added,
+        "updated": report.updated,
+        "deleted": report.deleted,
+        "unchanged": report.unchanged,
+    }
+    done["unchanged"] += report.touched
+    lines = ["Files    " + " · ".join(f"{number:,} {word}" for word, number in done.items())]
+    vectors = [f"{report.chunks:,} written", f"{report.embedded:,} embedded"]
+    if report.reused:
+        vectors.append(f"{report.reused:,} reused")
+    lines.append("Chunks   " + " · ".join(vectors))
+    due = [f"{plural(report.due_files, 'file')} due"] if report.due_files else []
+    due += [f"{plural(report.due_vectors, 'vector')} due"] if report.due_vectors else []
+    if report.jobs:
+        lines.append(f"Jobs     {place(report.jobs)}")
+    lines.append(
+        "Took     "
+        + " · ".join([duration(report.seconds), f"generation {report.generation}", *due])
+    )
+    lines += _listed("could not be indexed", "file", report.failures, verbose, "red")
+    lines += _listed("could not be listed", "folder", report.scan_failures, verbose, "red")
+    lines += _listed("left alone", "file", report.skipped, verbose, "yellow")
+    return lines
+
+
+def _listed(
+    what: str,
+    noun: str,
+    items: Sequence[Skipped | FileFailure | ScanFailure],
+    verbose: bool,
+    colour: str,
+) -> list[str]:
+    if not items:
+        return []
+    shown = items if verbose else items[:SHOWN]
+    lines = ["", paint(f"{plural(len(items), noun)} {what}:", colour)]
+    lines += [
+        f"  {(place(item.path) if verbose else middle(item.path)) or '.'}: {place(item.reason)}"
+        for item in shown
+    ]
+    if len(items) > len(shown):
+        lines.append(paint(f"  … and {len(items) - len(shown)} more; --verbose lists them", "dim"))
+    return lines
+
+
+def _dry_run(memory: Memory, args: Namespace) -> int:
+    plan, scan = memory.plan(force=args.force)
+    if args.json:
+        emit(
+            {
+                "dryRun": True,
+                "add": [state.path for state in plan.add],
+                "check": [state.path for state in plan.check],
+                "recheck": [state.path for state in plan.recheck],
+                "delete": list(plan.delete),
+                "unchanged": plan.unchanged,
+                "kept": list(plan.kept),
+                "skipped": [{"path": item.path, "reason": item.reason} for item in scan.skipped],
+                "scanFailures": [
+                    {"path": item.path, "reason": item.reason} for item in scan.failures
+                ],
+            }
+        )
+        return 0
+    say("\n".join(plan_lines(plan, verbose=args.verbose)))
+    rest = _listed("could not be listed", "folder", scan.failures, args.verbose, "red")
+    rest += _listed("left alone", "file", scan.skipped, args.verbose, "yellow")
+    if rest:
+        say("\n".join(rest))
+    return 0
+
+
+def plan_lines(plan: SyncPlan, *, verbose: bool = False) -> list[str]:
+    """What `index` would do, file by file."""
+    todo = [("add", state.path) for state in plan.add] + [
+        ("check", state.path) for state in plan.check
+    ]
+    todo += [("delete", path) for path in plan.delete]
+    todo += [("recheck", state.path) for state in plan.recheck] if verbose else []
+    shown = todo if verbose else todo[:200]
+    lines = [f"{verb:<8}{place(path)}" for verb, path in shown]
+    if len(todo) > len(shown):
+        lines.append(f"… and {len(todo) - len(shown)} more; --verbose lists them")
+    if plan.kept:
+        lines.append(f"{plural(len(plan.kept), 'file')} kept: their folder could not be listed")
+    same = plan.unchanged + len(plan.recheck)
+    counts = (
+        f"{len(plan.add)} to add, {len(plan.check)} to check, "
+        f"{len(plan.delete)} to delete, {same} unchanged"
+    )
+    return [*lines, paint(counts, "dim") if plan.due else f"Nothing to do: {counts}"]

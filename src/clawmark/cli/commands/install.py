@@ -1,0 +1,223 @@
+"""`clawmark install`: a host in; its configuration with the memory connected out, or, with
+--remove, as it was before.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError, some_text
+from clawmark.cli.output import emit, note, paint, plain, say
+from clawmark.hooks.hosts import NAMES
+
+if TYPE_CHECKING:
+    from clawmark.config.paths import Places
+    from clawmark.hooks.hosts import Launch, Scope
+    from clawmark.hooks.install import Edit, Plan
+
+EXAMPLES = """\
+examples:
+  clawmark install claude-code --dry-run         # show what would change
+  clawmark install claude-code                   # for all projects
+  clawmark install cursor --project              # for the project in the current folder
+  clawmark install codex --workspace ~/agent
+  clawmark install codex --remove                # every file as it was before"""
+
+NEXT = {
+    "claude-code": "Start a new session; /mcp and /hooks show what is connected.",
+    "codex": "Start Codex again and trust the hooks (/hooks); `codex "
+    "exec` skips hooks that are not trusted.",
+    "cursor": "Cursor asks whether to start the server: Settings, MCP.",
+    "vscode": "Start the server from the command `MCP: List Servers`.",
+    "gemini": "Start Gemini CLI again in a folder that it trusts "
+    "(/permissions); /mcp shows the server.",
+    "opencode": "Start opencode again.",
+    "openclaw": "Restart the gateway; `openclaw mcp list` shows the server.",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("host", choices=NAMES, metavar="HOST", help=", ".join(NAMES))
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would change, and change nothing"
+    )
+    parser.add_argument(
+        "--remove",
+        action="store_true",
+        help="take out what was put in; everything else stays as it is",
+    )
+    parser.add_argument(
+        "--project", action="store_true", help="for the project in the current folder"
+    )
+    parser.add_argument(
+        "--user", action="store_true", help="for all projects of this user (the usual)"
+    )
+    parser.add_argument(
+        "--program",
+        type=some_text,
+        metavar="PATH",
+        help="how the host finds clawmark (default: this one, by its full path)",
+    )
+
+
+def run(args: Namespace) -> int:
+    if args.project and args.user:
+        raise UsageError("--project and --user exclude each other.")
+    from clawmark.config.paths import name_for, resolve_places
+    from clawmark.hooks.hosts import Surroundings, additions
+    from clawmark.hooks.install import carry_out, plan_install, plan_removal
+    from clawmark.hooks.receipt import load
+
+    scope: Scope = "project" if args.project else "user"
+    places = resolve_places(
+        args.workspace, args.agent, args.config, args.state_dir, must_exist=False
+    )
+    around = Surroundings(os.path.expanduser("~"), os.getcwd(), os.environ)
+    wanted = additions(args.host, scope, around, _launch(args, scope, places), _skill())
+    kept = args.host if scope == "user" else f"{args.host}-{name_for(around.project)}"
+    folder = os.path.join(places.state_dir, "install", kept)
+    receipt = load(folder)
+    plan = plan_removal(wanted, receipt) if args.remove else plan_install(wanted, receipt)
+    if not args.dry_run and (plan.edits or args.remove):
+        carry_out(plan, receipt, folder, mode=0o600 if scope == "user" else 0o644)
+    _report(plan, args, os.path.join(folder, "backups"))
+    if not (args.remove or args.json):
+        _warn(places)
+    return 0
+
+
+def _launch(args: Namespace, scope: Scope, places: Places) -> Launch:
+    """How the host starts us: by a full path and with the workspace named, unless the file is for
+    other people too.
+    """
+    from clawmark.hooks.hosts import Launch
+
+    given = {"--workspace": args.workspace, "--config": args.config, "--state-dir": args.state_dir}
+    if scope == "user":
+        given["--workspace"] = places.workspace
+        given["--config"] = args.config or os.environ.get("CLAWMARK_CONFIG")
+        given["--state-dir"] = args.state_dir or os.environ.get("CLAWMARK_STATE_DIR")
+    flags = [
+        word
+        for flag, path in given.items()
+        if path
+        for word in (flag, os.path.abspath(os.path.expanduser(path)))
+    ]
+    flags += ["--agent", args.agent] if args.agent else []
+    if args.program:
+        return Launch((os.path.expanduser(args.program),), tuple(flags))
+    return Launch(("clawmark",) if scope == "project" else _this_program(), tuple(flags))
+
+
+def _this_program() -> tuple[str, ...]:
+    name = "clawmark.exe" if os.name == "nt" else "clawmark"
+    beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), name)
+    called = os.path.abspath(sys.argv[0])
+    found = next(
+        (
+            path
+            for path in (called, beside)
+            if os.path.basename(path) == name and os.path.isfile(path)
+        ),
+        "",
+    )
+    return (found,) if found else (os.path.abspath(sys.executable), "-m", "clawmark")
+
+
+def _skill() -> str:
+    from importlib.resources import files
+
+    return files("clawmark.hooks").joinpath("SKILL.md").read_text(encoding="utf-8")
+
+
+def _report(plan: Plan, args: Namespace, backups: str) -> None:
+    if args.json:
+        changes = [
+            {"file": edit.file, "action": _action(edit), "diff": _diff(edit)} for edit in plan.edits
+        ]
+        emit(
+            {
+                "host": args.host,
+                "dryRun": args.dry_run,
+                "changes": changes,
+                "notices": list(plan.notices),
+                "backups": backups,
+            }
+        )
+        return
+    styles = {"+": "green", "-": "red", "@": "dim"}
+    for edit in plan.edits:
+        if os.path.basename(edit.file) == "SKILL.md":
+            continue  # a page of prose that changes nothing else
+        for line in _diff(edit).splitlines():
+            style = styles.get(line[:1])
+            say(paint(plain(line), style) if style else plain(line))
+    for notice in plan.notices:
+        say(plain(notice))
+    would = "would be " if args.dry_run else ""
+    for edit in plan.edits:
+        say(f"{plain(edit.file)} {would}{_action(edit)}")
+    if not plan.edits:
+        say(
+            f"Nothing of ours is in {args.host}'s files."
+            if args.remove
+            else "Everything is there already."
+        )
+    elif not args.dry_run:
+        if any(edit.before is not None for edit in plan.edits):
+            say(paint(f"The files as they were: {plain(backups)}", "dim"))
+        say("Disconnected." if args.remove else f"Connected. {NEXT[args.host]}")
+
+
+def _action(edit: Edit) -> str:
+    return "made" if edit.before is None else "removed" if edit.after is None else "changed"
+
+
+def _diff(edit: Edit) -> str:
+    """What changes, with keys masked: such files hold other people's secrets too."""
+    import difflib
+
+    from clawmark.text.secrets.redact import Redactor
+
+    before, after = (
+        (data or b"").decode("utf-8", "replace").splitlines() for data in (edit.before, edit.after)
+    )
+    # Only the part that differs is compared: a host's file may have 100,000 lines, and ours are ten
+    # of them.
+    skipped = max(0, _same(before, after) - 1)
+    same = _same(before[skipped:][::-1], after[skipped:][::-1])
+    before, after = (lines[skipped : len(lines) - max(0, same - 1)] for lines in (before, after))
+    lines = difflib.unified_diff(before, after, edit.file, edit.file, lineterm="", n=1)
+    return Redactor(()).clean("\n".join(_moved(line, skipped) for line in lines))
+
+
+def _same(one: list[str], other: list[str]) -> int:
+    """How many lines two texts have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next(
+        (number for number, (left, right) in pairs if left != right), min(len(one), len(other))
+    )
+
+
+def _moved(line: str, by: int) -> str:
+    """The head of a part of a diff, with its line numbers counted from the beginning of the file."""
+    import re
+
+    if not line.startswith("@@ "):
+        return line
+    return re.sub(r"([-+])([0-9]+)", lambda found: f"{found[1]}{int(found[2]) + by}", line)
+
+
+def _warn(places: Places) -> None:
+    from importlib.util import find_spec
+
+    if not os.path.isdir(places.workspace):
+        note(
+            f"clawmark: {plain(places.workspace)} does not exist yet; make it with: clawmark "
+            f"init {plain(places.workspace)}"
+        )
+    if find_spec("mcp") is None:
+        note("clawmark: the MCP server needs the extra `mcp`: pip install 'clawmark[mcp]'")

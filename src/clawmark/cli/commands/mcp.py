@@ -1,0 +1,161 @@
+"""`clawmark mcp`: the memory for MCP hosts, over standard input and output or over HTTP on this
+machine.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from clawmark.cli.arguments import UsageError, count, some_text
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import is_terminal, note, plain
+from clawmark.model.errors import ClawmarkError
+
+EXAMPLES = """\
+examples:
+  claude mcp add clawmark -- clawmark mcp --workspace ~/agent
+  clawmark mcp --http                   # http://127.0.0.1:8377/mcp, with a token
+  clawmark mcp --http --session main    # the same, for one person's own agent"""
+
+SHARED_SESSION = "agent:main:channel:mcp-http"
+"""Nobody has proven who is at the other end of an HTTP connection, so private memory is not shown
+there unasked.
+"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--http",
+        action="store_true",
+        help="serve streamable HTTP instead of standard input and output",
+    )
+    parser.add_argument(
+        "--port",
+        type=count(0, 65535),
+        metavar="N",
+        help="the port (default: 8377; 0 takes a free one)",
+    )
+    parser.add_argument(
+        "--host", type=some_text, metavar="IP", help="the address to listen on (default: 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="let --host be an address that other machines reach",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        type=some_text,
+        metavar="NAME",
+        help="another name clients may call the server by",
+    )
+    parser.add_argument(
+        "--session",
+        metavar="KEY",
+        help="the session that is served; `main` is one person's own agent "
+        "(default: main, a shared one with --http)",
+    )
+
+
+def run(args: Namespace) -> int:
+    if not args.http and (
+        args.port is not None or args.host or args.allow_remote or args.allow_host
+    ):
+        raise UsageError(
+            "--port, --host, --allow-host and --allow-remote belong to --http.", hint="Add --http."
+        )
+    _need_extra()
+    return _run_http(args) if args.http else _run_stdio(args)
+
+
+def _run_stdio(args: Namespace) -> int:
+    import sys
+
+    from clawmark.mcp.stdio.pipes import claim_wire
+
+    if is_terminal(sys.stdin):
+        note(
+            "clawmark: waiting for an MCP host on standard input; docs/how-to/mcp.md says how "
+            "one starts this command."
+        )
+    wire = claim_wire()  # before anything else is imported that could print
+    session_key = "main" if args.session is None else args.session
+    with open_memory(args) as memory:
+        import asyncio
+
+        from clawmark.mcp.instructions import session_instructions
+        from clawmark.mcp.stdio.handshake import open_session
+        from clawmark.mcp.stdio.lifetime import (
+            ends_on_signals,
+            follow_parent,
+            leave_soon,
+            live_long,
+        )
+
+        async def serve() -> int:
+            ending = ends_on_signals()
+            follow_parent(ending)
+            opening = await open_session(wire, session_instructions(memory, session_key), ending)
+            if opening is None:
+                return ending.code
+            # These load the SDK, which takes longer than some hosts wait for the answer to
+            # `initialize`.
+            from clawmark.aio import AsyncMemory
+            from clawmark.mcp.server import build_server
+            from clawmark.mcp.stdio.server import serve_stdio
+
+            async with AsyncMemory(lambda: memory) as served:
+                server = build_server(served, session_key)
+                live_long()
+                code = await serve_stdio(server, wire, opening, ending)
+                leave_soon(code)
+                return code
+
+        return asyncio.run(serve())
+
+
+def _run_http(args: Namespace) -> int:
+    import asyncio
+
+    from clawmark.mcp.http.server import PORT, Address, check_address, serve_http
+    from clawmark.mcp.http.token import read_token, token_path
+    from clawmark.mcp.server import build_server
+    from clawmark.mcp.stdio.lifetime import leave_soon, live_long
+
+    with open_memory(args) as memory:
+        from clawmark.aio import AsyncMemory
+
+        host = "127.0.0.1" if args.host in (None, "localhost") else args.host
+        address = Address(
+            host, PORT if args.port is None else args.port, tuple(args.allow_host or ())
+        )
+        token = read_token(memory.places.state_dir)
+        check_address(address, token, allow_remote=args.allow_remote)
+
+        def ready(bound: Address) -> None:
+            shown = f"[{bound.host}]" if ":" in bound.host else bound.host
+            kept = plain(token_path(memory.places.state_dir))
+            note(f"clawmark: MCP at http://{shown}:{bound.port}/mcp; the token is in {kept}")
+
+        async def serve() -> int:
+            async with AsyncMemory(lambda: memory) as served:
+                server = build_server(
+                    served, SHARED_SESSION if args.session is None else args.session
+                )
+                live_long()
+                code = await serve_http(server, address, token, ready)
+                leave_soon(code)
+                return code
+
+        return asyncio.run(serve())
+
+
+def _need_extra() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None or find_spec("mcp_types") is None:
+        raise ClawmarkError(
+            "The MCP server needs the extra `mcp`.",
+            hint="Install it with: pip install 'clawmark[mcp]'",
+        )

@@ -1,0 +1,97 @@
+"""`clawmark prompt`: a session in, the memory's part of its system prompt out, with sizes in tokens
+beside it.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import emit, note, paint, plain, say
+
+if TYPE_CHECKING:
+    from clawmark.agent.prompt.sections import Prompt
+
+EXAMPLES = """\
+examples:
+  clawmark prompt                                          # what the main session sees
+  clawmark prompt --session agent:main:telegram:group:42   # what a group sees
+  clawmark prompt --sizes                                  # how large each part is
+  clawmark prompt --append > system.txt                    # for an agent that has memory_append"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--session", metavar="KEY", help="the session's key (default: your own main session)"
+    )
+    parser.add_argument(
+        "--chat-type",
+        default="",
+        metavar="TYPE",
+        help="what the host calls the chat, as direct or group",
+    )
+    parser.add_argument(
+        "--append", action="store_true", help="the agent has the tool memory_append"
+    )
+    parser.add_argument("--sizes", action="store_true", help="print only the sizes")
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args) as memory:
+        prompt = memory.prompt(args.session, append=args.append, chat_type=args.chat_type)
+    if args.json:
+        emit(_as_json(prompt, args.session))
+    elif args.sizes:
+        for line in sizes(prompt):
+            say(line)
+    else:
+        say(plain(prompt.text))
+        for line in sizes(prompt):
+            note(line)
+    return 0
+
+
+def sizes(prompt: Prompt, host: str = "") -> list[str]:
+    """A table: sections with their tokens, and below the files with how much of them is shown;
+    `host` adds its own part.
+    """
+    from clawmark.text.chunking.tokens import estimate_tokens
+
+    rows = [("the host's own", estimate_tokens(host), "")] if host else []
+    rows += [(section.name, section.tokens, "") for section in prompt.sections]
+    rows.append(("all of it", prompt.tokens + estimate_tokens(host), ""))
+    for file in (*prompt.context.files, *prompt.context.logs):
+        cut = f"{len(file.text):,} of {file.chars:,} characters" if file.is_cut else ""
+        rows.append((f"  {file.name}", estimate_tokens(file.text), cut))
+    width = max(len(plain(name)) for name, _, _ in rows)
+    title = f"{paint('tokens', 'bold')}  what this session sees ({prompt.context.kind})"
+    return [
+        title,
+        *(f"{tokens:>6}  {plain(name):<{width}}  {cut}".rstrip() for name, tokens, cut in rows),
+    ]
+
+
+def _as_json(prompt: Prompt, session_key: str | None) -> dict[str, object]:
+    from clawmark.agent.prompt.session_files import is_private
+    from clawmark.text.chunking.tokens import estimate_tokens
+
+    context = prompt.context
+    return {
+        "session": session_key,
+        "kind": context.kind,
+        "private": is_private(context.kind),
+        "tokens": prompt.tokens,
+        "sections": [section._asdict() for section in prompt.sections],
+        "files": [
+            {
+                "name": file.name,
+                "tokens": estimate_tokens(file.text),
+                "chars": file.chars,
+                "shown": len(file.text),
+            }
+            for file in (*context.files, *context.logs)
+        ],
+        "notices": list(context.notices),
+        "text": prompt.text,
+    }

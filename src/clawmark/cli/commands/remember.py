@@ -1,0 +1,105 @@
+"""`clawmark remember`: a note in; a line in today's log out, on disk before the command ends.
+
+A note passes the write gate that agents have. `--force` writes it without the gate.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import emit, paint, place, say
+from clawmark.model.errors import ClawmarkError
+
+if TYPE_CHECKING:
+    from clawmark.agent.tools.gate import Refusal
+
+MAX_BYTES = 1024 * 1024
+
+EXAMPLES = """\
+examples:
+  clawmark remember "We chose PostgreSQL for billing"
+  clawmark remember --to MEMORY.md "Prefers short answers"
+  git log -1 --format=%s | clawmark remember -"""
+
+
+class NoteRefused(ClawmarkError):
+    """The write gate refused a note."""
+
+    exit_code = 4
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "text", nargs="+", metavar="TEXT", help="what to remember; - reads it from standard input"
+    )
+    parser.add_argument(
+        "--to",
+        default="",
+        metavar="FILE",
+        help="MEMORY.md or another memory file (default: today's log)",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="keep it even if it is a duplicate, holds a secret or looks like noise",
+    )
+
+
+def run(args: Namespace) -> int:
+    text = (_from_stdin() if args.text == ["-"] else " ".join(args.text)).strip()
+    if not text:
+        raise UsageError("There is nothing to remember: the text is empty.")
+    with open_memory(args) as memory:
+        refusal = None if args.force else memory.check_note(text, to=args.to)
+        if refusal is not None:
+            return _refuse(refusal, text, as_json=args.json)
+        written = memory.append(text, to=args.to)
+        workspace = memory.places.workspace
+    if args.json:
+        emit(
+            {
+                "path": written.path,
+                "startLine": written.start_line,
+                "endLine": written.end_line,
+                "citation": written.citation,
+                "workspace": workspace,
+            }
+        )
+        return 0
+    from clawmark.cli.layout import short_path
+
+    say(
+        f"Remembered in {paint(place(written.citation), 'cyan')} "
+        f"{paint(f'({short_path(workspace)})', 'dim')}"
+    )
+    return 0
+
+
+def _refuse(refusal: Refusal, text: str, *, as_json: bool) -> int:
+    """Say why the note was not kept and how to keep it anyway."""
+    from clawmark.text.secrets.redact import has_mask
+
+    # A redaction mask is refused with --force too: it would replace the value that it stands for.
+    hint = refusal.action if has_mask(text) else f"{refusal.action} To keep it anyway, add --force."
+    error = NoteRefused(f"Not remembered. {refusal.message}", hint=hint)
+    if not as_json:
+        raise error
+    body = {
+        "type": "NoteRefused",
+        "reason": refusal.reason,
+        "message": error.message,
+        "hint": error.hint,
+    }
+    emit({"ok": False, "error": body})
+    return error.exit_code
+
+
+def _from_stdin() -> str:
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"A note may have {MAX_BYTES:,} bytes; this is longer.")
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,230 @@
+"""`clawmark search`: a question in, cited hits out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError, count, share, some_text
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import columns, emit, note, paint, place, plain, say
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+    from clawmark.model.values import Found, Hit
+
+EXAMPLES = """\
+examples:
+  clawmark search "which database did we pick?"
+  clawmark search --max-results 3 --json deploy key rotation
+  clawmark search --since 7d --path 'memory/projects/**' deploy
+  clawmark search --files "release checklist"
+  clawmark search --explain "why was the launch late"
+  clawmark search --batch questions.jsonl > answers.jsonl"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "query", nargs="*", metavar="QUERY", help="what to look for; several words are one question"
+    )
+    parser.add_argument(
+        "--query", dest="query_text", metavar="TEXT", help="the same as QUERY, which it replaces"
+    )
+    parser.add_argument(
+        "--max-results",
+        type=count(1, 10_000),
+        metavar="N",
+        help="how many hits at most (default: 6)",
+    )
+    parser.add_argument(
+        "--min-score",
+        type=share,
+        metavar="X",
+        help="the least score of a hit, 0 to 1 (default: 0.35)",
+    )
+    parser.add_argument(
+        "--since",
+        metavar="DAY",
+        help="only passages of this day or later: 2026-02-24, or 7d, 2w back",
+    )
+    parser.add_argument("--until", metavar="DAY", help="only passages of this day or earlier")
+    parser.add_argument(
+        "--path", metavar="GLOB", help="only files whose path matches, such as 'memory/projects/**'"
+    )
+    parser.add_argument(
+        "--source",
+        metavar="NAME",
+        help="only this source: memory, sessions, or the name of an added folder",
+    )
+    parser.add_argument(
+        "--files", action="store_true", help="print the paths of the files only, best first"
+    )
+    parser.add_argument(
+        "--fail-if-empty", action="store_true", help="exit with 1 when there is no hit"
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="show each step, and what became of every candidate"
+    )
+    parser.add_argument(
+        "--batch",
+        type=some_text,
+        metavar="FILE",
+        help="one query a line (text or {id, query, since, …}), - for standard input",
+    )
+    parser.add_argument(
+        "--provider", type=some_text, metavar="NAME", help="what makes the vectors: auto, none, …"
+    )
+
+
+def run(args: Namespace) -> int:
+    if args.query_text is not None:
+        args.query = [args.query_text]
+    if args.batch is not None and args.query:
+        raise UsageError(
+            "--batch takes its queries from a file, so no query can be given beside it."
+        )
+    if args.batch is None and not args.query:
+        raise UsageError(
+            "A query is missing.", hint='Try `clawmark search "what you want to know"`.'
+        )
+    if args.batch is not None and (args.files or args.fail_if_empty):
+        raise UsageError(
+            "--files and --fail-if-empty are for a single query and cannot be combined with "
+            "--batch."
+        )
+    if args.files and args.explain:
+        raise UsageError("--files prints paths only and cannot be combined with --explain.")
+    with open_memory(args, provider=args.provider) as memory:
+        if args.batch is not None:
+            from clawmark.cli.batch import answer_batch
+
+            return answer_batch(memory, args)
+        text = " ".join(args.query)
+        found = memory.search(
+            text,
+            max_results=args.max_results,
+            min_score=args.min_score,
+            since=args.since,
+            until=args.until,
+            path=args.path,
+            source=args.source,
+            explain=args.explain,
+        )
+        if args.files:
+            show_files(found, as_json=args.json)
+        elif args.json:
+            emit(_as_json(found, memory, args))
+        else:
+            show(found, text, memory.loaded.warnings)
+        if found.nothing is not None and not args.json:
+            from clawmark.cli.add_hint import find_unsearched, hint
+
+            hint(find_unsearched(memory, args))
+    return 1 if args.fail_if_empty and not found.hits else 0
+
+
+def show_files(found: Found, *, as_json: bool) -> None:
+    """The paths of the hits, each once, best first; why there are none goes to standard error."""
+    paths = list(dict.fromkeys(hit.path for hit in found.hits))
+    if as_json:
+        emit({"files": paths})
+        return
+    if found.degraded is not None:
+        note(f"clawmark: {plain(found.degraded.reason)} {plain(found.degraded.fix)}".rstrip())
+    for path in paths:
+        say(plain(path))
+    if found.nothing is not None:
+        note(plain(found.nothing.message))
+
+
+def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:
+    from clawmark.cli.as_json import as_json, found_as_json
+
+    body = found_as_json(found, memory.absolute_path)
+    if found.nothing is not None:
+        from clawmark.cli.add_hint import find_unsearched
+
+        unsearched = find_unsearched(memory, args)
+        body |= {} if unsearched is None else {"unsearched": as_json(unsearched)}
+    return body
+
+
+def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
+    """The answer for a person: hits, the reason when there are none, and how it was found.
+
+    A reason that is among the warnings already printed is not repeated.
+    """
+    if found.degraded is not None and found.degraded.reason not in warned:
+        note(f"clawmark: {plain(found.degraded.reason)} {plain(found.degraded.fix)}".rstrip())
+    for hit in found.hits:
+        say("\n".join(hit_lines(hit, query)) + "\n")
+    if found.nothing is not None:
+        say(plain(found.nothing.message))
+    if found.explanation is not None:
+        from clawmark.cli.explain import explanation_lines
+
+        say("\n".join(explanation_lines(found.explanation)) + "\n")
+    say(paint(summary(found), "dim"))
+
+
+def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
+    """Score and citation, then the whole snippet; each part of it has the number of its first line
+    in the margin.
+    """
+    from clawmark.cli.layout import emphasise, snippet_lines
+
+    lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(place(hit.citation), 'cyan')}"]
+    parts = _parts(hit)
+    margin = max(6, *(len(label) + 2 for label, _ in parts))
+    for label, text in parts:
+        shown = snippet_lines(_for_people(text), min(columns(), 110) - len(indent) - margin)
+        for number, line in enumerate(shown):
+            beside = label if number == 0 else ""
+            space = " " * (margin - 2 - len(beside))
+            lines.append(f"{indent}{space}{paint(beside, 'dim')}  {emphasise(line, query)}")
+    return lines
+
+
+def _parts(hit: Hit) -> list[tuple[str, str]]:
+    """The parts of a snippet with their labels: `L12`, or `…` for a part that goes on in the same
+    line.
+    """
+    parts = hit.snippet.split("\n…\n")
+    # A transcript has no lines of its own, and a passage may itself contain a line with an
+    # ellipsis.
+    is_whole = len(parts) == 1 and hit.snippet_start == hit.start_line
+    if is_whole or len(parts) != len(hit.snippet_ranges):
+        return [("", hit.snippet)]
+    labelled, last = list[tuple[str, str]](), 0
+    for (first, end), part in zip(hit.snippet_ranges, parts, strict=True):
+        labelled.append(("…" if first == last else f"L{first}", part))
+        last = end
+    return labelled
+
+
+def _for_people(snippet: str) -> str:
+    """A snippet without the labels that say where an entry comes from."""
+    if "<!--" not in snippet:
+        return snippet
+    from clawmark.text.recalled.origin import without_comments
+
+    return without_comments(snippet)
+
+
+def summary(found: Found) -> str:
+    """`3 hits · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index`"""
+    from clawmark.cli.layout import duration, plural
+
+    names = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
+    how = names[found.mode] + (
+        f" ({plain(found.model)})" if found.model and found.mode != "fts-only" else ""
+    )
+    parts = [plural(len(found.hits), "hit"), how, duration(found.milliseconds / 1000)]
+    due = [plural(found.due_files, "file")] if found.due_files else []
+    due += [plural(found.due_vectors, "better vector")] if found.due_vectors else []
+    if found.due_files is None:
+        parts.append("not known whether files are due")
+    if due:
+        parts.append(f"{' and '.join(due)} due: clawmark index")
+    return " · ".join(parts)

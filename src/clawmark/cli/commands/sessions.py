@@ -1,0 +1,109 @@
+"""`clawmark sessions`: the transcripts there are, or what was said in one of them."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from clawmark.cli.arguments import UsageError
+from clawmark.cli.layout import cells, middle, plural, size, table
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+    from clawmark.model.reports import Transcript
+
+SHORTEST_NAME = 24
+
+EXAMPLES = """\
+examples:
+  clawmark sessions
+  clawmark sessions show 7f3a
+  clawmark sessions show sessions/7f3a9c1e.jsonl --json"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="show NAME",
+        help="print what was said in one; nothing lists all",
+    )
+
+
+def run(args: Namespace) -> int:
+    if args.words and (args.words[0] != "show" or len(args.words) != 2):
+        raise UsageError("It is `clawmark sessions` or `clawmark sessions show NAME`.")
+    with open_memory(args) as memory:
+        if args.words:
+            return _show(memory, args.words[1], as_json=args.json)
+        found = memory.sessions()
+        folder, is_source = (
+            memory.places.sessions_dir,
+            "sessions" in memory.settings.memory_search.sources,
+        )
+    if args.json:
+        from clawmark.cli.as_json import as_json
+
+        emit({"folder": folder, "isSource": is_source, "sessions": as_json(found)})
+        return 0
+    if found:
+        say("\n".join(listing(found, columns() if is_terminal(sys.stdout) else 0)))
+    else:
+        note(f"clawmark: there are no transcripts in {plain(folder)}.")
+    if not is_source:
+        note(
+            'clawmark: they are not searched; add "sessions" to memorySearch.sources to have that.'
+        )
+    return 0
+
+
+def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
+    """The transcripts as a table; where it is wider than `width`, names lose more of their middle
+    (0 is any width).
+    """
+    rows = [("NAME", "FROM", "TO", "SIZE", "SAID", "FORMAT", "")]
+    rows += [
+        (
+            plain(middle(one.path)),
+            _when(one.first),
+            _when(one.last)[len("2026-11-15 ") if one.first[:10] == one.last[:10] else 0 :],
+            size(one.size),
+            plural(one.messages, "message"),
+            one.kind,
+            one.status,
+        )
+        for one in found
+    ]
+    over = max(map(cells, table(rows, right=(3, 4)))) - width
+    if width and over > 0:
+        most = max(SHORTEST_NAME, max(cells(row[0]) for row in rows) - over)
+        rows = [(middle(row[0], most), *row[1:]) for row in rows]
+    head, *others = table(rows, right=(3, 4))
+    return [paint(head, "dim"), *others]
+
+
+def _show(memory: Memory, name: str, *, as_json: bool) -> int:
+    from clawmark.text.transcripts.turns import rendered
+
+    path, said = memory.transcript(name)
+    if as_json:
+        messages = [
+            {"line": one.line, "speaker": one.speaker, "time": one.time, "text": one.text}
+            for one in said
+        ]
+        emit({"path": path, "messages": messages})
+        return 0
+    for one in said:
+        say(f"{plain(rendered(one))}\n")
+    note(
+        f"clawmark: {plural(len(said), 'message')} in {plain(path)}; times are UTC, secrets are "
+        f"masked."
+    )
+    return 0
+
+
+def _when(time: str) -> str:
+    return f"{time[:10]} {time[11:16]}" if time else ""

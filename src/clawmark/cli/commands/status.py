@@ -1,0 +1,328 @@
+"""`clawmark status`: one page that answers the operational questions; only --index and --fix change
+anything.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clawmark.cli.add_hint import find_unsearched
+from clawmark.cli.commands.add import other_files
+from clawmark.cli.layout import duration, facts, middle, plural, short_path, size, wrap
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
+
+if TYPE_CHECKING:
+    from clawmark.config.paths import Places
+    from clawmark.memory import Memory
+    from clawmark.model.reports import SourceReport, Status
+    from clawmark.model.values import Space
+
+SHOWN = 3
+BY_REASON = {
+    "manual": "by hand",
+    "watch": "by a watcher",
+    "settle": "by a watcher",
+    "search": "by a search",
+    "interval": "by the clock",
+    "identity": "after a change of settings",
+    "session-start": "at the start of a session",
+    "session-delta": "for a transcript",
+    "post-compaction": "after a compaction",
+}
+"""Why a sync ran, for a person."""
+
+EXAMPLES = """\
+examples:
+  clawmark status
+  clawmark status --deep             # does the embedder answer?
+  clawmark status --json --workspace ~/agent"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--verbose", action="store_true", help="list every skipped file")
+    parser.add_argument("--deep", action="store_true", help="also ask the embedder for one vector")
+    parser.add_argument(
+        "--index",
+        action="store_true",
+        help="bring the index in step with the files first; implies --deep",
+    )
+    parser.add_argument(
+        "--fix", action="store_true", help="repair what `clawmark doctor --fix` repairs first"
+    )
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args, warn=False) as memory:
+        status, probe = gather(memory, args)
+        places, search = memory.places, memory.settings.memory_search
+        unsearched = find_unsearched(memory, args)
+    if args.json:
+        from clawmark.cli.as_json import as_json
+
+        body = as_json(status)
+        assert isinstance(body, dict)
+        body |= {"workspaceOrigin": places.workspace_origin, "extraPaths": list(search.extra_paths)}
+        body |= {"embeddingProbe": probe} if probe is not None else {}
+        emit(body | ({} if unsearched is None else {"unsearched": as_json(unsearched)}))
+        return 0
+    parts = ((path, ", ".join(search.extra_patterns.get(path, ()))) for path in search.extra_paths)
+    extra = tuple(f"{path} ({patterns})" if patterns else path for path, patterns in parts)
+    page = list(status_facts(status, places, extra, verbose=args.verbose))
+    if probe is not None:
+        ready = (
+            "ready" if probe["ok"] else paint(f"unavailable: {plain(str(probe['error']))}", "red")
+        )
+        page.append(("Embeddings", ready))
+    if unsearched is not None:
+        page.append(
+            (paint("Not searched", "yellow"), f"{unsearched.sentence}:\n{unsearched.command}")
+        )
+    say("\n".join(facts(page)))
+    return 0
+
+
+def gather(memory: Memory, args: Namespace) -> tuple[Status, dict[str, object] | None]:
+    """The status after what was asked for is done, and how the embedder answered when it was asked."""
+    if args.fix:
+        memory.doctor(fix=True)
+    if args.index:
+        memory.sync()
+    probe = probe_embedder(memory) if args.deep or args.index else None
+    return memory.status(), probe
+
+
+def probe_embedder(memory: Memory) -> dict[str, object]:
+    """`{"ok": true}`, or false and the reason: the best embedder is asked for the vector of one
+    word.
+    """
+    from clawmark.model.errors import EmbeddingError
+
+    if memory.choice.degraded is not None or not memory.choice.embedders:
+        reason = (
+            memory.choice.degraded.reason
+            if memory.choice.degraded is not None
+            else memory.choice.reason
+        )
+        return {"ok": False, "error": reason}
+    try:
+        memory.choice.embedders[-1].embed_query("ping")
+    except EmbeddingError as error:
+        return {"ok": False, "error": f"{error.message} {error.hint}".rstrip()}
+    return {"ok": True}
+
+
+def status_facts(
+    status: Status, places: Places, extra: tuple[str, ...], *, verbose: bool = False
+) -> Iterator[tuple[str, str]]:
+    """The page as names and values."""
+    yield "Workspace", f"{short_path(status.workspace)} {paint(f'({_origin(places)})', 'dim')}"
+    yield "Extra paths", ", ".join(place(path) for path in extra)
+    yield "Sources", "\n".join(_source(source) for source in status.sources if source.name)
+    yield "Agent", plain(status.agent_id)
+    is_there = os.path.lexists(status.config_file)
+    yield (
+        "Config",
+        short_path(status.config_file)
+        + ("" if is_there else paint(" (not there: built-in settings)", "dim")),
+    )
+    yield "Index", _index(status)
+    yield "Files", _files(status)
+    yield "Other", other_files(status.not_markdown) if status.not_markdown else ""
+    yield "Switched off", _unsearched(status.unsearched_files)
+    yield "Search", _search(status)
+    yield (
+        "Embedder",
+        "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status)))),
+    )
+    yield "Vectors", _vectors(status)
+    yield "Spent", _spent(status.spent)
+    yield (
+        "SQLite",
+        status.sqlite_version
+        + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
+    )
+    yield paint("Disk", "yellow"), _disk(status.shared_disk)
+    yield "Cache", _cache(status)
+    yield paint("Running", "yellow"), _running(status.running)
+    yield (
+        "Last sync",
+        _last_sync(status.last_sync) or ("none finished yet" if status.running else "never"),
+    )
+    yield paint("Last error", "red"), plain(status.last_error)
+    yield paint("Healed", "yellow"), plain(status.healed)
+    yield (
+        "Guard",
+        f"paths checked by {status.containment}"
+        + (f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""),
+    )
+    if status.degraded is not None:
+        yield (
+            paint("Degraded", "yellow"),
+            f"{plain(status.degraded.reason)}\n{plain(status.degraded.fix)}".rstrip("\n"),
+        )
+    failures = [f"{place(item.path) or '.'}: {place(item.reason)}" for item in status.scan_failures]
+    yield paint("Not listed", "red"), "\n".join(failures)
+    shown = status.skipped if verbose else status.skipped[:SHOWN]
+    skipped = [
+        f"{place(item.path) if verbose else middle(item.path)}: {place(item.reason)}"
+        for item in shown
+    ]
+    if len(status.skipped) > len(shown):
+        skipped.append(
+            paint(f"… and {len(status.skipped) - len(shown)} more; --verbose lists them", "dim")
+        )
+    yield "Left alone", "\n".join(skipped)
+    yield paint("Warnings", "yellow"), "\n".join(plain(warning) for warning in status.warnings)
+
+
+def _reason(status: Status) -> list[str]:
+    """Why this embedder, beside the widest name of the page."""
+    return wrap(one_line(status.embedder_reason), max(columns(), 80) - len("Extra paths  "))
+
+
+def _index(status: Status) -> str:
+    if not status.index_bytes:
+        return short_path(status.index_path) + paint(" (not made yet: `clawmark index`)", "dim")
+    parts = [
+        short_path(status.index_path),
+        size(status.index_bytes),
+        f"generation {status.generation}",
+    ]
+    return " · ".join([*parts, "rebuilding"] if status.rebuilding else parts)
+
+
+def _cache(status: Status) -> str:
+    if not status.cache_limit:
+        return f"off: only the {plural(status.cache_entries, 'vector')} of indexed passages"
+    return f"{status.cache_entries:,} of {plural(status.cache_limit, 'vector')}"
+
+
+def _disk(kind: str) -> str:
+    """What is different on a disk that other machines share; an empty line is left out."""
+    if not kind:
+        return ""
+    return (
+        f"{plain(kind)}: other machines may share it, so the index has "
+        f"no log, and a search may wait for a writer"
+    )
+
+
+def _files(status: Status) -> str:
+    text = f"{plural(status.files, 'file')} · {plural(status.chunks, 'chunk')}"
+    if not status.due_files:
+        return f"{text} · up to date"
+    due = plural(status.due_files, "file")
+    if status.due_by_source.get("sessions"):
+        due += f" ({', '.join(f'{number:,} {plain(source)}' for source, number in status.due_by_source.items() if number)})"
+    return f"{text} · " + paint(f"{due} due: `clawmark index`", "yellow")
+
+
+def _unsearched(files: int) -> str:
+    """Files of a source that is switched off; an empty line is left out."""
+    if not files:
+        return ""
+    return (
+        f"{plural(files, 'file')} of a source that memorySearch.sources "
+        f"leaves out: `clawmark index --force` removes them"
+    )
+
+
+def _search(status: Status) -> str:
+    if not status.search_enabled:
+        return paint("switched off: memorySearch.enabled is false", "yellow")
+    names = {
+        "hybrid": "hybrid: vectors and keywords",
+        "fts-only": "keywords only",
+        "vector-only": "vectors only",
+    }
+    return names[status.mode]
+
+
+def _source(source: SourceReport) -> str:
+    state = (
+        paint(place(source.problem), "yellow") if source.problem else plural(source.files, "file")
+    )
+    return f"{place(source.name)} · {short_path(source.path)} · {state}"
+
+
+def _spent(spent: dict[str, int]) -> str:
+    """What services were asked; an empty line is left out."""
+    if not spent:
+        return ""
+    budget = f" of {spent['dailyTokens']:,}" if spent["dailyTokens"] else ""
+    today = f"today {plural(spent['callsToday'], 'call')}, {spent['tokensToday']:,}{budget} tokens"
+    return f"{today} · in all {plural(spent['calls'], 'call')}, {spent['tokens']:,} tokens"
+
+
+def _vectors(status: Status) -> str:
+    lines = [f"engine {plain(status.vector_engine)}"]
+    if status.due_vectors:
+        lines[0] += f" · {plural(status.due_vectors, 'better vector')} due: `clawmark index`"
+    return "\n".join(lines + [_space(space) for space in status.spaces])
+
+
+def _space(space: Space) -> str:
+    state = "ready" if space.ready else "in the making"
+    identity = space.identity
+    return (
+        f"{plain(identity.provider)}/{plain(identity.model)} · "
+        f"{identity.dims} dims · {space.vectors:,} · {state}"
+    )
+
+
+def _last_sync(last: dict[str, object]) -> str:
+    """The stored summary in words; its keys are the sync's own, so only what is there is said."""
+    parts = list[str]()
+    at = last.get("at")
+    if isinstance(at, (int, float)):
+        parts.append(_when(at / 1000))
+    reason = last.get("reason")
+    if isinstance(reason, str):
+        parts.append(plain(BY_REASON.get(reason, reason)))
+    parts += [
+        f"{last[name]:,} {name}"
+        for name in ("added", "updated", "deleted")
+        if isinstance(last.get(name), int)
+    ]
+    trouble = {"failed": "could not be indexed", "unlisted": "not listed"}
+    parts += [f"{last[name]:,} {words}" for name, words in trouble.items() if last.get(name)]
+    seconds = last.get("seconds")
+    if isinstance(seconds, (int, float)):
+        parts.append(duration(float(seconds)))
+    return " · ".join(parts)
+
+
+def _running(running: dict[str, object]) -> str:
+    """The sync that is under way; an empty line is left out."""
+    if not running:
+        return ""
+    reason = str(running.get("reason", ""))
+    parts = [f"a sync {plain(BY_REASON.get(reason, reason))}"]
+    began = running.get("startedAt")
+    if isinstance(began, (int, float)):
+        parts.append(f"since {_when(began / 1000)}")
+    done, total = running.get("done"), running.get("total")
+    if isinstance(done, int) and isinstance(total, int):
+        parts.append(
+            f"{done:,} of {plural(total, 'vector' if running.get('stage') == 'vectors' else 'file')}"
+        )
+    return " · ".join([*parts, f"process {plain(str(running.get('pid', 'unknown')))}"])
+
+
+def _when(seconds: float) -> str:
+    """A moment in the local time."""
+    import time
+
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, OSError, ValueError):  # a clock far from ours
+        return "at an unknown time"
+
+
+def _origin(places: Places) -> str:
+    kind, _, _ = places.workspace_origin.partition(" ")
+    return "configured" if kind == "file" else plain(places.workspace_origin)

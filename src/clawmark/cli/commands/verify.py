@@ -1,0 +1,49 @@
+"""`clawmark verify`: every row of the index derived from its file again and compared; exit code 1
+when one differs.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from clawmark.cli.layout import plural
+from clawmark.cli.opening import open_memory
+from clawmark.cli.output import emit, paint, place, say
+
+SHOWN = 20
+
+EXAMPLES = """\
+examples:
+  clawmark verify && echo sound"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--verbose", action="store_true", help="list every difference")
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args) as memory:
+        report = memory.verify()
+    if args.json:
+        from clawmark.cli.as_json import as_json
+
+        emit(as_json(report))
+        return 1 if report.problems else 0
+    checked = (
+        f"{plural(report.files, 'file')}, "
+        f"{plural(report.chunks, 'chunk')}, {plural(report.vectors, 'vector')}"
+    )
+    if not report.problems:
+        say(f"{paint('sound', 'green')}  {checked} checked; the index is what its files make it")
+        return 0
+    shown = report.problems if args.verbose else report.problems[:SHOWN]
+    for problem in shown:
+        say(f"{paint('differs', 'red')}  {place(problem)}")
+    if len(report.problems) > len(shown):
+        say(f"… and {len(report.problems) - len(shown)} more; --verbose lists them")
+    say(
+        f"{plural(len(report.problems), 'difference')} in {checked}; `clawmark index` mends what "
+        f"is only out of date,"
+    )
+    say("`clawmark index --force` builds everything again")
+    return 1

@@ -1,0 +1,251 @@
+"""What every provider's batch interface shares: the shapes of its language, and the calls that
+speak it.
+
+In: a provider and the one HTTP client. Out: JSON objects, uploads and long outputs, retried like
+every other call, or an EmbeddingError. Each provider's words are left to `batch_openai`,
+`batch_voyage` and `batch_gemini`, what is done with them to `batch`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from clawmark.embed.services.wire import Provider, join_headers
+from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
+from clawmark.net.client import HttpClient, HttpTrouble, Incoming, Response
+from clawmark.net.retry import INDEXING, Policy, ask
+
+UPLOAD = Policy(attempts=3, total=1800.0, each=600.0)
+ONCE = Policy(attempts=1, total=60.0, each=60.0)
+"""For what must not be done twice by accident: an answer that got lost may have been a yes."""
+DOWNLOAD = Policy(attempts=4, total=1800.0, each=900.0)
+
+MOST_LINE = 1 << 20
+"""A vector of 3072 numbers takes 80 KB as text; a longer line is skipped and its text left to plain
+calls.
+"""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+
+
+class Job(NamedTuple):
+    """What a provider says of a job; `failed` ones may have an output all the same, of what was
+    done before.
+    """
+
+    state: Literal["running", "done", "failed"]
+    done: int = 0
+    total: int = 0
+    output: str = ""
+    errors: str = ""
+    reason: str = ""
+
+
+class Answer(NamedTuple):
+    """One line of an output: whose it is, and the vector as it came or why there is none."""
+
+    id: str
+    vector: object
+    complaint: str = ""
+
+
+class Dialect(NamedTuple):
+    """One provider's way to speak of uploads, jobs and outputs."""
+
+    line: Callable[[str, str], bytes]
+    """(hash, text) -> a line of the upload; raises ValueError for a wire that cannot be put into
+    one.
+    """
+    upload: Callable[[Calls, bytes], str]
+    create: Callable[[Calls, str], str]
+    """(upload) -> the job; tried once, because a lost answer may hide a job that is paid for."""
+    find: Callable[[Calls, str], str]
+    """(upload) -> the job that was made of it, or nothing."""
+    poll: Callable[[Calls, str], Job]
+    output: Callable[[str], str]
+    """(output) -> the path to download it from."""
+    read: Callable[[Mapping[str, object]], Answer]
+    discard: Callable[[str], str]
+    """(file) -> the path to delete it at: our texts need not stay there."""
+
+
+class Calls:
+    """The conversation with one provider about its batches; `status` is that of the last answer, 0
+    without one.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        client: HttpClient,
+        sleep: Callable[[float], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self.provider = provider
+        self.status = 0
+        self._client = client
+        self._sleep = sleep
+        self._clock = clock
+
+    def json(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        policy: Policy = INDEXING,
+        client: HttpClient | None = None,
+        content_type: str = "",
+    ) -> Mapping[str, object]:
+        """Send one request and read the JSON object it is answered with; bytes are sent as they
+        are.
+        """
+        data = (
+            body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        )
+        # Signed by itself: the client may be one whose keys take turns, and a job belongs to the
+        # key that made it.
+        headers = join_headers(
+            self.provider.headers, {"Content-Type": content_type} if content_type else {}
+        )
+        channel = client or self._client
+
+        def send(seconds: float) -> Response:
+            self.status = 0
+            response = channel.send(method, path, data, seconds=seconds, headers=headers)
+            self.status = response.status
+            return response
+
+        response = self._ask(send, policy)
+        try:
+            answer = json.loads(response.body) if response.body.strip() else {}
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise self.rejected(
+                f"{self.provider.name} answered about a batch job with something that is not JSON."
+            )
+        return answer
+
+    def lines(self, path: str, most: int) -> Iterator[bytes]:
+        """The lines of a long output as they arrive, `most` bytes at the most; raises
+        EmbeddingError, also on the way.
+        """
+        headers = join_headers(self.provider.headers, {"Accept": "*/*"})
+        incoming: Incoming | None = None
+
+        def send(seconds: float) -> Response:
+            nonlocal incoming
+            if incoming is not None:
+                incoming.close()
+            self.status = 0
+            incoming = self._client.receive(path, seconds=seconds, most=most, headers=headers)
+            self.status = incoming.head.status
+            return incoming.head
+
+        try:
+            self._ask(send, DOWNLOAD)
+            if incoming is not None:
+                yield from split(incoming.pieces, MOST_LINE)
+        except HttpTrouble as trouble:
+            who = self.provider
+            message = (
+                f"The output of a batch job could not be read from {who.name}: {trouble.reason}."
+            )
+            raise EmbeddingUnavailable(
+                message, provider=who.name, model=who.model, hint=trouble.hint
+            ) from None
+        finally:
+            if incoming is not None:
+                incoming.close()
+
+    def at(self, base_url: str) -> HttpClient:
+        """A client for another address of the same provider; close it after use."""
+        return self._client.at(base_url)
+
+    def rejected(self, message: str) -> EmbeddingRejected:
+        return EmbeddingRejected(message, provider=self.provider.name, model=self.provider.model)
+
+    def id(self, value: object, what: str) -> str:
+        """An id that can stand in an address; raises EmbeddingRejected for anything else."""
+        if not isinstance(value, str) or not is_id(value):
+            raise self.rejected(f"{self.provider.name} answered without the id of {what}.")
+        return value
+
+    def _ask(self, send: Callable[[float], Response], policy: Policy) -> Response:
+        who = self.provider
+        return ask(
+            send,
+            policy,
+            provider=who.name,
+            model=who.model,
+            secrets=who.secrets,
+            sleep=self._sleep,
+            clock=self._clock,
+        )
+
+
+def split(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
+    """The lines in a body that arrives in pieces, without their ends; one that is longer than
+    `most` is left out.
+    """
+    line, is_too_long = bytearray(), False
+    for piece in pieces:
+        *ended, rest = piece.split(b"\n")
+        for end in ended:
+            if not is_too_long and len(line) + len(end) <= most:
+                yield bytes(line) + end
+            line.clear()
+            is_too_long = False
+        is_too_long = is_too_long or len(line) + len(rest) > most
+        if is_too_long:
+            line.clear()
+        else:
+            line += rest
+    if line:
+        yield bytes(line)
+
+
+def is_id(value: object) -> bool:
+    """Whether this may stand in an address as it is."""
+    return isinstance(value, str) and bool(_ID.fullmatch(value)) and ".." not in value
+
+
+def jsonl(value: object) -> bytes:
+    """One line of an upload; in ASCII, so that no letter of a text is taken for the end of a line."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def multipart(kind: str, parts: Sequence[tuple[Mapping[str, str], bytes]]) -> tuple[str, bytes]:
+    """Parts with their headers -> the content type and the body."""
+    border = f"clawmark-{os.urandom(16).hex()}"
+    pieces: list[bytes] = []
+    for headers, content in parts:
+        lines = [f"--{border}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        pieces += ["\r\n".join(lines).encode(), content, b"\r\n"]
+    return f"multipart/{kind}; boundary={border}", b"".join([*pieces, f"--{border}--\r\n".encode()])
+
+
+def count(value: object) -> int:
+    """A number of requests; Google writes its own in quotes."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return value if type(value) is int and 0 <= value < 10**9 else 0
+
+
+def part(value: object, *names: str) -> object:
+    """What lies under these names, one inside the other; None when something is missing on the way."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def stamp() -> str:
+    """A name for an upload that nobody has used before."""
+    import hashlib
+
+    return hashlib.sha256(str(time.time_ns()).encode()).hexdigest()[:32]

@@ -1,0 +1,139 @@
+"""What local model files have in common: a name, a hash, a moment, and the manners in which they
+are refused.
+
+Paths and names in; hashes, prompts, calibrations and errors out. What is inside a file is left to
+`gguf` and `onnx`."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import NamedTuple
+
+from clawmark.embed.models import MODELS, UNKNOWN, prompts_for
+from clawmark.model.errors import EmbeddingUnavailable
+
+PROVIDER = "local"
+LONGEST_NAME = 120
+_FAMILIES = {
+    "minilm": "all-minilm",
+    "e5-": "multilingual-e5-large",
+    "bge-m3": "bge-m3",
+    "bge-": "bge-large",
+    "granite": "granite-embedding",
+    "gemma": "embeddinggemma",
+    "qwen3": "qwen3-embedding",
+    "nomic": "nomic-embed-text",
+    "mxbai": "mxbai-embed-large",
+    "arctic-embed": "snowflake-arctic-embed",
+}
+"""Words by which a family is known inside a name, and a model that stands for it: files have many
+names.
+"""
+
+
+class Stamp(NamedTuple):
+    """What a look at a file tells about its content: while it stays the same, so does the hash."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+_KNOWN_HASHES: dict[Stamp, str] = {}
+
+
+def stamp_of(path: str) -> Stamp:
+    """The moment of a regular file; raises OSError when there is none, ValueError when it is
+    something else.
+    """
+    seen = os.stat(path)
+    # Opening a pipe would wait for somebody to write into it.
+    if not stat.S_ISREG(seen.st_mode):
+        raise ValueError("it is not a file" if not stat.S_ISDIR(seen.st_mode) else "it is a folder")
+    return Stamp(
+        path=os.path.realpath(path), size=seen.st_size, mtime_ns=seen.st_mtime_ns, inode=seen.st_ino
+    )
+
+
+def sha256_of(stamp: Stamp) -> str:
+    """SHA-256 hex of the file, computed once per process and moment: a third of a gigabyte takes
+    0.2 s.
+    """
+    known = _KNOWN_HASHES.get(stamp)
+    if known is None:
+        from hashlib import file_digest
+
+        with open(stamp.path, "rb") as file:
+            known = file_digest(file, "sha256").hexdigest()
+        # A file that is being written has no hash that could be believed later.
+        if stamp_of(stamp.path) != stamp:
+            raise ValueError("it is being written")
+        _KNOWN_HASHES[stamp] = known
+    return known
+
+
+def key_of(*facts: str) -> str:
+    """The provider key: SHA-256 hex over everything that changes the numbers."""
+    from hashlib import sha256
+
+    return sha256("\n".join((PROVIDER, *facts)).encode()).hexdigest()
+
+
+def plain(name: str) -> str:
+    """A name out of a file, fit to be printed: one line, printable, not endless."""
+    words = "".join(
+        char if char.isprintable() else " " for char in name[: 4 * LONGEST_NAME]
+    ).split()
+    return " ".join(words)[:LONGEST_NAME]
+
+
+def slug(name: str) -> str:
+    """`Qwen3 Embedding 0.6B` as the lists of known models write it: `qwen3-embedding-0.6b`."""
+    return re.sub(r"[\s_]+", "-", name.strip().lower()).rsplit("/", 1)[-1]
+
+
+def prompts_of(*names: str) -> tuple[str, str]:
+    """What the model was trained to see before a question and before a passage, by the first name
+    that is known.
+    """
+    return next((prompts for name in names if any(prompts := prompts_for(slug(name)))), ("", ""))
+
+
+def calibration_of(*names: str) -> tuple[float, float]:
+    """The cosines of unrelated texts and of a perfect answer: those of the family, else of an
+    average model.
+    """
+    for name in map(slug, names):
+        family = max((known for known in MODELS if name.startswith(known)), key=len, default="")
+        family = family or next((known for word, known in _FAMILIES.items() if word in name), "")
+        if family:
+            return MODELS[family].floor, MODELS[family].ceiling
+    return UNKNOWN.floor, UNKNOWN.ceiling
+
+
+def wellformed(text: str) -> str:
+    """The text as UTF-8 can carry it: half characters, which JSON and files may smuggle in, become
+    question marks.
+    """
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be imported, without importing it."""
+    from importlib.machinery import PathFinder
+
+    return PathFinder.find_spec(package) is not None
+
+
+def unavailable(message: str, model: str, hint: str) -> EmbeddingUnavailable:
+    return EmbeddingUnavailable(message, provider=PROVIDER, model=model, hint=hint)
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Why a file could not be used, as the end of a sentence."""
+    if isinstance(error, OSError):
+        return (error.strerror or type(error).__name__).lower()
+    return str(error)

@@ -1,0 +1,186 @@
+"""Reranking services: Cohere, Jina and Voyage, and servers that speak like one of them.
+
+One request holds the question and all passages; the answer is a list of indexes with scores. An
+answer counts only when it has exactly one finite score for every passage. Sending, deadlines and
+refusals are those of the embedding services (`http`, `retry`); a service that failed is left alone
+for a minute (`breaker`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from clawmark.embed.services.wire import as_json, bearer, secrets_of
+from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable, RerankError
+from clawmark.net.client import HttpClient
+from clawmark.net.retry import Policy, ask
+from clawmark.text.chunking.tokens import well_formed
+
+if TYPE_CHECKING:
+    from clawmark.net.circuit_breaker import Breaker
+
+LONGEST_TEXT = 8000
+"""Characters of a passage that are sent; chunks never get there."""
+
+
+class Service(NamedTuple):
+    """How one service is spoken to."""
+
+    name: str
+    base_url: str
+    model: str
+    keys: tuple[str, ...]
+    """The variables its key may be in."""
+    limit: str
+    """The field that says how many results are wanted."""
+    results: str
+    """The field of the answer with the results."""
+
+
+SERVICES = {
+    "cohere": Service(
+        name="cohere",
+        base_url="https://api.cohere.com/v2",
+        model="rerank-v3.5",
+        keys=("COHERE_API_KEY", "CO_API_KEY"),
+        limit="top_n",
+        results="results",
+    ),
+    "jina": Service(
+        name="jina",
+        base_url="https://api.jina.ai/v1",
+        model="jina-reranker-v2-base-multilingual",
+        keys=("JINA_API_KEY",),
+        limit="top_n",
+        results="results",
+    ),
+    "voyage": Service(
+        name="voyage",
+        base_url="https://api.voyageai.com/v1",
+        model="rerank-2.5",
+        keys=("VOYAGE_API_KEY",),
+        limit="top_k",
+        results="data",
+    ),
+}
+
+
+class HttpReranker:
+    """Asks one model of one service."""
+
+    def __init__(
+        self,
+        service: Service,
+        model: str,
+        base_url: str,
+        key: str,
+        *,
+        breaker: Breaker | None = None,
+        proxy: str = "",
+    ) -> None:
+        self._service = service
+        self._model = model
+        self._secrets = secrets_of([key], {})
+        self._breaker = breaker
+        self._http = HttpClient(base_url, bearer(key), secrets=self._secrets, proxy=proxy)
+
+    @property
+    def label(self) -> str:
+        return f"{self._model} ({self._service.name})"
+
+    def rerank(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
+        if not texts:
+            return []
+        if seconds <= 0:
+            raise RerankError(f"There was no time left to ask the reranker {self.label}.")
+        self._check()
+        body = {
+            "model": self._model,
+            "query": well_formed(query),
+            "documents": [well_formed(text)[:LONGEST_TEXT] or " " for text in texts],
+            self._service.limit: len(texts),
+        }
+        try:
+            response = ask(
+                lambda left: self._http.send("POST", "/rerank", as_json(body), seconds=left),
+                Policy(attempts=1, total=seconds, each=seconds),
+                provider=self._service.name,
+                model=self._model,
+                secrets=self._secrets,
+            )
+            scores = read_scores(response.body, self._service.results, len(texts))
+        except EmbeddingError as error:
+            raise self._failed(error.message) from None
+        except ValueError as error:
+            raise self._failed(
+                f"{self._service.name} gave an answer that cannot be used: {error}."
+            ) from None
+        if self._breaker is not None:
+            self._breaker.succeeded()
+        return scores
+
+    def close(self) -> None:
+        self._http.close()
+
+    def abort(self) -> None:
+        self._http.abort()
+
+    def _check(self) -> None:
+        if self._breaker is None:
+            return
+        try:
+            self._breaker.check(self._service.name)
+        except EmbeddingUnavailable:
+            reason = self._breaker.reason().rstrip(".") or "it failed"
+            raise RerankError(
+                f"The reranker {self.label} failed a moment ago and is left alone for a minute: "
+                f"{reason}.",
+                hint=_HINT,
+            ) from None
+
+    def _failed(self, message: str) -> RerankError:
+        if self._breaker is not None:
+            self._breaker.failed(message)
+        return RerankError(message, hint=_HINT)
+
+
+_HINT = (
+    "Hits are in the order of the search itself. Check "
+    "memorySearch.query.rerank, its key and its timeoutMs."
+)
+
+
+def read_scores(body: bytes, field: str, count: int) -> list[float]:
+    """The scores in the order of the texts; ValueError, as the end of a sentence, for anything but
+    one for each.
+    """
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    results = answer.get(field) if isinstance(answer, dict) else None
+    if not isinstance(results, list):
+        raise ValueError(f'it has no list "{field}"')
+    if len(results) != count:
+        raise ValueError(f"it has {len(results)} results for {count} passages")
+    scores: dict[int, float] = {}
+    for result in results:
+        index = result.get("index") if isinstance(result, dict) else None
+        score = result.get("relevance_score") if isinstance(result, dict) else None
+        if (
+            not isinstance(index, int)
+            or isinstance(index, bool)
+            or not 0 <= index < count
+            or index in scores
+        ):
+            raise ValueError("an index in it is missing, out of range or there twice")
+        if (
+            isinstance(score, bool)
+            or not isinstance(score, int | float)
+            or not math.isfinite(score)
+        ):
+            raise ValueError("a score in it is not a finite number")
+        scores[index] = min(1.0, max(0.0, float(score)))
+    return [scores[number] for number in range(count)]

@@ -1,0 +1,86 @@
+"""The settings of a remote provider as its modules want them: `memorySearch.remote.*` in, options
+out.
+
+References such as `${MY_KEY}` are filled in here, when the value is used and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from clawmark.config.load import fill_in
+from clawmark.embed.services.wire import RemoteOptions
+from clawmark.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from clawmark.embed.batch.run import BatchOptions
+
+
+def remote_options(
+    model: str, dims: int, remote: Mapping[str, object], environ: Mapping[str, str]
+) -> RemoteOptions:
+    """What the provider modules take; raises ConfigError when a reference leads nowhere or to a
+    refused address.
+    """
+
+    def text(name: str) -> str:
+        value = remote.get(name)
+        if isinstance(value, dict):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
+            return environ.get(str(value.get("id", "")), "")
+        return fill_in(str(value), f"memorySearch.remote.{name}", environ) if value else ""
+
+    return RemoteOptions(
+        model=model,
+        base_url=_address(text("baseUrl")),
+        api_key=text("apiKey"),
+        headers=filled_headers(remote, environ),
+        dims=dims,
+        query_input_type=text("queryInputType"),
+        document_input_type=text("documentInputType"),
+        region=text("region"),
+    )
+
+
+def filled_headers(remote: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, str]:
+    """The headers as they are sent: a service may want its key in one of its own."""
+    headers = remote.get("headers")
+    if not isinstance(headers, dict):
+        return {}
+    return {
+        str(name): fill_in(str(text), f"memorySearch.remote.headers.{name}", environ)
+        for name, text in headers.items()
+    }
+
+
+def _address(url: str) -> str:
+    """The address as it was filled in; what was written there itself has been looked at when it was
+    read.
+    """
+    if url:
+        from clawmark.config.urls import problem_with
+
+        problem = problem_with(url.strip())
+        if problem:
+            raise ConfigError(
+                f"memorySearch.remote.baseUrl is refused: {problem}.",
+                key="memorySearch.remote.baseUrl",
+            )
+    return url
+
+
+def batch_options(remote: Mapping[str, object]) -> BatchOptions:
+    """How and whether batch jobs are used."""
+    from clawmark.embed.batch.run import BatchOptions
+
+    def number(name: str, default: int) -> int:
+        value = remote.get(f"batch.{name}")
+        return value if isinstance(value, int) else default
+
+    return BatchOptions(
+        enabled=bool(remote.get("batch.enabled", False)),
+        wait=bool(remote.get("batch.wait", True)),
+        concurrency=number("concurrency", 2),
+        poll_ms=number("pollIntervalMs", 2000),
+        timeout_minutes=number("timeoutMinutes", 60),
+    )

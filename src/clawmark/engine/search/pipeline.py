@@ -1,0 +1,339 @@
+"""The search pipeline: numbered steps from a question to cited hits, each able to say what it did.
+
+    1 clean the query      2 freshen the index     3 keyword leg       4 vector leg       5 merge
+    6 temporal decay       7 diversify (MMR)       8 neighbours, threshold, cut           9 snippets
+
+Steps 1 and 2, and asking the embedders for the query's vectors, are done by the caller before the
+snapshot is taken. A snapshot of the index and the vectors come in, a `Found` goes out; nothing is
+written. An empty answer always says why."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from clawmark.embed.base import Embedder
+from clawmark.engine.search.explain import Trace, stories
+from clawmark.engine.search.legs import (
+    NO_WORDS,
+    Asked,
+    KeywordLeg,
+    VectorLeg,
+    keyword_leg,
+    noise_of,
+    text_leg_matches,
+    vector_leg,
+)
+from clawmark.engine.search.neighbours import Passage, join_neighbours
+from clawmark.engine.search.scoring import (
+    BIAS,
+    WITHOUT_VECTORS,
+    Candidate,
+    best_keys,
+    bias_of,
+    evidence_scale,
+    merge,
+    noise_of_query,
+    raise_exact,
+    rarity,
+)
+from clawmark.engine.search.snippet import (
+    LIMIT,
+    Shown,
+    Snippet,
+    Spotter,
+    make_spotter,
+    pick_evidence,
+)
+from clawmark.engine.search.statements import Nearness, weigh_statements
+from clawmark.model.errors import EmbeddingError
+from clawmark.model.values import Explanation, Found, Hit, Mode, NothingFound, Query
+from clawmark.store.sqlite.store import Reader
+
+if TYPE_CHECKING:
+    from clawmark.engine.search.rerank import RerankStep
+
+READ = 40
+"""So many of the best passages are read, or four for each result that is asked for."""
+_NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
+
+
+class Freshness(NamedTuple):
+    """What step 2 did before the pipeline began."""
+
+    due_files: int | None
+    """None when it is not known."""
+    summary: str
+    milliseconds: float
+
+
+def search(
+    query: Query,
+    *,
+    reader: Reader,
+    asked: Asked,
+    scout: Embedder | None,
+    freshness: Freshness,
+    rerank_with: "RerankStep | None" = None,
+) -> Found:
+    """Answer a cleaned query from one snapshot; `scout` is an embedder quick enough to pick
+    sentences with.
+    """
+    trace = Trace()
+    cleaned = query.text
+    filters = query.filters.summary
+    trace.step(
+        1, "clean query", f"{cleaned[:80]!r}, filters: {filters}" if filters else repr(cleaned[:80])
+    )
+    trace.record(2, "freshen index", freshness.summary, freshness.milliseconds)
+    if not cleaned:
+        return _empty(query, _NO_WORDS, freshness, trace)
+    if not reader.has_chunks():
+        return _empty(query, _no_chunks(freshness), freshness, trace)
+    whole = reader
+    if filters:
+        reader = whole.within(query.filters)
+    words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else NO_WORDS
+    trace.step(
+        3,
+        "keyword leg",
+        f"candidates: {len(words.keys)} for {', '.join(t.text for t in words.terms[:12])}",
+    )
+    meaning = vector_leg(query, reader, asked, words.keys)
+    near = (
+        f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
+    )
+    trace.step(4, "vector leg", near, before=asked.milliseconds)
+    spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
+    times = _named_times(query)
+    reorders = (
+        bool(times)
+        or query.half_life_days is not None
+        or query.mmr_lambda is not None
+        or rerank_with is not None
+    )
+    candidates = _merged(query, reader, words, meaning, spotter, nearness, judge_all=reorders)
+    trace.step(5, "merge", _weights_in_words(query, words, meaning))
+    if times:
+        from clawmark.engine.search.time_preference import prefer_times
+
+        candidates = prefer_times(candidates, times)
+    if query.half_life_days is not None:
+        from clawmark.engine.search.decay import apply_decay
+
+        candidates = apply_decay(candidates, query.half_life_days, query.today)
+    decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
+    named = ", ".join(f"{first} to {last}" for first, last in times)
+    trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
+    reranked = None
+    if rerank_with is not None:
+        from clawmark.engine.search.rerank import rerank
+
+        reranked = rerank(query.text, candidates, rerank_with)
+        candidates = reranked.candidates
+        trace.step(6, "rerank", reranked.summary)
+    if query.mmr_lambda is not None:
+        from clawmark.engine.search.mmr import diversify
+
+        candidates = diversify(
+            candidates, query.mmr_lambda, lambda c: c.score, lambda c: c.row.text
+        )
+    trace.step(
+        7,
+        "diversify",
+        f"MMR with lambda {query.mmr_lambda:g}" if query.mmr_lambda is not None else "off",
+    )
+    if query.fusion != "weighted":
+        candidates = raise_exact(candidates, words.rare)
+    passages, dropped = join_neighbours(candidates, query.max_results, query.min_score)
+    trace.step(
+        8,
+        "neighbours, threshold, cut",
+        f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}",
+    )
+    hits = _hits(query, passages, spotter, nearness)
+    trace.step(9, "snippets", f"{len(hits)} cut")
+    nothing = None if hits else _why_nothing(query, candidates, freshness)
+    if nothing is not None and filters and not candidates:
+        from clawmark.engine.search.filtered import why_filtered
+
+        nothing = why_filtered(query, words.terms, whole, reader) or nothing
+    explanation = None
+    if query.explain:
+        told = stories(candidates, passages, dropped, words.terms)
+        explanation = Explanation(trace.steps(), told, reader.count_chunks())
+    return Found(
+        hits=hits,
+        nothing=nothing,
+        mode=_mode(words, meaning),
+        provider=meaning.provider,
+        model=meaning.model,
+        degraded=meaning.degraded or (reranked.degraded if reranked else None),
+        due_files=freshness.due_files,
+        milliseconds=freshness.milliseconds + trace.milliseconds(),
+        explanation=explanation,
+    )
+
+
+def _merged(
+    query: Query,
+    reader: Reader,
+    words: KeywordLeg,
+    meaning: VectorLeg,
+    spotter: Spotter,
+    nearness: Nearness | None,
+    *,
+    judge_all: bool,
+) -> list[Candidate]:
+    """The candidates of both legs with one score each, best first."""
+    keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
+    texts = text_leg_matches(words, reader, keys)
+    if query.fusion == "weighted":
+        from clawmark.engine.search.weighted import merge_weighted
+
+        return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
+    most = max(READ, 4 * query.max_results)
+    bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
+    scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
+    candidates = merge(
+        scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms)
+    )
+    return weigh_statements(query, candidates, spotter, nearness, bias, judge_all=judge_all)
+
+
+def _hits(
+    query: Query, passages: Sequence[Passage], spotter: Spotter, nearness: Nearness | None
+) -> tuple[Hit, ...]:
+    shown = [Shown(passage.text, passage.start_line, passage.best.score) for passage in passages]
+    snippets = pick_evidence(shown, spotter, nearness, LIMIT * query.max_results)
+    return tuple(
+        _hit(passage, snippet) for passage, snippet in zip(passages, snippets, strict=True)
+    )
+
+
+def _hit(passage: Passage, snippet: Snippet) -> Hit:
+    best, row = passage.best, passage.best.row
+    ranges = snippet.ranges
+    if row.source == "sessions":  # a message has one line in its file, and any number in the text
+        ranges = ((passage.start_line, passage.end_line),)
+    return Hit(
+        path=row.path,
+        start_line=passage.start_line,
+        end_line=passage.end_line,
+        score=round(best.score, 4),
+        snippet=snippet.text,
+        snippet_start=ranges[0][0],
+        snippet_end=ranges[-1][1],
+        source=row.source,
+        vector_score=round(min(1.0, best.vector), 4),
+        text_score=round(best.text, 4),
+        date=row.last_day,
+        snippet_ranges=ranges,
+    )
+
+
+def _spotter(words: KeywordLeg) -> Spotter:
+    rarities = [rarity(count, words.known.total) for count in words.known.counts] or [1.0] * len(
+        words.terms
+    )
+    whole = sum(rarities) or 1.0
+    return make_spotter(words.terms, [worth / whole for worth in rarities])
+
+
+def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | None:
+    """How near lines are to the query, by an embedder that costs microseconds a line; each text is
+    judged once.
+    """
+    if scout is None or not scout.covers(text):
+        return None
+    try:
+        query = scout.embed_query(text)
+    except EmbeddingError:
+        return None
+    space = next((space for space in reader.spaces() if space.identity == scout.identity), None)
+    noise = noise_of(reader, space) if space is not None else None
+    evidence = evidence_scale(
+        *noise_of_query(noise, query, scout.traits.floor, scout.traits.ceiling)
+    )
+    known: dict[str, float] = {}
+    embed = getattr(scout, "embed_lines", scout.embed_texts)
+    from clawmark.store.sqlite.vectors.codes import cosines
+
+    def nearness(parts: Sequence[str]) -> list[float]:
+        new = [part for part in dict.fromkeys(parts) if part not in known]
+        for part, cosine in zip(new, cosines(query, embed(new)), strict=True):
+            known[part] = evidence(cosine)
+        return [known[part] for part in parts]
+
+    return nearness
+
+
+def _named_times(query: Query) -> Sequence[tuple[str, str]]:
+    """The times the question names, as ranges of days."""
+    from clawmark.engine.search.time_preference import may_name_time
+
+    if not query.today or not may_name_time(query.text):
+        return ()
+    from clawmark.text.time_expressions import time_expressions
+
+    return time_expressions(query.text, query.today)
+
+
+def _mode(words: KeywordLeg, meaning: VectorLeg) -> Mode:
+    if not meaning.ran:
+        return "fts-only"
+    return "hybrid" if words.terms else "vector-only"
+
+
+def _weights_in_words(query: Query, words: KeywordLeg, meaning: VectorLeg) -> str:
+    if not meaning.ran:
+        return "text only"
+    if query.fusion == "weighted":
+        return f"{query.vector_weight:.2g} * vector + {query.text_weight:.2g} * text"
+    return (
+        "evidence of words, names, meaning and statements, added up"
+        if words.keys
+        else "no passage has any of the words"
+    )
+
+
+def _no_chunks(freshness: Freshness) -> NothingFound:
+    if freshness.due_files:
+        return NothingFound(
+            "still-indexing", f"Still indexing: {freshness.due_files} files are due.", None
+        )
+    return NothingFound(
+        "empty-index",
+        "There is no memory yet: write MEMORY.md or memory/YYYY-MM-DD.md first.",
+        None,
+    )
+
+
+def _why_nothing(
+    query: Query, candidates: Sequence[Candidate], freshness: Freshness
+) -> NothingFound:
+    if candidates:
+        best = max(candidate.score for candidate in candidates)
+        message = (
+            f"Nothing reaches the minimum score {query.min_score:g}; the best match has {best:.2f}."
+        )
+        return NothingFound("below-threshold", message, round(best, 4))
+    if freshness.due_files:
+        return NothingFound(
+            "still-indexing", f"Nothing yet: {freshness.due_files} files are still due.", None
+        )
+    return NothingFound("no-such-words", "None of these words occur in the memory.", None)
+
+
+def _empty(query: Query, nothing: NothingFound, freshness: Freshness, trace: Trace) -> Found:
+    explanation = Explanation(trace.steps(), ()) if query.explain else None
+    took = freshness.milliseconds + trace.milliseconds()
+    return Found(
+        hits=(),
+        nothing=nothing,
+        mode="fts-only",
+        provider="none",
+        model="fts-only",
+        degraded=None,
+        due_files=freshness.due_files,
+        milliseconds=took,
+        explanation=explanation,
+    )

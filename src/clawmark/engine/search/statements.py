@@ -1,0 +1,131 @@
+"""Looks into the best candidates: which line of each says most about the query, and whether it is
+said or only asked.
+
+Takes candidates ranked by what their passages as a whole are worth; gives them ranked again. A
+question that got no answer is not evidence for itself, so the vector of a passage counts as far as
+the passage states something. The best line that states something, and the best statement of the
+user, count on their own: a short remark is otherwise lost among long lines.
+
+Embedding lines is the expensive part, so it is done in batches and ends when the results are full.
+Every hit has its whole evidence; only candidates behind the last hit may lack that of their lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from clawmark.engine.search.neighbours import join_neighbours
+from clawmark.engine.search.scoring import BIAS, MOST_VECTOR, Candidate, confidence, ranked
+from clawmark.engine.search.snippet import Spotter, pieces_of
+from clawmark.model.values import Query
+from clawmark.text.transcripts.conversation import Stated, stated, without_note_header
+
+Nearness = Callable[[Sequence[str]], Sequence[float]]
+"""How near texts are to the query in meaning, as vector evidence."""
+
+BATCH = 1.5
+"""Lines are judged for so many candidates at a time, for each result that is asked for."""
+MOST_LINES = 5
+SHORTEST_LINE = 12
+
+
+def weigh_statements(
+    query: Query,
+    candidates: Sequence[Candidate],
+    spotter: Spotter,
+    nearness: Nearness | None,
+    bias: float = BIAS,
+    *,
+    judge_all: bool = False,
+) -> list[Candidate]:
+    """The candidates with the evidence of their statements, best first.
+
+    `judge_all` judges the lines of every candidate: for a caller that changes the order or the
+    scores afterwards."""
+    said = {one.row.key: stated(without_note_header(one.row.text)) for one in candidates}
+    waiting = ranked(
+        [
+            _with_statements(query, one, said[one.row.key], spotter, nearness, bias)
+            for one in candidates
+        ]
+    )
+    if nearness is None:
+        return waiting
+    batch = len(waiting) if judge_all else math.ceil(BATCH * query.max_results)
+    judged: dict[int, Candidate] = {}
+    while waiting:
+        for one in waiting[:batch]:
+            key = one.row.key
+            if judge_all or one.is_exact or _can_reach_threshold(query, one, bias):
+                one = _scored(
+                    query, one._replace(line=_best(nearness, _lines(said[key].text, spotter))), bias
+                )
+            judged[key] = one
+        waiting = waiting[batch:]
+        order = ranked([*judged.values(), *waiting])
+        passages, _ = join_neighbours(order[: len(judged)], query.max_results, query.min_score)
+        if len(passages) == query.max_results and all(
+            passage.best.row.key in judged for passage in passages
+        ):
+            return order
+    return ranked(list(judged.values()))
+
+
+def _with_statements(
+    query: Query,
+    candidate: Candidate,
+    said: Stated,
+    spotter: Spotter,
+    nearness: Nearness | None,
+    bias: float,
+) -> Candidate:
+    """A candidate whose vector counts as far as it states something, with the evidence of the
+    user's statements.
+    """
+    text = candidate.row.text
+    share = said.share * len(without_note_header(text)) / len(text) if text else 1.0
+    if share == 1.0 and not said.by_user:
+        return candidate
+    if share < 1.0:
+        # The words of questions and of the head of a session note are not in the text evidence; the
+        # vector was made of the whole passage.
+        share = min(1.0, 2.0 * share)
+        states_terms = spotter.weight(said.text) >= spotter.weight(text)
+        candidate = candidate._replace(
+            vector=candidate.vector * share,
+            stated=share,
+            is_exact=candidate.is_exact and states_terms,
+        )
+    user = _best(nearness, said.by_user) if nearness else 0.0
+    return _scored(query, candidate._replace(user=user), bias)
+
+
+def _can_reach_threshold(query: Query, candidate: Candidate, bias: float) -> bool:
+    if candidate.score >= query.min_score:
+        return True
+    return _scored(query, candidate._replace(line=MOST_VECTOR), bias).score >= query.min_score
+
+
+def _scored(query: Query, candidate: Candidate, bias: float) -> Candidate:
+    # What a small memory or an index without vectors adds is due to what is stated, too.
+    return candidate._replace(
+        score=confidence(candidate, query, BIAS + candidate.stated * (bias - BIAS))
+    )
+
+
+def _lines(text: str, spotter: Spotter) -> list[str]:
+    """The lines of a passage that state something; of very many those with the query's words, and
+    the first ones.
+    """
+    pieces = pieces_of(text)
+    lines = [
+        line for line in pieces if len(line) > SHORTEST_LINE and not line.rstrip().endswith("?")
+    ]
+    if len(lines) > MOST_LINES:
+        lines = sorted(lines, key=spotter.count, reverse=True)[:MOST_LINES]
+    return lines
+
+
+def _best(nearness: Nearness, lines: Sequence[str]) -> float:
+    return max(nearness(lines), default=0.0) if lines else 0.0

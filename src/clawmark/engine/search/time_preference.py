@@ -1,0 +1,72 @@
+"""How well a passage's days agree with a time named in the question: a bonus, never a filter.
+
+Takes the days of a passage and the ranges that `text.when` read from the question; gives a share
+from 0 to 1, and scores that are raised by at most a tenth of what they lack. No score is lowered.
+"""
+
+from collections.abc import Sequence
+
+from clawmark.engine.search.scoring import Candidate
+
+BONUS = 0.1
+LONGEST_SLACK = 7
+"""Notes are often written a little later: the share falls to 0 over half the range's length, and at
+most this many days.
+"""
+
+_CUES = (
+    " ago yesterday today tonight tomorrow week weeks weekend month months year years quarter "
+    "day days morning afternoon "
+    "evening night january february march april may june july august september october november "
+    "december jan feb mar apr "
+    "jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday "
+    "q1 q2 q3 q4 "
+)
+_PUNCTUATION = ".,;:!?'\"()[]"
+
+Range = tuple[str, str]
+
+
+def may_name_time(text: str) -> bool:
+    """Whether it is worth reading a question for times: cheap, and true for every question that
+    names one.
+    """
+    words = text[:2000].lower().replace("'s", "").replace("’s", "").split()
+    bare = [word.strip(_PUNCTUATION) for word in words]
+    return any(f" {word} " in _CUES or word[:2] in ("19", "20", "21") for word in bare if word)
+
+
+def time_preference(first_day: str, last_day: str, ranges: Sequence[Range]) -> float:
+    """1 for days that touch a range, less for days close to one, 0 for others and for passages
+    without a date.
+    """
+    if not last_day or not ranges:
+        return 0.0
+    from datetime import date
+
+    first, last = (
+        date.fromisoformat(first_day).toordinal(),
+        date.fromisoformat(last_day).toordinal(),
+    )
+    best = 0.0
+    for start, end in ranges:
+        low, high = date.fromisoformat(start).toordinal(), date.fromisoformat(end).toordinal()
+        distance = max(0, low - last, first - high)
+        slack = min(LONGEST_SLACK, max(1, (high - low + 1) // 2))
+        best = max(best, 1.0 - distance / (slack + 1))
+    return best
+
+
+def prefer_times(candidates: Sequence[Candidate], ranges: Sequence[Range]) -> list[Candidate]:
+    """The candidates with the bonus for the times named in the question, ranked again."""
+    raised = []
+    for candidate in candidates:
+        share = time_preference(candidate.row.first_day, candidate.row.last_day, ranges)
+        score = (
+            candidate.score + BONUS * (1.0 - candidate.score) * share
+            if candidate.score > 0.0
+            else candidate.score
+        )
+        raised.append(candidate._replace(when=share, score=score))
+    raised.sort(key=lambda candidate: -candidate.score)
+    return raised

@@ -1,0 +1,58 @@
+"""Measures what cosines are by chance in a vector space, so that any model's similarities can be
+judged.
+
+Takes an index and a space; stores the mean of a sample of its vectors and the spread of the cosines
+between them. It is measured when a space becomes ready and again when the space has grown or shrunk
+by half, so that ordinary changes of the memory do not move any score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from clawmark.model.values import Vector
+from clawmark.store.sqlite.store import Index
+
+SAMPLE = 384
+PAIRED = 48
+"""How many vectors of the sample are compared with all the others."""
+FEWEST = 8
+"""Fewer vectors than this say nothing about chance; `search.scoring` knows the same number."""
+GROWTH = 1.5
+
+
+def refresh_noise(index: Index, space: int, lock_timeout: float) -> None:
+    """Measure a space that has never been measured, or not since it had another size."""
+    with index.reading() as reader:
+        vectors = next((known.vectors for known in reader.spaces() if known.id == space), 0)
+        measured = int(reader.noise(space).get("passages", 0))
+        if vectors < FEWEST or measured / GROWTH < vectors < measured * GROWTH:
+            return
+        sample = reader.sample_vectors(space, SAMPLE)
+    if len(sample) < FEWEST:
+        return
+    centre, spread = measure(sample)
+    facts = {"centre": centre.hex(), "spread": round(spread, 6), "passages": vectors}
+    with index.writing(timeout=lock_timeout) as writer:
+        if any(known.id == space for known in writer.spaces()):
+            writer.set_noise(space, facts)
+
+
+def measure(sample: Sequence[Vector]) -> tuple[Vector, float]:
+    """The mean of some unit vectors, and the standard deviation of their cosines around each one's
+    own mean.
+    """
+    from array import array
+
+    from clawmark.store.sqlite.vectors.codes import exact_scores
+
+    rows = [memoryview(vector).cast("f") for vector in sample]
+    centre = array("f", [sum(column) / len(rows) for column in zip(*rows, strict=True)]).tobytes()
+    step = max(1, len(sample) // PAIRED)
+    squares = count = 0.0
+    for number in range(0, len(sample), step):
+        others = exact_scores(sample[number], [*sample[:number], *sample[number + 1 :]])
+        mean = sum(others) / len(others)
+        squares += sum([(cosine - mean) ** 2 for cosine in others])
+        count += len(others)
+    return centre, max(1e-3, math.sqrt(squares / count))

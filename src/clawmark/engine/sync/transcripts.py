@@ -1,0 +1,355 @@
+"""Carries out the part of a plan that is about transcripts: what was said becomes rows and words,
+in small portions.
+
+A transcript may be large and is usually being written to. It is read line by line from where the
+last sync stopped, and stored in short transactions; each of them leaves the file correctly indexed
+up to some line, so that a kill or a time limit costs nothing. Until its end is reached the file
+stays due. Secrets are masked before anything is stored. What a line means is left to
+`text.transcript`, where to go on to `reached`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from clawmark.config.schema import Chunking
+from clawmark.engine.sync.outcome import TextReport
+from clawmark.engine.sync.transcript_progress import (
+    UNFINISHED,
+    Reached,
+    checksum_of,
+    continues,
+    encode,
+    mark_of,
+)
+from clawmark.model.documents import Chunk
+from clawmark.model.errors import WorkspaceError
+from clawmark.model.reports import FileFailure, Progress
+from clawmark.model.values import FileRow, FileState, Skipped
+from clawmark.store.sqlite.store import Index
+from clawmark.text.dates import date_words
+from clawmark.text.keywords.words import index_words
+from clawmark.text.transcripts.conversation import stated
+from clawmark.text.transcripts.records import kind_of, parse_line
+from clawmark.text.transcripts.turns import Packer
+from clawmark.workspace.transcripts.json_lines import BLOCK, LONGEST_LINE, Line, read_at, read_lines
+from clawmark.workspace.transcripts.messages import said_on
+from clawmark.workspace.transcripts.sessions import Opened, Sessions
+
+SLICE_CHUNKS = 128
+"""How many chunks one transaction stores: some 30 ms."""
+TRIES = 100
+"""How often this run begins again after another process; that one has moved on by as many
+transactions.
+"""
+SLICE_BYTES = 4 << 20
+"""How much is read between two transactions where little is said."""
+
+
+class Work(NamedTuple):
+    """What indexing transcripts takes."""
+
+    sessions: Sessions
+    store: Index
+    chunker: Chunking
+    now_ns: Callable[[], int]
+    out_of_time: Callable[[], bool]
+    building: int = 0
+    lock_timeout: float = 10.0
+    slice_chunks: int = SLICE_CHUNKS
+    slice_bytes: int = SLICE_BYTES
+
+
+class Done(NamedTuple):
+    """What became of one transcript."""
+
+    what: str
+    """added, updated, touched, due, or overtaken by another process"""
+    chunks: int = 0
+    too_long: tuple[int, ...] = ()
+    """Lines that were passed over."""
+
+
+def apply_transcripts(
+    states: Iterable[FileState],
+    indexed: dict[str, FileRow],
+    work: Work,
+    progress: Callable[[Progress], None],
+) -> TextReport:
+    """Index transcripts until done or out of time, the latest first."""
+    todo = sorted(states, key=lambda state: -state.mtime_ns)
+    found = list[Done]()
+    failures, skipped = list[FileFailure](), list[Skipped]()
+    for number, state in enumerate(todo, 1):
+        if number > 1 and work.out_of_time():
+            break
+        try:
+            with work.sessions.open(state.path) as opened:
+                found.append(_index_one(opened, indexed.get(state.path), work))
+        except FileNotFoundError:
+            failures.append(FileFailure(state.path, f"{state.path} is gone."))
+        except WorkspaceError as error:
+            failures.append(FileFailure(state.path, error.message))
+        else:
+            skipped += _passed_over(state.path, found[-1].too_long)
+        progress(
+            Progress(
+                stage="text", done=number, total=len(todo), label=state.path, source="sessions"
+            )
+        )
+    count = {
+        what: sum(done.what == what for done in found)
+        for what in ("added", "updated", "touched", "due")
+    }
+    left = len(todo) - len(found) - len(failures) + count["due"]
+    chunks = sum(done.chunks for done in found)
+    done = count["added"], count["updated"], count["touched"], 0, chunks
+    return TextReport(*done, tuple(failures), left, tuple(skipped), len(failures))
+
+
+def _index_one(opened: Opened, known: FileRow | None, work: Work) -> Done:
+    """Index one transcript; where another process works on it too, go on from where that one has
+    got to.
+    """
+    done = _Transcript(opened, known, work).run()
+    tries = 0
+    while done.what == "overtaken" and tries < TRIES and not work.out_of_time():
+        with work.store.reading() as reader:
+            now = reader.built() if work.building else reader.files([opened.state.path])
+        again = _Transcript(opened, now.get(opened.state.path), work).run()
+        done = Done(again.what, done.chunks + again.chunks, done.too_long + again.too_long)
+        tries += 1
+    return done._replace(what="due") if done.what == "overtaken" else done
+
+
+def derive(opened: Opened, sessions: Sessions, chunker: Chunking) -> Iterable[Chunk]:
+    """Every chunk a transcript makes, one after the other: what its rows must be."""
+    packer = Packer(chunker.tokens, chunker.overlap)
+    for line in read_lines(opened.fd, 0, 1, opened.state.size):
+        said = said_on(line, sessions.clean) if line.is_whole or _may_be_finished(line) else None
+        if said is not None:
+            packer.add(said)
+            yield from packer.chunks
+            packer.chunks.clear()
+    packer.close()
+    yield from packer.chunks
+
+
+class _Overtaken(Exception):
+    """Another process has indexed more of the same transcript meanwhile."""
+
+
+class _Transcript:
+    """One transcript on its way into the index."""
+
+    def __init__(self, opened: Opened, known: FileRow | None, work: Work) -> None:
+        self._fd, self._state = opened
+        self._work = work
+        self._packer = Packer(work.chunker.tokens, work.chunker.overlap)
+        self._places: dict[int, tuple[int, int, int]] = {}
+        self._stored = 0
+        self._too_long = list[int]()
+        self._known = known
+        begun = continues(self._fd, known, self._state) if known is not None else None
+        self._at = begun if begun is not None and self._take_up(begun) else Reached()
+        """What has been taken in so far."""
+        self._kept = self._at
+        """What the index holds of it."""
+        self._was = known.progress if known is not None and self._at is begun else None
+        """The same as the row says it; nothing while the row is still another file's or not there.
+        """
+
+    def run(self) -> Done:
+        """Index what is new; stops between two transactions when time is up."""
+        known, state = self._known, self._state
+        if (
+            known is not None
+            and self._was is not None
+            and self._at.read == state.size == known.size
+        ):
+            return self._touch(known)
+        try:
+            is_end = self._read_on()
+        except _Overtaken:
+            return self._done("overtaken")
+        return self._done("due" if not is_end else "added" if known is None else "updated")
+
+    def _read_on(self) -> bool:
+        """Take in and store line after line; whether the end was reached before time was up."""
+        loose: Line | None = None
+        for line in read_lines(self._fd, self._at.read, self._at.lines + 1, self._state.size):
+            if not line.is_whole:
+                loose = line
+                break
+            self._take(line)
+            if self._is_slice():
+                self._store_some()
+                if self._work.out_of_time():
+                    return False
+        self._store_end(loose)
+        return True
+
+    def _done(self, what: str) -> Done:
+        return Done(what, self._stored, tuple(self._too_long))
+
+    def _take_up(self, begun: Reached) -> bool:
+        """Fill the packer with the messages of the chunk that is not full; false when they are not
+        there any more.
+        """
+        for number, start, end in begun.open:
+            line = Line(
+                number=number,
+                start=start,
+                end=end,
+                data=read_at(self._fd, start, end - start),
+                is_whole=True,
+            )
+            said = said_on(line, self._work.sessions.clean)
+            if said is None or self._packer.chunks:
+                self._packer = Packer(self._work.chunker.tokens, self._work.chunker.overlap)
+                return False
+            self._packer.add(said)
+            self._places[number] = line[:3]
+        return True
+
+    def _touch(self, known: FileRow) -> Done:
+        """Note a new stat of a file whose bytes are the same."""
+        row = known._replace(
+            mtime_ns=self._state.mtime_ns,
+            inode=self._state.inode,
+            device=self._state.device,
+            seen_ns=self._work.now_ns(),
+        )
+        with self._work.store.writing(timeout=self._work.lock_timeout) as writer:
+            writer.touch_file(row)
+        return Done("touched")
+
+    def _take(self, line: Line) -> None:
+        """Take in a whole line."""
+        before, pieces = self._at, self._at.pieces
+        if line.data is None:
+            self._too_long.append(line.number)
+        said = said_on(line, self._work.sessions.clean)
+        kind = before.kind or _kind(line)
+        self._at = before._replace(read=line.end, lines=line.number, pieces=0, kind=kind)
+        if said is None:
+            return
+        self._places[line.number] = line[:3]
+        self._packer.add(said)
+        first = before.first or said.time
+        self._at = self._at._replace(
+            said=before.said + 1, first=first, last=said.time or before.last
+        )
+        del self._packer.chunks[:pieces]
+        self._store_pieces(before._replace(open=(), kind=kind), line.number, pieces)
+
+    def _store_pieces(self, before: Reached, line: int, pieces: int) -> None:
+        """Store most of the chunks of one very long message, more than one transaction should take."""
+        chunks = self._packer.chunks
+        most = self._work.slice_chunks
+        while len(chunks) > most:
+            some = chunks[:most]
+            pieces += sum(chunk.start_line == line for chunk in some)
+            self._store(some, before._replace(pieces=pieces), is_end=False)
+            del chunks[:most]
+
+    def _is_slice(self) -> bool:
+        work, since = self._work, self._at.read - self._kept.read
+        return len(self._packer.chunks) >= work.slice_chunks or since >= work.slice_bytes
+
+    def _store_some(self) -> None:
+        """Store what is finished."""
+        chunks, self._packer.chunks = self._packer.chunks, []
+        self._store(chunks, self._at._replace(open=self._open()), is_end=False)
+
+    def _store_end(self, loose: Line | None) -> None:
+        """Store the rest: the chunk that is not full, and the message without a line end if it
+        reads as a whole one.
+
+        Both are stored so that they can be made anew: the place to go on from is before them.
+        """
+        reached = self._at._replace(open=self._open(), loose=0)
+        said = (
+            said_on(loose, self._work.sessions.clean)
+            if loose is not None and _may_be_finished(loose)
+            else None
+        )
+        if said is not None:
+            self._packer.add(said)
+            reached = reached._replace(loose=1)
+        self._packer.close()
+        self._store(self._packer.chunks, reached, is_end=True)
+
+    def _open(self) -> tuple[tuple[int, int, int], ...]:
+        self._places = {turn.line: self._places[turn.line] for turn in self._packer.open}
+        return tuple(self._places.values())
+
+    def _store(self, chunks: Sequence[Chunk], reached: Reached, *, is_end: bool) -> None:
+        """One transaction; `_Overtaken` when the row is not what this run has left there."""
+        work, state = self._work, self._state
+        checksum = checksum_of(self._fd, self._kept.read, reached.read, self._kept.checksum)
+        reached = reached._replace(checksum=checksum)
+        mark = mark_of(self._fd, reached, is_finished=is_end)
+        size = state.size if is_end else UNFINISHED
+        row = FileRow(
+            state.path,
+            "sessions",
+            mark,
+            size,
+            *state[3:],
+            work.now_ns(),
+            len(chunks),
+            encode(reached),
+        )
+        words = words_of(chunks)
+        with work.store.writing(timeout=work.lock_timeout) as writer:
+            if self._was is None:
+                writer.put_file(row, chunks, words, building=work.building)
+                is_ours = True
+            else:
+                first = self._kept.rest_from
+                is_ours = writer.extend_file(
+                    row, first, chunks, words, was=self._was, building=work.building
+                )
+        if not is_ours:
+            raise _Overtaken
+        self._kept, self._was = reached, row.progress
+        self._stored += len(chunks)
+
+
+def words_of(chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
+    """What the full-text index gets of each chunk: what it states, its days, and what it only asks."""
+    columns = []
+    for chunk in chunks:
+        said = stated(chunk.text)
+        columns.append((index_words(said.text), _day_words(chunk.heading), index_words(said.asked)))
+    return columns
+
+
+def _may_be_finished(line: Line) -> bool:
+    """Whether a line without its end is worth a look; a long one can wait until it has it."""
+    return line.data is not None and len(line.data) <= BLOCK
+
+
+def _kind(line: Line) -> str:
+    return (
+        kind_of(parse_line(line.data[:BLOCK].decode("utf-8", "replace")))
+        if line.data is not None
+        else ""
+    )
+
+
+def _day_words(heading: str) -> str:
+    return index_words(" ".join(date_words(day) for day in heading.split()))
+
+
+def _passed_over(path: str, lines: tuple[int, ...]) -> list[Skipped]:
+    if not lines:
+        return []
+    some = ", ".join(map(str, lines[:5])) + (" …" if len(lines) > 5 else "")
+    return [
+        Skipped(
+            path,
+            f"{len(lines)} lines of more than {LONGEST_LINE >> 20} MB were passed over: {some}",
+        )
+    ]

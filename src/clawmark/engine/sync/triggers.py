@@ -1,0 +1,368 @@
+"""What makes a sync happen by itself: one thread that carries out requests, one after the other.
+
+Requests come in from anywhere: the watcher, a session that starts, a search that found more than it
+had time for, the clock, a person. Syncs go out, and a report for whoever waits. Requests that come
+while one runs become one request, as strong as the strongest of them; it begins after all of them
+were made, so its report answers each. What a sync does is left to `run`, and whether something is
+due to the comparison of disk and index: a request carries no state that could be wrong."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import NamedTuple
+
+from clawmark.engine.sync.plan import GRAIN_NS
+from clawmark.engine.sync.run import SyncRequest
+from clawmark.model.errors import ClawmarkError, IndexBusy
+from clawmark.model.reports import Progress, SyncReport, WatchEvent
+
+REASONS = (
+    "settle",
+    "watch",
+    "interval",
+    "session-start",
+    "search",
+    "session-delta",
+    "identity",
+    "post-compaction",
+    "manual",
+)
+"""Why a sync runs; of two that become one, the later one in this list is told.
+
+`settle` is the look after the clock's grain, when a file can no longer have changed unseen.
+"""
+
+LONGEST_DEBOUNCE = 5
+"""Changes that never stop are waited for at most this many times the debounce."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+"""How long a busy index is left alone before the next try, doubling."""
+SETTLE_SECONDS = GRAIN_NS / 1e9 + 0.1
+QUIET_SECONDS = 60.0
+"""After so long without a change, a transcript is indexed to its end, however little it grew."""
+WATCHED = ("settle", "watch", "session-delta")
+"""Syncs nobody waits for: what one of them could not finish, nobody else would try again."""
+FIRST_RETRY, LONGEST_RETRY = 60.0, 3600.0
+"""How long after such a sync the next try comes, doubling: a disk that was full, a service that was
+away.
+"""
+_LOG = logging.getLogger("clawmark.engine.sync")
+
+
+class Job(NamedTuple):
+    """What is to be done next, not before when, and who waits for it or watches it."""
+
+    request: SyncRequest
+    at: float
+    first: float
+    """When the first request of those it was made of came."""
+    settles: bool
+    """Whether it waits for changes to stop, and longer when more of them come."""
+    waiting: tuple[Future[SyncReport], ...] = ()
+    watching: tuple[Callable[[Progress], None], ...] = ()
+
+
+class Keeper:
+    """Keeps an index in step in the background; its thread begins with the first request and ends
+    with `close`.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[SyncRequest], SyncReport],
+        *,
+        debounce: float = 1.5,
+        interval: float = 0.0,
+        tell: Callable[[WatchEvent], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._run = run
+        self._debounce = debounce
+        self._interval = interval
+        self._tell = tell or _nothing
+        self._clock = clock
+        self._state = threading.Condition()
+        self._next: Job | None = None
+        self._now: Job | None = None
+        self._stage = ""
+        """How far the sync at hand has come, in the words of its progress."""
+        self._pause = 0.0
+        self._rest_at: float | None = None
+        """When transcripts that grew too little to be indexed at once will be."""
+        self._retry = 0.0
+        self._retry_at: float | None = None
+        """When what a watcher's sync could not finish is tried again."""
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self.pid = os.getpid()
+        self.runs = 0
+        """How many syncs have ended, well or not."""
+        self.last_error: Exception | None = None
+        """Why the last sync failed; None after one that did not."""
+        if interval:
+            with self._state:
+                self._begin()
+
+    # --- asking --------------------------------------------------------------------------------------------------
+
+    def ask(self, request: SyncRequest, *, settle: bool = False) -> None:
+        """Have a sync made that begins after this call; with `settle` once changes have stopped for
+        the debounce.
+        """
+        self._add(request, settle, ())
+
+    def sync(self, request: SyncRequest) -> SyncReport:
+        """The same, waiting for its report; raises what the sync raised."""
+        if (
+            threading.current_thread() is self._thread
+        ):  # a listener asks: waiting for itself would be for ever
+            return self._run(request)
+        answer: Future[SyncReport] = Future()
+        self._add(request, False, (answer,))
+        return answer.result()
+
+    def _add(
+        self, request: SyncRequest, settle: bool, waiting: tuple[Future[SyncReport], ...]
+    ) -> None:
+        watching = (request.progress,) if request.progress is not None else ()
+        with self._state:
+            if self._closing:
+                for answer in waiting:
+                    answer.set_exception(_closed())
+                return
+            now = self._clock()
+            at = now + self._debounce if settle else now
+            job = Job(
+                request=request._replace(progress=None),
+                at=at,
+                first=now,
+                settles=settle,
+                waiting=waiting,
+                watching=watching,
+            )
+            before = self._next
+            self._next = (
+                job if before is None else joined(before, job, LONGEST_DEBOUNCE * self._debounce)
+            )
+            self._begin()
+            if before is None or self._next.at < before.at:
+                # A debounce that is prolonged needs no waking: the thread finds out when it looks.
+                self._state.notify_all()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs and nothing waits to run."""
+        return self._now is None and self._next is None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a sync runs, or would if the thread had woken up; one that waits for changes to
+        stop does not.
+        """
+        job = self._next
+        return self._now is not None or (job is not None and job.at <= self._clock())
+
+    @property
+    def is_at_files(self) -> bool:
+        """Whether a sync runs that has not come to its vectors yet: until then it is the files that
+        it is about.
+        """
+        return self.is_at_work and self._stage != "vectors"
+
+    def wait_for(self, is_so: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait until something is so, asked whenever a sync was asked for, began or ended."""
+        with self._state:
+            return self._state.wait_for(is_so, timeout)
+
+    def close(self, abort: Callable[[], None] | None = None, patience: float = 2.0) -> None:
+        """Stop after the batch at hand and answer those who still wait; `abort` is tried when that
+        takes too long.
+        """
+        if self.pid != os.getpid():
+            return  # a forked child has neither the thread nor a lock it could trust
+        atexit.unregister(self.close)
+        with self._state:
+            self._closing = True
+            self._state.notify_all()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(patience)
+            if thread.is_alive():
+                if abort is not None:
+                    abort()
+                thread.join()
+        with self._state:
+            left, self._next = self._next, None
+        for answer in left.waiting if left is not None else ():
+            answer.set_exception(_closed())
+
+    # --- the thread ----------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            # A daemon, because a program that forgot to close its memory must be able to end.
+            self._thread = threading.Thread(target=self._work, name="clawmark-sync", daemon=True)
+            self._thread.start()
+            atexit.register(self.close)
+
+    def _work(self) -> None:
+        while True:
+            with self._state:
+                job = self._take()
+                if job is None:
+                    return
+                self._now = job
+                self._state.notify_all()
+            self._carry_out(job)
+
+    def _take(self) -> Job | None:
+        """The next job when its time has come; None when it is time to end."""
+        by_the_clock = self._clock() + self._interval if self._interval else None
+        while not self._closing:
+            now = self._clock()
+            job = self._next
+            if job is not None and job.at <= now:
+                self._next = None
+                return job
+            if by_the_clock is not None and by_the_clock <= now:
+                return Job(SyncRequest(reason="interval"), now, now, settles=False)
+            if self._rest_at is not None and self._rest_at <= now:
+                return Job(SyncRequest(reason="session-delta"), now, now, settles=False)
+            if self._retry_at is not None and self._retry_at <= now:
+                return Job(SyncRequest(reason="watch"), now, now, settles=False)
+            asked = job.at if job is not None else None
+            times = [
+                at for at in (asked, by_the_clock, self._rest_at, self._retry_at) if at is not None
+            ]
+            self._state.wait(min(times) - now if times else None)
+        return None
+
+    def _carry_out(self, job: Job) -> None:
+        reason = job.request.reason
+        self._tell(WatchEvent("began", reason))
+        request = job.request._replace(progress=self._show, cancelled=lambda: self._closing)
+        report: SyncReport | None = None
+        error: Exception | None = None
+        try:
+            report = self._run(request)
+        except Exception as caught:  # one of the places that must outlive any error
+            error = caught
+        again = self._and_then(job, report, error)
+        with self._state:
+            self._now, self._stage = None, ""
+            self.runs += 1
+            self.last_error = error
+            is_left = report is not None and report.due_files > 0 and job.request.deltas
+            self._rest_at = self._clock() + QUIET_SECONDS if is_left else None
+            self._plan_retry(job.request, report)
+            if again is not None and not self._closing:
+                self._next = (
+                    again
+                    if self._next is None
+                    else joined(again, self._next, LONGEST_DEBOUNCE * self._debounce)
+                )
+            self._state.notify_all()
+        for answer in job.waiting:
+            if report is not None:
+                answer.set_result(report)
+            else:
+                answer.set_exception(error)
+        self._tell(
+            WatchEvent("done" if error is None else "failed", reason, report=report, error=error)
+        )
+
+    def _and_then(self, job: Job, report: SyncReport | None, error: Exception | None) -> Job | None:
+        """What follows from how a sync ended: another try at a busy index, or a last look at what
+        changed just now.
+        """
+        now = self._clock()
+        if isinstance(error, IndexBusy):
+            self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
+            # Whoever waited has been told, and may ask again; what was asked in passing is tried
+            # again.
+            request = job.request._replace(force=job.request.force and not job.waiting)
+            return Job(request, now + self._pause, now, settles=False)
+        self._pause = 0.0
+        if error is not None:
+            facts = {"reason": job.request.reason, "error": type(error).__name__}
+            _LOG.warning(
+                "sync failed",
+                exc_info=None if isinstance(error, ClawmarkError) else error,
+                extra={"facts": facts},
+            )
+        elif (
+            report is not None
+            and job.request.reason != "settle"
+            and report.added + report.updated + report.touched
+        ):
+            return Job(
+                SyncRequest(reason="settle", deltas=True), now + SETTLE_SECONDS, now, settles=True
+            )
+        return None
+
+    def _plan_retry(self, request: SyncRequest, report: SyncReport | None) -> None:
+        """Try again what a watcher left unfinished; transcripts that only grew too little are
+        waited for elsewhere.
+        """
+        due = (
+            (report.due_vectors + (0 if request.deltas else report.due_files))
+            if report is not None
+            else 1
+        )
+        if not due:
+            self._retry, self._retry_at = 0.0, None
+        elif request.reason in WATCHED:
+            self._retry = min(max(FIRST_RETRY, 2 * self._retry), LONGEST_RETRY)
+            self._retry_at = self._clock() + self._retry
+
+    def _show(self, progress: Progress) -> None:
+        """Progress for all who asked: those of this sync, and those who wait for the next."""
+        self._stage = progress.stage
+        with self._state:
+            jobs = [job for job in (self._now, self._next) if job is not None]
+            reason = self._now.request.reason if self._now is not None else ""
+        for watching in dict.fromkeys(one for job in jobs for one in job.watching):
+            watching(progress)
+        self._tell(WatchEvent("progress", reason, progress=progress))
+
+
+def joined(before: Job, after: Job, longest: float) -> Job:
+    """Two requests as one: as soon as the sooner wants, except that a debounce begins anew, for at
+    most `longest`.
+    """
+    first = min(before.first, after.first)
+    settles = before.settles and after.settles
+    return Job(
+        request=strongest(before.request, after.request),
+        at=min(after.at, first + longest) if settles else min(before.at, after.at),
+        first=first,
+        settles=settles,
+        waiting=before.waiting + after.waiting,
+        watching=before.watching + after.watching,
+    )
+
+
+def strongest(one: SyncRequest, other: SyncRequest) -> SyncRequest:
+    """One request that does what both ask for."""
+    return one._replace(
+        reason=max(one.reason, other.reason, key=REASONS.index),
+        force=one.force or other.force,
+        instant_only=one.instant_only and other.instant_only,
+        deltas=one.deltas and other.deltas,
+        lock_timeout=max(one.lock_timeout, other.lock_timeout),
+    )
+
+
+def _closed() -> ClawmarkError:
+    return ClawmarkError(
+        "The memory was closed before the sync began.", hint="Open it again, then sync."
+    )
+
+
+def _nothing(_: WatchEvent) -> None:
+    return None

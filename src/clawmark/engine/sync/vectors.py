@@ -1,0 +1,326 @@
+"""Carries out the vector half: every chunk that has no vector in a space gets one, in small
+resumable batches.
+
+What is due is asked of the index each time, so a killed run goes on where it stopped and pays for
+nothing twice: texts that were embedded before, under any path, are taken from the cache, and a text
+that is on its way is not sent again. Calls run side by side as far as the embedder likes; each
+one's vectors are committed as soon as they are there. Embedding happens outside the lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from clawmark.embed.base import Embedder, check_vectors
+from clawmark.embed.passage import embeddable
+from clawmark.engine.sync.noise import refresh_noise
+from clawmark.engine.sync.outcome import VectorReport
+from clawmark.model.errors import EmbeddingError, EmbeddingMismatch
+from clawmark.model.reports import Progress
+from clawmark.model.values import Degraded, Identity, Vector
+from clawmark.store.sqlite.store import Index
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+# Batches of a local model grow while they are quick and shrink when they are slow, so that a kill
+# or a busy neighbour costs about a second; those of a service have the size it likes.
+FIRST_BATCH, SMALLEST_BATCH, INSTANT_BATCH = 16, 4, 256
+QUICK_SECONDS, SLOW_SECONDS = 0.25, 1.5
+# Calls to a service shrink towards the end, so that all of them end at about the same time; smaller
+# ones are not worth it.
+SMALLEST_CALL = 64
+PAGE = 1000
+WRITTEN_AT_ONCE = 1_500_000
+"""Bytes of vectors that one transaction stores: some 30 ms."""
+
+Row = tuple[int, str, str, Vector | None]
+"""A due chunk: key, hash, text, and the vector if the cache has it."""
+
+
+class _Batch(NamedTuple):
+    """Due rows, and the texts among them that have to be embedded, by hash."""
+
+    rows: list[Row]
+    missing: dict[str, str]
+
+
+def fill_space(
+    embedder: Embedder,
+    *,
+    index: Index,
+    progress: Callable[[Progress], None],
+    out_of_time: Callable[[], bool],
+    lock_timeout: float = 10.0,
+) -> VectorReport:
+    """Give every chunk its vector; marks the space ready when none is due any more."""
+    try:
+        identity = _known_identity(embedder)
+    except EmbeddingError as error:
+        with index.reading() as reader:
+            return VectorReport(
+                embedded=0, reused=0, due=reader.state().chunks, degraded=_degraded(error)
+            )
+    with index.writing(timeout=lock_timeout) as writer:
+        space = writer.space(identity)
+    # Counting may take long while old rows are swept, so nobody is kept from writing meanwhile.
+    with index.reading() as reader:
+        total = reader.count_due_vectors(space.id)
+    filling = _Filling(
+        embedder, identity, space.id, index, total, progress, out_of_time, lock_timeout
+    )
+    degraded = filling.run()
+    with index.reading() as reader:
+        due = reader.count_due_vectors(space.id)
+    if due == 0 and not space.ready:
+        with index.writing(timeout=lock_timeout) as writer:
+            writer.set_ready(space.id)
+    if due == 0:
+        refresh_noise(index, space.id, lock_timeout)
+    return VectorReport(
+        embedded=filling.embedded,
+        reused=filling.reused,
+        due=due,
+        degraded=degraded,
+        jobs=filling.jobs,
+    )
+
+
+class _Filling:
+    """One run over the due chunks of a space."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        identity: Identity,
+        space: int,
+        index: Index,
+        total: int,
+        progress: Callable[[Progress], None],
+        out_of_time: Callable[[], bool],
+        lock_timeout: float,
+    ) -> None:
+        self._embedder = embedder
+        self._identity = identity
+        self._space = space
+        self._index = index
+        self._total = total
+        self._progress = progress
+        self._out_of_time = out_of_time
+        self._lock_timeout = lock_timeout
+        traits = embedder.traits
+        self._at_once = traits.at_once
+        self._most = traits.most_texts
+        self._batch = min(INSTANT_BATCH if traits.instant else FIRST_BATCH, self._most)
+        self._portion = max(1, WRITTEN_AT_ONCE // (4 * identity.dims))
+        self._waiting: frozenset[str] = frozenset()
+        self._on_the_way: set[str] = set()
+        self._from_jobs: set[str] = set()
+        self._done = 0
+        self.embedded = self.reused = 0
+        self.jobs = ""
+
+    def run(self) -> Degraded | None:
+        """Until nothing is due, time is up, or the embedder fails; what was finished before that is
+        kept.
+        """
+        self._use_batch_jobs()
+        if self._at_once == 1:
+            return self._passes(None)
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(self._at_once, thread_name_prefix="clawmark-embed") as pool:
+            return self._passes(pool)
+
+    def _passes(self, pool: ThreadPoolExecutor | None) -> Degraded | None:
+        while True:
+            before = self._done
+            failure = self._pass(pool)
+            if failure or self._done == before or self._out_of_time() or not self._is_left():
+                return failure
+
+    def _is_left(self) -> bool:
+        """Asked before another pass, since counting is quicker than listing."""
+        with self._index.reading() as reader:
+            return reader.count_due_vectors(self._space) > 0
+
+    def _pass(self, pool: ThreadPoolExecutor | None) -> Degraded | None:
+        """Once through the due chunks in key order; a text that was on its way is found again in
+        the next pass.
+        """
+        running: dict[Future[list[Vector]], _Batch] = {}
+        failure: Degraded | None = None
+        for batch in self._due():
+            if pool is None or not batch.missing:
+                failure = self._finish(batch, partial(self._embed_here, batch.missing))
+            else:
+                done = _first_done(running) if len(running) == self._at_once else None
+                if done is None or done.exception() is None:
+                    # Before anything is stored, so that the service need not wait for that.
+                    self._on_the_way.update(batch.missing)
+                    running[
+                        pool.submit(self._embedder.embed_texts, list(batch.missing.values()))
+                    ] = batch
+                failure = self._finish(running.pop(done), done.result) if done is not None else None
+            if failure or (self._out_of_time() and self._done):
+                break
+        while running:
+            done = _first_done(running)
+            failure = self._finish(running.pop(done), done.result) or failure
+        return failure
+
+    def _due(self) -> Iterator[_Batch]:
+        for rows in self._pages(self._size):
+            fresh = [
+                row
+                for row in rows
+                if row[1] not in self._on_the_way and row[1] not in self._waiting
+            ]
+            if fresh:
+                yield _Batch(fresh, self._missing(fresh))
+
+    def _pages(self, size: Callable[[int], int]) -> Iterator[list[Row]]:
+        """What is due now, in key order; listed once, because finding some of it takes as long as
+        finding all.
+        """
+        with self._index.reading() as reader:
+            keys = reader.due_keys(self._space)
+        start = 0
+        while start < len(keys):
+            end = start + size(len(keys) - start)
+            with self._index.reading() as reader:
+                rows = reader.due_rows(self._space, keys[start:end])
+            yield rows
+            start = end
+
+    def _size(self, left: int) -> int:
+        """How many chunks the next batch has."""
+        if self._at_once == 1:
+            return self._batch
+        return min(self._most, max(SMALLEST_CALL, left // (2 * self._at_once)))
+
+    def _missing(self, rows: list[Row]) -> dict[str, str]:
+        return {
+            text_hash: embedded
+            for _, text_hash, text, vector in rows
+            if vector is None and (embedded := embeddable(self._embedder, text)) is not None
+        }
+
+    def _embed_here(self, missing: dict[str, str]) -> list[Vector]:
+        """A local model has its own threads; its batches are sized by how long the last one took."""
+        if not missing:
+            self._batch = min(self._most, self._batch * 2)
+            return []
+        started = time.monotonic()
+        vectors = self._embedder.embed_texts(list(missing.values()))
+        took = time.monotonic() - started
+        if took < QUICK_SECONDS:
+            self._batch = min(self._most, self._batch * 2)
+        elif took > SLOW_SECONDS:
+            self._batch = max(SMALLEST_BATCH, self._batch // 2)
+        return vectors
+
+    def _finish(self, batch: _Batch, answer: Callable[[], list[Vector]]) -> Degraded | None:
+        """Commit a batch's vectors; after a failure at least those the cache had and those that
+        were paid before it.
+        """
+        failure = None
+        fresh: dict[str, Vector] = {}
+        try:
+            vectors = answer()
+            if not self._embedder.traits.remote:  # a service's answers are checked as they come in
+                check_vectors(vectors, len(batch.missing), self._identity)
+            fresh = dict(zip(batch.missing, vectors, strict=True))
+        except EmbeddingError as error:
+            failure = _degraded(error)
+            fresh = self._paid(batch.missing)
+        self._on_the_way.difference_update(batch.missing)
+        rows = [
+            (key, text_hash, vector or fresh.get(text_hash))
+            for key, text_hash, _, vector in batch.rows
+            if failure is None or text_hash not in batch.missing or text_hash in fresh
+        ]
+        for start in range(0, len(rows), self._portion):
+            with self._index.writing(timeout=self._lock_timeout) as writer:
+                writer.put_vectors(self._space, rows[start : start + self._portion])
+        self.embedded += len(fresh)
+        self.reused += sum(
+            vector is not None and text_hash not in self._from_jobs
+            for _, text_hash, _, vector in batch.rows
+        )
+        self._done += len(rows)
+        self._progress(
+            Progress(
+                stage="vectors",
+                done=self._done,
+                total=max(self._total, self._done),
+                label=self._embedder.traits.label,
+            )
+        )
+        return failure
+
+    def _paid(self, missing: dict[str, str]) -> dict[str, Vector]:
+        """What a failed call of a service brought all the same, where it took several requests; by
+        hash.
+        """
+        take = getattr(self._embedder, "take_paid", None)
+        paid = take(list(missing.values())) if take is not None else {}
+        return {text_hash: paid[text] for text_hash, text in missing.items() if text in paid}
+
+    def _use_batch_jobs(self) -> None:
+        """Where a service has them and they are switched on: one job for all that is due; its
+        vectors land in the cache.
+        """
+        embed = getattr(self._embedder, "embed_in_batches", None)
+        if embed is None or self._out_of_time():
+            return
+        texts: dict[str, str] = {}
+        for rows in self._pages(lambda _: PAGE):
+            texts |= self._missing(rows)
+        if texts:
+            self._waiting, self.jobs = embed(texts, self._store, self._show)
+            if self._waiting and not self.jobs:
+                count = f"{len(self._waiting):,} texts"
+                self.jobs = (
+                    f"{count} are on their way in a batch job; a later `clawmark index` has them."
+                )
+
+    def _store(self, vectors: dict[str, Vector]) -> None:
+        rows = list(vectors.items())
+        for start in range(0, len(rows), self._portion):
+            with self._index.writing(timeout=self._lock_timeout) as writer:
+                writer.put_cached(self._identity, dict(rows[start : start + self._portion]))
+        self._from_jobs.update(vectors)
+        self.embedded += len(vectors)
+
+    def _show(self, done: int, total: int) -> None:
+        self._progress(
+            Progress(
+                stage="vectors",
+                done=done,
+                total=total,
+                label=f"{self._embedder.traits.label}, batch job",
+            )
+        )
+
+
+def _degraded(error: EmbeddingError) -> Degraded:
+    return Degraded(error.message, error.hint, needs_change=isinstance(error, EmbeddingMismatch))
+
+
+def _first_done(running: Iterable[Future[list[Vector]]]) -> Future[list[Vector]]:
+    """Wait until one of these calls has ended; of several the oldest, so that none is left behind."""
+    from concurrent.futures import FIRST_COMPLETED, wait
+
+    calls = list(running)
+    done = wait(calls, return_when=FIRST_COMPLETED).done
+    return next(call for call in calls if call in done)
+
+
+def _known_identity(embedder: Embedder) -> Identity:
+    """The identity with its dims, which a service may only tell with its first answer."""
+    if not embedder.identity.dims:
+        embedder.embed_texts(["size"])
+    return embedder.identity

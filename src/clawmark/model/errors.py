@@ -1,0 +1,193 @@
+"""Every error Clawmark raises on purpose.
+
+An error is a surprise: it carries the facts as fields, and `hint` says what to do next. Expected
+outcomes are values (an absent daily log, a file that would not parse, an answer without vectors)
+and live in `types.py`."""
+
+from __future__ import annotations
+
+import errno
+
+_ADVICE = {
+    errno.EMFILE: "This process has too many files open: raise the "
+    "limit (ulimit -n) and try again.",
+    errno.ENFILE: "The system has too many files open: close some programs and try again.",
+    errno.ENOSPC: "Free some space on its disk and try again.",
+    errno.EDQUOT: "Your share of its disk is used up: free some space and try again.",
+}
+
+
+def advice(error: OSError, otherwise: str) -> str:
+    """What to do about an error of the system: some mean the same wherever they happen, others what
+    the place says.
+    """
+    return _ADVICE.get(error.errno or 0, otherwise)
+
+
+class ClawmarkError(Exception):
+    """The root of the tree; `hint` is one sentence that says what to do next."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ConfigError(ClawmarkError):
+    """A setting is wrong: which key, in which file, and why."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, key: str = "", file: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.key = key
+        self.file = file
+
+
+class WorkspaceError(ClawmarkError):
+    """A memory file or folder could not be used."""
+
+
+class PathDenied(WorkspaceError):
+    """A path that is not memory was asked for; `rule` names what denied it."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, path: str, rule: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.rule = rule
+
+
+class FileMissing(WorkspaceError):
+    """A memory file that was asked for does not exist."""
+
+
+class WriteConflict(WorkspaceError):
+    """The file changed since it was read."""
+
+    exit_code = 4
+
+    def __init__(
+        self, message: str, *, path: str, base_hash: str, current_hash: str, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.base_hash = base_hash
+        self.current_hash = current_hash
+
+
+class NotText(WorkspaceError):
+    """A memory file whose bytes are no text; they will be refused again until they change."""
+
+
+class WorkspaceReadOnly(WorkspaceError):
+    """The workspace cannot be written to."""
+
+
+class EmbeddingError(ClawmarkError):
+    """An embedder could not do its work."""
+
+    def __init__(self, message: str, *, provider: str, model: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.provider = provider
+        self.model = model
+
+
+class EmbeddingUnavailable(EmbeddingError):
+    """No key, no extra, no connection, or damaged weights: keywords answer instead."""
+
+
+class EmbeddingRejected(EmbeddingError):
+    """The request itself is wrong; trying again cannot help."""
+
+
+class EmbeddingMismatch(EmbeddingRejected):
+    """The vectors have another size than the configured model: the service is not asked again until
+    the settings change.
+    """
+
+    exit_code = 2
+
+
+class EmbeddingOverloaded(EmbeddingError):
+    """The provider was still busy after the retries."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str,
+        model: str = "",
+        retry_after: float = 0.0,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, provider=provider, model=model, hint=hint)
+        self.retry_after = retry_after
+
+
+class RerankError(ClawmarkError):
+    """A reranker failed or was late: hits keep the order of the search."""
+
+
+class CompletionError(ClawmarkError):
+    """A language model could not be asked, or did not answer."""
+
+    def __init__(self, message: str, *, provider: str, model: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.provider = provider
+        self.model = model
+
+
+class ContextTooLong(CompletionError):
+    """The messages do not fit the model's context window; fewer of them may."""
+
+
+class IndexStoreError(ClawmarkError):
+    """The derived database could not be used."""
+
+
+class IndexBusy(IndexStoreError):
+    """Another process holds the write lock."""
+
+
+class IndexDamaged(IndexStoreError):
+    """The database is not what Clawmark wrote; it can be deleted and rebuilt."""
+
+    exit_code = 5
+
+
+class IndexFromTheFuture(IndexStoreError):
+    """The database was written by a newer Clawmark."""
+
+    exit_code = 5
+
+
+class FilterError(ClawmarkError):
+    """A filter of a search (`since`, `until`, `path`, `source`) cannot be understood; `argument`
+    names it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, argument: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument
+
+
+class QuestionError(ClawmarkError):
+    """A question of an evaluation cannot be used."""
+
+    exit_code = 2
+
+
+class ToolInputError(ClawmarkError):
+    """A tool was called with arguments that cannot be understood."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, argument: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument

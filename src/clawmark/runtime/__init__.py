@@ -1,1 +1,0 @@
-"""What a memory does while a conversation goes on: context and prompt, flush, session notes, upkeep."""

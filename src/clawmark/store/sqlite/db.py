@@ -1,0 +1,490 @@
+"""Opens the database for reading and talks to it; the only module that sees it fail. `opening`
+opens it for writing.
+
+A reader's connection is read-only, never creates and never migrates. A writer's connection is made
+under the lock of `locks` and checkpoints only when told to. Both are set up so that a hostile file
+can do little: no trusted schema, no ATTACH, no extensions, bounded lengths, a time limit on every
+question.
+
+Every page carries a checksum, by SQLite's own checksum VFS. A writer compares it with each page it
+reads. A reader does so when the main file is not as the last writer left it (the seal tells);
+otherwise it saves the time."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from clawmark.model.errors import ClawmarkError, IndexDamaged
+from clawmark.store.sqlite.schema import (
+    APPLICATION_ID,
+    FIX_HINT,
+    QUERY_SECONDS,
+    check_objects,
+    check_version,
+    create_statements,
+)
+
+Bindings = Sequence[Any]
+
+Stamp = tuple[int, int, int, int]
+
+BUSY_MS = 10_000
+LOG_BUSY_MS = 50
+"""How long a checkpoint waits for readers, once the log is long."""
+CHECKING_VFS, CHECKSUM_BYTES = "cksmvfs", 8
+NOWHERE: Stamp = (0, 0, 0, 0)
+SIDECARS = ("-wal", "-shm", "-journal")
+MOST_TRIES = 5
+"""How often opening is begun anew because somebody deletes the index meanwhile."""
+STEPS_BETWEEN_LOOKS = 20_000
+"""SQLite instructions between two looks at the clock; a fraction of a millisecond."""
+
+# Text that is not UTF-8 and buffers longer than their blob come as Python's own errors.
+DRIVER_ERRORS = (apsw.Error, ValueError, OverflowError)
+
+# Checks and limits of sqlite.org's advice for files that may have been tampered with.
+_CAUTIOUS = (
+    "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; "
+    "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;"
+)
+_NAMES = "SELECT key, value FROM meta WHERE key IN ('schema_version', 'index_id')"
+_LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: 16 * 1024 * 1024,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 1024 * 1024,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 999,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+}
+_NEVER = frozenset(
+    (
+        apsw.SQLITE_ATTACH,
+        apsw.SQLITE_DETACH,
+        apsw.SQLITE_CREATE_TRIGGER,
+        apsw.SQLITE_CREATE_TEMP_TRIGGER,
+        apsw.SQLITE_CREATE_VIEW,
+        apsw.SQLITE_CREATE_TEMP_VIEW,
+    )
+)
+
+
+class Database:
+    """One connection: serves one thread at a time, and only the process that opened it."""
+
+    def __init__(
+        self, connection: apsw.Connection, path: str, stamp: Stamp, seconds: float | None
+    ) -> None:
+        self.path = path
+        self.stamp = stamp
+        """Which files were opened, to notice when the path leads to others."""
+        self.pid = os.getpid()
+        self.extensions: set[str] = set()
+        self._connection = connection
+        self._seconds = seconds
+        self._deadline = [float("inf")]
+        if seconds is not None:
+            deadline = self._deadline
+            connection.set_progress_handler(
+                lambda: time.monotonic() > deadline[0], STEPS_BETWEEN_LOOKS
+            )
+
+    def rows(self, sql: str, bindings: Bindings = (), *, patient: bool = False) -> list[Any]:
+        """All rows of one statement; a reader's is stopped when it takes too long, unless it is
+        `patient`.
+        """
+        self._start(patient=patient)
+        try:
+            return self._connection.execute(sql, bindings).fetchall()
+        except DRIVER_ERRORS as error:
+            raise translate(error, self.path) from error
+
+    def many(self, sql: str, bindings: Iterable[Bindings]) -> list[Any]:
+        """All rows of one statement run for each of the bindings."""
+        self._start()
+        try:
+            return self._connection.executemany(sql, bindings).fetchall()
+        except DRIVER_ERRORS as error:
+            raise translate(error, self.path) from error
+
+    def read_blobs(self, wanted: Sequence[tuple[int, memoryview]]) -> None:
+        """Fill buffers from the start of packed parts (row, buffer), without a copy in between."""
+        if not wanted:
+            return
+        try:
+            with self._connection.blob_open(
+                "main", "chunks_vec", "data", wanted[0][0], False
+            ) as blob:
+                for row, into in wanted:
+                    # Moving a handle to another row is five times as fast as opening one.
+                    blob.reopen(row)
+                    blob.read_into(into)
+        except DRIVER_ERRORS as error:
+            raise translate(error, self.path) from error
+
+    def write_blob(self, row: int, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Overwrite bytes of a packed part in place: pairs of offset and bytes."""
+        try:
+            with self._connection.blob_open("main", "chunks_vec", "data", row, True) as blob:
+                for offset, piece in pieces:
+                    blob.seek(offset)
+                    blob.write(piece)
+        except DRIVER_ERRORS as error:
+            raise translate(error, self.path) from error
+
+    def total_changes(self) -> int:
+        """Rows changed since this connection was opened."""
+        return self._connection.total_changes()
+
+    def last_key(self) -> int:
+        """The row number of the last insert."""
+        return self._connection.last_insert_rowid()
+
+    def load_extension(self, file: str) -> None:
+        """Load an SQLite extension; loading is possible only while this runs."""
+        try:
+            self._connection.enable_load_extension(True)
+            try:
+                self._connection.load_extension(file)
+            finally:
+                self._connection.enable_load_extension(False)
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+        self.extensions.add(os.path.basename(file))
+
+    def truncate_log(self, *, patient: bool = False) -> None:
+        """Move the write-ahead log into the main file and empty it, as far as readers allow now, or
+        in a moment.
+        """
+        try:
+            self._connection.set_busy_timeout(LOG_BUSY_MS if patient else 0)
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except (apsw.BusyError, apsw.LockedError):
+            # A reader still looks at the old pages; the next checkpoint takes them along.
+            return
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+        finally:
+            self._connection.set_busy_timeout(BUSY_MS)
+
+    def close(self) -> None:
+        """Close the connection; in a forked child the parent's connection is left alone instead."""
+        if self.pid != os.getpid():
+            # Even closing it would touch the parent's locks, so it must outlive this process.
+            import ctypes
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+            return
+        try:
+            self._connection.close()
+        except apsw.Error as error:
+            raise translate(error, self.path) from error
+
+    def _start(self, *, patient: bool = False) -> None:
+        if self._seconds is not None:
+            self._deadline[0] = float("inf") if patient else time.monotonic() + self._seconds
+
+
+def translate(error: Exception, path: str) -> ClawmarkError:
+    """Our error for the driver's; loaded only when something failed."""
+    from clawmark.store.sqlite import faults
+
+    return faults.translate(error, path)
+
+
+def as_list(numbers: Iterable[int]) -> str:
+    """Row numbers as one binding, for `IN (SELECT value FROM json_each(?))`."""
+    return f"[{','.join(map(str, numbers))}]"
+
+
+def files_of(path: str) -> tuple[int, int, int] | None:
+    """The part of the stamp that says which index this is: main file and log."""
+    stamp = stamp_of(path)
+    return None if stamp is None else stamp[:3]
+
+
+def stamp_of(path: str) -> Stamp | None:
+    """Which files the path leads to now: device and inode of the index, inodes of its sidecars;
+    nothing when there is none.
+
+    Somebody may delete the files at any time. A connection to a deleted log or its index must not
+    write another word."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, _inode(path + "-wal"), _inode(path + "-shm")
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
+
+
+def read_seal(path: str) -> str:
+    """The id of the index as the last writer left it, when its main file has not changed since;
+    else nothing.
+    """
+    try:
+        facts = os.stat(path)
+        flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path + ".seal", flags)
+    except OSError:
+        return ""
+    try:
+        size, mtime, name = (os.read(descriptor, 100).decode("ascii", "replace") + "  ").split(" ")[
+            :3
+        ]
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+    return name if (size, mtime) == (str(facts.st_size), str(facts.st_mtime_ns)) else ""
+
+
+def open_reader(path: str, *, thorough: bool = False) -> Database | None:
+    """A read-only connection; nothing when there is no index yet.
+
+    A `thorough` one checks pages in any case.
+    """
+    return while_it_stays(path, lambda: _open_reader(path, thorough))
+
+
+def _open_reader(path: str, thorough: bool) -> Database | None:
+    if is_absent(path):
+        return None
+    check_files(path)
+    seal = read_seal(path)
+    vfs = checking_vfs() if thorough or not seal else None
+    try:
+        try:
+            return _reader(
+                apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=vfs), path, seal
+            )
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            if os.access(os.path.dirname(path) or ".", os.W_OK):
+                raise
+            # A WAL database needs to make a file beside it. Where that is impossible nobody else
+            # writes either.
+            escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            return _reader(
+                apsw.Connection(f"file:{escaped}?immutable=1", flags=flags, vfs=vfs), path, seal
+            )
+    except DRIVER_ERRORS as error:
+        raise translate(error, path) from error
+
+
+def while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Database | None:
+    """What is opened; begun anew when the index was deleted or replaced meanwhile.
+
+    Then the log may be that of another index, and what was met says nothing about the one that is
+    there now."""
+    for is_last in (False,) * MOST_TRIES + (True,):
+        before = _main_file(path)
+        try:
+            found = open_it()
+        except ClawmarkError:
+            if not is_last and _main_file(path) != before:
+                continue
+            raise
+        # What is open keeps its inode; what could not be opened may have left it to its successor.
+        if found is None or is_last or _main_file(path)[:2] == before[:2]:
+            break
+        found.close()
+    return found
+
+
+def is_absent(path: str) -> bool:
+    """Whether there is no such file; one in a folder that cannot be entered is not absent, and
+    opening it says why.
+    """
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def check_files(path: str) -> None:
+    """Refuse an index where one of its files is something else: SQLite would hang on a FIFO, and
+    cannot use a directory.
+    """
+    thing = not_a_file(path)
+    if thing:
+        raise IndexDamaged(f"{thing}, not a file of an index.", hint=FIX_HINT)
+
+
+def not_a_file(path: str) -> str:
+    """Which of an index's files is not a regular file, and what it is instead; empty when all are,
+    or are absent.
+    """
+    for suffix in ("", *SIDECARS):
+        try:
+            mode = os.stat(path + suffix, follow_symlinks=not suffix).st_mode
+        except OSError:
+            continue
+        if not stat.S_ISREG(mode):
+            kinds = {
+                stat.S_IFDIR: "a directory",
+                stat.S_IFIFO: "a FIFO",
+                stat.S_IFLNK: "a symbolic link",
+            }
+            return f"{path}{suffix} is {kinds.get(stat.S_IFMT(mode), 'a special file')}"
+    return ""
+
+
+def _main_file(path: str) -> tuple[int, int, int]:
+    """Device and inode of the main file, and when it was last changed or renamed."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return 0, 0, 0
+    return facts.st_dev, facts.st_ino, facts.st_ctime_ns
+
+
+def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | None:
+    try:
+        set_up(connection)
+        index_id = identify(connection, path)
+        stamp = stamp_of(path)
+        if index_id is None or stamp is None:  # empty, or deleted while we opened it
+            connection.close()
+            return None
+        check_seal(connection, path, seal, index_id)
+        connection.authorizer = authorize
+        return Database(connection=connection, path=path, stamp=stamp, seconds=QUERY_SECONDS)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def open_remains(path: str) -> Database:
+    """A connection to an index that was set aside, whatever is left of it: every page is checked,
+    the schema is not.
+    """
+    check_files(path)
+    try:
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=checking_vfs())
+        try:
+            set_up(connection)
+            connection.authorizer = authorize
+        except BaseException:
+            connection.close()
+            raise
+    except DRIVER_ERRORS as error:
+        raise translate(error, path) from error
+    return Database(connection=connection, path=path, stamp=NOWHERE, seconds=QUERY_SECONDS)
+
+
+def checking_vfs() -> str | None:
+    """The VFS that keeps a checksum of every page; nothing where the driver came without it."""
+    names = apsw.vfs_names()
+    if CHECKING_VFS in names:
+        return CHECKING_VFS
+    try:
+        # It registers itself when it is loaded, by whatever connection, and makes itself
+        # everybody's: that is undone.
+        connection = apsw.Connection(":memory:")
+        try:
+            connection.enable_load_extension(True)
+            connection.load_extension(
+                os.path.join(os.path.dirname(apsw.__file__), "sqlite_extra_binaries", "cksumvfs")
+            )
+            apsw.set_default_vfs(names[0])
+        finally:
+            connection.close()
+    except apsw.Error:
+        return None
+    return CHECKING_VFS
+
+
+def check_seal(connection: apsw.Connection, path: str, seal: str, index_id: str) -> None:
+    """Refuse the log of another index, and a file whose head says that it has no checksums."""
+    if seal and seal != index_id:
+        # The main file is untouched, so only its log can have brought another id.
+        raise IndexDamaged(f"The log {path}-wal belongs to another index.", hint=FIX_HINT)
+    if not seal and checking_vfs() and connection.reserve_bytes("main") != CHECKSUM_BYTES:
+        raise IndexDamaged(f"The index {path} has lost its checksums.", hint=FIX_HINT)
+
+
+def finding(text: str) -> str:
+    """What SQLite found, on one line and without the name that it has for every file."""
+    return " ".join(text.replace("*** in database main ***", "").split())
+
+
+def open_nothing(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
+    """An empty index in memory: what a reader sees where no file is."""
+    connection = apsw.Connection(":memory:")
+    create(connection, first_rows)
+    return Database(connection=connection, path=path, stamp=NOWHERE, seconds=QUERY_SECONDS)
+
+
+def set_up(connection: apsw.Connection) -> None:
+    connection.set_busy_timeout(BUSY_MS)
+    for switch, value in (
+        (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
+        (apsw.SQLITE_DBCONFIG_DQS_DML, 0),
+        (apsw.SQLITE_DBCONFIG_DQS_DDL, 0),
+        # Closing must not checkpoint: that happens under our lock only.
+        (apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1),
+    ):
+        connection.config(switch, value)
+    for limit, value in _LIMITS.items():
+        connection.limit(limit, value)
+    connection.execute(_CAUTIOUS).fetchall()
+
+
+def create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in create_statements():
+            connection.execute(statement)
+        connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", first_rows)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def identify(connection: apsw.Connection, path: str) -> str | None:
+    """The id of the index; nothing for an empty database.
+
+    Raises when it is not exactly an index of ours.
+    """
+    found: list[Any] = connection.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+    ).fetchall()
+    if not found:
+        return None
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise IndexDamaged(f"{path} is a database, but not one of Clawmark's.", hint=FIX_HINT)
+    facts: dict[str, str] = {}
+    if any(name == "meta" for _, name, _, _ in found):
+        rows: list[Any] = connection.execute(_NAMES).fetchall()
+        facts = dict(rows)
+        check_version(str(facts.get("schema_version", "")), path)
+    check_objects(found, path)
+    return str(facts.get("index_id", ""))
+
+
+def authorize(
+    action: int, one: str | None, two: str | None, _database: str | None, _trigger: str | None
+) -> int:
+    """What no statement of ours needs is refused, in case a damaged schema or a query brings it in."""
+    if action in _NEVER:
+        return apsw.SQLITE_DENY
+    if action == apsw.SQLITE_PRAGMA and two is not None and one != "incremental_vacuum":
+        return apsw.SQLITE_DENY
+    if action == apsw.SQLITE_FUNCTION and two == "load_extension":
+        return apsw.SQLITE_DENY
+    return apsw.SQLITE_OK

@@ -1,0 +1,119 @@
+"""Takes the vectors out of an index that was set aside: they may have cost money, and every one can
+be checked by itself.
+
+The name of the file is in the new index; every page of it that can still be read gives its vectors
+to the cache. What is no unit vector of the size it claims is left behind. Text and words are not
+taken: the files have them."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from clawmark.model.errors import ClawmarkError
+from clawmark.model.values import Identity, Vector
+from clawmark.store.sqlite.db import Database, open_remains
+from clawmark.store.sqlite.store import Index
+
+AT_ONCE, MOST_BARREN = 200, 500
+"""How many rows are read together, and after how many portions without any the rest is given up."""
+NEARLY_ONE = 0.01
+
+_COLUMNS = "id, provider, model, provider_key, dims, hash, embedding"
+_ROWS = f"SELECT {_COLUMNS} FROM embedding_cache WHERE id > ? AND id <= ? ORDER BY id"
+
+
+def salvage(index: Index, *, timeout: float = 10.0) -> int:
+    """Copy what can be read of the index set aside last into the cache, and say how many vectors
+    that were.
+    """
+    with index.reading() as reader:
+        name = reader.healed().get("aside")
+    if not isinstance(name, str) or not name:
+        return 0
+    count = 0
+    for vectors in _portions(os.path.join(os.path.dirname(index.path), os.path.basename(name))):
+        with index.writing(timeout=timeout) as writer:
+            for identity, some in vectors.items():
+                writer.put_cached(identity, some)
+                count += len(some)
+    with index.writing(timeout=timeout) as writer:
+        writer.set_healed({key: value for key, value in writer.healed().items() if key != "aside"})
+    return count
+
+
+def _portions(path: str) -> Iterator[dict[Identity, dict[str, Vector]]]:
+    try:
+        db = open_remains(path)
+    except ClawmarkError:
+        return
+    try:
+        for rows in _readable(db):
+            vectors: dict[Identity, dict[str, Vector]] = {}
+            for _, provider, model, key, dims, text_hash, vector in rows:
+                vectors.setdefault(
+                    Identity(provider=provider, model=model, provider_key=key, dims=dims), {}
+                )[text_hash.hex()] = vector
+            if vectors:
+                yield vectors
+    finally:
+        db.close()
+
+
+def _readable(db: Database) -> Iterator[list[Any]]:
+    """The rows in portions; one that is not complete is tried row by row.
+
+    Some rows may have been evicted, a page may be broken, or be in the place of another one and
+    bring other rows, again and again. It comes to an end whatever the numbers in a wrong page are.
+    """
+    first, last = _edge(db, "min", 1), _edge(db, "max", sys.maxsize)
+    # A first number that is near may be wrong without harm: what lies before it is looked through
+    # as well.
+    start = first - 1 if AT_ONCE * MOST_BARREN < first <= last else 0
+    barren = 0
+    for after in range(start, last, AT_ONCE):
+        rows = _sound_rows(db, after, after + AT_ONCE)
+        if [row[0] for row in rows] != list(range(after + 1, after + AT_ONCE + 1)):
+            rows = _one_by_one(db, after)
+        yield rows
+        barren = 0 if rows else barren + 1
+        if barren == MOST_BARREN:
+            return
+
+
+def _edge(db: Database, which: str, otherwise: int) -> int:
+    try:
+        found = db.rows(f"SELECT {which}(id) FROM embedding_cache", patient=True)[0][0]
+    except ClawmarkError:
+        return otherwise
+    return found if isinstance(found, int) else 0
+
+
+def _one_by_one(db: Database, after: int) -> list[Any]:
+    return [
+        row
+        for number in range(after, after + AT_ONCE)
+        for row in _sound_rows(db, number, number + 1)
+    ]
+
+
+def _sound_rows(db: Database, after: int, last: int) -> list[Any]:
+    """What a question for some rows brings; nothing when a page of them is broken."""
+    try:
+        return list(filter(_is_sound, db.rows(_ROWS, (after, last), patient=True)))
+    except ClawmarkError:
+        return []
+
+
+def _is_sound(row: tuple[Any, ...]) -> bool:
+    _, provider, model, key, dims, text_hash, vector = row
+    if not all(isinstance(name, str) for name in (provider, model, key)):
+        return False
+    if not (isinstance(text_hash, bytes) and len(text_hash) == 32):
+        return False
+    if not (isinstance(dims, int) and isinstance(vector, bytes) and len(vector) == 4 * dims > 0):
+        return False
+    return abs(math.hypot(*memoryview(vector).cast("f")) - 1.0) < NEARLY_ONE

@@ -1,0 +1,111 @@
+"""Lines of a file of any size, with where they are.
+
+In: a descriptor and an offset. Out: lines with their number and place in bytes, or how many there
+are. Files are read in blocks by position: what is held in memory is one line and one block, and two
+readers of one descriptor do not disturb each other. What a line means is left to others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from clawmark.model.errors import WorkspaceError
+from clawmark.workspace.guard import reason_of
+
+LONGEST_LINE = 16 << 20
+"""A line beyond this is passed over; what people and agents say to each other has a thousandth of
+it.
+"""
+BLOCK = 256 << 10
+
+
+class Line(NamedTuple):
+    """One line of a transcript."""
+
+    number: int
+    start: int
+    """Where it begins, in bytes."""
+    end: int
+    """Where the next one begins."""
+    data: bytes | None
+    """Without its line end; nothing for a line that is too long."""
+    is_whole: bool
+    """Whether it has its line end: one without may still be being written."""
+
+
+def read_lines(fd: int, start: int, number: int, size: int) -> Iterator[Line]:
+    """The lines from an offset up to a size; `number` is that of the first one.
+
+    What is held in memory is one line of at most `LONGEST_LINE` and one block.
+    """
+    begun, held, pieces = start, 0, list[bytes]()
+    at = start
+    while at < size:
+        block = read_at(fd, at, min(BLOCK, size - at))
+        if not block:
+            break
+        from_here = 0
+        while (newline := block.find(b"\n", from_here)) >= 0:
+            held += newline - from_here
+            pieces.append(block[from_here:newline])
+            from_here = newline + 1
+            data = b"".join(pieces) if held <= LONGEST_LINE else None
+            yield Line(number=number, start=begun, end=at + from_here, data=data, is_whole=True)
+            begun, held, number = at + from_here, 0, number + 1
+            pieces.clear()
+        held += len(block) - from_here
+        if held <= LONGEST_LINE:
+            pieces.append(block[from_here:])
+        else:
+            pieces.clear()
+        at += len(block)
+    if at > begun:
+        yield Line(
+            number=number,
+            start=begun,
+            end=at,
+            data=b"".join(pieces) if held <= LONGEST_LINE else None,
+            is_whole=False,
+        )
+
+
+def count_lines(fd: int, start: int, size: int) -> int:
+    """How many lines end between an offset and a size."""
+    count = 0
+    while start < size and (block := read_at(fd, start, min(BLOCK, size - start))):
+        count += block.count(b"\n")
+        start += len(block)
+    return count
+
+
+def read_at(fd: int, offset: int, count: int) -> bytes:
+    """Some bytes at an offset; fewer at the end of the file."""
+    try:
+        if hasattr(os, "pread"):
+            return os.pread(fd, count, offset)
+        os.lseek(fd, offset, os.SEEK_SET)
+        return os.read(fd, count)
+    except OSError as error:
+        raise WorkspaceError(
+            f"A transcript cannot be read: {reason_of(error)}.",
+            hint="Check its permissions and the disk it is on.",
+        ) from error
+
+
+def find_line(fd: int, number: int, size: int) -> int | None:
+    """Where a line begins, counted from 1; nothing when the file has fewer."""
+    at, left = 0, number - 1
+    while left > 0 and at < size:
+        block = read_at(fd, at, min(BLOCK, size - at))
+        count = block.count(b"\n")
+        if not block:
+            return None
+        if count < left:
+            at, left = at + len(block), left - count
+            continue
+        within = 0
+        for _ in range(left):
+            within = block.index(b"\n", within) + 1
+        at, left = at + within, 0
+    return at if left <= 0 and at < size else None

@@ -1,0 +1,100 @@
+"""What is said in a transcript, as text a person or an agent can read.
+
+In: an opened transcript. Out: messages with their secrets masked, or an excerpt whose line numbers
+are those of the file. Agents read what is shown here, so it is what the index shows: the file
+itself keeps every word. Cutting into chunks is left to `sync`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from clawmark.model.documents import Excerpt
+from clawmark.text.transcripts.records import Said, read_said
+from clawmark.text.transcripts.turns import rendered
+from clawmark.workspace.transcripts.json_lines import (
+    Line,
+    count_lines,
+    find_line,
+    read_at,
+    read_lines,
+)
+from clawmark.workspace.transcripts.sessions import Opened
+
+
+def said_on(line: Line, clean: Callable[[str], str]) -> Said | None:
+    """What is said on a line, masked; nothing for noise and for a line that is too long."""
+    if line.data is None:
+        return None
+    said = read_said(line.data.decode("utf-8", "replace"), line.number)
+    return None if said is None else said._replace(text=clean(said.text))
+
+
+def everything_said(opened: Opened, clean: Callable[[str], str]) -> Iterator[Said]:
+    """All messages of a transcript, one after the other."""
+    for line in read_lines(opened.fd, 0, 1, opened.state.size):
+        said = said_on(line, clean)
+        if said is not None:
+            yield said
+
+
+def spoken_excerpt(
+    opened: Opened,
+    clean: Callable[[str], str],
+    start: int,
+    lines: int | None,
+    max_lines: int,
+    max_chars: int,
+) -> Excerpt:
+    """What is said from line `start` of the file on.
+
+    `lines` counts lines of the file, as citations do. Without it the text has at most `max_lines`
+    lines of its own."""
+    fd, state = opened
+    start = max(1, start)
+    total = _total_lines(fd, state.size)
+    asked = lines is not None and lines > 0
+    last = start + lines - 1 if lines is not None and asked else total
+    page = _Page(None if asked else max_lines, max_chars)
+    following = start
+    offset = find_line(fd, start, state.size)
+    for line in read_lines(fd, offset, start, state.size) if offset is not None else ():
+        said = said_on(line, clean)
+        if line.number > last or (said is not None and not page.take(rendered(said))):
+            break
+        following = line.number + 1
+    more = start <= total and following <= total
+    is_short = more and (not asked or following <= last)
+    return Excerpt(
+        path=state.path,
+        text=page.text,
+        start=start,
+        lines=following - start,
+        total_lines=total,
+        truncated=is_short or page.is_cut,
+        next_start=following if more else None,
+    )
+
+
+class _Page:
+    """Text within bounds."""
+
+    def __init__(self, max_lines: int | None, max_chars: int) -> None:
+        self._lines_left = max_lines
+        self._max_chars = max_chars
+        self.text = ""
+        self.is_cut = False
+
+    def take(self, text: str) -> bool:
+        """Add a message if it fits; the first one is cut to fit."""
+        joined = f"{self.text}\n{text}" if self.text else text
+        too_many = self._lines_left is not None and joined.count("\n") >= self._lines_left
+        if self.text and (too_many or len(joined) > self._max_chars):
+            return False
+        self.is_cut = self.is_cut or len(joined) > self._max_chars
+        self.text = joined[: self._max_chars]
+        return True
+
+
+def _total_lines(fd: int, size: int) -> int:
+    """How many lines the file has; the last one may lack its line end."""
+    return count_lines(fd, 0, size) + (size > 0 and read_at(fd, size - 1, 1) != b"\n")

@@ -1,0 +1,38 @@
+"""Private sessions may do everything; others what their kind was allowed, and they never write."""
+
+from __future__ import annotations
+
+import pytest
+
+from clawmark.agent.tools.policy import LOCAL, access_of
+
+GROUP = "agent:main:telegram:group:1"
+
+
+def test_a_private_session_reads_writes_and_cites() -> None:
+    assert access_of(None) == access_of("agent:main:main") == LOCAL
+    assert access_of("agent:main:telegram:direct:5").writes
+
+
+@pytest.mark.parametrize(
+    "key", [GROUP, "agent:main:cron:x", "agent:main:subagent:x", "agent:main:main:heartbeat", "??"]
+)
+def test_every_other_session_may_do_nothing(key: str) -> None:
+    access = access_of(key)
+    assert (access.reads, access.writes, access.cites) == (False, False, False)
+
+
+def test_a_kind_that_is_allowed_reads_and_neither_writes_nor_cites() -> None:
+    access = access_of(GROUP, shared=("group",))
+    assert (access.reads, access.writes, access.cites) == (True, False, False)
+    assert not access_of("agent:main:cron:x", shared=("group",)).reads
+
+
+def test_what_the_host_declares_can_only_take_away() -> None:
+    assert not access_of("agent:main:main", chat_type="group").reads
+    assert not access_of(GROUP, chat_type="direct").reads
+
+
+def test_citations_follow_their_mode() -> None:
+    assert access_of(GROUP, citations="on").cites
+    assert not access_of(None, citations="off").cites

@@ -1,0 +1,130 @@
+"""Vectors survive the index they were in: what can still be read of a set-aside one goes into the
+new cache.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawmark.model.errors import IndexDamaged
+from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.upkeep.salvage import AT_ONCE, MOST_BARREN, _readable, salvage
+from clawmark.testing.vectors import fill, identity_of, random_vectors
+
+PAGE, TABLE_LEAF = 16384, 13
+MODEL = identity_of(64).model.encode()
+
+
+def set_aside(index: Index) -> None:
+    """Spoil the head of the table of files, and let the index begin anew."""
+    with pytest.raises(IndexDamaged):
+        index.check()
+    aside = index.set_aside("corrupt")
+    assert aside
+    with index.writing() as writer:
+        writer.set_healed({"at": 1, "what": "It broke.", "aside": os.path.basename(aside)})
+
+
+def spoil(index: Index, pages: range) -> None:
+    content = bytearray(Path(index.path).read_bytes())
+    for page in pages:
+        content[page * PAGE + 100] ^= 1
+    Path(index.path).write_bytes(content)
+
+
+@pytest.fixture
+def hashes(index: Index) -> dict[str, bytes]:
+    vectors = random_vectors(400, 64, seed=1)
+    keys = fill(index, "a.md", vectors, 64)
+    with index.reading() as reader:
+        rows = reader.chunks(keys)
+    index.close()
+    return {rows[key].hash: vector for key, vector in zip(keys, vectors, strict=True)}
+
+
+def test_every_vector_that_can_be_read_is_taken(index: Index, hashes: dict[str, bytes]) -> None:
+    pages = Path(index.path).stat().st_size // PAGE
+    spoil(index, range(pages - 2, pages))
+    set_aside(index)
+    count = salvage(index)
+    assert 200 < count <= 400
+    with index.reading() as reader:
+        kept = reader.cached(identity_of(64), list(hashes))
+        assert len(kept) == count == reader.state().cache_entries
+        assert all(kept[text] == hashes[text] for text in kept)
+
+
+def test_it_is_done_once(index: Index, hashes: dict[str, bytes]) -> None:
+    pages = Path(index.path).stat().st_size // PAGE
+    spoil(index, range(pages - 1, pages))
+    set_aside(index)
+    assert salvage(index) > 0
+    assert salvage(index) == 0
+    with index.reading() as reader:
+        assert reader.healed() == {"at": 1, "what": "It broke."}
+
+
+def test_nothing_is_taken_from_what_is_no_database(index: Index, hashes: dict[str, bytes]) -> None:
+    Path(index.path).write_bytes(b"rubbish" * 1000)
+    set_aside(index)
+    assert salvage(index) == 0
+
+
+def test_an_index_that_never_broke_has_nothing_to_take(
+    index: Index, hashes: dict[str, bytes]
+) -> None:
+    assert salvage(index) == 0
+
+
+def put_in_place(index: Index, one: int, other: int) -> None:
+    """Write a page over another one: both are sound, and one is where it does not belong."""
+    content = Path(index.path).read_bytes()
+    page = content[other * PAGE : (other + 1) * PAGE]
+    Path(index.path).write_bytes(content[: one * PAGE] + page + content[(one + 1) * PAGE :])
+
+
+def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vectors(
+    index: Index, hashes: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawmark.store.sqlite.upkeep.salvage.MOST_BARREN", 5)
+    sound = Path(index.path).read_bytes()
+    pages = [sound[start : start + PAGE] for start in range(0, len(sound), PAGE)]
+    leaves = [
+        number for number, page in enumerate(pages) if page[0] == TABLE_LEAF and MODEL in page
+    ]
+    assert len(leaves) > 5
+    for one, other in product((leaves[0], leaves[4]), range(1, len(pages))):
+        if one == other:
+            continue
+        for file in Path(index.path).parent.glob("*.sqlite*"):
+            file.unlink()
+        Path(index.path).write_bytes(sound)
+        put_in_place(index, one, other)
+        set_aside(index)
+        assert salvage(index) > 300
+        with index.reading() as reader:
+            kept = reader.cached(identity_of(64), list(hashes))
+        assert all(kept[text] == hashes[text] for text in kept)
+        index.close()
+
+
+def test_broken_pages_without_end_are_given_up() -> None:
+    asked = list[int]()
+
+    class Broken:
+        def rows(
+            self, sql: str, bindings: tuple[int, ...] = (), *, patient: bool
+        ) -> list[tuple[int]]:
+            if not bindings:
+                return [(2**40 if "max" in sql else 1,)]
+            asked.append(bindings[0])
+            raise IndexDamaged("The page is broken.", hint="")
+
+    found: Any = _readable(Broken())  # type: ignore[arg-type]
+    assert [rows for rows in found if rows] == []
+    assert max(asked) < AT_ONCE * MOST_BARREN

@@ -1,0 +1,325 @@
+"""The door to the index: what opening creates, refuses, keeps and lets go of."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
+from clawmark.store.sqlite.db import checking_vfs
+from clawmark.store.sqlite.locks import WriteLock
+from clawmark.store.sqlite.store import Index
+from clawmark.testing.vectors import file_of, identity_of
+
+
+def put(index: Index, path: str, *texts: str) -> None:
+    with index.writing() as writer:
+        writer.put_file(*file_of(path, *texts))
+
+
+def paths(index: Index) -> list[str]:
+    with index.reading() as reader:
+        return sorted(reader.files())
+
+
+def tamper(index: Index, statements: str) -> None:
+    """Change the database as another version of Clawmark could: with right checksums."""
+    other = apsw.Connection(index.path, vfs=checking_vfs())
+    other.execute(statements)
+    other.close()
+
+
+def test_reading_where_no_index_is_finds_nothing_and_creates_nothing(
+    index: Index, tmp_path: Path
+) -> None:
+    with index.reading() as reader:
+        assert reader.files() == {}
+        assert reader.keywords('"zebra"', 10) == []
+        assert reader.chunks([1]) == {}
+        state = reader.state()
+    assert (state.files, state.chunks, state.spaces, state.last_sync) == (0, 0, (), {})
+    assert not index.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_over_nothing_sees_the_index_as_soon_as_it_is_there(index: Index) -> None:
+    assert paths(index) == []
+    put(index, "a.md", "text")
+    assert paths(index) == ["a.md"]
+
+
+def test_an_empty_file_counts_as_no_index_yet(index: Index) -> None:
+    Path(index.path).touch()
+    assert paths(index) == []
+    put(index, "a.md", "text")
+    assert paths(index) == ["a.md"]
+
+
+def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    index = Index(str(tmp_path / "state" / "memory" / "main.sqlite"))
+    before = os.umask(0)
+    try:
+        put(index, "a.md", "text")
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "state", tmp_path / "state" / "memory"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    modes = {
+        file.name: stat.S_IMODE(file.stat().st_mode)
+        for file in (tmp_path / "state" / "memory").iterdir()
+    }
+    assert {f"main.sqlite{suffix}" for suffix in ("", "-wal", "-shm", ".lock", ".seal")} == set(
+        modes
+    )
+    assert set(modes.values()) == {0o600}
+    index.close()
+
+
+def test_a_failed_block_changes_nothing(index: Index) -> None:
+    put(index, "a.md", "before")
+    with pytest.raises(KeyError), index.writing() as writer:
+        writer.put_file(*file_of("b.md", "never"))
+        writer.drop_file("a.md")
+        writer.set_last_sync({"never": True})
+        raise KeyError
+    with index.reading() as reader:
+        assert sorted(reader.files()) == ["a.md"]
+        assert reader.state().last_sync == {}
+        assert reader.keywords('"never"', 5) == []
+
+
+def test_a_snapshot_stays_as_it_was_while_others_write(index: Index) -> None:
+    put(index, "a.md", "before")
+    with index.reading() as reader:
+        assert len(reader.keywords('"before"', 5)) == 1
+        put(index, "a.md", "after")
+        assert len(reader.keywords('"before"', 5)) == 1
+        assert reader.keywords('"after"', 5) == []
+    with index.reading() as reader:
+        assert len(reader.keywords('"after"', 5)) == 1
+
+
+def test_an_ended_snapshot_says_so(index: Index) -> None:
+    put(index, "a.md", "text")
+    with index.reading() as reader:
+        assert reader.files()
+    with pytest.raises(IndexStoreError, match="has ended"):
+        reader.files()
+    with index.writing() as writer:
+        assert writer.files()
+    with pytest.raises(IndexStoreError, match="has ended"):
+        writer.put_file(*file_of("b.md", "text"))
+
+
+def test_a_reader_cannot_write(index: Index) -> None:
+    put(index, "a.md", "text")
+    with index.reading() as reader, pytest.raises(IndexStoreError):
+        reader._db.rows("DELETE FROM files")
+    assert paths(index) == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["ATTACH 'other.sqlite' AS other", "PRAGMA journal_mode=OFF", "CREATE VIEW v AS SELECT 1"],
+)
+def test_statements_nobody_needs_are_refused(index: Index, statement: str) -> None:
+    with index.writing() as writer, pytest.raises(IndexStoreError):
+        writer.db.rows(statement)
+
+
+def test_a_busy_index_is_said_to_be_busy(index: Index) -> None:
+    put(index, "a.md", "text")
+    with (
+        WriteLock(index.path + ".lock").held(1.0),
+        pytest.raises(IndexBusy),
+        index.writing(timeout=0),
+    ):
+        raise AssertionError("the lock was not respected")
+    put(index, "b.md", "text")
+    assert paths(index) == ["a.md", "b.md"]
+
+
+def test_threads_take_turns_and_lose_nothing(index: Index) -> None:
+    def work(number: int) -> None:
+        for step in range(5):
+            put(index, f"{number}-{step}.md", f"text {number} {step}")
+            assert f"{number}-{step}.md" in paths(index)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(paths(index)) == 30
+
+
+def test_a_closed_index_can_be_used_again(index: Index) -> None:
+    put(index, "a.md", "text")
+    index.close()
+    assert paths(index) == ["a.md"]
+    put(index, "b.md", "text")
+    index.close()
+    index.close()
+    assert paths(index) == ["a.md", "b.md"]
+
+
+def test_closing_leaves_an_empty_log(index: Index) -> None:
+    put(index, "a.md", "text")
+    assert Path(index.path + "-wal").stat().st_size > 0
+    index.close()
+    assert Path(index.path + "-wal").stat().st_size == 0
+
+
+def test_a_long_log_is_moved_into_the_file_by_its_writer(index: Index) -> None:
+    for number in range(12):
+        put(index, f"{number}.md", *[f"word{number}x{line} " * 40 for line in range(400)])
+        assert Path(index.path + "-wal").stat().st_size < 16 * 1024 * 1024
+
+
+def test_a_deleted_index_is_built_again_even_beside_its_old_log(index: Index) -> None:
+    put(index, "old.md", "old")
+    Path(index.path).unlink()
+    assert paths(index) == []
+    put(index, "new.md", "new")
+    assert paths(index) == ["new.md"]
+    with index.reading() as reader:
+        assert reader.integrity_problems() == []
+
+
+@pytest.mark.parametrize(
+    "content", [b"this is not a database at all" * 40, b"SQLite format 3\x00" + b"\xff" * 5000]
+)
+def test_a_file_that_is_no_database_is_damaged(index: Index, content: bytes) -> None:
+    Path(index.path).write_bytes(content)
+    with pytest.raises(IndexDamaged, match="damaged") as raised:
+        paths(index)
+    assert "clawmark index" in raised.value.hint
+    with pytest.raises(IndexDamaged):
+        put(index, "a.md", "text")
+    assert Path(index.path).read_bytes() == content
+
+
+def test_somebody_elses_database_is_not_touched(index: Index) -> None:
+    other = apsw.Connection(index.path)
+    other.execute("CREATE TABLE precious (text)")
+    other.close()
+    before = Path(index.path).read_bytes()
+    with pytest.raises(IndexDamaged, match="not one of Clawmark's"):
+        put(index, "a.md", "text")
+    assert Path(index.path).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM chunks; END",
+        "CREATE VIEW v AS SELECT * FROM files",
+        "CREATE TABLE extra (x)",
+        "ALTER TABLE files ADD COLUMN more TEXT",
+        "DROP TABLE embedding_cache",
+        "DROP INDEX files_died",
+    ],
+)
+def test_one_object_more_less_or_different_is_damage(index: Index, change: str) -> None:
+    put(index, "a.md", "text")
+    index.close()
+    tamper(index, change)
+    with pytest.raises(IndexDamaged):
+        paths(index)
+    with pytest.raises(IndexDamaged):
+        put(index, "b.md", "text")
+
+
+def test_an_index_of_a_newer_clawmark_is_left_alone(index: Index) -> None:
+    put(index, "a.md", "text")
+    index.close()
+    tamper(
+        index,
+        "UPDATE meta SET value = '99' WHERE key = 'schema_version'; CREATE TABLE from_the_future "
+        "(x)",
+    )
+    with pytest.raises(IndexFromTheFuture, match="newer Clawmark"):
+        paths(index)
+    with pytest.raises(IndexFromTheFuture):
+        put(index, "b.md", "text")
+
+
+@pytest.mark.parametrize("key", ["generation", "spaces", "last_sync"])
+def test_unreadable_facts_are_damage(index: Index, key: str) -> None:
+    put(index, "a.md", "text")
+    index.close()
+    tamper(index, f"INSERT OR REPLACE INTO meta VALUES ('{key}', '{{{{')")
+    with pytest.raises(IndexDamaged), index.reading() as reader:
+        reader.state()
+
+
+def test_a_damaged_index_is_set_aside_and_built_again(index: Index, tmp_path: Path) -> None:
+    for number in range(1, 5):
+        Path(index.path).write_bytes(b"rubbish %d" % number * 100)
+        Path(index.path + "-wal").write_bytes(b"stale")
+        with pytest.raises(IndexDamaged):
+            paths(index)
+        assert index.set_aside("corrupt") == f"{index.path}.corrupt-{number}"
+        assert paths(index) == []
+        assert index.set_aside("corrupt") == ""
+    put(index, "a.md", "text")
+    assert paths(index) == ["a.md"]
+    kept = sorted(file.name for file in tmp_path.iterdir() if "corrupt" in file.name)
+    assert kept == [
+        f"index.sqlite.corrupt-{number}{suffix}"
+        for number in (3, 4)
+        for suffix in ("", "-shm", "-wal")
+    ]
+
+
+def test_state_tells_what_was_remembered(index: Index) -> None:
+    with index.writing() as writer:
+        writer.set_identity({"chunker": "markdown/1", "sources": ["memory"]})
+        writer.set_last_sync({"at": 1, "ä": "ö"})
+        space = writer.space(identity_of(8))
+        assert writer.space(identity_of(8)) == space
+        other = writer.space(identity_of(8, "other"))
+        writer.set_ready(other.id)
+    with index.reading() as reader:
+        state = reader.state()
+    assert state.identity == {"chunker": "markdown/1", "sources": ["memory"]}
+    assert state.last_sync == {"at": 1, "ä": "ö"}
+    assert [(space.identity.model, space.ready) for space in state.spaces] == [
+        ("test", False),
+        ("other", True),
+    ]
+    assert (state.generation, state.building) == (1, None)
+
+
+def test_database_facts_name_version_and_journal(index: Index) -> None:
+    put(index, "a.md", "text")
+    with index.reading() as reader:
+        facts = reader.database_facts()
+        assert reader.integrity_problems() == []
+    assert facts["sqlite_version"] == apsw.sqlite_lib_version()
+    assert (facts["page_size"], facts["journal_mode"], facts["vector_engine"]) == (
+        16384,
+        "wal",
+        "blocks",
+    )
+
+
+def test_an_unknown_space_is_an_error_with_a_next_step(index: Index) -> None:
+    put(index, "a.md", "text")
+    with (
+        index.reading() as reader,
+        pytest.raises(IndexStoreError, match="no vector space 7") as raised,
+    ):
+        reader.count_due_vectors(7)
+    assert raised.value.hint
+
+
+def test_a_name_that_is_not_unicode_is_one_clear_error(index: Index) -> None:
+    with pytest.raises(IndexStoreError, match="not valid Unicode"), index.writing() as writer:
+        writer.put_file(*file_of("bad\udcff.md", "text"))
+    assert paths(index) == []
