@@ -11,6 +11,7 @@ The names below are loaded when they are first used: importing the package costs
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'clawmark' has no attribute {name!r}")
-    from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
 

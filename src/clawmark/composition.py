@@ -6,6 +6,7 @@ Everything that is built here is handed what it needs and reads no settings. `me
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from clawmark.config.schema import MemorySearch, QueryOptions, Settings
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
+from clawmark.model.errors import RerankError
 from clawmark.model.values import Identity, Query
 from clawmark.store.sqlite.store import Index
 from clawmark.system.counters import Metrics
@@ -102,7 +104,6 @@ def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
     """The configured reranker; one that cannot be made says so with every answer."""
     from clawmark.embed.rerank.base import Unusable, make_reranker
     from clawmark.engine.search.rerank import RerankStep
-    from clawmark.model.errors import RerankError
 
     options = search.query.rerank
     try:
@@ -264,7 +265,6 @@ def scope_hash(extra_paths: tuple[str, ...]) -> str:
     if not extra_paths:
         return NO_EXTRA_PATHS
     import hashlib
-    import json
 
     scope = {
         "extraPaths": sorted({path.replace("\\", "/") for path in extra_paths}),

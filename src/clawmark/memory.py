@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from clawmark.backends.source_file import SourceFile
 from clawmark.composition import build, keys_of, make_query, open_sessions, redactor_of
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
@@ -308,8 +309,6 @@ class Memory:
         return report_sources(self.workspace)
 
     def _source_file(self) -> SourceFile:
-        from clawmark.backends.source_file import SourceFile
-
         return SourceFile(self._backend.parts.source_file)
 
     def absolute_path(self, path: str) -> str:

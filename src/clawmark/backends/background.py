@@ -8,11 +8,15 @@ used up) the next one waits, longer each time."""
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from _thread import allocate_lock
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.triggers import Keeper
 
 if TYPE_CHECKING:
     from clawmark.engine.sync.run import SyncRequest
@@ -44,8 +48,6 @@ class Background:
         """The keeper, made when it is first asked for, and anew in a forked child, which has no
         threads of its parent.
         """
-        from clawmark.engine.sync.triggers import Keeper
-
         with self._making:
             if self._keeper is None or self._keeper.pid != os.getpid():
                 self._keeper = Keeper(
@@ -92,7 +94,6 @@ class Background:
         """
         if self.is_busy or time.monotonic() < self._rest_until:
             return False
-        from clawmark.engine.sync.run import SyncRequest
 
         self.ask(SyncRequest(reason=reason))
         return True
@@ -103,7 +104,6 @@ class Background:
         """
         if self.is_busy:
             return False
-        from clawmark.engine.sync.run import SyncRequest
 
         # What could not be finished (a service that is away) is not tried again; files are looked
         # at all the same.
@@ -130,8 +130,6 @@ class Background:
             try:
                 listener(event)
             except Exception:
-                import logging
-
                 logging.getLogger("clawmark.watch").warning("a listener failed", exc_info=True)
 
     def rest(self, *, is_needed: bool) -> None:

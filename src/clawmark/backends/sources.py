@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import ConfigError
+from clawmark.model.reports import SourceReport
+from clawmark.model.values import is_cited_below
 from clawmark.store.sqlite.reader import SOURCES
+from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import Source, is_below
 
 if TYPE_CHECKING:
@@ -120,8 +124,6 @@ def _checked_folder(folder: str) -> str:
 
 
 def _by_pattern(file: str) -> str:
-    import shlex
-
     folder, name = os.path.split(file)
     return f"clawmark add {shlex.quote(folder)} --pattern {shlex.quote(name)}"
 
@@ -164,10 +166,6 @@ def report_sources(workspace: Workspace) -> tuple[SourceReport, ...]:
     """Every folder that is searched in addition to the workspace's own memory, with what is in it
     now.
     """
-    from clawmark.model.reports import SourceReport
-    from clawmark.model.values import is_cited_below
-    from clawmark.workspace.file_counts import survey
-
     scan = workspace.scan()
     problems = {item.path: item.reason for item in scan.skipped} | {
         item.path: item.reason for item in scan.failures
@@ -209,8 +207,6 @@ def report_sources(workspace: Workspace) -> tuple[SourceReport, ...]:
 
 def not_markdown(workspace: Workspace, reports: Sequence[SourceReport]) -> dict[str, int]:
     """How many files there are in the searched folders that are not Markdown, by their ending."""
-    from clawmark.workspace.file_counts import survey
-
     total = Counter(survey(os.path.join(workspace.root, "memory")).others)
     for report in reports:
         total.update(report.other_files)

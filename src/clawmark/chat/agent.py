@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clawmark.agent.models.completer import Message, Tool, ToolCall
 from clawmark.agent.models.models import ModelName
+from clawmark.chat.errors import COULD_NOT_ASK, translated
+from clawmark.chat.toolset import Toolset
 from clawmark.model.errors import CompletionError
 
 if TYPE_CHECKING:
@@ -97,8 +99,6 @@ class Voice:
         ears: Ears,
     ) -> Answer:
         """Answer a message; a model that cannot be asked is an answer too."""
-        from clawmark.chat.errors import COULD_NOT_ASK, translated
-
         turn = _Turn(ears)
         try:
             self._runner.run(turn.ask(self._open(), system, as_messages(history), message, tools))
@@ -175,8 +175,6 @@ class _Turn:
         tools: Sequence[Tool],
     ) -> None:
         from pydantic_ai import UsageLimits
-
-        from clawmark.chat.toolset import Toolset
 
         limits = UsageLimits(request_limit=MOST_REQUESTS)
         asking = agent.iter(

@@ -9,7 +9,9 @@ from __future__ import annotations
 from pydantic_ai import exceptions as kinds
 
 from clawmark.agent.models.models import ModelName
+from clawmark.agent.tools.base import one_line
 from clawmark.model.errors import CompletionError, ContextTooLong
+from clawmark.text.secrets.redact import Redactor
 
 COULD_NOT_ASK = (kinds.AgentRunError, kinds.UserError)
 """What the library raises when a model cannot be asked."""
@@ -95,9 +97,6 @@ def _message_in(body: object) -> str:
 
 def _shortened(said: str, key: str) -> str:
     """What a service said on one line, without the key."""
-    from clawmark.agent.tools.base import one_line
-    from clawmark.text.secrets.redact import Redactor
-
     # Cleaned before it is cut: half a key has no shape any more.
     return one_line(
         Redactor([key] if key else []).clean(" ".join(said.split())), _LONGEST_QUOTE

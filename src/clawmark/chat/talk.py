@@ -8,6 +8,7 @@ note. What happens on the way is told to a `Stage`, and nothing is printed here.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -277,8 +278,6 @@ def open_talk(
 @contextmanager
 def _alone(conversation: Conversation) -> Iterator[None]:
     """Hold the session: two that talk in it at once would not hear each other."""
-    import hashlib
-
     name = hashlib.sha256(conversation.session_key.encode()).hexdigest()[:16]
     with statefile.locked(
         os.path.join(conversation.parts.store.folder, f"chat-{name}"), 0.0

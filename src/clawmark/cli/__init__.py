@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from clawmark.model.errors import ClawmarkError
 
 if TYPE_CHECKING:
     from clawmark.model.errors import ClawmarkError
@@ -60,7 +63,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(argv: list[str]) -> int:
     """Run one command; every error becomes one message and an exit code."""
     from clawmark.cli import output
-    from clawmark.model.errors import ClawmarkError
 
     as_json = "--json" in argv[: argv.index("--")] if "--" in argv else "--json" in argv
     output.warn(())
@@ -101,8 +103,6 @@ def dispatch(argv: list[str]) -> int:
 
 def module_of(verb: str) -> ModuleType:
     """The module that carries a verb out; `import` is a word of Python's and no module's name."""
-    from importlib import import_module
-
     return import_module(f"clawmark.cli.commands.{'imports' if verb == 'import' else verb}")
 
 

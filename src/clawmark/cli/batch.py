@@ -7,6 +7,7 @@ index is brought up to date once, before the first."""
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -60,7 +61,6 @@ def read_line(line: bytes | None, number: int) -> tuple[object, str, dict[str, s
     text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
     if not text.startswith("{"):
         return number, text, {}
-    import json
 
     try:
         given = json.loads(text)

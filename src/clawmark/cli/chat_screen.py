@@ -8,14 +8,23 @@ escape sequence of theirs reaches the terminal."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from clawmark.agent.flush.flush import Flushed, FlushFailed
+from clawmark.agent.notes.session_note import Noted, NoteFailed
+from clawmark.chat.compact import Compacted
+from clawmark.chat.talk import Reminded
 from clawmark.cli.layout import cells, fitted, plural
 from clawmark.cli.output import columns, is_terminal, note, one_line, paint, plain, pour
+from clawmark.model.values import citation
 
 if TYPE_CHECKING:
     from clawmark.agent.models.completer import ToolCall
@@ -216,11 +225,6 @@ def tell(event: Event) -> str:
     """One line about something that happened to the conversation; nothing where there is nothing to
     tell.
     """
-    from clawmark.agent.flush.flush import Flushed, FlushFailed
-    from clawmark.agent.notes.session_note import Noted, NoteFailed
-    from clawmark.chat.compact import Compacted
-    from clawmark.chat.talk import Reminded
-
     match event:
         case Reminded(citations=citations):
             return f"recalled {', '.join(citations)}"
@@ -250,7 +254,6 @@ def _citation(payload: dict[str, object]) -> str:
     path = str(payload.get("path", ""))
     if not isinstance(start, int) or not isinstance(lines, int) or lines < 1:
         return path
-    from clawmark.model.values import citation
 
     return citation(path, start, start + lines - 1)
 
@@ -272,8 +275,6 @@ def _marked(prompt: str) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    import re
-
     return re.split(r"(\x1b\[[0-9;]*m)", text)
 
 
@@ -284,9 +285,6 @@ def _hearing_signals() -> Iterator[None]:
     Python hears of a signal between two steps of its own, and a call that has just begun to wait is
     none: one that comes in that moment would wait for the next key. A timer ends the waiting for an
     instant, again and again."""
-    import signal
-    import threading
-
     if (
         not hasattr(signal, "setitimer")
         or threading.current_thread() is not threading.main_thread()
@@ -304,7 +302,5 @@ def _hearing_signals() -> Iterator[None]:
 
 def _load_readline() -> None:
     """Arrow keys and earlier lines, where Python has them."""
-    import contextlib
-
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - `input` uses it once it is loaded

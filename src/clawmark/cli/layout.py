@@ -7,6 +7,7 @@ for people.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from clawmark.cli.output import paint, place, plain
@@ -57,7 +58,6 @@ def emphasise(line: str, query: str) -> str:
     """The longer words of the query in bold, on a terminal that wants it."""
     if paint("x", "bold") == "x":
         return line
-    import re
 
     wanted = sorted(
         {word for word in re.findall(r"\w+", query) if len(word) > 3}, key=len, reverse=True
@@ -120,8 +120,6 @@ def short_path(path: str) -> str:
 
 def fitted(text: str, width: int) -> str:
     """A line that fits: what is too long is cut and ends in an ellipsis; colours take no room."""
-    import re
-
     pieces = re.split(r"(\x1b\[[0-9;]*m)", text)  # every second piece is a colour
     if sum(map(cells, pieces[::2])) <= width:
         return text
@@ -173,7 +171,6 @@ def _shown_cells(text: str) -> int:
     """How many columns a text takes; colours take none."""
     if "\x1b" not in text:
         return cells(text)
-    import re
 
     return cells(re.sub(r"\x1b\[[0-9;]*m", "", text))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.output import warn as print_warnings
 from clawmark.config.paths import NO_WORKSPACE
+from clawmark.memory import Memory
 from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ def open_memory(
 
     Most commands end with their answer and have no time for a `background`.
     """
-    from clawmark.memory import Memory
-
     try:
         memory = Memory.open(
             args.workspace,

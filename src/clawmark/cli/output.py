@@ -7,6 +7,7 @@ Colour only on a terminal."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -63,8 +64,6 @@ def warn(warnings: Sequence[str]) -> None:
 
 def emit(document: object) -> None:
     """One JSON document on standard output."""
-    import json
-
     if _warnings and isinstance(document, dict):
         document = {**document, "warnings": [*_warnings]}
         _warnings.clear()

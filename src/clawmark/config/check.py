@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from clawmark.config.files import line_of
+from clawmark.config.json5 import show_path
 from clawmark.config.keys import Key
 from clawmark.model.errors import ConfigError
 
@@ -55,13 +57,9 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
 
 def refuse(written: Written, sentence_end: str, *, key: str = "") -> ConfigError:
     """The error for a value: where it is, then `sentence_end` (`must be … `)."""
-    from clawmark.config.json5 import show_path
-
     name = key or show_path(written.path)
     where = ""
     if written.source.file:
-        from clawmark.config.files import line_of
-
         line = line_of(written.source.text, written.path)
         where = f"{written.source.file}, line {line}: " if line else f"{written.source.file}: "
     hint = "`clawmark config schema` lists every key and what it may hold."

@@ -8,6 +8,7 @@ levels deep, and linear in the length of the text."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import NamedTuple
 
 MAX_DEPTH = 100
@@ -223,7 +224,6 @@ class _Reader:
             self.ends = [found.end() for found in _LINE_END.finditer(self.text)] or [
                 len(self.text) + 1
             ]
-        from bisect import bisect_right
 
         return bisect_right(self.ends, at) + 1
 

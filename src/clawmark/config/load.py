@@ -11,11 +11,19 @@ reach endpoints nor be able to stop the search. `paths` finds the files."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from clawmark.config.check import Source, Written, check, patterns_of, refuse, show
+from clawmark.config.files import read_config
+from clawmark.config.json5 import show_path
+from clawmark.config.keys import BY_NAME, GROUPS
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, Settings
+from clawmark.config.sections import OTHER_SECTIONS, OUR_SECTIONS, Section, sections_for
+from clawmark.config.settle import settle
+from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
 from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,7 +53,6 @@ def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loade
         gathered.take_workspace(inside)
     if overrides:
         gathered.take_overrides(overrides)
-    from clawmark.config.settle import settle
 
     return settle(gathered, places)
 
@@ -68,9 +75,6 @@ class Gathered:
         self.warnings: list[str] = []
 
     def take_file(self, file: ConfigFile, agent: str) -> None:
-        from clawmark.config.check import Source
-        from clawmark.config.sections import sections_for
-
         source = Source(f"file {file.path}", file.path, file.text)
         self.warnings += _odd_sections(file)
         models = file.tree.get("models")
@@ -84,8 +88,6 @@ class Gathered:
         if isinstance(file, str):
             self.warnings.append(file)
             return
-        from clawmark.config.check import Source
-        from clawmark.config.sections import Section
 
         source = Source(f"workspace {file.path}", file.path, file.text)
         section = file.tree.get("memorySearch", {})
@@ -109,9 +111,6 @@ class Gathered:
             )
 
     def take_overrides(self, overrides: Mapping[str, object]) -> None:
-        from clawmark.config.check import Source, Written
-        from clawmark.config.keys import BY_NAME
-
         for key, value in overrides.items():
             if key not in BY_NAME:
                 raise ConfigError(f"{key} is not a setting.{_nearest(key, BY_NAME)}", key=key)
@@ -123,9 +122,6 @@ class Gathered:
             self._put(key, Written(Source("flag"), tuple(key.split(".")), plain))
 
     def _put(self, key: str, written: Written) -> None:
-        from clawmark.config.check import check, patterns_of
-        from clawmark.config.keys import BY_NAME
-
         value = check(BY_NAME[key], written, self.warnings)
         if key.startswith("tools."):
             assert isinstance(value, tuple)
@@ -141,10 +137,6 @@ class Gathered:
 
     def _leaves(self, section: Section, source: Source) -> Iterator[tuple[str, Written]]:
         """Every known key of a section with its value; unknown ones become warnings."""
-        from clawmark.config.check import Written, refuse, show
-        from clawmark.config.keys import BY_NAME, GROUPS
-        from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
-
         waiting = [(section.name, section.path, section.values)]
         while waiting:
             name, path, values = waiting.pop()
@@ -168,7 +160,6 @@ class Gathered:
 
 def fill_in(text: str, key: str, environ: Mapping[str, str]) -> str:
     """A value with its `${NAME}` references filled in; ConfigError when a variable is not set."""
-    import re
 
     def known(found: re.Match[str]) -> str:
         if not environ.get(found[1]):
@@ -189,7 +180,6 @@ def _workspace_file(places: Places) -> ConfigFile | str | None:
     try:
         if not os.path.lexists(path):
             return None
-        from clawmark.config.files import read_config
 
         if os.path.islink(os.path.dirname(path)):
             return f"{os.path.dirname(path)} is a link; the settings behind it are not used."
@@ -204,8 +194,6 @@ def _odd_sections(file: ConfigFile) -> list[str]:
     """Top-level names that mean nothing; a file that OpenClaw keeps may know more sections than we
     do.
     """
-    from clawmark.config.sections import OTHER_SECTIONS, OUR_SECTIONS
-
     names = [name for name in file.tree if name not in OTHER_SECTIONS and name not in OUR_SECTIONS]
     warnings = list[str]()
     for name in names[:10]:
@@ -218,8 +206,6 @@ def _odd_sections(file: ConfigFile) -> list[str]:
 
 
 def _unknown(written: Written, key: str, known: Iterable[str]) -> str:
-    from clawmark.config.json5 import show_path
-
     where = f"{written.source.file}: " if written.source.file else ""
     return (
         f"{where}there is no key "

@@ -13,6 +13,10 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clawmark.config.check import Source, Written, check
+from clawmark.config.files import read_config
+from clawmark.config.keys import BY_NAME
+from clawmark.config.sections import agent_entries, is_agent_id, sections_for
 from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -197,7 +201,6 @@ class _Resolver:
                 path = os.path.join(base, "openclaw.json")
         if not named and _is_absent(path):  # the usual case, without loading what reads files
             return path, None
-        from clawmark.config.files import read_config
 
         try:
             return path, read_config(path)
@@ -216,14 +219,11 @@ class _Resolver:
             ) from None
 
     def openclaws_file(self, base: str) -> "ConfigFile":
-        from clawmark.config.files import read_config
-
         return read_config(os.path.join(base, "openclaw.json"))
 
     def agents(self, file: "ConfigFile | None") -> "list[AgentEntry]":
         if file is None:
             return []
-        from clawmark.config.sections import agent_entries
 
         return agent_entries(file.tree, _source(file))
 
@@ -233,9 +233,6 @@ class _Resolver:
         """
         if file is None:
             return "", ""
-        from clawmark.config.check import Written, check
-        from clawmark.config.keys import BY_NAME
-        from clawmark.config.sections import sections_for
 
         source, key, known = _source(file), BY_NAME["agents.defaults.workspace"], self.agents(file)
         mine = [entry for entry in known if entry.id == agent and "workspace" in entry.values]
@@ -283,9 +280,6 @@ class _Resolver:
         usual = os.path.join(state, "memory", f"{agent_id}.sqlite")
         if file is None or os.path.basename(file.path) == "openclaw.json":
             return usual
-        from clawmark.config.check import Written, check
-        from clawmark.config.keys import BY_NAME
-        from clawmark.config.sections import sections_for
 
         source, path = _source(file), ""
         for section in sections_for(file.tree, agent, source):
@@ -313,8 +307,6 @@ def _is_absent(path: str) -> bool:
 
 
 def _source(file: "ConfigFile") -> "Source":
-    from clawmark.config.check import Source
-
     return Source(f"file {file.path}", file.path, file.text)
 
 
@@ -327,7 +319,6 @@ def _default_agent(known: "list[AgentEntry]") -> str:
 def _chosen_agent(given: str | None, known: "list[AgentEntry]") -> str:
     if given is None:
         return _default_agent(known)
-    from clawmark.config.sections import is_agent_id
 
     if not is_agent_id(given):
         raise ConfigError(

@@ -14,8 +14,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.config.check import Written, refuse, show
-from clawmark.config.schema import NO_QMD, Chunking, Hybrid, MemorySearch, Settings, with_value
+from clawmark.config.json5 import show_path
+from clawmark.config.schema import (
+    NO_QMD,
+    Chunking,
+    Hybrid,
+    Loaded,
+    MemorySearch,
+    Settings,
+    with_value,
+)
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
+from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from clawmark.config.load import Gathered
@@ -33,8 +43,6 @@ Values = dict[str, tuple[object, Written]]
 
 def settle(gathered: Gathered, places: Places) -> Loaded:
     """The settings these values make; raises ConfigError."""
-    from clawmark.config.schema import Loaded
-
     values, warnings = gathered.values, gathered.warnings
     settings, origins = Settings(), dict[str, str]()
     for key, (value, written) in values.items():
@@ -74,8 +82,6 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
 
 def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
     """One sentence for each key that is set and has no effect."""
-    from clawmark.config.json5 import show_path
-
     warnings = list[str]()
     for key, written in found.items():
         entry = UNSUPPORTED_BY_NAME[key]
@@ -225,7 +231,6 @@ def _which(real: str, home: str) -> str:
 
 def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:
     from clawmark.config.load import fill_in
-    from clawmark.model.errors import ConfigError
 
     for name in ("apiKey", "baseUrl"):
         value = settings.memory_search.remote.get(name)

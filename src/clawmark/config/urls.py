@@ -8,6 +8,7 @@ checked again by whoever dials it."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 
 _SHAPE = re.compile(r"(https?)://([^/?#\\]*)([/?][^#\\]*)?", re.IGNORECASE)
@@ -69,8 +70,6 @@ def _problem_with_host(host: str) -> str:
 
 
 def _problem_with_address(text: str) -> str:
-    import ipaddress
-
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -1,6 +1,7 @@
 """What every embedder offers, and the check every vector passes before it is stored."""
 
 from collections.abc import Sequence
+from math import hypot, isfinite
 from typing import Any, NamedTuple, Protocol
 
 from clawmark.model.errors import EmbeddingRejected
@@ -99,7 +100,5 @@ def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) 
 
 
 def _has_length(numbers: Sequence[float]) -> bool:
-    from math import hypot, isfinite
-
     length = hypot(*numbers)
     return isfinite(length) and length >= 1e-6

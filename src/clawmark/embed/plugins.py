@@ -11,11 +11,15 @@ names are our own is left to the caller, who asks here last: listing what is ins
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, TypeVar
 
 from clawmark.embed.base import Embedder, Traits, check_vectors
+from clawmark.embed.local.model_file import plain
+from clawmark.embed.services.wire import secrets_of
 from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable
 from clawmark.model.values import Identity, Vector
+from clawmark.text.secrets.redact import Redactor
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -32,8 +36,6 @@ def find(name: str) -> EntryPoint | None:
     """The entry point of that name; imports nothing of it; raises EmbeddingUnavailable when two
     distributions claim it.
     """
-    from importlib.metadata import entry_points
-
     found = list(dict.fromkeys(entry_points(group=GROUP, name=name)))
     if len(found) > 1:
         owners = " and ".join(sorted({_owner(point) for point in found}))
@@ -44,8 +46,6 @@ def find(name: str) -> EntryPoint | None:
 
 def names() -> tuple[str, ...]:
     """What is on offer, for messages."""
-    from importlib.metadata import entry_points
-
     return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
 
 
@@ -178,10 +178,6 @@ class _Guard:
 
     def _told(self, error: Exception) -> str:
         """What a foreign error says, on one line and without the keys its maker was given."""
-        from clawmark.embed.local.model_file import plain
-        from clawmark.embed.services.wire import secrets_of
-        from clawmark.text.secrets.redact import Redactor
-
         options, environ = self._given
         headers = options.get("headers")
         named = {**environ, **options, **(headers if isinstance(headers, Mapping) else {})}

@@ -11,7 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from clawmark.agent.prompt.recall_rule import BAR
+from clawmark.hooks.context import TOKENS, session_context
 from clawmark.hooks.events import Event
+from clawmark.hooks.notes import note_session_of
+from clawmark.hooks.recall import ITEMS, recall_for, unchanged_since_the_start
 
 if TYPE_CHECKING:
     from clawmark.agent.prompt.context import ContextFile
@@ -37,9 +41,6 @@ def answer(
     if event.is_subagent:
         return {}
     if event.name == "UserPromptSubmit":
-        from clawmark.agent.prompt.recall_rule import BAR
-        from clawmark.hooks.recall import ITEMS, recall_for
-
         bar = BAR if wishes.bar is None else wishes.bar
         items, shown = wishes.items or ITEMS, partial(_shown_files, event, wishes)
         return _with_context(
@@ -52,21 +53,14 @@ def answer(
             else wishes.session_key
         )
         if event.name == "SessionStart":
-            from clawmark.hooks.context import TOKENS, session_context
-
             return _with_context(event, session_context(memory, key, wishes.tokens or TOKENS).text)
         if os.path.isdir(memory.places.workspace):
-            from clawmark.hooks.notes import note_session_of
-
             note_session_of(memory, event, key)
     return {}
 
 
 def _shown_files(event: Event, wishes: Wishes, memory: Memory) -> tuple[ContextFile, ...]:
     """What the session start has put before the model; nothing outside a session."""
-    from clawmark.hooks.context import TOKENS, session_context
-    from clawmark.hooks.recall import unchanged_since_the_start
-
     if not (event.session_id or event.transcript):
         return ()
     shown = session_context(memory, wishes.session_key, wishes.tokens or TOKENS).files

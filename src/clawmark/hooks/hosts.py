@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from clawmark.hooks.events import EVENTS
+from clawmark.hooks.jsontext import get
+from clawmark.hooks.tomltext import table
 from clawmark.model.errors import ConfigError
 
 NAMES = ("claude-code", "codex", "cursor", "vscode", "gemini", "opencode", "openclaw")
@@ -72,8 +75,6 @@ def additions(
 def quoted(words: Sequence[str]) -> str:
     """A command line for the shell that hosts use."""
     if os.name == "nt":
-        import subprocess
-
         return subprocess.list2cmdline(words)
     return shlex.join(words)
 
@@ -185,8 +186,6 @@ def _codex(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> l
 
     The hooks are in it too, unless there is a hooks.json: Codex warns about both at once.
     """
-    from clawmark.hooks.tomltext import table
-
     folder = os.path.join(folder, ".codex") if scope == "project" else folder
     config, hooks = os.path.join(folder, "config.toml"), os.path.join(folder, "hooks.json")
     lines = table(f"mcp_servers.{SERVER}", _stdio(launch))[1:]
@@ -251,8 +250,6 @@ def _opencode(folder: str, scope: Scope, around: Surroundings, launch: Launch) -
 
 
 def _is_version_1(file: str) -> bool:
-    from clawmark.hooks.jsontext import get
-
     try:
         with open(file, encoding="utf-8") as opened:
             mcp = get(opened.read(), ("mcp",), file)

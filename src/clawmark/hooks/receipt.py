@@ -7,6 +7,7 @@ it; they are never overwritten and never sent away."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -74,8 +75,6 @@ def save(folder: str, receipt: Receipt) -> None:
 
 def back_up(folder: str, file: str, content: bytes) -> str:
     """Keep a copy of a file as it is now; its path. The same content is kept once."""
-    import hashlib
-
     name = f"{os.path.basename(file)}.{hashlib.sha256(content).hexdigest()[:12]}"
     path = os.path.join(folder, "backups", name)
     make_private_folder(os.path.dirname(path))

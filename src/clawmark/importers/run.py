@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.importers.chats import chatgpt_notes, claude_notes
 from clawmark.importers.exports import conversations
 from clawmark.importers.folders import claude_code_notes, codex_notes, folder_notes
 from clawmark.importers.notes import FOLDER, Imported, Note, Skip, Target, digits_in, import_notes
+from clawmark.importers.seeds import open_index
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -76,8 +78,6 @@ def run_import(
 
 def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seeded:
     """Bring the vectors of an OpenClaw index into our cache, so that nothing is paid for twice."""
-    from clawmark.importers.seeds import open_index
-
     kept = reusable = unsound = 0
     models: dict[str, None] = {}
     ours = _own_identities(memory)
@@ -112,8 +112,6 @@ def _own_identities(memory: Memory) -> dict[tuple[str, str, str], Identity]:
     """The identity of each configured embedder, by every name under which OpenClaw would keep the
     same vectors.
     """
-    from clawmark.embed.services.remote import RemoteEmbedder
-
     found: dict[tuple[str, str, str], Identity] = {}
     for embedder in (*memory.choice.embedders, *memory.choice.fallbacks):
         identity = embedder.identity

@@ -13,12 +13,17 @@ import json
 import math
 import os
 import re
+import shutil
+import tempfile
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from clawmark.config.check import Source
+from clawmark.config.files import read_config
+from clawmark.config.sections import sections_for
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Identity, Vector
 
@@ -80,9 +85,6 @@ def _configured_database(state_dir: str, agent: str) -> str:
     file = os.path.join(state_dir, CONFIG_FILE)
     if not os.path.isfile(file):
         return ""
-    from clawmark.config.check import Source
-    from clawmark.config.files import read_config
-    from clawmark.config.sections import sections_for
 
     config = read_config(file)
     path = ""
@@ -138,8 +140,6 @@ def _at_rest(path: str) -> Iterator[str]:
         # somebody else's database.
         yield f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
         return
-    import shutil
-    import tempfile
 
     with tempfile.TemporaryDirectory(prefix="clawmark-") as folder:
         copy = os.path.join(folder, "copy.sqlite")

@@ -8,9 +8,14 @@ connection is left to `http`."""
 
 from __future__ import annotations
 
+import ipaddress
+import queue
 import socket
+import threading
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from urllib.parse import unquote_to_bytes
 
 from clawmark.config.urls import problem_with
 from clawmark.net.addresses import AddressRefused, dialable
@@ -94,9 +99,6 @@ def parse_proxy(url: str) -> Proxy | None:
 
 
 def _basic(login: str) -> str:
-    from base64 import b64encode
-    from urllib.parse import unquote_to_bytes
-
     user, _, password = login.partition(":")
     return "Basic " + b64encode(unquote_to_bytes(user) + b":" + unquote_to_bytes(password)).decode(
         "ascii"
@@ -188,14 +190,10 @@ def _lookup(endpoint: Endpoint, resolve: Resolve, deadline: Deadline) -> Sequenc
     """Resolve a name in a thread of its own: the system's resolver has no time limit that a caller
     could set.
     """
-    import ipaddress
-
     try:
         return [str(ipaddress.ip_address(endpoint.host))]
     except ValueError:
         pass
-    import queue
-    import threading
 
     answers: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
 

@@ -7,11 +7,14 @@ status, because "too many inputs" comes as 400, 413, 422, 429 and 500, and a quo
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from enum import Enum
 
 from clawmark.net.response import Response
+from clawmark.text.secrets.redact import Redactor
 
 MOST_WORDS = 200
 LONGEST_WAIT = 86_400.0
@@ -115,8 +118,6 @@ def words(response: Response, secrets: tuple[str, ...]) -> str:
     """What the server says about it, for a message: redacted, on one line, 200 characters at the
     most; may be empty.
     """
-    from clawmark.text.secrets.redact import Redactor
-
     text = _text(response)
     if _is_page(text):
         return "an HTML page"
@@ -141,8 +142,6 @@ def _text(response: Response) -> str:
 
 def _message(text: str) -> str:
     """The sentence inside the JSON that most providers wrap it in."""
-    import json
-
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -203,8 +202,6 @@ def _until(text: str, headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _moment(text: str) -> float | None:
-    from email.utils import parsedate_to_datetime
-
     try:
         return parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):

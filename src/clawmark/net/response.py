@@ -10,6 +10,7 @@ a wrong length for none, and loads the mail parser. What the body means is left 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -211,8 +212,6 @@ def _chunks(stream: Stream, budget: int, most: int) -> Iterator[bytes]:
 
 
 def _inflated(pieces: Iterator[bytes], *, is_gzip: bool) -> Iterator[bytes]:
-    import zlib
-
     decoder: zlib._Decompress | None = None
     try:
         for piece in pieces:

@@ -6,8 +6,10 @@ part, the wire `http`'s, and whether a 2xx holds vectors the parser's."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
+from random import random  # not needed by any call that goes well
 from typing import NamedTuple
 
 from clawmark.model.errors import (
@@ -174,14 +176,10 @@ class _Asked(NamedTuple):
 
 
 def _chance() -> float:
-    from random import random  # not needed by any call that goes well
-
     return random()
 
 
 def _log(asked: _Asked, failure: EmbeddingError, pause: float) -> None:
-    import logging
-
     facts = {
         "provider": asked.provider,
         "model": asked.model,

@@ -7,6 +7,7 @@ the socket comes from to `dial`."""
 
 from __future__ import annotations
 
+import errno
 import socket
 import time
 
@@ -157,8 +158,6 @@ def close(sock: socket.socket) -> None:
 
 def said(error: OSError) -> HttpTrouble:
     """The sentence for an error of the network that is no timeout."""
-    import errno
-
     if type(error).__module__ == "ssl":
         return _said_of_tls(error)
     if isinstance(error, ConnectionRefusedError):

@@ -7,6 +7,7 @@ the workspace folder itself is locked."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import time
@@ -82,8 +83,6 @@ def _no_lock(path: str, error: OSError) -> WorkspaceError:
 
 
 def _name_of(root: Folder, path: str) -> str:
-    import hashlib
-
     return hashlib.sha256(f"{root.path}\0{path}".encode()).hexdigest()[:32] + ".lock"
 
 

@@ -6,6 +6,9 @@ callers, and so is what to do about a damaged file or a disk that refuses."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import json
 import os
 import sys
 import time
@@ -49,9 +52,6 @@ def load(path: str) -> dict[str, object] | None:
     """The object in the file, None when there is no file; raises ValueError when it is damaged and
     OSError like `open`.
     """
-    import errno
-    import json
-
     try:
         descriptor = os.open(
             path, os.O_RDONLY | _CLOEXEC | _NOFOLLOW | getattr(os, "O_NONBLOCK", 0)
@@ -79,8 +79,6 @@ def load(path: str) -> dict[str, object] | None:
 
 def save(path: str, value: dict[str, object], *, durable: bool = False) -> None:
     """Replace the file in one step, readable by its owner alone; call it with the lock held."""
-    import json
-
     beside = f"{path}.new"
     # A file left there by a killed process is ours to overwrite: nobody else has the lock.
     descriptor = open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -96,8 +94,6 @@ def set_aside(path: str) -> None:
     """Give a damaged file another name, in place of the one set aside before; what is absent stays
     absent.
     """
-    import contextlib
-
     with contextlib.suppress(OSError):
         os.replace(path, f"{path}.damaged")
 

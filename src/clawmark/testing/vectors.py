@@ -14,6 +14,7 @@ import math
 import random
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
 
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexStoreError
@@ -45,8 +46,6 @@ def cosine(one: Vector, other: Vector) -> float:
 
 def file_of(path: str, *texts: str, heading: str = "", stamp: int = 1) -> PutFile:
     """What `Writer.put_file` takes, for a file with one chunk per text."""
-    from hashlib import sha256
-
     chunks = [
         Chunk(
             start_line=number,

@@ -8,6 +8,7 @@ the words go into the index beside every passage of the file. Ranking by age is 
 from __future__ import annotations
 
 import re
+from datetime import date as day
 from functools import lru_cache
 
 from clawmark.text.keywords.words import index_words
@@ -56,8 +57,6 @@ def day_of(path: str, source: str, heading: str) -> str:
 
 def date_words(date: str) -> str:
     """A day in the words people use for it: `2026-02-24 24 24th february 2026 feb tuesday`."""
-    from datetime import date as day
-
     year, month, number = map(int, date.split("-"))
     name = MONTHS[month - 1]
     ordinal = f"{number}{_ORDINAL_ENDS.get(number, 'th')}"

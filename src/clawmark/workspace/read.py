@@ -5,7 +5,9 @@ Lines end at `\\n` only (as editors and citations count them), one `\\r` before 
 nothing is ever cut inside a character. Bytes that are not UTF-8 become U+FFFD, so that one bad byte
 does not hide a file. Which path is meant is left to `places.py`, opening to `guard.py`."""
 
+import hashlib
 import os
+import unicodedata
 from typing import NamedTuple
 
 from clawmark.model.documents import Document, Excerpt
@@ -162,8 +164,6 @@ def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Do
 
     A file that changes while it is read thus keeps an older state than its text, and the next scan
     reads it again."""
-    import hashlib
-
     fd = open_beneath(root, relative, path, anchor)
     try:
         info = os.fstat(fd)
@@ -196,7 +196,6 @@ def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
     """
     if relative.isascii():
         return None
-    import unicodedata
 
     found: list[str] = []
     parts = split_relative(relative)

@@ -8,6 +8,7 @@ as `{-12}`, days from today."""
 from __future__ import annotations
 
 import os
+import re
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -69,7 +70,6 @@ def write_sample(root: str, today: date) -> list[str]:
 
 def _dated(text: str, day: date, today: date) -> str:
     """Fill in `{date}` (the log's own day) and `{-12}` or `{+3}` (days from today)."""
-    import re
 
     def fill(match: re.Match[str]) -> str:
         return (today + timedelta(days=int(match[1]))).isoformat()

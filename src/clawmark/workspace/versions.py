@@ -8,6 +8,7 @@ a state folder nothing is kept."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import time
@@ -62,8 +63,6 @@ def keep_version(lock_dir: str | None, root: str, path: str, data: bytes) -> Non
 
 def version_folder(lock_dir: str, root: str, path: str) -> str:
     """Where the versions of one file of one workspace are."""
-    import hashlib
-
     digits = hashlib.sha256(f"{root}\0{path}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
     readable = re.sub(r"[^A-Za-z0-9._-]+", "_", path)[-80:].strip("._") or "file"
     return os.path.join(

@@ -10,6 +10,7 @@ and the entry is written again only if that file does not hold it."""
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 import time
@@ -81,8 +82,6 @@ def replace(
 
 
 def _hash(data: bytes) -> str:
-    import hashlib
-
     return hashlib.sha256(data).hexdigest()
 
 

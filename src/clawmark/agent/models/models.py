@@ -13,7 +13,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from clawmark.agent.models.anthropic_chat import AnthropicChat
 from clawmark.agent.models.completer import Completer
+from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.config.urls import problem_with
 from clawmark.model.errors import ConfigError
 
 OWN_KEY = "CLAWMARK_MODEL_API_KEY"
@@ -97,10 +100,7 @@ def choose_completer(name: str, environ: Mapping[str, str]) -> Completer:
     provider, model, base_url = parsed = parse_model(name)
     key = find_model_key(parsed, environ)
     if provider == "anthropic":
-        from clawmark.agent.models.anthropic_chat import AnthropicChat
-
         return AnthropicChat(model, key=key, base_url=base_url)
-    from clawmark.agent.models.openai_chat import OpenAIChat
 
     return OpenAIChat(model, key=key, base_url=base_url, provider=provider or "model")
 
@@ -135,8 +135,6 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _check_address(url: str) -> None:
-    from clawmark.config.urls import problem_with
-
     problem = problem_with(url)
     if problem:
         raise ConfigError(

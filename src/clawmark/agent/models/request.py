@@ -21,6 +21,7 @@ from clawmark.model.errors import (
 )
 from clawmark.net.client import HttpClient
 from clawmark.net.retry import Policy, TooLarge, ask
+from clawmark.text.chunking.tokens import well_formed
 
 ATTEMPTS = 3
 
@@ -94,8 +95,6 @@ class ChatService:
 
 def _well_formed(value: object) -> object:
     """The same without lone surrogates, which no service takes."""
-    from clawmark.text.chunking.tokens import well_formed
-
     match value:
         case str():
             return well_formed(value)

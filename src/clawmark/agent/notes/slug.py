@@ -33,7 +33,26 @@ below was about, as billing-database or trip-to-lisbon. Answer with the name onl
 instruction in it."""
 _SMALL_TALK = frozenset(
     (
-        *["hello", "hey", "hi", "good", "great", "nice", "sure", "okay", "yes", "yeah", "thanks", "thank", "please", "sorry", "fine", "well", "morning", "evening"],
+        *[
+            "hello",
+            "hey",
+            "hi",
+            "good",
+            "great",
+            "nice",
+            "sure",
+            "okay",
+            "yes",
+            "yeah",
+            "thanks",
+            "thank",
+            "please",
+            "sorry",
+            "fine",
+            "well",
+            "morning",
+            "evening",
+        ],
         "let",
     )
 )

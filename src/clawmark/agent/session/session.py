@@ -6,6 +6,7 @@ aside and a new one begun: what it held were counters, and the transcripts are s
 numbers mean is left to `flush` and `session_note`."""
 
 import os
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -130,8 +131,6 @@ class SessionStore:
 
 def new_session_id() -> str:
     """A name for a new session that no other has."""
-    import uuid
-
     return str(uuid.uuid4())
 
 

@@ -6,6 +6,7 @@ conversation goes on without it and says so in the log."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -139,8 +140,6 @@ def _text(runtime: Runtime, key: str) -> str:
 
 
 def _log(error: ConfigError) -> None:
-    import logging
-
     logging.getLogger("clawmark.agent").warning(
         "the model cannot be used", extra={"facts": {"because": error.message}}
     )

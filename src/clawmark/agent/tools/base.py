@@ -6,6 +6,7 @@ is next door in `memory_search.py` and `memory_get.py`; talking to an SDK is lef
 from __future__ import annotations
 
 import json
+import logging  # not needed by any call that goes well
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -76,6 +77,4 @@ def log_surprise(tool: str) -> None:
     """Leave the traceback of an error nobody foresaw in the log; the model only hears that it
     happened.
     """
-    import logging  # not needed by any call that goes well
-
     logging.getLogger("clawmark.agent.tools").exception("%s failed", tool)

@@ -6,6 +6,8 @@ anybody who can edit the file can write one."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from clawmark.agent.tools.base import Payload
 from clawmark.model.values import Hit
 from clawmark.text.recalled.origin import origin_of
@@ -18,8 +20,6 @@ def provenance_of(hit: Hit) -> Payload:
     """`originClass`, `sessionKind`, and `observedAt` in milliseconds where the day is known."""
     found: Payload = {"originClass": _origin_class(hit), "sessionKind": "unknown"}
     if hit.date:
-        from datetime import datetime
-
         found["observedAt"] = int(
             datetime.fromisoformat(f"{hit.date}T00:00:00+00:00").timestamp() * 1000
         )

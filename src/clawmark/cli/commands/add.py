@@ -7,9 +7,12 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import some_text
+from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, paint, place, say
+from clawmark.config.paths import resolve_places
+from clawmark.workspace.bootstrap import ensure_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.reports import SourceReport
@@ -60,8 +63,6 @@ def run(args: Namespace) -> int:
         )
         workspace = memory.places.workspace
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         emit({"workspace": workspace, "source": as_json(source)})
         return 0
     if made:
@@ -101,14 +102,11 @@ def _default_workspace(args: Namespace) -> str:
     """Make the default workspace where there is none at all, so that the first command can be
     `clawmark add`.
     """
-    from clawmark.config.paths import resolve_places
-
     places = resolve_places(
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
     )
     if places.workspace_origin != "default" or os.path.lexists(places.workspace):
         return ""
-    from clawmark.workspace.bootstrap import ensure_workspace
 
     if not os.path.isdir(os.path.expanduser(args.folder)):
         return ""  # the folder is refused with its reason, and nothing is made for it

@@ -5,11 +5,26 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from clawmark.agent.flush.flush import SkipFlush
+from clawmark.agent.session.recent_messages import is_command
+from clawmark.agent.session.setup import model_name
+from clawmark.chat.talk import Stage, open_talk
 from clawmark.cli.arguments import UsageError, some_text
+from clawmark.cli.chat_screen import Screen
+from clawmark.cli.commands.flush import WHY
+from clawmark.cli.commands.prompt import sizes
+from clawmark.cli.layout import plural, short_path, table
+from clawmark.cli.opening import open_memory
 from clawmark.cli.output import Stopped, emit, paint, plain, say
+from clawmark.config.load import load
+from clawmark.config.paths import resolve_places
 from clawmark.model.errors import ClawmarkError, ConfigError
+from clawmark.text.recalled.origin import without_comments
+from clawmark.workspace.bootstrap import ensure_workspace
+from clawmark.workspace.daily import daily_path
 
 if TYPE_CHECKING:
     from clawmark.chat.agent import Answer
@@ -66,11 +81,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     _need_extra()
-    from clawmark.cli.chat_screen import Screen
-    from clawmark.cli.opening import open_memory
-    from clawmark.config.load import load
-    from clawmark.config.paths import resolve_places
-    from clawmark.workspace.bootstrap import ensure_workspace
 
     places = resolve_places(
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
@@ -79,16 +89,12 @@ def run(args: Namespace) -> int:
     ensure_workspace(places.workspace)
     screen = Screen(quiet=args.json)
     with open_memory(args, background=True) as memory:
-        from clawmark.chat.talk import open_talk
-
         key = args.session or f"agent:{memory.places.agent}:main"
         with open_talk(memory, model, key, os.environ, recall=args.recall) as talk:
             return _hold(talk, screen, memory, args)
 
 
 def _need_extra() -> None:
-    from importlib.util import find_spec
-
     if any(find_spec(name) is None for name in ("pydantic_ai", "openai", "anthropic")):
         raise ClawmarkError(
             "The chat needs the extra `chat`.", hint="Install it with: pip install 'clawmark[chat]'"
@@ -97,8 +103,6 @@ def _need_extra() -> None:
 
 def _model(args: Namespace, runtime: Mapping[str, object]) -> str:
     """The name of the model, with the address it is to be found at."""
-    from clawmark.agent.session.setup import model_name
-
     name = args.model or model_name(runtime, os.environ)
     if args.base_url and not args.base_url.startswith(("http://", "https://")):
         raise UsageError("--base-url takes an address that begins with http:// or https://.")
@@ -142,8 +146,6 @@ def _hold(talk: Talk, screen: Screen, memory: Memory, args: Namespace) -> int:
 
 
 def _greet(talk: Talk, screen: Screen, is_first: bool) -> None:
-    from clawmark.cli.layout import plural, short_path
-
     if not screen.is_live:
         return
     model = f"{talk.voice.name.provider or talk.voice.name.base_url}:{talk.voice.name.model}"
@@ -194,8 +196,6 @@ def _respond(
     message: str, talk: Talk, screen: Screen, turns: list[dict[str, object]]
 ) -> Answer | None:
     """Do what a line asks for; None when that was no message."""
-    from clawmark.agent.session.recent_messages import is_command
-
     word, _, rest = message.partition(" ")
     if not message:
         return None
@@ -211,8 +211,6 @@ def _respond(
 
 
 def _say(message: str, talk: Talk, screen: Screen, turns: list[dict[str, object]]) -> Answer | None:
-    from clawmark.chat.talk import Stage
-
     screen.wait()
     try:
         answer = talk.say(message, Stage(screen.piece, screen.used, screen.event))
@@ -238,16 +236,11 @@ def _say(message: str, talk: Talk, screen: Screen, turns: list[dict[str, object]
 
 
 def _help(talk: Talk, screen: Screen, rest: str) -> None:
-    from clawmark.cli.layout import table
-
     _show(screen, table([(paint(name, "cyan"), words) for name, words in COMMANDS.items()]))
 
 
 def _memory(talk: Talk, screen: Screen, rest: str) -> None:
     """Today's log, and the notes of the conversations that ended today."""
-    from clawmark.text.recalled.origin import without_comments
-    from clawmark.workspace.daily import daily_path
-
     memory = talk.memory
     path = daily_path(memory.today())
     log = memory.workspace.read_lines(path, 1, None)
@@ -268,9 +261,6 @@ def _memory(talk: Talk, screen: Screen, rest: str) -> None:
 
 
 def _flush(talk: Talk, screen: Screen, rest: str) -> None:
-    from clawmark.agent.flush.flush import SkipFlush
-    from clawmark.cli.commands.flush import WHY
-
     outcome = talk.flush()
     if isinstance(outcome, SkipFlush):
         screen.aside(f"nothing was saved: {WHY[outcome.because]}")
@@ -279,8 +269,6 @@ def _flush(talk: Talk, screen: Screen, rest: str) -> None:
 
 
 def _prompt(talk: Talk, screen: Screen, rest: str) -> None:
-    from clawmark.cli.commands.prompt import sizes
-
     prompt = talk.prompt()
     if rest == "full":
         _show(screen, plain(f"{talk.own_section}\n\n{prompt.text}").splitlines())

@@ -7,12 +7,15 @@ Keys and headers are never shown.
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
+from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import facts, short_path, table, wrap
 from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
 from clawmark.config.keys import BY_NAME, KEYS, Key
@@ -84,10 +87,6 @@ def shown_value(loaded: Loaded, key: Key) -> object:
 
 def written(value: object) -> str:
     """A value as one would write it into the file."""
-    import json
-
-    from clawmark.cli.as_json import as_json
-
     return "unset" if value is None else json.dumps(as_json(value), ensure_ascii=False)
 
 
@@ -116,7 +115,6 @@ def find_key(name: str) -> Key:
         return endings[0]
     if endings:
         raise UsageError(f"{name} may be {' or '.join(key.name for key in endings[:4])}.")
-    import difflib
 
     near = difflib.get_close_matches(short, BY_NAME, n=1)
     raise UsageError(
@@ -263,6 +261,4 @@ def _schema(args: Namespace) -> int:
 
 
 def _plain_value(value: object) -> object:
-    from clawmark.cli.as_json import as_json
-
     return as_json(value)

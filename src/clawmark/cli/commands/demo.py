@@ -9,14 +9,23 @@ place to stay."""
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
+import shutil
+import tempfile
 from argparse import ArgumentParser, Namespace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
+from clawmark.cli.as_json import as_json, found_as_json
+from clawmark.cli.commands.search import hit_lines, summary
 from clawmark.cli.layout import duration, plural, short_path
 from clawmark.cli.output import emit, paint, plain, say
 from clawmark.cli.progress import ProgressBar
+from clawmark.memory import Memory
+from clawmark.workspace.sample import QUESTIONS, write_sample
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -53,18 +62,11 @@ def run(args: Namespace) -> int:
         is_done = True
     finally:
         if args.keep is None or not is_done:
-            import shutil
-
             shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
 def _show_demo(folder: str, *, is_kept: bool, as_json: bool) -> None:
-    from datetime import date
-
-    from clawmark.memory import Memory
-    from clawmark.workspace.sample import QUESTIONS, write_sample
-
     workspace = os.path.join(folder, "workspace")
     os.makedirs(workspace, exist_ok=True)
     written = write_sample(workspace, date.today())
@@ -116,8 +118,6 @@ def _say_indexed(report: SyncReport) -> None:
 
 
 def _say_answer(question: str, found: Found) -> None:
-    from clawmark.cli.commands.search import hit_lines, summary
-
     say(f"{paint('?', 'yellow')} {paint(question, 'bold')}")
     if found.hits:
         say("\n".join(hit_lines(found.hits[0], question, indent="  ")))
@@ -127,8 +127,6 @@ def _say_answer(question: str, found: Found) -> None:
 
 
 def _say_next(folder: str | None, question: str) -> None:
-    import shlex
-
     say(paint("Try it yourself", "bold"))
     if folder is None:
         say("  clawmark demo --keep ~/clawmark-demo    # the same again, and it stays")
@@ -143,16 +141,12 @@ def _say_next(folder: str | None, question: str) -> None:
 
 
 def _emit(folder: str | None, report: SyncReport, answers: list[tuple[str, Found]]) -> None:
-    from clawmark.cli.as_json import as_json, found_as_json
-
     rows = [{"question": question, **found_as_json(found)} for question, found in answers]
     emit({"folder": folder, "index": as_json(report), "answers": rows})
 
 
 def _new_folder(given: str | None) -> str:
     if given is None:
-        import tempfile
-
         return os.path.realpath(tempfile.mkdtemp(prefix="clawmark-demo-"))
     folder = os.path.abspath(os.path.expanduser(given))
     try:
@@ -168,8 +162,6 @@ def _write_config(folder: str, workspace: str) -> None:
     """Say which workspace it is, so that the next commands find it from a folder that holds a
     memory as well.
     """
-    import json
-
     body = {
         "agents": {"defaults": {"workspace": workspace, "memorySearch": {"provider": "default"}}}
     }

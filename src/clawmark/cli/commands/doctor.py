@@ -7,6 +7,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from clawmark.cli.as_json import as_json
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, paint, place, plain, say
 
@@ -40,8 +41,6 @@ def run(args: Namespace) -> int:
         findings = memory.doctor(fix=args.fix, probe=args.probe)
     left = [finding for finding in findings if finding.level == "problem" and not finding.fixed]
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         emit({"findings": as_json(findings), "problems": len(left)})
     else:
         say("\n".join(line for finding in findings for line in finding_lines(finding)))

@@ -4,14 +4,24 @@ two configurations.
 
 from __future__ import annotations
 
+import json
 import os
+import sys
+import tempfile
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, TextIO
 
+from clawmark.agent.session.setup import needed_model
 from clawmark.cli.arguments import UsageError, count, some_text
+from clawmark.cli.commands.config import find_key
 from clawmark.cli.layout import plural, table
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, is_terminal, note, one_line, paint, plain, say
+from clawmark.config.load import load
+from clawmark.config.paths import resolve_places
+from clawmark.engine.maintenance.evaluate import changed, read_questions
+from clawmark.memory import Memory
+from clawmark.model.errors import CompletionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,8 +101,6 @@ def run(args: Namespace) -> int:
 
 
 def _read(name: str) -> list[Question]:
-    from clawmark.engine.maintenance.evaluate import read_questions
-
     try:
         with open(name, encoding="utf-8", errors="replace") as file:
             text = file.read(LARGEST_FILE + 1)
@@ -107,10 +115,6 @@ def _read(name: str) -> list[Question]:
 
 def _setting(text: str) -> tuple[str, object]:
     """A key and its value; what does not read as JSON is text."""
-    import json
-
-    from clawmark.cli.commands.config import find_key
-
     name, sign, value = text.partition("=")
     if not sign or not name.strip():
         raise UsageError(f"--set takes KEY=VALUE, not {text[:80]!a}.")
@@ -128,12 +132,6 @@ def _evaluate_other(
 
     Settings of the query alone use the same index. Others get an index of their own in a temporary
     folder."""
-    import tempfile
-
-    from clawmark.config.load import load
-    from clawmark.config.paths import resolve_places
-    from clawmark.memory import Memory
-
     places = resolve_places(args.workspace, args.agent, args.against or args.config, args.state_dir)
     loaded = load(places, overrides)
     mine, other = memory.settings.memory_search, loaded.settings.memory_search
@@ -154,8 +152,6 @@ def _evaluate_other(
 
 
 def _progress(args: Namespace) -> Callable[[int, int], None] | None:
-    import sys
-
     if args.json or not is_terminal(sys.stderr):
         return None
 
@@ -189,8 +185,6 @@ def _show_one(result: Evaluation, args: Namespace) -> int:
 
 
 def _show_two(first: Evaluation, second: Evaluation, args: Namespace) -> int:
-    from clawmark.engine.maintenance.evaluate import changed
-
     pairs = changed(first, second)
     if args.json:
         different = [
@@ -291,11 +285,6 @@ def _expected(judged: Judged) -> str:
 
 def _make(args: Namespace) -> int:
     """Write a file of questions; what the model has written before it fails is kept."""
-    import json
-
-    from clawmark.agent.session.setup import needed_model
-    from clawmark.model.errors import CompletionError
-
     if args.set or args.against:
         raise UsageError("--set and --against do not go with --make.")
     wanted, made = args.n or 50, 0

@@ -5,9 +5,31 @@ MEMORY.md comes out.
 from __future__ import annotations
 
 import os
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from clawmark.agent.flush.daylog import DayLog
+from clawmark.agent.flush.flush import (
+    Flush,
+    FlushFailed,
+    SkipFlush,
+    Usage,
+    decide_flush,
+    flush_threshold,
+    run_flush,
+)
+from clawmark.agent.models.models import choose_completer, parse_model
+from clawmark.agent.notes.curate import accept, forget, keep, kept, propose
+from clawmark.agent.notes.session_note import (
+    NoNote,
+    NoteFailed,
+    NoteParts,
+    note_session,
+    note_transcript,
+)
+from clawmark.agent.session.recent_messages import last_said, transcript_size
+from clawmark.agent.session.setup import model_name
 from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.layout import facts, plural, size
 from clawmark.cli.opening import open_memory
@@ -131,9 +153,6 @@ def _with_model(memory: Memory, key: str, name: str | None, *, for_flush: bool) 
     """A conversation whose model is the named one, or the configured one; ConfigError without
     either.
     """
-    from clawmark.agent.models.models import choose_completer
-    from clawmark.agent.session.setup import model_name
-
     wanted = name or model_name(memory.settings.runtime, os.environ, for_flush=for_flush)
     if not wanted:
         hint = "Name one with --model or in agents.defaults.model"
@@ -151,8 +170,6 @@ def _with_model(memory: Memory, key: str, name: str | None, *, for_flush: bool) 
 
 def _window(memory: Memory, name: str | None) -> int:
     """How many tokens the model holds that was named; 0 for what is configured."""
-    from clawmark.agent.models.models import parse_model
-
     return (
         parse_model(name).window
         if name and not memory.settings.runtime.get("agents.defaults.contextTokens")
@@ -166,9 +183,6 @@ def _window(memory: Memory, name: str | None) -> int:
 def _flush(conversation: Conversation, transcript: str | None) -> FlushOutcome:
     if transcript is None:
         return conversation.flush()
-    from clawmark.agent.flush.daylog import DayLog
-    from clawmark.agent.flush.flush import SkipFlush, run_flush
-    from clawmark.agent.session.recent_messages import last_said
 
     parts = conversation.parts
     said = last_said(
@@ -187,8 +201,6 @@ def _flush(conversation: Conversation, transcript: str | None) -> FlushOutcome:
 
 
 def _show_flush(outcome: FlushOutcome, args: Namespace) -> int:
-    from clawmark.agent.flush.flush import FlushFailed, SkipFlush
-
     if isinstance(outcome, FlushFailed):
         raise ClawmarkError(outcome.message, hint=outcome.hint)
     if isinstance(outcome, SkipFlush):
@@ -224,9 +236,6 @@ def _skipped(because: str, args: Namespace) -> int:
 
 def _show_decision(conversation: Conversation, args: Namespace) -> int:
     """Whether the next message would bring a flush, and the numbers behind it."""
-    from clawmark.agent.flush.flush import Flush, Usage, decide_flush, flush_threshold
-    from clawmark.agent.session.recent_messages import transcript_size
-
     parts = conversation.parts
     standing = conversation.standing()
     entry = standing.entry
@@ -275,8 +284,6 @@ def _show_decision(conversation: Conversation, args: Namespace) -> int:
 
 
 def _note(conversation: Conversation, transcript: str | None) -> NoteOutcome:
-    from clawmark.agent.notes.session_note import NoteParts, note_session, note_transcript
-
     store, workspace, _, redactor, _, settings, now, _ = conversation.parts
     parts = NoteParts(
         completer=None,
@@ -292,8 +299,6 @@ def _note(conversation: Conversation, transcript: str | None) -> NoteOutcome:
 
 
 def _show_note(outcome: NoteOutcome, args: Namespace) -> int:
-    from clawmark.agent.notes.session_note import NoNote, NoteFailed
-
     if isinstance(outcome, NoteFailed):
         raise ClawmarkError(outcome.message, hint=outcome.hint)
     if isinstance(outcome, NoNote):
@@ -312,8 +317,6 @@ def _curate(memory: Memory, key: str, args: Namespace) -> int:
     """Show what would change on MEMORY.md; write it when it is the one that was shown before, or
     somebody says yes now.
     """
-    from clawmark.agent.notes.curate import accept, forget, kept
-
     parts = memory.conversation(key).parts
     waiting = kept(parts.store.folder) if args.apply else None
     proposal = waiting or _proposed(memory, key, args)
@@ -336,8 +339,6 @@ def _curate(memory: Memory, key: str, args: Namespace) -> int:
 
 def _proposed(memory: Memory, key: str, args: Namespace) -> Proposal:
     """A new proposal, put aside so that exactly this one can be accepted."""
-    from clawmark.agent.notes.curate import forget, keep, propose
-
     parts = _with_model(memory, key, args.model, for_flush=False).parts
     assert parts.models.usual is not None
     proposal = propose(
@@ -351,8 +352,6 @@ def _proposed(memory: Memory, key: str, args: Namespace) -> Proposal:
 
 def _agrees(args: Namespace) -> bool:
     """Whether the person at the terminal says yes; without one nothing is accepted unseen."""
-    import sys
-
     if args.json or not is_terminal(sys.stdin) or not is_terminal(sys.stdout):
         return False
     say("Write this into MEMORY.md? [y/N]")

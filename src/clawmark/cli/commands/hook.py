@@ -7,6 +7,7 @@ standard error and an empty answer. This is a boundary that catches every `Excep
 from __future__ import annotations
 
 import os
+import select
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import NoReturn
@@ -14,6 +15,8 @@ from typing import NoReturn
 from clawmark.cli.arguments import count, share
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, flush, is_terminal, note, one_line
+from clawmark.hooks.answer import Wishes, answer
+from clawmark.hooks.events import MARK, read_event
 from clawmark.model.errors import ClawmarkError
 
 EXAMPLES = """\
@@ -58,8 +61,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from clawmark.hooks.events import MARK
-
     answer: dict[str, object] = {}
     if not os.environ.get(MARK):
         os.environ[MARK] = "1"
@@ -76,9 +77,6 @@ def run(args: Namespace) -> int:
 
 
 def _answer(args: Namespace) -> dict[str, object]:
-    from clawmark.hooks.answer import Wishes, answer
-    from clawmark.hooks.events import read_event
-
     event = read_event(args.host, args.event, _read_input())
     wishes = Wishes(
         session_key=args.session, tokens=args.tokens or 0, items=args.items or 0, bar=args.bar
@@ -92,7 +90,6 @@ def _read_input() -> str:
     """
     if is_terminal(sys.stdin):
         return ""
-    import select
 
     number, data = sys.stdin.fileno(), bytearray()
     while len(data) <= MOST_BYTES:

@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
+from clawmark.cli.as_json import as_json
 from clawmark.cli.commands.add import INDEX_NOTE, added_lines
 from clawmark.cli.layout import short_path
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, one_line, paint, plain, say
+from clawmark.importers.run import run_import, run_seeding
+from clawmark.importers.seeds import databases_of, openclaw_folder
 
 if TYPE_CHECKING:
     from clawmark.importers.notes import Imported
@@ -62,7 +65,6 @@ def run(args: Namespace) -> int:
             return _obsidian(memory, path, args)
         if args.source == "openclaw":
             return _openclaw(memory, path, args)
-        from clawmark.importers.run import run_import
 
         done = list(
             run_import(memory, args.source, path, dry_run=args.dry_run, overwrite=args.overwrite)
@@ -133,8 +135,6 @@ def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
         return 0
     source = known or memory.add_source(vault)
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         emit({"vault": vault, "source": as_json(source), "dryRun": args.dry_run})
     elif known is not None:
         say(f"{short_path(vault)} is searched already, as {plain(source.name)}.")
@@ -144,9 +144,6 @@ def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
 
 
 def _openclaw(memory: Memory, path: str, args: Namespace) -> int:
-    from clawmark.importers.run import run_seeding
-    from clawmark.importers.seeds import databases_of, openclaw_folder
-
     agent = memory.places.agent
     path = path or openclaw_folder(memory.places.state_dir, agent, os.environ)
     found = [path] if os.path.isfile(path) else databases_of(path, agent)

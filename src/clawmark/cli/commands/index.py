@@ -8,6 +8,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clawmark.cli.add_hint import find_unsearched, hint
+from clawmark.cli.as_json import as_json
+from clawmark.cli.estimate import estimate_lines, make_estimate
 from clawmark.cli.layout import duration, middle, plural
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, paint, place, plain, say
@@ -60,12 +63,8 @@ def run(args: Namespace) -> int:
             )
         unsearched = None
         if not report.added + report.updated:
-            from clawmark.cli.add_hint import find_unsearched
-
             unsearched = find_unsearched(memory, args)
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         body = as_json(report)
         assert isinstance(body, dict)
         emit(body | ({} if unsearched is None else {"unsearched": as_json(unsearched)}))
@@ -76,8 +75,6 @@ def run(args: Namespace) -> int:
         note(f"clawmark: {plain(report.degraded.reason)} {plain(report.degraded.fix)}".rstrip())
     say("\n".join(report_lines(report, verbose=args.verbose)))
     if unsearched is not None:
-        from clawmark.cli.add_hint import hint
-
         hint(unsearched)
     return _exit_code(report)
 
@@ -88,8 +85,6 @@ def _exit_code(report: SyncReport) -> int:
 
 
 def _estimate(memory: Memory, args: Namespace) -> int:
-    from clawmark.cli.estimate import estimate_lines, make_estimate
-
     found = memory.spending()
     estimate = make_estimate(
         found.due,
@@ -101,8 +96,6 @@ def _estimate(memory: Memory, args: Namespace) -> int:
         tokens_left_today=found.tokens_left_today,
     )
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         emit(as_json(estimate))
     else:
         say("\n".join(estimate_lines(estimate)))

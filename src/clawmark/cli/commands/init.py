@@ -8,6 +8,7 @@ The first workspace of a user becomes the default one, because the next command 
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 
@@ -17,6 +18,7 @@ from clawmark.cli.output import emit, paint, plain, say
 from clawmark.config.paths import Places, resolve_places
 from clawmark.model.errors import WorkspaceError
 from clawmark.system.private_files import make_private_folder, open_private
+from clawmark.workspace.bootstrap import ensure_workspace
 
 EXAMPLES = """\
 examples:
@@ -41,8 +43,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from clawmark.workspace.bootstrap import ensure_workspace
-
     if args.path is not None and args.workspace is not None:
         raise UsageError("Give the folder once: as PATH or with --workspace.")
     named = args.path if args.path is not None else args.workspace
@@ -112,7 +112,6 @@ def _make_default(places: Places) -> str:
             f"default, write into it:\n"
             f'  {{ agents: {{ defaults: {{ workspace: "{plain(places.workspace)}" }} }} }}'
         )
-    import json
 
     body = {"agents": {"defaults": {"workspace": places.workspace}}}
     try:

@@ -4,14 +4,22 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
+from importlib.resources import files
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.output import emit, note, paint, plain, say
-from clawmark.hooks.hosts import NAMES
+from clawmark.config.paths import name_for, resolve_places
+from clawmark.hooks.hosts import NAMES, Launch, Surroundings, additions
+from clawmark.hooks.install import carry_out, plan_install, plan_removal
+from clawmark.hooks.receipt import load
+from clawmark.text.secrets.redact import Redactor
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
@@ -66,10 +74,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     if args.project and args.user:
         raise UsageError("--project and --user exclude each other.")
-    from clawmark.config.paths import name_for, resolve_places
-    from clawmark.hooks.hosts import Surroundings, additions
-    from clawmark.hooks.install import carry_out, plan_install, plan_removal
-    from clawmark.hooks.receipt import load
 
     scope: Scope = "project" if args.project else "user"
     places = resolve_places(
@@ -93,8 +97,6 @@ def _launch(args: Namespace, scope: Scope, places: Places) -> Launch:
     """How the host starts us: by a full path and with the workspace named, unless the file is for
     other people too.
     """
-    from clawmark.hooks.hosts import Launch
-
     given = {"--workspace": args.workspace, "--config": args.config, "--state-dir": args.state_dir}
     if scope == "user":
         given["--workspace"] = places.workspace
@@ -128,8 +130,6 @@ def _this_program() -> tuple[str, ...]:
 
 
 def _skill() -> str:
-    from importlib.resources import files
-
     return files("clawmark.hooks").joinpath("SKILL.md").read_text(encoding="utf-8")
 
 
@@ -178,10 +178,6 @@ def _action(edit: Edit) -> str:
 
 def _diff(edit: Edit) -> str:
     """What changes, with keys masked: such files hold other people's secrets too."""
-    import difflib
-
-    from clawmark.text.secrets.redact import Redactor
-
     before, after = (
         (data or b"").decode("utf-8", "replace").splitlines() for data in (edit.before, edit.after)
     )
@@ -204,16 +200,12 @@ def _same(one: list[str], other: list[str]) -> int:
 
 def _moved(line: str, by: int) -> str:
     """The head of a part of a diff, with its line numbers counted from the beginning of the file."""
-    import re
-
     if not line.startswith("@@ "):
         return line
     return re.sub(r"([-+])([0-9]+)", lambda found: f"{found[1]}{int(found[2]) + by}", line)
 
 
 def _warn(places: Places) -> None:
-    from importlib.util import find_spec
-
     if not os.path.isdir(places.workspace):
         note(
             f"clawmark: {plain(places.workspace)} does not exist yet; make it with: clawmark "

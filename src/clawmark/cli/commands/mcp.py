@@ -4,11 +4,28 @@ machine.
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from argparse import ArgumentParser, Namespace
+from importlib.util import find_spec
 
+from clawmark.aio import AsyncMemory
 from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import is_terminal, note, plain
+from clawmark.mcp.http.server import PORT, Address, check_address, serve_http
+from clawmark.mcp.http.token import read_token, token_path
+from clawmark.mcp.instructions import session_instructions
+from clawmark.mcp.server import build_server
+from clawmark.mcp.stdio.handshake import open_session
+from clawmark.mcp.stdio.lifetime import (
+    ends_on_signals,
+    follow_parent,
+    leave_soon,
+    live_long,
+)
+from clawmark.mcp.stdio.pipes import claim_wire
+from clawmark.mcp.stdio.server import serve_stdio
 from clawmark.model.errors import ClawmarkError
 
 EXAMPLES = """\
@@ -70,10 +87,6 @@ def run(args: Namespace) -> int:
 
 
 def _run_stdio(args: Namespace) -> int:
-    import sys
-
-    from clawmark.mcp.stdio.pipes import claim_wire
-
     if is_terminal(sys.stdin):
         note(
             "clawmark: waiting for an MCP host on standard input; docs/how-to/mcp.md says how "
@@ -82,16 +95,6 @@ def _run_stdio(args: Namespace) -> int:
     wire = claim_wire()  # before anything else is imported that could print
     session_key = "main" if args.session is None else args.session
     with open_memory(args) as memory:
-        import asyncio
-
-        from clawmark.mcp.instructions import session_instructions
-        from clawmark.mcp.stdio.handshake import open_session
-        from clawmark.mcp.stdio.lifetime import (
-            ends_on_signals,
-            follow_parent,
-            leave_soon,
-            live_long,
-        )
 
         async def serve() -> int:
             ending = ends_on_signals()
@@ -101,9 +104,6 @@ def _run_stdio(args: Namespace) -> int:
                 return ending.code
             # These load the SDK, which takes longer than some hosts wait for the answer to
             # `initialize`.
-            from clawmark.aio import AsyncMemory
-            from clawmark.mcp.server import build_server
-            from clawmark.mcp.stdio.server import serve_stdio
 
             async with AsyncMemory(lambda: memory) as served:
                 server = build_server(served, session_key)
@@ -116,16 +116,7 @@ def _run_stdio(args: Namespace) -> int:
 
 
 def _run_http(args: Namespace) -> int:
-    import asyncio
-
-    from clawmark.mcp.http.server import PORT, Address, check_address, serve_http
-    from clawmark.mcp.http.token import read_token, token_path
-    from clawmark.mcp.server import build_server
-    from clawmark.mcp.stdio.lifetime import leave_soon, live_long
-
     with open_memory(args) as memory:
-        from clawmark.aio import AsyncMemory
-
         host = "127.0.0.1" if args.host in (None, "localhost") else args.host
         address = Address(
             host, PORT if args.port is None else args.port, tuple(args.allow_host or ())
@@ -152,8 +143,6 @@ def _run_http(args: Namespace) -> int:
 
 
 def _need_extra() -> None:
-    from importlib.util import find_spec
-
     if find_spec("mcp") is None or find_spec("mcp_types") is None:
         raise ClawmarkError(
             "The MCP server needs the extra `mcp`.",

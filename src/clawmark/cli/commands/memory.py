@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, Namespace
 
+from clawmark.cli import VERBS, module_of
 from clawmark.cli.arguments import UsageError, make_parser
+from clawmark.cli.commands.status import gather
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit
 
@@ -34,8 +36,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from clawmark.cli import VERBS, module_of
-
     if args.command not in COMMANDS:
         raise UsageError(
             f"There is no `clawmark memory {args.command}`; there is {', '.join(COMMANDS[:-1])} "
@@ -65,8 +65,6 @@ def _common(args: Namespace) -> list[str]:
 
 
 def _status(args: Namespace) -> int:
-    from clawmark.cli.commands.status import gather
-
     with open_memory(args, warn=False) as memory:
         status, probe = gather(memory, args)
         search, agent = memory.settings.memory_search, memory.places.agent

@@ -7,8 +7,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from clawmark.agent.prompt.session_files import is_private
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
+from clawmark.text.chunking.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from clawmark.agent.prompt.sections import Prompt
@@ -56,8 +58,6 @@ def sizes(prompt: Prompt, host: str = "") -> list[str]:
     """A table: sections with their tokens, and below the files with how much of them is shown;
     `host` adds its own part.
     """
-    from clawmark.text.chunking.tokens import estimate_tokens
-
     rows = [("the host's own", estimate_tokens(host), "")] if host else []
     rows += [(section.name, section.tokens, "") for section in prompt.sections]
     rows.append(("all of it", prompt.tokens + estimate_tokens(host), ""))
@@ -73,9 +73,6 @@ def sizes(prompt: Prompt, host: str = "") -> list[str]:
 
 
 def _as_json(prompt: Prompt, session_key: str | None) -> dict[str, object]:
-    from clawmark.agent.prompt.session_files import is_private
-    from clawmark.text.chunking.tokens import estimate_tokens
-
     context = prompt.context
     return {
         "session": session_key,

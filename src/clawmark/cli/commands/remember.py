@@ -10,9 +10,11 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
+from clawmark.cli.layout import short_path
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.model.errors import ClawmarkError
+from clawmark.text.secrets.redact import has_mask
 
 if TYPE_CHECKING:
     from clawmark.agent.tools.gate import Refusal
@@ -70,7 +72,6 @@ def run(args: Namespace) -> int:
             }
         )
         return 0
-    from clawmark.cli.layout import short_path
 
     say(
         f"Remembered in {paint(place(written.citation), 'cyan')} "
@@ -81,8 +82,6 @@ def run(args: Namespace) -> int:
 
 def _refuse(refusal: Refusal, text: str, *, as_json: bool) -> int:
     """Say why the note was not kept and how to keep it anyway."""
-    from clawmark.text.secrets.redact import has_mask
-
     # A redaction mask is refused with --force too: it would replace the value that it stands for.
     hint = refusal.action if has_mask(text) else f"{refusal.action} To keep it anyway, add --force."
     error = NoteRefused(f"Not remembered. {refusal.message}", hint=hint)

@@ -6,9 +6,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clawmark.cli.add_hint import find_unsearched, hint
 from clawmark.cli.arguments import UsageError, count, share, some_text
+from clawmark.cli.as_json import as_json, found_as_json
+from clawmark.cli.batch import answer_batch
+from clawmark.cli.explain import explanation_lines
+from clawmark.cli.layout import duration, emphasise, plural, snippet_lines
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import columns, emit, note, paint, place, plain, say
+from clawmark.text.recalled.origin import without_comments
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -97,8 +103,6 @@ def run(args: Namespace) -> int:
         raise UsageError("--files prints paths only and cannot be combined with --explain.")
     with open_memory(args, provider=args.provider) as memory:
         if args.batch is not None:
-            from clawmark.cli.batch import answer_batch
-
             return answer_batch(memory, args)
         text = " ".join(args.query)
         found = memory.search(
@@ -118,8 +122,6 @@ def run(args: Namespace) -> int:
         else:
             show(found, text, memory.loaded.warnings)
         if found.nothing is not None and not args.json:
-            from clawmark.cli.add_hint import find_unsearched, hint
-
             hint(find_unsearched(memory, args))
     return 1 if args.fail_if_empty and not found.hits else 0
 
@@ -139,12 +141,8 @@ def show_files(found: Found, *, as_json: bool) -> None:
 
 
 def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:
-    from clawmark.cli.as_json import as_json, found_as_json
-
     body = found_as_json(found, memory.absolute_path)
     if found.nothing is not None:
-        from clawmark.cli.add_hint import find_unsearched
-
         unsearched = find_unsearched(memory, args)
         body |= {} if unsearched is None else {"unsearched": as_json(unsearched)}
     return body
@@ -162,8 +160,6 @@ def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
     if found.nothing is not None:
         say(plain(found.nothing.message))
     if found.explanation is not None:
-        from clawmark.cli.explain import explanation_lines
-
         say("\n".join(explanation_lines(found.explanation)) + "\n")
     say(paint(summary(found), "dim"))
 
@@ -172,8 +168,6 @@ def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
     """Score and citation, then the whole snippet; each part of it has the number of its first line
     in the margin.
     """
-    from clawmark.cli.layout import emphasise, snippet_lines
-
     lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(place(hit.citation), 'cyan')}"]
     parts = _parts(hit)
     margin = max(6, *(len(label) + 2 for label, _ in parts))
@@ -207,15 +201,12 @@ def _for_people(snippet: str) -> str:
     """A snippet without the labels that say where an entry comes from."""
     if "<!--" not in snippet:
         return snippet
-    from clawmark.text.recalled.origin import without_comments
 
     return without_comments(snippet)
 
 
 def summary(found: Found) -> str:
     """`3 hits · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index`"""
-    from clawmark.cli.layout import duration, plural
-
     names = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
     how = names[found.mode] + (
         f" ({plain(found.model)})" if found.model and found.mode != "fts-only" else ""

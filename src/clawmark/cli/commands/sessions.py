@@ -7,9 +7,11 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
+from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import cells, middle, plural, size, table
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
+from clawmark.text.transcripts.turns import rendered
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -45,8 +47,6 @@ def run(args: Namespace) -> int:
             "sessions" in memory.settings.memory_search.sources,
         )
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         emit({"folder": folder, "isSource": is_source, "sessions": as_json(found)})
         return 0
     if found:
@@ -86,8 +86,6 @@ def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
 
 
 def _show(memory: Memory, name: str, *, as_json: bool) -> int:
-    from clawmark.text.transcripts.turns import rendered
-
     path, said = memory.transcript(name)
     if as_json:
         messages = [

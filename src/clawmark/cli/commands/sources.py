@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
+from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural, short_path, table
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, paint, place, say
@@ -43,8 +44,6 @@ def run(args: Namespace) -> int:
             return 0
         found = memory.sources()
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         emit({"sources": as_json(found)})
     elif found:
         say("\n".join(listing(found)))

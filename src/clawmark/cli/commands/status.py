@@ -5,15 +5,18 @@ anything.
 from __future__ import annotations
 
 import os
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clawmark.cli.add_hint import find_unsearched
+from clawmark.cli.as_json import as_json
 from clawmark.cli.commands.add import other_files
 from clawmark.cli.layout import duration, facts, middle, plural, short_path, size, wrap
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
+from clawmark.model.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
@@ -61,8 +64,6 @@ def run(args: Namespace) -> int:
         places, search = memory.places, memory.settings.memory_search
         unsearched = find_unsearched(memory, args)
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         body = as_json(status)
         assert isinstance(body, dict)
         body |= {"workspaceOrigin": places.workspace_origin, "extraPaths": list(search.extra_paths)}
@@ -99,8 +100,6 @@ def probe_embedder(memory: Memory) -> dict[str, object]:
     """`{"ok": true}`, or false and the reason: the best embedder is asked for the vector of one
     word.
     """
-    from clawmark.model.errors import EmbeddingError
-
     if memory.choice.degraded is not None or not memory.choice.embedders:
         reason = (
             memory.choice.degraded.reason
@@ -315,8 +314,6 @@ def _running(running: dict[str, object]) -> str:
 
 def _when(seconds: float) -> str:
     """A moment in the local time."""
-    import time
-
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
     except (OverflowError, OSError, ValueError):  # a clock far from ours

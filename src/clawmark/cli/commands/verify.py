@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, paint, place, say
@@ -25,8 +26,6 @@ def run(args: Namespace) -> int:
     with open_memory(args) as memory:
         report = memory.verify()
     if args.json:
-        from clawmark.cli.as_json import as_json
-
         emit(as_json(report))
         return 1 if report.problems else 0
     checked = (

@@ -5,12 +5,15 @@ when something happens or runs; elsewhere a line, or with `--json` an object, fo
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
+from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import duration, fitted, plural, short_path
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import (
@@ -45,8 +48,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    import logging
-
     # What a library logs, this command tells; without a handler Python would print it a second
     # time.
     logging.getLogger("clawmark").addHandler(logging.NullHandler())
@@ -157,7 +158,6 @@ class JsonLines(Lines):
     def show(self, event: WatchEvent | None) -> None:
         if event is None:
             return
-        from clawmark.cli.as_json import as_json
 
         body: dict[str, object] = {}
         if event.reason:
@@ -315,8 +315,6 @@ def _reason(error: Exception | None) -> str:
 
 
 def _relative(path: str, workspace: str) -> str:
-    import os
-
     return os.path.relpath(path, workspace) if path else ""
 
 

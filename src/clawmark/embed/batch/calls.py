@@ -7,6 +7,7 @@ every other call, or an EmbeddingError. Each provider's words are left to `batch
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -246,6 +247,4 @@ def part(value: object, *names: str) -> object:
 
 def stamp() -> str:
     """A name for an upload that nobody has used before."""
-    import hashlib
-
     return hashlib.sha256(str(time.time_ns()).encode()).hexdigest()[:32]

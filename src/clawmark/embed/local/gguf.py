@@ -17,7 +17,10 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+import shutil
 import struct
+import tempfile
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -258,10 +261,6 @@ def make(path: str) -> GgufEmbedder:
 
 def start_server(xllamacpp: Any, path: str, tokens: int, pooling: int) -> Any:
     """llama.cpp with the model loaded, silent, on few threads, and out of everybody's reach."""
-    import secrets
-    import shutil
-    import tempfile
-
     wanted = xllamacpp.CommonParams()
     wanted.model.path = path
     wanted.embedding = True

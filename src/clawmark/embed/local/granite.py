@@ -15,9 +15,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Traits
+from clawmark.embed.local.bpe import Tokenizer
+from clawmark.embed.local.encoder import Encoder
 from clawmark.embed.local.script import is_mostly_latin
 from clawmark.embed.local.weights import MODEL, PROVIDER, SHA256, find_pack, open_pack, unavailable
 from clawmark.model.values import Identity, Vector
@@ -55,8 +59,6 @@ class GraniteEmbedder:
 
     @property
     def identity(self) -> Identity:
-        from hashlib import sha256
-
         key = sha256("\n".join((PROVIDER, MODEL, SHA256, POOLING)).encode()).hexdigest()
         return Identity(provider=PROVIDER, model=MODEL, provider_key=key, dims=DIMS)
 
@@ -75,7 +77,6 @@ class GraniteEmbedder:
             return [self._embed(text) for text in texts]
         # Imported here because it costs 14 ms, which a search that embeds one question would pay
         # for nothing.
-        from concurrent.futures import ThreadPoolExecutor
 
         self._load()[0].prepare()
         # Longest first, so that the workers end at about the same time.
@@ -95,8 +96,6 @@ class GraniteEmbedder:
             if self._parts is None:
                 pack = open_pack(find_pack() if self._path is None else self._path)
                 _import_numpy()
-                from clawmark.embed.local.bpe import Tokenizer
-                from clawmark.embed.local.encoder import Encoder
 
                 self._parts = Tokenizer(pack.tokenizer), Encoder(pack), pack.max_tokens
             return self._parts

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 import stat
+from hashlib import file_digest, sha256
+from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 from clawmark.embed.models import MODELS, UNKNOWN, prompts_for
@@ -64,8 +66,6 @@ def sha256_of(stamp: Stamp) -> str:
     """
     known = _KNOWN_HASHES.get(stamp)
     if known is None:
-        from hashlib import file_digest
-
         with open(stamp.path, "rb") as file:
             known = file_digest(file, "sha256").hexdigest()
         # A file that is being written has no hash that could be believed later.
@@ -77,8 +77,6 @@ def sha256_of(stamp: Stamp) -> str:
 
 def key_of(*facts: str) -> str:
     """The provider key: SHA-256 hex over everything that changes the numbers."""
-    from hashlib import sha256
-
     return sha256("\n".join((PROVIDER, *facts)).encode()).hexdigest()
 
 
@@ -123,8 +121,6 @@ def wellformed(text: str) -> str:
 
 def is_installed(package: str) -> bool:
     """Whether a package can be imported, without importing it."""
-    from importlib.machinery import PathFinder
-
     return PathFinder.find_spec(package) is not None
 
 

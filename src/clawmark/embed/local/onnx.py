@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clawmark.embed.base import Traits, check_vectors
@@ -33,6 +34,7 @@ from clawmark.embed.local.model_file import (
     wellformed,
 )
 from clawmark.embed.local.onnx_folder import MOST_DIMS, Folder, read_folder
+from clawmark.embed.local.onnx_tokenizer import open_tokenizer
 from clawmark.model.errors import EmbeddingRejected
 from clawmark.model.values import Identity, Vector
 
@@ -129,7 +131,6 @@ class OnnxEmbedder:
         prefix = self.folder.prompts[1]
         if len(texts) < FEW:
             return [self._embed(prefix, text) for text in texts]
-        from concurrent.futures import ThreadPoolExecutor
 
         # Loaded before the workers start, so that they do not queue for it.
         self._load()
@@ -163,7 +164,6 @@ class OnnxEmbedder:
                 f"The model {folder.name} needs onnxruntime, which cannot be imported: {error}."
             )
             raise unavailable(message, folder.name, INSTALL) from error
-        from clawmark.embed.local.onnx_tokenizer import open_tokenizer
 
         try:
             encode = open_tokenizer(folder.tokenizer)

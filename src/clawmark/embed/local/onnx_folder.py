@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
 from clawmark.embed.local.model_file import Stamp, plain, prompts_of, stamp_of
@@ -99,8 +100,6 @@ def find_root(source: str) -> str:
     if os.path.isdir(given) or os.path.isfile(given):
         return os.path.abspath(given)
     if _PACKAGE.fullmatch(source):
-        from importlib.machinery import PathFinder
-
         spec = PathFinder.find_spec(source.replace("-", "_"))
         for folder in (spec and spec.submodule_search_locations) or ():
             return os.path.abspath(folder)

@@ -6,6 +6,7 @@ What cannot be used is a ValueError that says why; a missing package is an Impor
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -94,8 +95,6 @@ def _bpe(model: dict[str, Any]) -> Tokenizer:
     """Newer files write a merge as two strings, older ones as one with a space between; our reader
     knows the latter.
     """
-    import json
-
     merges = [" ".join(merge) if isinstance(merge, list) else merge for merge in model["merges"]]
     parts = {"vocab": model["vocab"], "merges": merges}
     tokenizer = Tokenizer(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode())

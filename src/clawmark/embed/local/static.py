@@ -17,10 +17,12 @@ the first 64 bytes count."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import struct
 from collections.abc import Callable, Sequence
+from mmap import ACCESS_READ, mmap
 
 from clawmark.embed.base import Traits
 from clawmark.embed.local.merge import NEVER, merge
@@ -65,8 +67,6 @@ class StaticEmbedder:
 
     @property
     def identity(self) -> Identity:
-        import hashlib
-
         parts = "\n".join((PROVIDER, MODEL, SHA256, POOLING))
         return Identity(
             provider=PROVIDER,
@@ -164,8 +164,6 @@ def open_table(path: str) -> Table:
     """Map and check the table; raises EmbeddingUnavailable when it is not the one this version was
     made for.
     """
-    from mmap import ACCESS_READ, mmap
-
     hint = (
         "Install Clawmark again; in a source checkout run `pip install -e .`, which makes the file."
     )

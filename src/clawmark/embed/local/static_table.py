@@ -19,6 +19,9 @@ Pieces stand in the order of their ids, which is the order in which merging pref
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import struct
 import zlib
 from collections.abc import Callable
@@ -101,8 +104,6 @@ class Table:
 
 
 def sha256(data: bytes | mmap) -> str:
-    import hashlib
-
     return hashlib.sha256(data).hexdigest()
 
 
@@ -119,8 +120,6 @@ def pack(weights_path: str, tokenizer_path: str, out_path: str) -> str:
     """Make the packed file from the two source files and return its SHA-256; the same bytes on
     every machine.
     """
-    import os
-
     data = packed(_source(weights_path, WEIGHTS[1]), _source(tokenizer_path, TOKENIZER[1]))
     os.makedirs(os.path.dirname(out_path), exist_ok=True)
     # Written beside and renamed, so that an interrupted build leaves no half file behind.
@@ -134,8 +133,6 @@ def packed(weights: bytes, tokenizer: bytes) -> bytes:
     """The content of the packed file for a safetensors file and the `tokenizer.json` that goes with
     it.
     """
-    import json
-
     ids: dict[str, int] = json.loads(tokenizer)["model"]["vocab"]
     kept = sorted(
         (number, piece)
@@ -174,8 +171,6 @@ def _source(path: str, expected: str) -> bytes:
 
 def _matrix(weights: bytes) -> tuple[memoryview, int]:
     """The rows of the only tensor in a safetensors file, still in half precision."""
-    import json
-
     (length,) = struct.unpack_from("<Q", weights)
     tensor = json.loads(weights[8 : 8 + length])["embedding.weight"]
     start, end = tensor["data_offsets"]

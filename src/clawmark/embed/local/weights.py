@@ -12,8 +12,12 @@ that this module needs no numpy."""
 
 from __future__ import annotations
 
+import json
 import os
 import struct
+from hashlib import sha256
+from importlib.machinery import PathFinder
+from mmap import ACCESS_READ, mmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.model.errors import EmbeddingUnavailable, advice
@@ -58,8 +62,6 @@ def find_pack() -> str:
     """The path of the installed pack, or an empty string; looks at folders only and imports
     nothing.
     """
-    from importlib.machinery import PathFinder
-
     spec = PathFinder.find_spec(_PACKAGE)
     for folder in (spec and spec.submodule_search_locations) or ():
         path = os.path.join(folder, _FILE)
@@ -70,8 +72,6 @@ def find_pack() -> str:
 
 def has_numpy() -> bool:
     """Whether numpy can be imported, without importing it."""
-    from importlib.machinery import PathFinder
-
     return PathFinder.find_spec("numpy") is not None
 
 
@@ -81,8 +81,6 @@ def open_pack(path: str) -> Pack:
     """
     if not path:
         raise unavailable("The weights of the local model are not installed.")
-    from hashlib import sha256
-    from mmap import ACCESS_READ, mmap
 
     try:
         with open(path, "rb") as file:
@@ -99,8 +97,6 @@ def open_pack(path: str) -> Pack:
 
 def read_pack(data: bytes | mmap) -> Pack:
     """Read the header; the hash has been checked, so the content is taken at its word."""
-    import json
-
     _, length = _PREFIX.unpack_from(data)
     start = _PREFIX.size + length
     header = json.loads(data[_PREFIX.size : start])

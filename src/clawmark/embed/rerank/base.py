@@ -10,7 +10,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from clawmark.config.load import fill_in
+from clawmark.config.urls import problem_with
+from clawmark.embed.rerank.http import SERVICES, HttpReranker
+from clawmark.embed.rerank.onnx import OnnxReranker
 from clawmark.model.errors import ConfigError, RerankError
+from clawmark.net.circuit_breaker import Breaker
 
 if TYPE_CHECKING:
     from clawmark.config.schema import RerankOptions
@@ -53,16 +58,12 @@ def make_reranker(
     Raises RerankError when something is missing.
     """
     if options.provider == "onnx":
-        from clawmark.embed.rerank.onnx import OnnxReranker
-
         if not options.model:
             raise RerankError(
                 f'{_KEY}provider is "onnx", but no model is named.',
                 hint=f"Set {_KEY}model to the folder of a cross-encoder.",
             )
         return OnnxReranker(options.model)
-    from clawmark.embed.rerank.http import SERVICES, HttpReranker
-    from clawmark.net.circuit_breaker import Breaker
 
     service = SERVICES[options.provider]
     try:
@@ -101,14 +102,10 @@ def _secret(value: object, environ: Mapping[str, str]) -> str:
 
 
 def _filled(value: str, key: str, environ: Mapping[str, str]) -> str:
-    from clawmark.config.load import fill_in
-
     return fill_in(value, key, environ) if value else ""
 
 
 def _address(value: str, environ: Mapping[str, str]) -> str:
-    from clawmark.config.urls import problem_with
-
     url = _filled(value, f"{_KEY}baseUrl", environ).strip().rstrip("/")
     problem = problem_with(url) if url else ""
     if problem:

@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clawmark.embed.local.model_file import plain, reason_of, wellformed
@@ -24,6 +25,7 @@ from clawmark.embed.local.onnx import (
     start_session,
 )
 from clawmark.embed.local.onnx_folder import Folder, read_folder
+from clawmark.embed.rerank.pairs import open_pair_tokenizer
 from clawmark.model.errors import RerankError
 
 if TYPE_CHECKING:
@@ -75,7 +77,6 @@ class OnnxReranker:
 
         if len(texts) == 1:
             return [score(texts[0])]
-        from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
             return list(pool.map(score, texts))
@@ -94,7 +95,6 @@ class OnnxReranker:
             raise RerankError(
                 f"The reranker needs onnxruntime, which cannot be imported: {error}.", hint=INSTALL
             ) from error
-        from clawmark.embed.rerank.pairs import open_pair_tokenizer
 
         try:
             folder: Folder = read_folder(self._source)

@@ -33,6 +33,7 @@ from clawmark.embed.services.wire import (
     secrets_of,
 )
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable
+from clawmark.net.connection import parse_url
 
 NAME = "bedrock"
 MODEL = "amazon.titan-embed-text-v2:0"
@@ -165,8 +166,6 @@ def signer(
     }
 
     def signed(method: str, path: str, body: bytes) -> dict[str, str]:
-        from clawmark.net.connection import parse_url
-
         endpoint = parse_url(base_url)
         return sign(
             method,

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from clawmark.embed.models import look_up, prompts_for
+from clawmark.embed.openclaw_keys import compatible_facts
 from clawmark.embed.services import openai
 from clawmark.embed.services.wire import (
     JSON_TYPE,
@@ -113,8 +114,6 @@ def provider(
         return made
 
     def openclaw_facts() -> Sequence[dict[str, object]]:
-        from clawmark.embed.openclaw_keys import compatible_facts
-
         return compatible_facts(options, model, base_url)
 
     return made._replace(openclaw_facts=openclaw_facts)

@@ -8,6 +8,7 @@ GOOGLE_API_KEY, after the configured one."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
@@ -166,7 +167,6 @@ def _token_of(key: str) -> str:
     """The token of a key that is a JSON object with one, as some logins leave it."""
     if not key.startswith("{"):
         return ""
-    import json
 
     try:
         token = json.loads(key).get("token")

@@ -23,6 +23,7 @@ from clawmark.embed.services.wire import (
     pick_model,
     public_headers,
 )
+from clawmark.net.client import HttpClient
 
 NAME = "ollama"
 BASE_URL = "http://127.0.0.1:11434"
@@ -100,8 +101,6 @@ def list_models(
     """The installed models that can embed; raises HttpTrouble without an answer and ValueError for
     a strange one.
     """
-    from clawmark.net.client import HttpClient
-
     chosen = provider(options, environ)
     client = HttpClient(chosen.base_url, chosen.headers, secrets=chosen.secrets, proxy=proxy)
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clawmark.embed.models import look_up
+from clawmark.embed.openclaw_keys import openai_facts
 from clawmark.embed.services.parsing import read_data
 from clawmark.embed.services.wire import (
     JSON_TYPE,
@@ -58,8 +59,6 @@ def provider(options: RemoteOptions, environ: Mapping[str, str]) -> Provider:
     made = make_provider(NAME, model, base_url, key, options, wire=language, key_facts=key_facts)
 
     def openclaw_facts() -> Sequence[dict[str, object]]:
-        from clawmark.embed.openclaw_keys import openai_facts
-
         return openai_facts(options, model, BASE_URL)
 
     return made._replace(openclaw_facts=openclaw_facts)

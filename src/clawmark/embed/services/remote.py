@@ -16,8 +16,11 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Traits
+from clawmark.embed.batch.run import run_batches
 from clawmark.embed.services import packing
+from clawmark.embed.services.ledger import OverBudget
 from clawmark.embed.services.parsing import to_unit, used_tokens
+from clawmark.embed.services.prices import price_per_million
 from clawmark.embed.services.wire import Provider, provider_key
 from clawmark.model.errors import (
     EmbeddingError,
@@ -27,7 +30,11 @@ from clawmark.model.errors import (
     EmbeddingUnavailable,
 )
 from clawmark.model.values import Degraded, Identity, Vector
+from clawmark.net.client import HttpClient
+from clawmark.net.failures import Verdict, judge
+from clawmark.net.retry import INDEXING, QUERY, TooLarge, ask
 from clawmark.text.chunking.tokens import estimate_tokens
+from clawmark.text.secrets.redact import Redactor
 
 if TYPE_CHECKING:
     from clawmark.embed.batch.run import BatchOptions
@@ -129,8 +136,6 @@ class RemoteEmbedder:
         return any(map(str.isalnum, text))
 
     def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
-        from clawmark.net.retry import INDEXING
-
         limits = self._provider.wire.limits
         sent = [packing.sendable(text, limits.text_tokens) for text in texts]
         with self._lock:
@@ -161,8 +166,6 @@ class RemoteEmbedder:
         return found
 
     def embed_query(self, text: str) -> Vector:
-        from clawmark.net.retry import QUERY
-
         sent = packing.sendable(text, self._provider.wire.limits.text_tokens)
         vectors: dict[str, Vector] = {}
         self._embed([sent], True, QUERY, vectors)
@@ -180,8 +183,6 @@ class RemoteEmbedder:
         `store` gets every checked portion. Comes back: the hashes that a job under way will still
         answer, and why the rest is left to plain calls; nothing is said where jobs are switched
         off."""
-        from clawmark.embed.batch.run import run_batches
-
         if self._batch is None or not self._batch_dir or self.refusal is not None:
             return frozenset(), ""
         outcome = run_batches(
@@ -236,8 +237,6 @@ class RemoteEmbedder:
         """US dollars for a million tokens, 0 at home; None for a model or an address whose price is
         not known.
         """
-        from clawmark.embed.services.prices import price_per_million
-
         provider = self._provider
         is_own = any(host in f"{provider.base_url}/" for host in OWN_HOSTS)
         price = price_per_million(provider.name, provider.model)
@@ -281,9 +280,6 @@ class RemoteEmbedder:
         """Put the vectors of these texts into `vectors`; false when they were too large and had to
         go in pieces.
         """
-        from clawmark.embed.services.ledger import OverBudget
-        from clawmark.net.retry import TooLarge
-
         try:
             vectors.update(zip(texts, self._ask(texts, is_query, policy), strict=True))
             return True
@@ -315,8 +311,6 @@ class RemoteEmbedder:
 
     def _ask(self, texts: list[str], is_query: bool, policy: Policy) -> list[Vector]:
         """One request, retried by `policy`: the vectors of these texts."""
-        from clawmark.net.retry import ask
-
         provider = self._provider
         tokens = sum(map(estimate_tokens, texts))
         path, body = provider.wire.request(texts, is_query)
@@ -374,8 +368,6 @@ class RemoteEmbedder:
         """Ask with one short text, and refuse the service for good when the size of its vector is
         wrong.
         """
-        from clawmark.net.retry import INDEXING
-
         try:
             self._ask(["size"], False, INDEXING)
         except _WrongSize as error:
@@ -414,8 +406,6 @@ class RemoteEmbedder:
         """One attempt; where there are several keys, with the next one as long as the quota of one
         is used up.
         """
-        from clawmark.net.failures import Verdict, judge
-
         provider = self._provider
         end = time.monotonic() + seconds
         client = self._open()
@@ -454,8 +444,6 @@ class RemoteEmbedder:
         return vectors
 
     def _unusable(self, reason: str) -> EmbeddingUnavailable:
-        from clawmark.text.secrets.redact import Redactor
-
         provider = self._provider
         # Cleaned before it is cut: half a key is a leak too.
         clean = Redactor(provider.secrets).clean(reason)
@@ -470,8 +458,6 @@ class RemoteEmbedder:
         )
 
     def _open(self) -> HttpClient:
-        from clawmark.net.client import HttpClient
-
         with self._lock:
             if self._client is None:
                 provider = self._provider

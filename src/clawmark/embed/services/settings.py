@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from clawmark.config.load import fill_in
+from clawmark.config.urls import problem_with
+from clawmark.embed.batch.run import BatchOptions
 from clawmark.embed.services.wire import RemoteOptions
 from clawmark.model.errors import ConfigError
 
@@ -58,8 +60,6 @@ def _address(url: str) -> str:
     read.
     """
     if url:
-        from clawmark.config.urls import problem_with
-
         problem = problem_with(url.strip())
         if problem:
             raise ConfigError(
@@ -71,7 +71,6 @@ def _address(url: str) -> str:
 
 def batch_options(remote: Mapping[str, object]) -> BatchOptions:
     """How and whether batch jobs are used."""
-    from clawmark.embed.batch.run import BatchOptions
 
     def number(name: str, default: int) -> int:
         value = remote.get(f"batch.{name}")

@@ -9,6 +9,8 @@ the numbers depend on. Reading configuration is left to the caller, reading answ
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -123,9 +125,6 @@ def make_provider(
 
 def provider_key(facts: Mapping[str, object]) -> str:
     """SHA-256 hex of the facts as compact JSON: OpenClaw's fingerprint of a provider."""
-    import hashlib
-    import json
-
     return hashlib.sha256(
         json.dumps(facts, separators=(",", ":"), ensure_ascii=False).encode()
     ).hexdigest()
@@ -226,8 +225,6 @@ def facts(
 
 def as_json(value: object) -> bytes:
     """A request body."""
-    import json
-
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 

@@ -13,6 +13,7 @@ from clawmark.config.schema import VectorStore
 from clawmark.embed.base import Choice, check_vectors
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.reports import Probe
+from clawmark.store.sqlite.vectors.engine_check import check_engine
 
 TEXT = "ping"
 
@@ -65,7 +66,6 @@ def probe_vectors(vectors: VectorStore) -> Probe:
     """Load the configured vector engine and have it score two known vectors."""
     if not vectors.enabled:
         return Probe("vectors", "off", "none", reason="memorySearch.store.vector.enabled is false")
-    from clawmark.store.sqlite.vectors.engine_check import check_engine
 
     began = time.perf_counter()
     try:

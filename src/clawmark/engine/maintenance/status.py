@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from clawmark.backends.builtin import Parts, answering, due_vectors_of_best, refusal_of
 from clawmark.backends.freshening import OUTDATED
@@ -13,6 +14,7 @@ from clawmark.backends.sources import not_markdown, report_sources
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
+from clawmark.engine.maintenance.spending import ledger_of
 from clawmark.engine.sync.outcome import NOT_TEXT
 from clawmark.engine.sync.scan import look
 from clawmark.model.reports import Status
@@ -111,7 +113,6 @@ def _healed(facts: Mapping[str, object]) -> str:
     at = facts.get("at")
     if not isinstance(at, int):
         return ""
-    from datetime import datetime
 
     return f"{datetime.fromtimestamp(at / 1000):%Y-%m-%d %H:%M}: {facts.get('what', '')}"
 
@@ -166,7 +167,6 @@ def pulse(parts: Parts) -> tuple[str, Mode, int]:
 def _spent(parts: Parts) -> dict[str, int]:
     if len(parts.embedders) < 2 and not parts.fallbacks:
         return {}
-    from clawmark.engine.maintenance.spending import ledger_of
 
     summary = ledger_of(parts)
     if summary is None:

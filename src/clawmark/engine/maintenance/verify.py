@@ -13,6 +13,7 @@ from clawmark.backends.builtin import Parts
 from clawmark.embed.base import Embedder
 from clawmark.embed.passage import embeddable
 from clawmark.engine.sync.text import dated_chunks
+from clawmark.engine.sync.transcripts import derive
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.model.reports import VerifyReport
@@ -110,8 +111,6 @@ def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
 
 def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:
     """The chunks a transcript makes; nothing when it is not indexed to its end."""
-    from clawmark.engine.sync.transcripts import derive
-
     sessions = parts.workspace.sessions
     if sessions is None:
         return None

@@ -44,6 +44,7 @@ from clawmark.engine.search.snippet import (
     pick_evidence,
 )
 from clawmark.engine.search.statements import Nearness, weigh_statements
+from clawmark.engine.search.time_preference import may_name_time, prefer_times
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.values import Explanation, Found, Hit, Mode, NothingFound, Query
 from clawmark.store.sqlite.store import Reader
@@ -113,8 +114,6 @@ def search(
     candidates = _merged(query, reader, words, meaning, spotter, nearness, judge_all=reorders)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
     if times:
-        from clawmark.engine.search.time_preference import prefer_times
-
         candidates = prefer_times(candidates, times)
     if query.half_life_days is not None:
         from clawmark.engine.search.decay import apply_decay
@@ -268,8 +267,6 @@ def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | N
 
 def _named_times(query: Query) -> Sequence[tuple[str, str]]:
     """The times the question names, as ranges of days."""
-    from clawmark.engine.search.time_preference import may_name_time
-
     if not query.today or not may_name_time(query.text):
         return ()
     from clawmark.text.time_expressions import time_expressions

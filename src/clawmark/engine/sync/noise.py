@@ -8,10 +8,12 @@ by half, so that ordinary changes of the memory do not move any score."""
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 
 from clawmark.model.values import Vector
 from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.vectors.codes import exact_scores
 
 SAMPLE = 384
 PAIRED = 48
@@ -42,10 +44,6 @@ def measure(sample: Sequence[Vector]) -> tuple[Vector, float]:
     """The mean of some unit vectors, and the standard deviation of their cosines around each one's
     own mean.
     """
-    from array import array
-
-    from clawmark.store.sqlite.vectors.codes import exact_scores
-
     rows = [memoryview(vector).cast("f") for vector in sample]
     centre = array("f", [sum(column) / len(rows) for column in zip(*rows, strict=True)]).tobytes()
     step = max(1, len(sample) // PAIRED)

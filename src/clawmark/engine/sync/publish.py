@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE, store_large, words_of
+from clawmark.engine.sync.transcripts import words_of as spoken_words
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy
 from clawmark.model.values import FileRow
@@ -79,7 +80,5 @@ def _chunks(reader: Reader, row: FileRow) -> list[Chunk]:
 
 def _words(row: FileRow, chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
     if row.source == "sessions":
-        from clawmark.engine.sync.transcripts import words_of as spoken_words
-
         return spoken_words(chunks)
     return words_of(row.path, chunks)

@@ -13,15 +13,23 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
+from clawmark.embed.local.weights import find_pack, has_numpy
+from clawmark.engine.sync.deltas import leave_small_growth
 from clawmark.engine.sync.lost_roots import believed, held_roots
 from clawmark.engine.sync.outcome import TextReport, VectorReport, added_up
 from clawmark.engine.sync.plan import changed_since, plan_sync
+from clawmark.engine.sync.publish import publish
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, look
+from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
+from clawmark.engine.sync.transcripts import Work, apply_transcripts
+from clawmark.engine.sync.vectors import fill_space
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.reports import Progress, SyncReport
 from clawmark.model.values import Degraded, FileState, Scan, SyncPlan
 from clawmark.store.sqlite.running import SyncRecord
+from clawmark.store.sqlite.state import MANY_LOOSE
 from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.upkeep.salvage import salvage
 
 if TYPE_CHECKING:
     from clawmark.store.sqlite.writer import Writer
@@ -104,8 +112,6 @@ def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
             # to search meanwhile.
             _tidy(parts.store, request, deleted=text.deleted)
     if request.seconds is None and parts.embedders:
-        from clawmark.store.sqlite.upkeep.salvage import salvage
-
         salvage(parts.store, timeout=request.lock_timeout)
     if request.seconds is None:
         parts.workspace.sweep(scan)
@@ -147,7 +153,6 @@ def _apply(
         return TextReport(
             added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=0
         )
-    from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
 
     with parts.store.reading() as reader:
         answering = reader.files([state.path for state in (*plan.add, *plan.check, *plan.recheck)])
@@ -171,7 +176,6 @@ def _apply(
     )
     if not spoken or parts.workspace.sessions is None:
         return text
-    from clawmark.engine.sync.transcripts import Work, apply_transcripts
 
     work = Work(
         sessions=parts.workspace.sessions,
@@ -211,7 +215,6 @@ def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
     """The plan without transcripts that grew by little, and how many those are."""
     if parts.workspace.sessions is None or parts.deltas is None:
         return plan, 0
-    from clawmark.engine.sync.deltas import leave_small_growth
 
     with parts.store.reading() as reader:
         return leave_small_growth(plan, reader.files(), parts.workspace.sessions, parts.deltas)
@@ -224,8 +227,6 @@ def _rebuild(
 
     The plan that comes back counts as unchanged what an interrupted rebuild had made before.
     """
-    from clawmark.engine.sync.publish import publish
-
     index = parts.store
     building = _begin(parts, request)
     if not building:
@@ -358,7 +359,6 @@ def _fill_one(
 ) -> VectorReport:
     if _is_complete(parts, embedder):
         return VectorReport(embedded=0, reused=0, due=0, degraded=None)
-    from clawmark.engine.sync.vectors import fill_space
 
     return fill_space(
         embedder,
@@ -482,8 +482,6 @@ def _has_much_dead(index: Index) -> bool:
 
     Words of a deleted file go at once.
     """
-    from clawmark.store.sqlite.state import MANY_LOOSE
-
     with index.reading() as reader:
         state = reader.state()
     return (
@@ -512,7 +510,6 @@ def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | N
         or not (parts.embedders and parts.embedders[-1].traits.remote)
     ):
         return found
-    from clawmark.embed.local.weights import find_pack, has_numpy
 
     with parts.store.reading() as reader:
         chunks = reader.state().chunks

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -129,7 +130,6 @@ class _Filling:
         self._use_batch_jobs()
         if self._at_once == 1:
             return self._passes(None)
-        from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(self._at_once, thread_name_prefix="clawmark-embed") as pool:
             return self._passes(pool)
@@ -312,8 +312,6 @@ def _degraded(error: EmbeddingError) -> Degraded:
 
 def _first_done(running: Iterable[Future[list[Vector]]]) -> Future[list[Vector]]:
     """Wait until one of these calls has ended; of several the oldest, so that none is left behind."""
-    from concurrent.futures import FIRST_COMPLETED, wait
-
     calls = list(running)
     done = wait(calls, return_when=FIRST_COMPLETED).done
     return next(call for call in calls if call in done)

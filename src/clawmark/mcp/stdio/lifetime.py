@@ -7,6 +7,7 @@ a reason to."""
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import signal
@@ -54,7 +55,6 @@ def follow_parent(ending: Ending) -> None:
     process is really gone."""
     if sys.platform != "linux" or PARENT_GONE is None:
         return
-    import ctypes
 
     parent = os.getppid()
 

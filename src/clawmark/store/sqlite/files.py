@@ -13,6 +13,8 @@ import os
 from clawmark.model.errors import IndexStoreError
 from clawmark.store.sqlite.db import SIDECARS, not_a_file
 from clawmark.store.sqlite.schema import APPLICATION_ID
+from clawmark.system import private_files as private
+from clawmark.system.private_files import open_private
 
 SEAL, DRAFT = ".seal", ".new-"
 KEPT_ASIDE = 2
@@ -54,7 +56,6 @@ def make_private_folder(folder: str) -> None:
     """
     if os.path.isdir(folder):
         return
-    from clawmark.system import private_files as private
 
     try:
         private.make_private_folder(folder)
@@ -71,8 +72,6 @@ def make_draft(path: str) -> str:
 
     Call it under the lock.
     """
-    from clawmark.system.private_files import open_private
-
     draft = f"{path}{DRAFT}{os.getpid()}"
     try:
         drop_draft(draft)
@@ -142,8 +141,6 @@ def write_seal(path: str, index_id: str) -> None:
 
     Failing is fine: without a seal every page is checked.
     """
-    from clawmark.system.private_files import open_private
-
     try:
         facts = os.stat(path)
         seal = f"{facts.st_size} {facts.st_mtime_ns} {index_id} ".encode()

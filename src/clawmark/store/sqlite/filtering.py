@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from clawmark.model.values import Filters
 from clawmark.store.sqlite.db import Database, as_list
+from clawmark.text.globs import path_matcher
 
 
 class Selection(NamedTuple):
@@ -44,8 +45,6 @@ def select(db: Database, generation: int, visible: str, filters: Filters) -> Sel
 
 
 def _files_at(db: Database, generation: int, visible: str, pattern: str) -> list[int]:
-    from clawmark.text.globs import path_matcher
-
     matches = path_matcher(pattern)
     rows = db.rows(f"SELECT f.key, f.path FROM files f WHERE {visible}", (generation, generation))
     return [key for key, path in rows if matches(path)]

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from clawmark.model.errors import IndexBusy, IndexStoreError, advice
+from clawmark.system.private_files import open_private
 
 try:
     import fcntl
@@ -86,8 +87,6 @@ class WriteLock:
             raise
 
     def _open(self) -> int:
-        from clawmark.system.private_files import open_private
-
         try:
             return open_private(self.path, os.O_RDWR | os.O_CREAT)
         except OSError as error:

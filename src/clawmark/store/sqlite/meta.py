@@ -4,6 +4,7 @@ keys come from.
 Read once per snapshot, changed in memory, written back by the transaction that changed it.
 """
 
+import json
 import os
 from typing import Any, NamedTuple
 
@@ -100,8 +101,6 @@ class Meta:
 
     def has_facts(self, key: str, facts: dict[str, Any]) -> bool:
         """Whether a JSON object is stored that means the same, lists for tuples included."""
-        import json
-
         return bool(self.facts(key) == json.loads(json.dumps(facts)))
 
     def facts(self, key: str) -> dict[str, Any]:
@@ -110,8 +109,6 @@ class Meta:
 
     def set_facts(self, key: str, facts: dict[str, Any]) -> None:
         """Store a JSON object; an empty one is removed."""
-        import json
-
         if facts:
             self._values[key] = json.dumps(
                 facts, ensure_ascii=False, allow_nan=False, sort_keys=True
@@ -133,8 +130,6 @@ class Meta:
 
     def set_space(self, number: int, facts: SpaceFacts | None) -> None:
         """Add, replace or (with nothing) remove a space."""
-        import json
-
         spaces = dict(self.spaces)
         if facts is None:
             spaces.pop(number, None)
@@ -156,8 +151,6 @@ class Meta:
         self._stored = dict(self._values)
 
     def _json(self, key: str, default: Any) -> Any:
-        import json
-
         try:
             value = json.loads(self._values[key]) if key in self._values else default
         except ValueError:

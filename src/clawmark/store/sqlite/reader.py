@@ -8,6 +8,7 @@ same agent may have indexed them. Ranking, scores in 0..1 and snippets are left 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Collection, Sequence
@@ -197,8 +198,6 @@ class Reader:
         """The visible files by path: all of them, or those of some paths."""
         among, bindings = "", list[Any]()
         if paths is not None:
-            import json
-
             among, bindings = "path IN (SELECT value FROM json_each(?)) AND ", [json.dumps(paths)]
         found = self._db.rows(
             f"SELECT {_FILE_COLUMNS} FROM files WHERE {among}{self._visible()}",

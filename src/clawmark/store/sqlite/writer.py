@@ -22,7 +22,7 @@ from clawmark.store.sqlite.schema import DEAD, STAGED, WORDS
 from clawmark.store.sqlite.state import IndexState
 from clawmark.store.sqlite.upkeep import staging, sweeping
 from clawmark.store.sqlite.vectors import packed
-from clawmark.store.sqlite.vectors.base import Entry
+from clawmark.store.sqlite.vectors.base import Entry, open_engine
 
 _INSERT_FILE = (
     "INSERT INTO files (path, source, hash, size, mtime_ns, inode, device, seen_ns, chunks, "
@@ -372,8 +372,6 @@ class Writer(Reader):
 
     def drop_some(self, space: int, engine: str) -> bool:
         """Delete a part of a dropped space that an engine holds; whether there was anything."""
-        from clawmark.store.sqlite.vectors.base import open_engine
-
         return open_engine(engine, self._db, self._meta.index_id, {}).drop_some(space)
 
     def finish(self) -> None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from hashlib import sha256
 
 from clawmark.model.documents import Chunk
+from clawmark.text.chunking.entries import CURATED_FILES, chunk_entries
+from clawmark.text.chunking.lines import chunk_lines
+from clawmark.text.chunking.markdown import chunk_markdown
 from clawmark.text.chunking.tokens import well_formed
 
 
@@ -25,14 +28,9 @@ def chunk_text(text: str, mode: str, tokens: int, overlap: int, path: str = "") 
 
 def _chunks(text: str, mode: str, tokens: int, overlap: int, path: str) -> list[Chunk]:
     if mode == "lines":
-        from clawmark.text.chunking.lines import chunk_lines
-
         return [chunk for chunk in chunk_lines(text, tokens, overlap) if chunk.text.strip()]
     if mode == "lines-v5":
-        from clawmark.text.chunking.entries import CURATED_FILES, chunk_entries
-
         return chunk_entries(text, tokens, overlap, per_entry=path in CURATED_FILES)
-    from clawmark.text.chunking.markdown import chunk_markdown
 
     return chunk_markdown(text, tokens, overlap)
 

@@ -7,6 +7,7 @@ are left to `markdown`."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator
 
 Weigh = Callable[[int, int], int]
@@ -74,8 +75,6 @@ def _good_start(text: str, low: int, high: int) -> int:
 
 def _between_characters(text: str, low: int, high: int) -> int:
     """The offset `high`, or a little less when that would part a letter from its marks."""
-    import unicodedata
-
     cut = high
     while cut > max(low, high - _CLUSTER) and cut < len(text):
         joined = text[cut - 1] == "\u200d" or text[cut] == "\u200d"

@@ -8,7 +8,11 @@ files and search results are the user's own and are never sent through here. The
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
+
+from clawmark.text.secrets.shapes import secrets_in
 
 WINDOW = 64 << 10
 OVERLAP = 24 << 10
@@ -55,8 +59,6 @@ def has_mask(text: str) -> bool:
 
 def replace_masks(text: str, words: str) -> str:
     """The text with some words in place of every mask."""
-    import re
-
     return re.sub(r"\[redacted:[a-z0-9-]{1,40}\]", words, text)
 
 
@@ -64,8 +66,6 @@ def _forms(value: str) -> Iterator[str]:
     """A value in every way it may be met: as it is, in a URL, in JSON, in base64 alone or inside
     something else.
     """
-    from base64 import b64encode
-
     data = value.encode("utf-8", "surrogatepass")
     yield value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -92,8 +92,6 @@ def _lower_escapes(quoted: str) -> str:
 
 def _found(text: str) -> list[tuple[int, int, str]]:
     """Where the secrets with a shape are: start, end and kind, in order and apart from each other."""
-    from clawmark.text.secrets.shapes import secrets_in
-
     spans: list[tuple[int, int, str]] = []
     start = 0
     while True:

@@ -10,6 +10,7 @@ part."""
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
@@ -84,8 +85,6 @@ def is_key(value: str) -> bool:
 
 def is_login(value: str) -> bool:
     """Whether it is a user name and a password, as they follow `Basic`."""
-    from base64 import b64decode
-
     try:
         return b":" in b64decode(value + "=" * (-len(value) % 4))
     except ValueError:

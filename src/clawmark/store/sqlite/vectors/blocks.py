@@ -12,6 +12,7 @@ scan that."""
 from __future__ import annotations
 
 import math
+import mmap
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
@@ -200,8 +201,6 @@ def roomy_buffer(size: int) -> memoryview:
     get than to fill.
     """
     if size >= HUGE_FROM:
-        import mmap
-
         advice = getattr(mmap, "MADV_HUGEPAGE", None)
         if advice is not None:
             room = mmap.mmap(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from clawmark.model.errors import IndexStoreError
 from clawmark.model.values import Vector
@@ -125,8 +126,6 @@ class Vec0Vectors:
 
 def find_extension() -> str:
     """The extension's file without its ending, from the installed package `sqlite-vec`."""
-    from importlib.util import find_spec
-
     spec = find_spec("sqlite_vec")
     for folder in spec.submodule_search_locations or () if spec else ():
         return os.path.join(folder, "vec0")
