@@ -52,8 +52,8 @@ from clawmark.store.sqlite.store import Reader
 if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
 
-READ = 40
-"""So many of the best passages are read, or four for each result that is asked for."""
+READ = 60
+"""So many of the best passages are read, or ten for each result that is asked for."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
@@ -189,7 +189,7 @@ def _merged(
         from clawmark.engine.search.weighted import merge_weighted
 
         return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
-    most = max(READ, 4 * query.max_results)
+    most = max(READ, 10 * query.max_results)
     bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
     scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
     candidates = merge(
