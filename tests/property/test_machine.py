@@ -26,7 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import clawmark
 from clawmark.memory import Memory
 from clawmark.model.reports import Progress
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing import UnreliableEmbedder
 
 ALL = os.environ.get("CLAWMARK_ALL") == "1"
@@ -293,8 +293,8 @@ def damage(file: Path, how: str, at: float) -> None:
 
 
 def rows_of(memory: Memory) -> Iterator[Row]:
-    index = Index(memory.places.index_path)
-    with index.reading() as reader:
+    index = SqliteStore(memory.places.index_path)
+    with index.snapshot() as reader:
         (space,) = reader.spaces() or (None,)
         for path in reader.files():
             chunks = reader.chunks_of(path)

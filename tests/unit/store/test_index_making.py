@@ -16,19 +16,19 @@ import pytest
 
 from clawmark.model.errors import IndexStoreError
 from clawmark.store.sqlite import db, opening
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.vectors import file_of
 
 SIDECARS = ("-journal", "-wal", "-shm", ".seal")
 
 
-def put(index: Index, path: str) -> None:
-    with index.writing() as writer:
+def put(index: SqliteStore, path: str) -> None:
+    with index.transaction() as writer:
         writer.put_file(*file_of(path, "heron"))
 
 
-def paths(index: Index) -> list[str]:
-    with index.reading() as reader:
+def paths(index: SqliteStore) -> list[str]:
+    with index.snapshot() as reader:
         return sorted(reader.files())
 
 
@@ -69,23 +69,23 @@ def test_an_index_is_made_while_everything_beside_it_is_deleted(tmp_path: Path) 
     for number in range(20):
         path = str(tmp_path / f"{number}.sqlite")
         with deleting(*(path + suffix for suffix in SIDECARS)):
-            index = Index(path)
+            index = SqliteStore(path)
             put(index, "a.md")
             index.close()
-        assert Index(path).exists()
+        assert os.path.exists(path)
 
 
 def test_an_index_that_is_always_deleted_is_one_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = Index(str(tmp_path / "index.sqlite"))
+    index = SqliteStore(str(tmp_path / "index.sqlite"))
     monkeypatch.setattr(opening, "_make", lambda path, first_rows: None)
     with pytest.raises(IndexStoreError, match="is deleted as soon as it is made"):
         put(index, "a.md")
 
 
 def test_an_index_deleted_while_a_writer_opens_it_is_made_anew(
-    index: Index, monkeypatch: pytest.MonkeyPatch
+    index: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(index, "old.md")
     index.close()
@@ -95,15 +95,15 @@ def test_an_index_deleted_while_a_writer_opens_it_is_made_anew(
 
 
 def test_a_reader_whose_index_is_replaced_while_it_opens_it_reads_the_new_one(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Index(str(tmp_path / "other.sqlite"))
+    other = SqliteStore(str(tmp_path / "other.sqlite"))
     put(other, "new.md")
     other.close()
     put(
         index, "old.md"
     )  # its log stays: the new main file with it would be neither the one nor the other
-    reader = Index(index.path)
+    reader = SqliteStore(index.path)
 
     def replace() -> None:
         for suffix in SIDECARS:
@@ -116,7 +116,7 @@ def test_a_reader_whose_index_is_replaced_while_it_opens_it_reads_the_new_one(
 
 
 def test_a_reader_whose_index_is_deleted_while_it_opens_it_finds_nothing(
-    index: Index, monkeypatch: pytest.MonkeyPatch
+    index: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(index, "old.md")
     index.close()
@@ -124,7 +124,7 @@ def test_a_reader_whose_index_is_deleted_while_it_opens_it_finds_nothing(
     assert paths(index) == []
 
 
-def test_drafts_of_killed_processes_go_when_an_index_is_made(index: Index) -> None:
+def test_drafts_of_killed_processes_go_when_an_index_is_made(index: SqliteStore) -> None:
     for name in ("index.sqlite.new-1", "index.sqlite.new-1-wal", f"index.sqlite.new-{os.getpid()}"):
         Path(index.path).with_name(name).write_text("half an index")
     put(index, "a.md")
@@ -132,7 +132,7 @@ def test_drafts_of_killed_processes_go_when_an_index_is_made(index: Index) -> No
 
 
 def test_an_index_that_cannot_be_made_leaves_nothing_behind(
-    index: Index, monkeypatch: pytest.MonkeyPatch
+    index: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from clawmark.model.errors import IndexDamaged
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.store.sqlite.upkeep.salvage import AT_ONCE, MOST_BARREN, _readable, salvage
 from clawmark.testing.vectors import fill, identity_of, random_vectors
 
@@ -20,17 +20,17 @@ PAGE, TABLE_LEAF = 16384, 13
 MODEL = identity_of(64).model.encode()
 
 
-def set_aside(index: Index) -> None:
+def set_aside(index: SqliteStore) -> None:
     """Spoil the head of the table of files, and let the index begin anew."""
     with pytest.raises(IndexDamaged):
         index.check()
     aside = index.set_aside("corrupt")
     assert aside
-    with index.writing() as writer:
-        writer.set_healed({"at": 1, "what": "It broke.", "aside": os.path.basename(aside)})
+    with index.transaction() as writer:
+        writer.set_facts("healed", {"at": 1, "what": "It broke.", "aside": os.path.basename(aside)})
 
 
-def spoil(index: Index, pages: range) -> None:
+def spoil(index: SqliteStore, pages: range) -> None:
     content = bytearray(Path(index.path).read_bytes())
     for page in pages:
         content[page * PAGE + 100] ^= 1
@@ -38,50 +38,54 @@ def spoil(index: Index, pages: range) -> None:
 
 
 @pytest.fixture
-def hashes(index: Index) -> dict[str, bytes]:
+def hashes(index: SqliteStore) -> dict[str, bytes]:
     vectors = random_vectors(400, 64, seed=1)
     keys = fill(index, "a.md", vectors, 64)
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         rows = reader.chunks(keys)
     index.close()
     return {rows[key].hash: vector for key, vector in zip(keys, vectors, strict=True)}
 
 
-def test_every_vector_that_can_be_read_is_taken(index: Index, hashes: dict[str, bytes]) -> None:
+def test_every_vector_that_can_be_read_is_taken(
+    index: SqliteStore, hashes: dict[str, bytes]
+) -> None:
     pages = Path(index.path).stat().st_size // PAGE
     spoil(index, range(pages - 2, pages))
     set_aside(index)
     count = salvage(index)
     assert 200 < count <= 400
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         kept = reader.cached(identity_of(64), list(hashes))
         assert len(kept) == count == reader.state().cache_entries
         assert all(kept[text] == hashes[text] for text in kept)
 
 
-def test_it_is_done_once(index: Index, hashes: dict[str, bytes]) -> None:
+def test_it_is_done_once(index: SqliteStore, hashes: dict[str, bytes]) -> None:
     pages = Path(index.path).stat().st_size // PAGE
     spoil(index, range(pages - 1, pages))
     set_aside(index)
     assert salvage(index) > 0
     assert salvage(index) == 0
-    with index.reading() as reader:
-        assert reader.healed() == {"at": 1, "what": "It broke."}
+    with index.snapshot() as reader:
+        assert reader.facts("healed") == {"at": 1, "what": "It broke."}
 
 
-def test_nothing_is_taken_from_what_is_no_database(index: Index, hashes: dict[str, bytes]) -> None:
+def test_nothing_is_taken_from_what_is_no_database(
+    index: SqliteStore, hashes: dict[str, bytes]
+) -> None:
     Path(index.path).write_bytes(b"rubbish" * 1000)
     set_aside(index)
     assert salvage(index) == 0
 
 
 def test_an_index_that_never_broke_has_nothing_to_take(
-    index: Index, hashes: dict[str, bytes]
+    index: SqliteStore, hashes: dict[str, bytes]
 ) -> None:
     assert salvage(index) == 0
 
 
-def put_in_place(index: Index, one: int, other: int) -> None:
+def put_in_place(index: SqliteStore, one: int, other: int) -> None:
     """Write a page over another one: both are sound, and one is where it does not belong."""
     content = Path(index.path).read_bytes()
     page = content[other * PAGE : (other + 1) * PAGE]
@@ -89,7 +93,7 @@ def put_in_place(index: Index, one: int, other: int) -> None:
 
 
 def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vectors(
-    index: Index, hashes: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+    index: SqliteStore, hashes: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clawmark.store.sqlite.upkeep.salvage.MOST_BARREN", 5)
     sound = Path(index.path).read_bytes()
@@ -107,7 +111,7 @@ def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vec
         put_in_place(index, one, other)
         set_aside(index)
         assert salvage(index) > 300
-        with index.reading() as reader:
+        with index.snapshot() as reader:
             kept = reader.cached(identity_of(64), list(hashes))
         assert all(kept[text] == hashes[text] for text in kept)
         index.close()

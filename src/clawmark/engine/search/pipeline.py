@@ -17,6 +17,7 @@ from clawmark.engine.search.legs import (
     Asked,
     KeywordLeg,
     VectorLeg,
+    any_term,
     keyword_leg,
     noise_of,
     text_leg_matches,
@@ -46,8 +47,17 @@ from clawmark.engine.search.snippet import (
 from clawmark.engine.search.statements import Nearness, weigh_statements
 from clawmark.engine.search.time_preference import may_name_time, prefer_times
 from clawmark.model.errors import EmbeddingError
-from clawmark.model.values import Explanation, Found, Hit, Mode, NothingFound, Query
-from clawmark.store.sqlite.store import Reader
+from clawmark.model.values import (
+    Explanation,
+    Found,
+    Hit,
+    Mode,
+    NothingFound,
+    Query,
+    Term,
+    added_source,
+)
+from clawmark.store.base import SearchSnapshot
 
 if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
@@ -69,7 +79,7 @@ class Freshness(NamedTuple):
 def search(
     query: Query,
     *,
-    reader: Reader,
+    snapshot: SearchSnapshot,
     asked: Asked,
     scout: Embedder | None,
     freshness: Freshness,
@@ -87,23 +97,22 @@ def search(
     trace.record(2, "freshen index", freshness.summary, freshness.milliseconds)
     if not cleaned:
         return _empty(query, _NO_WORDS, freshness, trace)
-    if not reader.has_chunks():
+    if not snapshot.count_chunks():
         return _empty(query, _no_chunks(freshness), freshness, trace)
-    whole = reader
-    if filters:
-        reader = whole.within(query.filters)
-    words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else NO_WORDS
+    whole = snapshot
+    snapshot = whole.within(query.filters) if filters else whole
+    words = keyword_leg(query, snapshot) if query.hybrid or not asked.vectors else NO_WORDS
     trace.step(
         3,
         "keyword leg",
         f"candidates: {len(words.keys)} for {', '.join(t.text for t in words.terms[:12])}",
     )
-    meaning = vector_leg(query, reader, asked, words.keys)
+    meaning = vector_leg(query, snapshot, asked, words.keys)
     near = (
         f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
     )
     trace.step(4, "vector leg", near, before=asked.milliseconds)
-    spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
+    spotter, nearness = _spotter(words), _nearness(scout, query.text, snapshot)
     times = _named_times(query)
     reorders = (
         bool(times)
@@ -111,7 +120,7 @@ def search(
         or query.mmr_lambda is not None
         or rerank_with is not None
     )
-    candidates = _merged(query, reader, words, meaning, spotter, nearness, judge_all=reorders)
+    candidates = _merged(query, snapshot, words, meaning, spotter, nearness, judge_all=reorders)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
     if times:
         candidates = prefer_times(candidates, times)
@@ -152,13 +161,11 @@ def search(
     trace.step(9, "snippets", f"{len(hits)} cut")
     nothing = None if hits else _why_nothing(query, candidates, freshness)
     if nothing is not None and filters and not candidates:
-        from clawmark.engine.search.filtered import why_filtered
-
-        nothing = why_filtered(query, words.terms, whole, reader) or nothing
+        nothing = _why_filtered(query, words.terms, whole, snapshot) or nothing
     explanation = None
     if query.explain:
         told = stories(candidates, passages, dropped, words.terms)
-        explanation = Explanation(trace.steps(), told, reader.count_chunks())
+        explanation = Explanation(trace.steps(), told, whole.count_chunks())
     return Found(
         hits=hits,
         nothing=nothing,
@@ -174,7 +181,7 @@ def search(
 
 def _merged(
     query: Query,
-    reader: Reader,
+    snapshot: SearchSnapshot,
     words: KeywordLeg,
     meaning: VectorLeg,
     spotter: Spotter,
@@ -184,16 +191,18 @@ def _merged(
 ) -> list[Candidate]:
     """The candidates of both legs with one score each, best first."""
     keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
-    texts = text_leg_matches(words, reader, keys)
+    texts = text_leg_matches(words, snapshot, keys)
     if query.fusion == "weighted":
         from clawmark.engine.search.weighted import merge_weighted
 
-        return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
+        return merge_weighted(
+            query, snapshot.chunks(keys), texts, meaning.matches, len(words.terms)
+        )
     most = max(READ, 4 * query.max_results)
     bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
     scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
     candidates = merge(
-        scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms)
+        scores, snapshot.chunks(list(scores)), texts, meaning.matches, len(words.terms)
     )
     return weigh_statements(query, candidates, spotter, nearness, bias, judge_all=judge_all)
 
@@ -237,7 +246,7 @@ def _spotter(words: KeywordLeg) -> Spotter:
     return make_spotter(words.terms, [worth / whole for worth in rarities])
 
 
-def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | None:
+def _nearness(scout: Embedder | None, text: str, snapshot: SearchSnapshot) -> Nearness | None:
     """How near lines are to the query, by an embedder that costs microseconds a line; each text is
     judged once.
     """
@@ -247,14 +256,14 @@ def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | N
         query = scout.embed_query(text)
     except EmbeddingError:
         return None
-    space = next((space for space in reader.spaces() if space.identity == scout.identity), None)
-    noise = noise_of(reader, space) if space is not None else None
+    space = next((space for space in snapshot.spaces() if space.identity == scout.identity), None)
+    noise = noise_of(snapshot, space) if space is not None else None
     evidence = evidence_scale(
         *noise_of_query(noise, query, scout.traits.floor, scout.traits.ceiling)
     )
     known: dict[str, float] = {}
     embed = getattr(scout, "embed_lines", scout.embed_texts)
-    from clawmark.store.sqlite.vectors.codes import cosines
+    from clawmark.store.similarity import cosines
 
     def nearness(parts: Sequence[str]) -> list[float]:
         new = [part for part in dict.fromkeys(parts) if part not in known]
@@ -318,6 +327,44 @@ def _why_nothing(
             "still-indexing", f"Nothing yet: {freshness.due_files} files are still due.", None
         )
     return NothingFound("no-such-words", "None of these words occur in the memory.", None)
+
+
+def _why_filtered(
+    query: Query, terms: Sequence[Term], whole: SearchSnapshot, narrowed: SearchSnapshot
+) -> NothingFound | None:
+    """Explain why filters left nothing; None if the words do not occur outside of them either."""
+    filters = query.filters
+    selected = narrowed.count_chunks()
+    if selected:
+        if not terms or not whole.search_keywords(any_term(terms), 1):
+            return None
+        message = (
+            f"The words occur in the memory, but not in the "
+            f"{selected} passages that match the filters"
+        )
+        return NothingFound("filtered-out", f"{message} ({filters.summary}).", None)
+    message = f"No passage matches the filters ({filters.summary})."
+    sources = _sources(whole) if filters.source else []
+    if filters.source and filters.source.lower() not in map(str.lower, sources):
+        message += (
+            f" No file of a source {filters.source!r} is indexed; there "
+            f"are files of {', '.join(sources)}."
+        )
+    elif filters.since or filters.until:
+        any_day = whole.within(filters._replace(since="", until=""))
+        undated = any_day.count_chunks(undated=True)
+        if undated:
+            message += (
+                f" since and until leave out passages without a date; there are {undated} of them."
+            )
+    return NothingFound("filtered-out", message, None)
+
+
+def _sources(snapshot: SearchSnapshot) -> list[str]:
+    """The names of the sources that have files: kinds of memory first, then added folders."""
+    files = snapshot.files()
+    added = {added_source(path) for path in files}
+    return [*sorted({row.source for row in files.values()}), *sorted(filter(None, added))]
 
 
 def _empty(query: Query, nothing: NothingFound, freshness: Freshness, trace: Trace) -> Found:

@@ -197,9 +197,9 @@ def noise_of_query(
     start_mean = floor + 2.0 * start_spread
     if noise is None or len(noise.centre) != len(query):
         return start_mean, start_spread, 0
-    from clawmark.store.sqlite.vectors.codes import exact_scores
+    from clawmark.store.similarity import dot_products
 
-    (mean,) = exact_scores(query, [noise.centre])
+    (mean,) = dot_products(query, [noise.centre])
     own = noise.passages / (noise.passages + PRIOR_PASSAGES)
     return (
         own * mean + (1.0 - own) * start_mean,

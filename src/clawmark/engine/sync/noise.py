@@ -12,8 +12,8 @@ from array import array
 from collections.abc import Sequence
 
 from clawmark.model.values import Vector
-from clawmark.store.sqlite.store import Index
-from clawmark.store.sqlite.vectors.codes import exact_scores
+from clawmark.store.base import IndexStore, noise_fact
+from clawmark.store.similarity import dot_products
 
 SAMPLE = 384
 PAIRED = 48
@@ -23,21 +23,21 @@ FEWEST = 8
 GROWTH = 1.5
 
 
-def refresh_noise(index: Index, space: int, lock_timeout: float) -> None:
+def refresh_noise(store: IndexStore, space: int, lock_timeout: float) -> None:
     """Measure a space that has never been measured, or not since it had another size."""
-    with index.reading() as reader:
-        vectors = next((known.vectors for known in reader.spaces() if known.id == space), 0)
-        measured = int(reader.noise(space).get("passages", 0))
+    with store.snapshot() as snapshot:
+        vectors = next((known.vectors for known in snapshot.spaces() if known.id == space), 0)
+        measured = int(snapshot.facts(noise_fact(space)).get("passages", 0))
         if vectors < FEWEST or measured / GROWTH < vectors < measured * GROWTH:
             return
-        sample = reader.sample_vectors(space, SAMPLE)
+        sample = snapshot.sample_vectors(space, SAMPLE)
     if len(sample) < FEWEST:
         return
     centre, spread = measure(sample)
     facts = {"centre": centre.hex(), "spread": round(spread, 6), "passages": vectors}
-    with index.writing(timeout=lock_timeout) as writer:
-        if any(known.id == space for known in writer.spaces()):
-            writer.set_noise(space, facts)
+    with store.transaction(timeout=lock_timeout) as transaction:
+        if any(known.id == space for known in transaction.spaces()):
+            transaction.set_facts(noise_fact(space), facts)
 
 
 def measure(sample: Sequence[Vector]) -> tuple[Vector, float]:
@@ -49,7 +49,7 @@ def measure(sample: Sequence[Vector]) -> tuple[Vector, float]:
     step = max(1, len(sample) // PAIRED)
     squares = count = 0.0
     for number in range(0, len(sample), step):
-        others = exact_scores(sample[number], [*sample[:number], *sample[number + 1 :]])
+        others = dot_products(sample[number], [*sample[:number], *sample[number + 1 :]])
         mean = sum(others) / len(others)
         squares += sum([(cosine - mean) ** 2 for cosine in others])
         count += len(others)

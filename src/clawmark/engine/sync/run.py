@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.embed.local.weights import find_pack, has_numpy
@@ -26,13 +26,7 @@ from clawmark.engine.sync.vectors import fill_space
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.reports import Progress, SyncReport
 from clawmark.model.values import Degraded, FileState, Scan, SyncPlan
-from clawmark.store.sqlite.running import SyncRecord
-from clawmark.store.sqlite.state import MANY_LOOSE
-from clawmark.store.sqlite.store import Index
-from clawmark.store.sqlite.upkeep.salvage import salvage
-
-if TYPE_CHECKING:
-    from clawmark.store.sqlite.writer import Writer
+from clawmark.store.base import WriteTransaction
 
 # While a rebuild runs, files may change; after this many looks it is published and the rest is an
 # ordinary sync.
@@ -65,19 +59,17 @@ class SyncRequest(NamedTuple):
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
     """Bring the index in step with the disk; while that runs, `status` reports it in every process."""
-    with SyncRecord(
-        parts.store.path, {"reason": request.reason, "startedAt": parts.now_ns() // 1_000_000}
-    ) as record:
+    facts = {"reason": request.reason, "startedAt": parts.now_ns() // 1_000_000}
+    with parts.store.record_sync(facts) as record:
         if request.seconds is None:
-            record.note()
+            record()
 
-        def noted(progress: Progress) -> None:
-            record.note(stage=progress.stage, done=progress.done, total=progress.total)
-            if shown is not None:
-                shown(progress)
+        def show(progress: Progress) -> None:
+            record(stage=progress.stage, done=progress.done, total=progress.total)
+            if request.progress is not None:
+                request.progress(progress)
 
-        shown = request.progress
-        return _run(parts, request._replace(progress=noted))
+        return _run(parts, request._replace(progress=show))
 
 
 def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
@@ -89,17 +81,19 @@ def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
 
     if request.seconds is None:
         parts.store.check(timeout=request.lock_timeout)
-    with parts.store.reading() as reader:
-        state = reader.state()
-    stale = bool(state.files) and state.identity.get("chunker") != parts.identity()["chunker"]
-    if not state.files and not state.identity:
+    with parts.store.snapshot() as snapshot:
+        is_chunked_alike = snapshot.facts("identity").get("chunker") == parts.chunker.name
+        has_chunks, building = snapshot.count_chunks() > 0, snapshot.building
+        is_empty = not has_chunks and not snapshot.files(which="unsearched")
+    if is_empty and not is_chunked_alike:
         # Written before the first file, so that a second process does not take the first for an
         # index of another kind.
-        with parts.store.writing(timeout=request.lock_timeout) as writer:
-            writer.set_identity(parts.identity())
-    # A search has no time for a rebuild, and what it adds must be found at once: the generation
-    # that answers gets it.
-    if request.force or (request.seconds is None and (stale or state.building is not None)):
+        with parts.store.transaction(timeout=request.lock_timeout) as transaction:
+            transaction.set_facts("identity", parts.identity())
+    is_stale = has_chunks and not is_chunked_alike
+    # A search has no time for a rebuild, and what it adds must be found at once, so it changes the
+    # generation that answers.
+    if request.force or (request.seconds is None and (is_stale or building)):
         scan, plan, text, built = _rebuild(parts, request, out_of_time)
     else:
         built = []
@@ -108,16 +102,16 @@ def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
         text = _apply(parts, request, plan, out_of_time)
         text = text._replace(due_files=text.due_files + left)
         if text.added + text.updated + text.deleted:
-            # Before the vectors, which may take long: what was deleted is gone, and words are quick
-            # to search meanwhile.
-            _tidy(parts.store, request, deleted=text.deleted)
+            # Before the vectors, which may take long: deleted text is gone, and keyword search is
+            # fast.
+            _tidy(parts, request, force=text.deleted > 0)
     if request.seconds is None and parts.embedders:
-        salvage(parts.store, timeout=request.lock_timeout)
+        parts.store.recover_vectors(timeout=request.lock_timeout)
     if request.seconds is None:
         parts.workspace.sweep(scan)
     vectors = [] if request.since_ns else _counted(built, _fill(parts, request, out_of_time))
     generation = _remember(parts, request, text, vectors, scan, started)
-    _tidy(parts.store, request)
+    _tidy(parts, request)
     return SyncReport(
         added=text.added,
         updated=text.updated,
@@ -154,10 +148,11 @@ def _apply(
             added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=0
         )
 
-    with parts.store.reading() as reader:
-        answering = reader.files([state.path for state in (*plan.add, *plan.check, *plan.recheck)])
-        indexed = reader.built() if building else answering
-        held = reader.state().chunks if building else 0
+    with parts.store.snapshot() as snapshot:
+        paths = [state.path for state in (*plan.add, *plan.check, *plan.recheck)]
+        answering = snapshot.files(paths)
+        indexed = snapshot.files(which="rebuilt") if building else answering
+        held = snapshot.count_chunks() if building else 0
     most = CHUNKS_AT_ONCE if request.seconds is None else CHUNKS_AT_ONCE // 2
     plan, spoken = _by_source(plan)
     text = apply_text(
@@ -165,7 +160,7 @@ def _apply(
         indexed,
         answering=answering,
         reader=parts.workspace,
-        index=parts.store,
+        store=parts.store,
         chunker=parts.chunker,
         now_ns=parts.now_ns,
         progress=request.progress or _silent,
@@ -216,8 +211,8 @@ def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
     if parts.workspace.sessions is None or parts.deltas is None:
         return plan, 0
 
-    with parts.store.reading() as reader:
-        return leave_small_growth(plan, reader.files(), parts.workspace.sessions, parts.deltas)
+    with parts.store.snapshot() as snapshot:
+        return leave_small_growth(plan, snapshot.files(), parts.workspace.sessions, parts.deltas)
 
 
 def _rebuild(
@@ -227,8 +222,10 @@ def _rebuild(
 
     The plan that comes back counts as unchanged what an interrupted rebuild had made before.
     """
-    index = parts.store
-    building = _begin(parts, request)
+    store = parts.store
+    building = store.begin_rebuild(
+        parts.identity(), timeout=request.lock_timeout, cancelled=request.cancelled
+    )
     if not building:
         scan, plan = look(parts)
         return (
@@ -244,12 +241,10 @@ def _rebuild(
         0,
     )
     for number in range(REBUILD_PASSES):
-        with index.reading() as reader:
-            built, answering = (
-                {path: row[3:8] for path, row in reader.built().items()},
-                reader.stats(),
-            )
-            roots, unsearched = reader.roots(), reader.unsearched()
+        with store.snapshot() as snapshot:
+            built = {path: row[3:8] for path, row in snapshot.files(which="rebuilt").items()}
+            answering, unsearched = snapshot.stats(), snapshot.files(which="unsearched")
+            roots = snapshot.facts("roots")
         scan = parts.workspace.scan()
         scan = scan if request.force else believed(scan, roots)
         plan = plan_sync(scan, built)
@@ -273,8 +268,8 @@ def _rebuild(
     vectors = _fill(parts, request, out_of_time)
     if _is_cancelled(request):
         return scan, plan, total, vectors
-    publish(index, building, parts.identity(), request.lock_timeout)
-    _sweep(index, request)
+    publish(store, building, request.lock_timeout)
+    _tidy(parts, request, force=True)
     return scan, plan, total, vectors
 
 
@@ -290,22 +285,6 @@ def _counted(before: Sequence[VectorReport], after: Sequence[VectorReport]) -> l
             before, after, fillvalue=VectorReport(embedded=0, reused=0, due=0, degraded=None)
         )
     ]
-
-
-def _begin(parts: SyncParts, request: SyncRequest) -> int:
-    """The number of the rebuild to work on; what an earlier one left is cleaned up before a new one
-    starts.
-
-    Otherwise every rebuild that is killed while it cleans up would leave more behind.
-    """
-    while not _is_cancelled(request):
-        if _has_much_dead(parts.store):
-            _sweep(parts.store, request)
-        with parts.store.writing(timeout=request.lock_timeout) as writer:
-            building = writer.begin_rebuild(parts.identity())
-        if building:
-            return building
-    return 0
 
 
 def _fill(
@@ -340,7 +319,11 @@ def _may_fill(parts: SyncParts, request: SyncRequest, embedder: Embedder) -> boo
     """
     if request.instant_only or request.seconds is None:
         return not request.instant_only
-    return not embedder.traits.remote and (_is_ready(parts, embedder) or _is_small(parts))
+    if embedder.traits.remote:
+        return False
+    with parts.store.snapshot() as snapshot:
+        ready = {space.identity for space in snapshot.spaces() if space.ready}
+        return embedder.identity in ready or snapshot.count_chunks() <= FEW_CHUNKS
 
 
 def _fill_stand_ins(
@@ -362,7 +345,7 @@ def _fill_one(
 
     return fill_space(
         embedder,
-        index=parts.store,
+        store=parts.store,
         progress=request.progress or _silent,
         out_of_time=out_of_time,
         lock_timeout=request.lock_timeout,
@@ -375,21 +358,9 @@ def _is_complete(parts: SyncParts, embedder: Embedder) -> bool:
         identity = embedder.identity
     except EmbeddingError:
         return False
-    with parts.store.reading() as reader:
-        spaces = [space for space in reader.spaces() if space.identity == identity]
-        return bool(spaces) and spaces[0].ready and reader.count_due_vectors(spaces[0].id) == 0
-
-
-def _is_small(parts: SyncParts) -> bool:
-    with parts.store.reading() as reader:
-        return reader.state().chunks <= FEW_CHUNKS
-
-
-def _is_ready(parts: SyncParts, embedder: Embedder) -> bool:
-    with parts.store.reading() as reader:
-        return any(
-            space.identity == embedder.identity and space.ready for space in reader.state().spaces
-        )
+    with parts.store.snapshot() as snapshot:
+        spaces = [space for space in snapshot.spaces() if space.identity == identity]
+        return bool(spaces) and spaces[0].ready and snapshot.count_due(spaces[0].id) == 0
 
 
 def _remember(
@@ -409,25 +380,28 @@ def _remember(
         + text.deleted
         + sum(report.embedded + report.reused for report in vectors)
     )
-    with parts.store.reading() as reader:
-        state, known = reader.state(), reader.roots()
-        roots = held_roots(scan, known, reader.unsearched())
+    with parts.store.snapshot() as snapshot:
+        stored, last = snapshot.facts("identity"), snapshot.facts("last_sync")
+        known, generation = snapshot.facts("roots"), snapshot.generation
+        is_building = snapshot.building > 0
+        roots = held_roots(scan, known, list(snapshot.files(which="unsearched")))
     identity = parts.identity()
-    # How the text is cut changes with a rebuild, and nobody else may say so.
-    identity["chunker"] = state.identity.get("chunker", identity["chunker"])
+    # Only a rebuild changes how the text is chunked.
+    identity["chunker"] = stored.get("chunker", identity["chunker"])
     trouble = {
         "skipped": len(scan.skipped),
         "failed": len(text.failures),
         "unlisted": len(scan.failures),
     }
-    is_news = changed or any(state.last_sync.get(name) != count for name, count in trouble.items())
-    if is_news or state.identity != identity or roots != known:
-        with parts.store.writing(timeout=request.lock_timeout) as writer:
-            if state.building is None:
-                writer.set_identity(identity)
-            _drop_other_spaces(parts, writer)
-            writer.set_roots(roots)
-            writer.set_last_sync(
+    is_news = changed or any(last.get(name) != count for name, count in trouble.items())
+    if is_news or stored != identity or roots != known:
+        with parts.store.transaction(timeout=request.lock_timeout) as transaction:
+            if not is_building:
+                transaction.set_facts("identity", identity)
+            _drop_other_spaces(parts, transaction)
+            transaction.set_facts("roots", roots)
+            transaction.set_facts(
+                "last_sync",
                 {
                     "at": parts.now_ns() // 1_000_000,
                     "reason": request.reason,
@@ -444,10 +418,10 @@ def _remember(
                         (report.degraded.reason for report in vectors if report.degraded), ""
                     ),
                     "standIn": _stand_in(parts, vectors),
-                }
+                },
             )
-        parts.store.evict(timeout=request.lock_timeout)
-    return state.generation
+        parts.store.trim_cache(timeout=request.lock_timeout)
+    return generation
 
 
 def _stand_in(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
@@ -458,45 +432,23 @@ def _stand_in(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
     return parts.fallbacks[tried - 1].traits.label
 
 
-def _drop_other_spaces(parts: SyncParts, writer: Writer) -> None:
+def _drop_other_spaces(parts: SyncParts, transaction: WriteTransaction) -> None:
     """Vectors of an embedder that is no longer chosen go once the chosen ones are ready; the cache
     keeps them.
     """
     wanted = {embedder.identity for embedder in parts.embedders}
     kept = wanted | {embedder.identity for embedder in parts.fallbacks}
-    spaces = writer.state().spaces
+    spaces = transaction.spaces()
     if wanted <= {space.identity for space in spaces if space.ready}:
         for space in spaces:
             if space.identity not in kept:
-                writer.drop_space(space.id)
+                transaction.drop_space(space.id)
 
 
-def _tidy(index: Index, request: SyncRequest, deleted: int = 0) -> None:
-    """Sweep where it is worth it; a search has no time for that."""
-    if request.seconds is None and (deleted or _has_much_dead(index)):
-        _sweep(index, request)
-
-
-def _has_much_dead(index: Index) -> bool:
-    """Dead rows always; words of replaced text, and many small segments, when they are worth it.
-
-    Words of a deleted file go at once.
-    """
-    with index.reading() as reader:
-        state = reader.state()
-    return (
-        state.has_dead
-        or state.dead_words > max(256, state.chunks // 8)
-        or state.loose_words >= MANY_LOOSE
-    )
-
-
-def _sweep(index: Index, request: SyncRequest) -> None:
-    """Clean up in short transactions, so that nobody waits long for the lock."""
-    swept = 1
-    while swept and not _is_cancelled(request):
-        with index.writing(timeout=request.lock_timeout) as writer:
-            swept = writer.sweep()
+def _tidy(parts: SyncParts, request: SyncRequest, *, force: bool = False) -> None:
+    """Clean up the store; a search has no time for that."""
+    if request.seconds is None:
+        parts.store.tidy(timeout=request.lock_timeout, cancelled=request.cancelled, force=force)
 
 
 def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | None:
@@ -511,8 +463,8 @@ def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | N
     ):
         return found
 
-    with parts.store.reading() as reader:
-        chunks = reader.state().chunks
+    with parts.store.snapshot() as snapshot:
+        chunks = snapshot.count_chunks()
     needs = "" if find_pack() and has_numpy() else " and `pip install 'clawmark[local]'`"
     offer = (
         f'With memorySearch.fallback "local"{needs} {chunks:,} passages '

@@ -10,7 +10,7 @@ from clawmark.config.schema import Chunking, SessionDeltas
 from clawmark.embed.base import Embedder
 from clawmark.engine.sync.plan import plan_sync
 from clawmark.model.values import Scan, SyncPlan
-from clawmark.store.sqlite.store import Index
+from clawmark.store.base import IndexStore, SearchSnapshot
 from clawmark.workspace import Workspace
 
 
@@ -18,7 +18,7 @@ class SyncParts(NamedTuple):
     """What a sync works with; built once by the composition root."""
 
     workspace: Workspace
-    store: Index
+    store: IndexStore
     chunker: Chunking
     """How text is cut; part of the index's identity."""
     embedders: Sequence[Embedder]
@@ -44,8 +44,8 @@ def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
 
     The index is read first: a file that another process makes and indexes meanwhile must not look
     like one that is gone."""
-    with parts.store.reading() as reader:
-        stats = reader.stats()
+    with parts.store.snapshot() as snapshot:
+        stats = snapshot.stats()
     scan = parts.workspace.scan()
     plan = plan_sync(scan, stats)
     if not plan.delete:
@@ -53,8 +53,8 @@ def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
     # Rare, and worth a second look: a disk that is not mounted looks like one that was emptied.
     from clawmark.engine.sync.lost_roots import believed
 
-    with parts.store.reading() as reader:
-        scan = believed(scan, reader.roots())
+    with parts.store.snapshot() as snapshot:
+        scan = believed(scan, snapshot.facts("roots"))
     return scan, plan_sync(scan, stats)
 
 
@@ -63,9 +63,14 @@ def look_ahead(parts: SyncParts, *, force: bool) -> tuple[Scan, SyncPlan]:
     next generation.
     """
     scan, plan = look(parts)
-    with parts.store.reading() as reader:
-        if not force and not reader.building() and reader.is_cut_by(parts.chunker.name):
+    with parts.store.snapshot() as snapshot:
+        if not force and not snapshot.building and is_chunked_by(snapshot, parts.chunker.name):
             return scan, plan
-        built = {path: row[3:8] for path, row in reader.built().items()}
-        delete = (*plan.delete, *reader.unsearched())
+        built = {path: row[3:8] for path, row in snapshot.files(which="rebuilt").items()}
+        delete = (*plan.delete, *snapshot.files(which="unsearched"))
     return scan, plan_sync(scan, built)._replace(delete=delete, kept=plan.kept)
+
+
+def is_chunked_by(snapshot: SearchSnapshot, chunker: str) -> bool:
+    """Return whether the index was made with this chunker, or with none yet."""
+    return str(snapshot.facts("identity").get("chunker", chunker)) == chunker

@@ -8,7 +8,6 @@ appears with the last. A file that cannot be read becomes a `FileFailure`. Vecto
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -16,10 +15,10 @@ from typing import NamedTuple
 from clawmark.config.schema import Chunking
 from clawmark.engine.sync.outcome import NOT_TEXT, TextReport, added_up
 from clawmark.model.documents import Chunk, Document
-from clawmark.model.errors import IndexBusy, NotText, WorkspaceError
+from clawmark.model.errors import NotText, WorkspaceError
 from clawmark.model.reports import FileFailure, Progress
 from clawmark.model.values import FileRow, FileState, SyncPlan
-from clawmark.store.sqlite.store import Index, Reader
+from clawmark.store.base import ChunkWords, IndexStore, Snapshot
 from clawmark.text.chunking.chunks import chunk_text
 from clawmark.text.chunking.days import with_days
 from clawmark.text.dates import keyword_context
@@ -33,11 +32,6 @@ CHUNKS_AT_ONCE, FEWEST_AT_ONCE = 300, 25
 """How much one transaction stores: some 30 ms. A commit costs as much as indexing eight chunks, so
 small files share one. Who has little time takes half as much, and a rebuild of a small index still
 less: its log takes room."""
-STAGING_SECONDS = 600.0
-"""How long to wait for another process that stores a large file; one of 64 MB takes about a minute.
-"""
-TRIES, PAUSE = 20, 0.05
-"""How often storing a large file is tried again, and the seconds between two tries."""
 
 
 class _Prepared(NamedTuple):
@@ -58,7 +52,7 @@ def apply_text(
     *,
     answering: dict[str, FileRow],
     reader: Workspace,
-    index: Index,
+    store: IndexStore,
     chunker: Chunking,
     now_ns: Callable[[], int],
     progress: Callable[[Progress], None],
@@ -93,7 +87,7 @@ def apply_text(
         added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=len(todo)
     )
     for portion in _portions(map(prepare, todo), at_once):
-        _store(portion, answering, index, building, lock_timeout, at_once)
+        _store(portion, answering, store, building, lock_timeout, at_once)
         report = added_up(report, _told(portion))
         last = portion[-1].state
         progress(
@@ -107,7 +101,7 @@ def apply_text(
         )
         if out_of_time():
             break
-    return report._replace(deleted=_delete(plan, index, lock_timeout))
+    return report._replace(deleted=_delete(plan, store, lock_timeout))
 
 
 def dated_chunks(path: str, text: str, chunker: Chunking) -> list[Chunk]:
@@ -132,17 +126,17 @@ def _told(portion: Sequence[_Prepared]) -> TextReport:
     )
 
 
-def _delete(plan: SyncPlan, index: Index, lock_timeout: float) -> int:
+def _delete(plan: SyncPlan, store: IndexStore, lock_timeout: float) -> int:
     """Forget what is gone; what another process has indexed anew meanwhile is not."""
     was = dict(zip(plan.delete, plan.was, strict=False))
     deleted = 0
     for start in range(0, len(plan.delete), FILES_AT_ONCE):
-        with index.writing(timeout=lock_timeout) as writer:
+        with store.transaction(timeout=lock_timeout) as transaction:
             some = plan.delete[start : start + FILES_AT_ONCE]
-            now = writer.files(some)
+            now = transaction.files(some)
             for path in some:
                 if path not in was or path not in now or now[path][3:8] == was[path]:
-                    writer.drop_file(path)
+                    transaction.delete_file(path)
                     deleted += 1
     return deleted
 
@@ -165,7 +159,7 @@ def _portions(files: Iterable[_Prepared], at_once: int) -> Iterator[list[_Prepar
 def _store(
     portion: Sequence[_Prepared],
     answering: dict[str, FileRow],
-    index: Index,
+    store: IndexStore,
     building: int,
     lock_timeout: float,
     at_once: int,
@@ -175,26 +169,33 @@ def _store(
         return
     row, chunks = rows[0]
     if chunks is not None and len(chunks) > at_once:
-        with index.reading() as reader:
-            if _overtaken(reader, [row], answering):
+        with store.snapshot() as snapshot:
+            if _overtaken(snapshot, [row], answering):
                 return
-        store_large(
-            row, chunks, partial(words_of, row.path), index, building, lock_timeout, at_once
+        store.put_large_file(
+            row,
+            chunks,
+            partial(words_of, row.path),
+            building=building,
+            timeout=lock_timeout,
+            at_once=at_once,
         )
         return
     words = [words_of(row.path, chunks or ()) for row, chunks in rows]
-    with index.writing(timeout=lock_timeout) as writer:
-        overtaken = _overtaken(writer, [row for row, _ in rows], answering)
+    with store.transaction(timeout=lock_timeout) as transaction:
+        overtaken = _overtaken(transaction, [row for row, _ in rows], answering)
         for (row, chunks), columns in zip(rows, words, strict=True):
             if chunks is None:
-                writer.touch_file(row)
+                transaction.touch_file(row)
             elif row.path not in overtaken:
-                writer.put_file(row, chunks, columns, building=building)
+                transaction.put_file(row, chunks, columns, building=building)
 
 
-def _overtaken(reader: Reader, rows: Sequence[FileRow], answering: dict[str, FileRow]) -> set[str]:
+def _overtaken(
+    snapshot: Snapshot, rows: Sequence[FileRow], answering: dict[str, FileRow]
+) -> set[str]:
     """The files of which another process has indexed a later state since the plan was made."""
-    now = reader.files([row.path for row in rows])
+    now = snapshot.files([row.path for row in rows])
     return {
         row.path
         for row in rows
@@ -205,61 +206,11 @@ def _overtaken(reader: Reader, rows: Sequence[FileRow], answering: dict[str, Fil
     }
 
 
-def store_large(
-    row: FileRow,
-    chunks: Sequence[Chunk],
-    words: Callable[[Sequence[Chunk]], list[tuple[str, str, str]]],
-    index: Index,
-    building: int,
-    lock_timeout: float,
-    at_once: int = CHUNKS_AT_ONCE,
-) -> None:
-    """Store a file in several transactions.
-
-    While another process stores a large file, this waits for it; a caller with a `lock_timeout` of
-    0 gets `IndexBusy`."""
-    with index.staging(timeout=STAGING_SECONDS if lock_timeout > 0 else 0.0):
-        with index.reading() as reader:
-            known = (reader.built() if building else reader.files([row.path])).get(row.path)
-        if known is not None and known.hash == row.hash:
-            return  # the other process stored these very bytes
-        for tries_left in reversed(range(TRIES)):
-            try:
-                _stage(row, chunks, words, index, building, lock_timeout, at_once)
-                return
-            except IndexBusy:
-                # The write lock was not free in time, or a change by another process removed the
-                # staged rows.
-                if lock_timeout <= 0 or not tries_left:
-                    raise
-                time.sleep(PAUSE)
-
-
-def _stage(
-    row: FileRow,
-    chunks: Sequence[Chunk],
-    words: Callable[[Sequence[Chunk]], list[tuple[str, str, str]]],
-    index: Index,
-    building: int,
-    lock_timeout: float,
-    at_once: int,
-) -> None:
-    with index.writing(timeout=lock_timeout) as writer:
-        staged = writer.stage_file(row, building=building)
-    for start in range(0, len(chunks), at_once):
-        some = chunks[start : start + at_once]
-        columns = words(some)
-        with index.writing(timeout=lock_timeout) as writer:
-            writer.add_chunks(staged, some, columns)
-    with index.writing(timeout=lock_timeout) as writer:
-        writer.finish_file(staged)
-
-
-def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
+def words_of(path: str, chunks: Sequence[Chunk]) -> list[ChunkWords]:
     """What the full-text index gets of each chunk: what it states, its heading and date, and what
     it only asks.
     """
-    columns = []
+    columns: list[ChunkWords] = []
     for chunk in chunks:
         said = stated(without_note_header(without_comments(chunk.text)))
         context = keyword_context(path, without_note_title(chunk.heading))

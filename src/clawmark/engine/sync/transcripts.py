@@ -26,7 +26,7 @@ from clawmark.model.documents import Chunk
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.reports import FileFailure, Progress
 from clawmark.model.values import FileRow, FileState, Skipped
-from clawmark.store.sqlite.store import Index
+from clawmark.store.base import ChunkWords, IndexStore
 from clawmark.text.dates import date_words
 from clawmark.text.keywords.words import index_words
 from clawmark.text.transcripts.conversation import stated
@@ -50,7 +50,7 @@ class Work(NamedTuple):
     """What indexing transcripts takes."""
 
     sessions: Sessions
-    store: Index
+    store: IndexStore
     chunker: Chunking
     now_ns: Callable[[], int]
     out_of_time: Callable[[], bool]
@@ -114,9 +114,10 @@ def _index_one(opened: Opened, known: FileRow | None, work: Work) -> Done:
     done = _Transcript(opened, known, work).run()
     tries = 0
     while done.what == "overtaken" and tries < TRIES and not work.out_of_time():
-        with work.store.reading() as reader:
-            now = reader.built() if work.building else reader.files([opened.state.path])
-        again = _Transcript(opened, now.get(opened.state.path), work).run()
+        path = opened.state.path
+        with work.store.snapshot() as snapshot:
+            now = snapshot.files([path], which="rebuilt" if work.building else "visible")
+        again = _Transcript(opened, now.get(path), work).run()
         done = Done(again.what, done.chunks + again.chunks, done.too_long + again.too_long)
         tries += 1
     return done._replace(what="due") if done.what == "overtaken" else done
@@ -220,8 +221,8 @@ class _Transcript:
             device=self._state.device,
             seen_ns=self._work.now_ns(),
         )
-        with self._work.store.writing(timeout=self._work.lock_timeout) as writer:
-            writer.touch_file(row)
+        with self._work.store.transaction(timeout=self._work.lock_timeout) as transaction:
+            transaction.touch_file(row)
         return Done("touched")
 
     def _take(self, line: Line) -> None:
@@ -302,13 +303,13 @@ class _Transcript:
             encode(reached),
         )
         words = words_of(chunks)
-        with work.store.writing(timeout=work.lock_timeout) as writer:
+        with work.store.transaction(timeout=work.lock_timeout) as transaction:
             if self._was is None:
-                writer.put_file(row, chunks, words, building=work.building)
+                transaction.put_file(row, chunks, words, building=work.building)
                 is_ours = True
             else:
                 first = self._kept.rest_from
-                is_ours = writer.extend_file(
+                is_ours = transaction.extend_file(
                     row, first, chunks, words, was=self._was, building=work.building
                 )
         if not is_ours:
@@ -317,9 +318,9 @@ class _Transcript:
         self._stored += len(chunks)
 
 
-def words_of(chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
+def words_of(chunks: Sequence[Chunk]) -> list[ChunkWords]:
     """What the full-text index gets of each chunk: what it states, its days, and what it only asks."""
-    columns = []
+    columns: list[ChunkWords] = []
     for chunk in chunks:
         said = stated(chunk.text)
         columns.append((index_words(said.text), _day_words(chunk.heading), index_words(said.asked)))

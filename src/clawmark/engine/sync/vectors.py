@@ -1,10 +1,9 @@
-"""Carries out the vector half: every chunk that has no vector in a space gets one, in small
-resumable batches.
+"""The vector part of a sync: gives every chunk without a vector in a space one, in small batches.
 
-What is due is asked of the index each time, so a killed run goes on where it stopped and pays for
-nothing twice: texts that were embedded before, under any path, are taken from the cache, and a text
-that is on its way is not sent again. Calls run side by side as far as the embedder likes; each
-one's vectors are committed as soon as they are there. Embedding happens outside the lock."""
+What is due is read from the store each time, so a killed run continues where it stopped and pays
+for nothing twice: texts that were embedded before, under any path, are taken from the cache, and a
+text that is being embedded is not sent again. Calls run concurrently as far as the embedder allows,
+outside the write lock; the vectors of each are committed as soon as they arrive."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ from clawmark.engine.sync.noise import refresh_noise
 from clawmark.engine.sync.outcome import VectorReport
 from clawmark.model.errors import EmbeddingError, EmbeddingMismatch
 from clawmark.model.reports import Progress
-from clawmark.model.values import Degraded, Identity, Vector
-from clawmark.store.sqlite.store import Index
+from clawmark.model.values import Degraded, Identity, Space, Vector
+from clawmark.store.base import DueChunk, IndexStore
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,49 +36,51 @@ PAGE = 1000
 WRITTEN_AT_ONCE = 1_500_000
 """Bytes of vectors that one transaction stores: some 30 ms."""
 
-Row = tuple[int, str, str, Vector | None]
-"""A due chunk: key, hash, text, and the vector if the cache has it."""
-
 
 class _Batch(NamedTuple):
-    """Due rows, and the texts among them that have to be embedded, by hash."""
+    """Due chunks, and the texts among them that have to be embedded, by hash."""
 
-    rows: list[Row]
+    rows: list[DueChunk]
     missing: dict[str, str]
 
 
 def fill_space(
     embedder: Embedder,
     *,
-    index: Index,
+    store: IndexStore,
     progress: Callable[[Progress], None],
     out_of_time: Callable[[], bool],
     lock_timeout: float = 10.0,
 ) -> VectorReport:
-    """Give every chunk its vector; marks the space ready when none is due any more."""
+    """Give every chunk its vector, and mark the space as ready when none is due."""
     try:
         identity = _known_identity(embedder)
     except EmbeddingError as error:
-        with index.reading() as reader:
-            return VectorReport(
-                embedded=0, reused=0, due=reader.state().chunks, degraded=_degraded(error)
-            )
-    with index.writing(timeout=lock_timeout) as writer:
-        space = writer.space(identity)
-    # Counting may take long while old rows are swept, so nobody is kept from writing meanwhile.
-    with index.reading() as reader:
-        total = reader.count_due_vectors(space.id)
+        with store.snapshot() as snapshot:
+            chunks = snapshot.count_chunks()
+        return VectorReport(embedded=0, reused=0, due=chunks, degraded=_degraded(error))
+    with store.transaction(timeout=lock_timeout) as transaction:
+        space = transaction.add_space(identity)
+    # Counting may take long while old rows are swept, so it is done without the write lock.
+    with store.snapshot() as snapshot:
+        total = snapshot.count_due(space.id)
     filling = _Filling(
-        embedder, identity, space.id, index, total, progress, out_of_time, lock_timeout
+        embedder=embedder,
+        space=space,
+        store=store,
+        total=total,
+        progress=progress,
+        out_of_time=out_of_time,
+        lock_timeout=lock_timeout,
     )
     degraded = filling.run()
-    with index.reading() as reader:
-        due = reader.count_due_vectors(space.id)
+    with store.snapshot() as snapshot:
+        due = snapshot.count_due(space.id)
     if due == 0 and not space.ready:
-        with index.writing(timeout=lock_timeout) as writer:
-            writer.set_ready(space.id)
+        with store.transaction(timeout=lock_timeout) as transaction:
+            transaction.set_ready(space.id)
     if due == 0:
-        refresh_noise(index, space.id, lock_timeout)
+        refresh_noise(store, space.id, lock_timeout)
     return VectorReport(
         embedded=filling.embedded,
         reused=filling.reused,
@@ -95,18 +96,17 @@ class _Filling:
     def __init__(
         self,
         embedder: Embedder,
-        identity: Identity,
-        space: int,
-        index: Index,
+        space: Space,
+        store: IndexStore,
         total: int,
         progress: Callable[[Progress], None],
         out_of_time: Callable[[], bool],
         lock_timeout: float,
     ) -> None:
         self._embedder = embedder
-        self._identity = identity
-        self._space = space
-        self._index = index
+        self._identity = space.identity
+        self._space = space.id
+        self._index = store
         self._total = total
         self._progress = progress
         self._out_of_time = out_of_time
@@ -115,7 +115,7 @@ class _Filling:
         self._at_once = traits.at_once
         self._most = traits.most_texts
         self._batch = min(INSTANT_BATCH if traits.instant else FIRST_BATCH, self._most)
-        self._portion = max(1, WRITTEN_AT_ONCE // (4 * identity.dims))
+        self._portion = max(1, WRITTEN_AT_ONCE // (4 * space.identity.dims))
         self._waiting: frozenset[str] = frozenset()
         self._on_the_way: set[str] = set()
         self._from_jobs: set[str] = set()
@@ -143,8 +143,8 @@ class _Filling:
 
     def _is_left(self) -> bool:
         """Asked before another pass, since counting is quicker than listing."""
-        with self._index.reading() as reader:
-            return reader.count_due_vectors(self._space) > 0
+        with self._index.snapshot() as snapshot:
+            return snapshot.count_due(self._space) > 0
 
     def _pass(self, pool: ThreadPoolExecutor | None) -> Degraded | None:
         """Once through the due chunks in key order; a text that was on its way is found again in
@@ -176,22 +176,22 @@ class _Filling:
             fresh = [
                 row
                 for row in rows
-                if row[1] not in self._on_the_way and row[1] not in self._waiting
+                if row.hash not in self._on_the_way and row.hash not in self._waiting
             ]
             if fresh:
                 yield _Batch(fresh, self._missing(fresh))
 
-    def _pages(self, size: Callable[[int], int]) -> Iterator[list[Row]]:
+    def _pages(self, size: Callable[[int], int]) -> Iterator[list[DueChunk]]:
         """What is due now, in key order; listed once, because finding some of it takes as long as
         finding all.
         """
-        with self._index.reading() as reader:
-            keys = reader.due_keys(self._space)
+        with self._index.snapshot() as snapshot:
+            keys = snapshot.due_keys(self._space)
         start = 0
         while start < len(keys):
             end = start + size(len(keys) - start)
-            with self._index.reading() as reader:
-                rows = reader.due_rows(self._space, keys[start:end])
+            with self._index.snapshot() as snapshot:
+                rows = snapshot.due_chunks(self._space, keys[start:end])
             yield rows
             start = end
 
@@ -201,7 +201,7 @@ class _Filling:
             return self._batch
         return min(self._most, max(SMALLEST_CALL, left // (2 * self._at_once)))
 
-    def _missing(self, rows: list[Row]) -> dict[str, str]:
+    def _missing(self, rows: list[DueChunk]) -> dict[str, str]:
         return {
             text_hash: embedded
             for _, text_hash, text, vector in rows
@@ -243,8 +243,8 @@ class _Filling:
             if failure is None or text_hash not in batch.missing or text_hash in fresh
         ]
         for start in range(0, len(rows), self._portion):
-            with self._index.writing(timeout=self._lock_timeout) as writer:
-                writer.put_vectors(self._space, rows[start : start + self._portion])
+            with self._index.transaction(timeout=self._lock_timeout) as transaction:
+                transaction.put_vectors(self._space, rows[start : start + self._portion])
         self.embedded += len(fresh)
         self.reused += sum(
             vector is not None and text_hash not in self._from_jobs
@@ -290,8 +290,8 @@ class _Filling:
     def _store(self, vectors: dict[str, Vector]) -> None:
         rows = list(vectors.items())
         for start in range(0, len(rows), self._portion):
-            with self._index.writing(timeout=self._lock_timeout) as writer:
-                writer.put_cached(self._identity, dict(rows[start : start + self._portion]))
+            with self._index.transaction(timeout=self._lock_timeout) as transaction:
+                transaction.cache_vectors(self._identity, dict(rows[start : start + self._portion]))
         self._from_jobs.update(vectors)
         self.embedded += len(vectors)
 

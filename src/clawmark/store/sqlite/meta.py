@@ -13,7 +13,8 @@ from clawmark.model.values import Identity, Space
 from clawmark.store.sqlite.db import Database
 from clawmark.store.sqlite.schema import FIX_HINT, SCHEMA_VERSION
 
-IDENTITY_KEY = "memory_index_meta_v1"
+_NAMES = {"identity": "memory_index_meta_v1"}
+"""Facts that are stored under another key than their name."""
 
 
 class SpaceFacts(NamedTuple):
@@ -104,11 +105,12 @@ class Meta:
         return bool(self.facts(key) == json.loads(json.dumps(facts)))
 
     def facts(self, key: str) -> dict[str, Any]:
-        """A JSON object; absent ones are empty."""
-        return dict(self._json(key, {}))
+        """Return a stored JSON object; empty if there is none."""
+        return dict(self._json(_NAMES.get(key, key), {}))
 
     def set_facts(self, key: str, facts: dict[str, Any]) -> None:
         """Store a JSON object; an empty one is removed."""
+        key = _NAMES.get(key, key)
         if facts:
             self._values[key] = json.dumps(
                 facts, ensure_ascii=False, allow_nan=False, sort_keys=True

@@ -18,9 +18,7 @@ from clawmark.engine.search.statements import weigh_statements
 from clawmark.model.values import ChunkRow, Query, Term
 
 QUERY = Query("spare key boat house")
-SPOTTER = make_spotter(
-    [Term(word, f'"{word}"') for word in ("spare", "key", "boat", "house")], [0.25] * 4
-)
+SPOTTER = make_spotter([Term(word, word) for word in ("spare", "key", "boat", "house")], [0.25] * 4)
 ASKED = "user: Where is the spare key of the boat house?\nassistant: I don't know.\n"
 ANSWERED = (
     "user: Where is the spare key of the boat house?\nassistant: Under the third flower pot.\n"

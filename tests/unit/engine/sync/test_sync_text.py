@@ -12,8 +12,8 @@ from clawmark import Memory
 from clawmark.engine.sync import text as sync_text
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FILES_AT_ONCE
 from clawmark.model.values import Vector
-from clawmark.store.sqlite.state import MANY_LOOSE
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.sqlite.upkeep.sweeping import MANY_LOOSE
 from clawmark.testing import HashingEmbedder
 
 LINE = "- about the lighthouse, the harbour and the boats that came in that day\n"
@@ -131,7 +131,7 @@ def test_words_are_merged_before_the_vectors_which_may_take_long(
 
     def loose() -> int:
         (found,) = (tmp_path / "state").rglob("*.sqlite")
-        with Index(str(found)).reading() as reader:
+        with SqliteStore(str(found)).snapshot() as reader:
             return reader.state().loose_words
 
     embedder.look = loose

@@ -1,13 +1,13 @@
-"""Takes out of the index what nobody sees any more, in steps so small that nobody waits for one.
+"""Removes invisible rows from the index, in steps that are too short for anyone to wait for.
 
-There are replaced and deleted rows, what an abandoned rebuild left, dropped vector spaces, the
-words of the generation before, and words of single chunks that are gone. A step is one call of
-`sweep` inside one transaction; a killed process leaves the rest to the next one. Deleted text is
-overwritten, not just forgotten (`secure_delete`), so a step costs what it frees.
+These are replaced and deleted rows, the remains of an abandoned rebuild, dropped vector spaces, the
+words of the previous generation, and words of deleted chunks. A step is one call of `sweep` in a
+transaction of its own; if the process is killed, the next one continues. Deleted text is
+overwritten (`secure_delete`), so the cost of a step depends on what it frees.
 
 FTS5 only marks a deleted row; its words leave the file when their segment is merged, and a merge is
-limited by the pages it writes, not by those it frees. So no table is ever merged with more dead
-rows than living ones, but thinned out in rounds."""
+limited by the pages it writes, not by those it frees. Therefore a table with more dead than living
+rows is never merged as a whole, but thinned out in rounds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from clawmark.model.errors import IndexStoreError
 from clawmark.store.sqlite.schema import DEAD
-from clawmark.store.sqlite.state import MANY_LOOSE
 from clawmark.store.sqlite.upkeep import staging
 
 if TYPE_CHECKING:
-    from clawmark.store.sqlite.writer import Writer
+    from clawmark.store.sqlite.snapshot import IndexState
+    from clawmark.store.sqlite.transaction import SqliteTransaction
 
 MERGE_PAGES, FEWEST_PAGES = 64, 4
 """How many 16 KB pages of the full-text index one step of merging rewrites at most, and first: some
@@ -40,6 +40,8 @@ Steps are smaller in a small index, because their log takes room too.
 """
 FEW_DEAD = 1000
 """So many dead rows can always be merged away at once."""
+MANY_LOOSE = 8
+"""This many segments of the full-text index are worth merging."""
 TOO_MANY_LOOSE = 64
 """Every commit adds a segment to the full-text index, and a search looks into each of them: with
 6,000 chunks it takes half the time when 18 segments have been merged into one, which takes a tenth
@@ -53,7 +55,16 @@ THINNING = 4
 """Of the rows of a table that is emptied, every fourth is left for the next round."""
 
 
-def sweep(writer: Writer, limit: int | None) -> int:
+def is_worth_sweeping(state: IndexState) -> bool:
+    """Return whether there is enough to remove: dead rows, words of replaced text, or segments."""
+    return (
+        state.has_dead
+        or state.dead_words > max(256, state.chunks // 8)
+        or state.loose_words >= MANY_LOOSE
+    )
+
+
+def sweep(writer: SqliteTransaction, limit: int | None) -> int:
     """One step; 0 when there is nothing left to do."""
     staging.give_up_stale(writer)
     limit = limit or min(CHUNKS_AT_ONCE, max(FEWEST_CHUNKS, page_count(writer) // 12))
@@ -64,7 +75,7 @@ def sweep(writer: Writer, limit: int | None) -> int:
     return 0
 
 
-def _undo_abandoned(writer: Writer, _: int) -> int:
+def _undo_abandoned(writer: SqliteTransaction, _: int) -> int:
     """Let the files that waited to be replaced live on, and mark what was built as dead."""
     meta, db = writer.meta, writer.db
     if not meta.number("abandoned"):
@@ -83,7 +94,7 @@ def _undo_abandoned(writer: Writer, _: int) -> int:
     return db.total_changes() - before
 
 
-def _sweep_rows(writer: Writer, limit: int) -> int:
+def _sweep_rows(writer: SqliteTransaction, limit: int) -> int:
     meta, db = writer.meta, writer.db
     if not meta.number("unswept"):
         return 0
@@ -111,7 +122,7 @@ def _sweep_rows(writer: Writer, limit: int) -> int:
     return max(gone, 1)
 
 
-def _sweep_spaces(writer: Writer, _: int) -> int:
+def _sweep_spaces(writer: SqliteTransaction, _: int) -> int:
     """Delete the vectors of a dropped space, a block at a time."""
     retired = writer.meta.facts("retired")
     for number, engine in retired.items():
@@ -127,7 +138,7 @@ def _sweep_spaces(writer: Writer, _: int) -> int:
     return 0
 
 
-def _empty_words(writer: Writer, limit: int) -> int:
+def _empty_words(writer: SqliteTransaction, limit: int) -> int:
     """Empty the full-text table that does not answer: in rounds, most of its rows are deleted and
     the rest is merged.
     """
@@ -150,7 +161,7 @@ def _empty_words(writer: Writer, limit: int) -> int:
     return 1
 
 
-def _sweep_words(writer: Writer, _: int = 0) -> int:
+def _sweep_words(writer: SqliteTransaction, _: int = 0) -> int:
     """Rewrite a part of the full-text table that answers, without the words of deleted chunks, and
     in one segment.
 
@@ -166,7 +177,7 @@ def _sweep_words(writer: Writer, _: int = 0) -> int:
     return 0
 
 
-def _shrink(writer: Writer, _: int) -> int:
+def _shrink(writer: SqliteTransaction, _: int) -> int:
     """Give free room at the end of the file back to the disk, where there is much of it, moving
     pages out of the way.
     """
@@ -179,7 +190,7 @@ def _shrink(writer: Writer, _: int) -> int:
     return 1
 
 
-def has_many_dead(writer: Writer) -> bool:
+def has_many_dead(writer: SqliteTransaction) -> bool:
     """Whether the table that answers must be merged before more of its rows are deleted."""
     dead = writer.meta.number(f"dead_{writer.words}")
     if writer.meta.number(f"merging_{writer.words}"):
@@ -187,13 +198,13 @@ def has_many_dead(writer: Writer) -> bool:
     return dead > FEW_DEAD and dead > row_count(writer, writer.words)
 
 
-def delete_words(writer: Writer, table: str, keys: Sequence[int]) -> None:
+def delete_words(writer: SqliteTransaction, table: str, keys: Sequence[int]) -> None:
     """Let the words of some chunks die."""
     writer.db.many(f"DELETE FROM {table} WHERE rowid = ?", [(key,) for key in keys])
     writer.meta.set_number(f"dead_{table}", writer.meta.number(f"dead_{table}") + len(keys))
 
 
-def note_new_words(writer: Writer, table: str) -> None:
+def note_new_words(writer: SqliteTransaction, table: str) -> None:
     """Count the segment that this commit adds to a full-text table; where they are many, merge a
     few of them with it.
     """
@@ -204,7 +215,7 @@ def note_new_words(writer: Writer, table: str) -> None:
         _merge(writer, table, _pages(writer) // 2)
 
 
-def _merge_all(writer: Writer, table: str) -> int:
+def _merge_all(writer: SqliteTransaction, table: str) -> int:
     """One step of merging everything in a table into one segment."""
     meta, merging, pace = writer.meta, f"merging_{table}", f"pace_{table}"
     is_first = not meta.number(merging)
@@ -232,13 +243,13 @@ def _next_pace(pages: int, took: float) -> int:
     return min(MERGE_PAGES, 2 * max(1, pages)) if took < QUICK_SECONDS else pages
 
 
-def _merge(writer: Writer, table: str, pages: int) -> int:
+def _merge(writer: SqliteTransaction, table: str, pages: int) -> int:
     before = writer.db.total_changes()
     writer.db.rows(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (pages,))
     return writer.db.total_changes() - before
 
 
-def _pages(writer: Writer) -> int:
+def _pages(writer: SqliteTransaction) -> int:
     """How many pages a step may rewrite; few in a small index that holds two generations, where the
     log counts too.
     """
@@ -249,11 +260,11 @@ def _pages(writer: Writer) -> int:
     )
 
 
-def row_count(writer: Writer, table: str) -> int:
+def row_count(writer: SqliteTransaction, table: str) -> int:
     """How many living rows a full-text table has."""
     return int(writer.db.rows(f"SELECT count(*) FROM {table}_docsize")[0][0])
 
 
-def page_count(writer: Writer) -> int:
+def page_count(writer: SqliteTransaction) -> int:
     """How many pages the index has, free ones included."""
     return int(writer.db.rows("PRAGMA page_count")[0][0])

@@ -19,16 +19,14 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from clawmark.model.values import Vector
+from clawmark.store.similarity import Buffer, dot_products, matrix
 from clawmark.store.sqlite.db import Database, as_list
 from clawmark.store.sqlite.meta import SpaceFacts
 from clawmark.store.sqlite.vectors import packed
 from clawmark.store.sqlite.vectors.base import Entry, Hidden, Residents
 from clawmark.store.sqlite.vectors.codes import (
-    Buffer,
     best_positions,
-    exact_scores,
     int8_scores,
-    matrix,
     query_int8,
     scale_for,
     to_int8,
@@ -116,7 +114,7 @@ class BlockVectors:
         scores = dict(
             zip(
                 [row for row, _ in found],
-                exact_scores(query, [vector for _, vector in found]),
+                dot_products(query, [vector for _, vector in found]),
                 strict=True,
             )
         )

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
-from typing import Any
 
 import simsimd
 
 from clawmark.model.values import Vector
+from clawmark.store.similarity import Buffer, floats_of, matrix
 
 SAMPLE = 1024
 """How many scores are looked at to guess where the best ones begin."""
@@ -24,9 +23,6 @@ new pages.
 """
 _TWO_TO_23 = 8388608.0
 
-Buffer = Any
-"""Anything simsimd reads: bytes seen through a memoryview, or a tensor of its own."""
-
 
 def scale_for(dims: int) -> float:
     """How many steps make 1.
@@ -34,13 +30,6 @@ def scale_for(dims: int) -> float:
     Components of a unit vector are about 1/sqrt(dims); twelve times that is clipped.
     """
     return 127.0 / min(1.0, 12.0 / math.sqrt(dims))
-
-
-def matrix(data: bytes | bytearray | memoryview, kind: str, dims: int) -> Buffer:
-    """A buffer as rows of `dims` numbers: kind `f` for float32, `b` for int8."""
-    flat: Any = memoryview(data).cast("B")
-    size = 4 if kind == "f" else 1
-    return flat.cast(kind, shape=[len(flat) // (dims * size), dims])
 
 
 def to_int8(vectors: bytes, scale: float) -> bytes:
@@ -66,26 +55,6 @@ def int8_scores(query: bytes, codes: Buffer) -> Buffer:
     return floats_of(
         simsimd.cdist(matrix(query, "b", len(query)), codes, metric="dot", out_dtype="float32")
     )
-
-
-def exact_scores(query: Vector, vectors: Sequence[Vector]) -> list[float]:
-    """The dot products of unit vectors in float32, which are their cosines."""
-    if not vectors:
-        return []
-    dims = len(query) // 4
-    many = matrix(b"".join(vectors), "f", dims)
-    scores = simsimd.cdist(matrix(query, "f", dims), many, metric="dot", out_dtype="float32")
-    return list(floats_of(scores))
-
-
-def cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
-    """The cosines of a query with vectors of any length."""
-    if not vectors:
-        return []
-    dims = len(query) // 4
-    many = matrix(b"".join(vectors), "f", dims)
-    distances = simsimd.cdist(matrix(query, "f", dims), many, metric="cosine", out_dtype="float32")
-    return [1.0 - distance for distance in floats_of(distances)]
 
 
 def best_positions(scores: Buffer, top: float, wanted: int) -> list[int]:
@@ -123,11 +92,6 @@ def positions_of(marks: bytes) -> list[int]:
         found.append(position)
         position = marks.find(1, position + 1)
     return found
-
-
-def floats_of(buffer: Buffer) -> Buffer:
-    """A buffer or a tensor as a flat row of float32."""
-    return memoryview(buffer).cast("B").cast("f")
 
 
 def _codes(components: Buffer, scale: float) -> bytes:

@@ -1,10 +1,9 @@
-"""Changes to the index, all inside the one transaction that `Index.writing` holds open.
+"""Changes the SQLite index, within one transaction opened by `SqliteStore.transaction`.
 
-No transaction takes long, whatever comes in: text that is replaced or deleted is gone with the
-transaction, except where that would be hundreds of chunks; those are marked, never seen again, and
-swept afterwards. `staging` has the files too large for one transaction, `generations` the rebuild,
-`sweeping` the cleaning up. Chunk keys are never used twice, so that nothing remembered under a key
-can come to mean another text."""
+No transaction takes long, however large the input: text that is replaced or deleted is removed with
+the transaction, unless that would be hundreds of chunks; those are marked, invisible from then on,
+and swept later. `staging` stores files too large for one transaction, `generations` makes rebuilds,
+`sweeping` cleans up. Chunk keys are never reused, so a remembered key never means another text."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ from typing import Any
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import FileRow, Identity, Space, Vector
+from clawmark.store.base import ChunkWords, KeywordCounts, KeywordQuery, noise_fact
 from clawmark.store.sqlite import cache, generations
 from clawmark.store.sqlite.db import Database, as_list
-from clawmark.store.sqlite.meta import IDENTITY_KEY, Meta, SpaceFacts
-from clawmark.store.sqlite.reader import Reader
+from clawmark.store.sqlite.meta import Meta, SpaceFacts
 from clawmark.store.sqlite.schema import DEAD, STAGED, WORDS
-from clawmark.store.sqlite.state import IndexState
+from clawmark.store.sqlite.snapshot import IndexState, SqliteSnapshot
 from clawmark.store.sqlite.upkeep import staging, sweeping
 from clawmark.store.sqlite.vectors import packed
 from clawmark.store.sqlite.vectors.base import Entry, open_engine
@@ -37,15 +36,14 @@ _INSERT_CHUNK = (
 _INSERT_WORDS = "INSERT INTO {} (rowid, text, context, asked) VALUES (?, ?, ?, ?)"
 
 DELETED_AT_ONCE = 500
-"""How many chunks one transaction deletes: some 25 ms. What goes beyond is marked and swept."""
+"""How many chunks one transaction deletes (about 25 ms). More are marked and swept later."""
 
 
-class Writer(Reader):
-    """A snapshot that can be changed, made by `Index.writing`; it sees its own changes."""
+class SqliteTransaction(SqliteSnapshot):
+    """A snapshot that can be changed; it sees its own changes."""
 
     def __init__(self, db: Database, engine: str, clock: Callable[[], int]) -> None:
-        # What this transaction loads into memory may be rolled back, so it is not shared with
-        # readers.
+        # What this transaction loads may be rolled back, so readers do not share it.
         super().__init__(db, {})
         self.now = clock
         self._room = DELETED_AT_ONCE
@@ -56,22 +54,20 @@ class Writer(Reader):
         if self._meta.engine != engine:
             self._change_engine(engine)
 
-    # --- text ----------------------------------------------------------------------------------------------------
+    # --- text --------------------------------------------------------------------------------------
 
     def put_file(
         self,
         row: FileRow,
         chunks: Sequence[Chunk],
-        words: Sequence[tuple[str, ...]],
+        words: Sequence[ChunkWords],
         *,
         building: int = 0,
     ) -> list[int]:
-        """Replace a file's rows and return its chunk keys; `words` gives each chunk's full-text
-        columns: text, context, and what it only asks where there is something.
+        """Replace a file and return the keys of its chunks.
 
-        With the number of a rebuild the rows belong to the generation it is making, and the old
-        ones answer until it is published. When another process has published it meanwhile, this is
-        an ordinary change."""
+        With `building`, the rows belong to that generation and the old ones answer until it is
+        published. If another process has already published it, this is an ordinary change."""
         born = self._born(building)
         self._make_way(row.path, born)
         self._meta.add_source(row.source)
@@ -83,15 +79,14 @@ class Writer(Reader):
         row: FileRow,
         first_line: int,
         chunks: Sequence[Chunk],
-        words: Sequence[tuple[str, ...]],
+        words: Sequence[ChunkWords],
         *,
         was: str,
         building: int = 0,
     ) -> bool:
-        """Put chunks in the place of those that begin at a line or later, in a file that grows.
+        """Replace the chunks of a file from a line on.
 
-        False, and nothing is changed, when the file's row does not say `was` of its progress any
-        more."""
+        Return False and change nothing if the progress stored with the file is not `was`."""
         born = self._born(building)
         of_path = f"SELECT key FROM files WHERE path = ? AND progress = ? AND {self._at_hand(born)}"
         found = self._db.rows(of_path, (row.path, was))
@@ -112,11 +107,10 @@ class Writer(Reader):
         return True
 
     def stage_file(self, row: FileRow, *, building: int = 0) -> int:
-        """Begin a file that is too large for one transaction, and return its key; `row.chunks` says
-        how many will come.
+        """Begin a file that is too large for one transaction and return its key.
 
-        Call it under `Index.staging`: what is staged of the same file already is replaced.
-        """
+        `row.chunks` is its final number of chunks. The caller holds the staging lock: rows of the
+        same file that are already staged are replaced."""
         self.retire("path = ? AND died = ?", (row.path, STAGED))
         self._meta.add_source(row.source)
         self._db.rows(_INSERT_FILE, (*row, self._born(building), STAGED))
@@ -125,36 +119,36 @@ class Writer(Reader):
         return file
 
     def add_chunks(
-        self, file: int, chunks: Sequence[Chunk], words: Sequence[tuple[str, ...]]
+        self, file: int, chunks: Sequence[Chunk], words: Sequence[ChunkWords]
     ) -> list[int]:
-        """Store more chunks of a staged file, where nobody sees them yet."""
+        """Store more chunks of a staged file; they are not visible yet."""
         _, born = staging.origin(self, file)
         staging.note(self, file)
         return self._insert_chunks(file, born, chunks, words)
 
     def finish_file(self, file: int) -> None:
-        """Let a staged file take the place of the one that answered until now."""
+        """Make a staged file visible in place of the version before it."""
         path, born = staging.origin(self, file)
         self._make_way(path, self._born(born), keep=file)
         self._db.rows("UPDATE files SET died = NULL WHERE key = ?", (file,))
         staging.forget(self, file)
 
     def touch_file(self, row: FileRow) -> None:
-        """Note a new stat of a file whose bytes are the same."""
+        """Store the new stat of a file whose content has not changed."""
         self._db.rows(
             "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, device = ?, seen_ns = ? WHERE "
             "path = ? AND hash = ?",
             (*row[3:8], row.path, row.hash),
         )
 
-    def drop_file(self, path: str) -> None:
-        """Forget a file, in every generation."""
+    def delete_file(self, path: str) -> None:
+        """Delete a file, in every generation."""
         self.retire("path = ? AND died IS NOT ?", (path, DEAD))
 
-    # --- vectors -------------------------------------------------------------------------------------------------
+    # --- vectors -----------------------------------------------------------------------------------
 
-    def space(self, identity: Identity) -> Space:
-        """The space for vectors of this identity, made when there is none."""
+    def add_space(self, identity: Identity) -> Space:
+        """Return the space of an embedder, creating it if necessary."""
         for facts in self._meta.spaces.values():
             if facts.space.identity == identity:
                 return facts.space
@@ -165,12 +159,10 @@ class Writer(Reader):
         return space
 
     def put_vectors(self, space: int, rows: Sequence[tuple[int, str, Vector | None]]) -> None:
-        """Store vectors of chunks (key, hash of the text, vector); without a vector the chunk is
-        noted as not covered.
+        """Store vectors as (chunk key, hash of its text, vector); without one, it is not covered.
 
-        A chunk that changed or got its vector while this one was computed is passed over; the cache
-        keeps the vector. So is a key of an index that was deleted since: in the one that took its
-        place it means another text."""
+        Ignore chunks that have changed or got a vector in the meantime. The hash is compared
+        because a key may come from an index that was deleted since."""
         facts = self._space(space)
         cached = self._store_in_cache(facts.space.identity, rows)
         keys = frozenset(key for key, _, _ in rows)
@@ -193,39 +185,31 @@ class Writer(Reader):
             self._count(added, covered, len(fresh) - covered)
 
     def set_ready(self, space: int) -> None:
-        """Note that the space has covered every chunk once, so it may answer."""
+        """Record that a space has covered every chunk once and may answer."""
         facts = self._space(space)
         self._meta.set_space(space, facts._replace(space=facts.space._replace(ready=True)))
 
-    def set_noise(self, space: int, facts: dict[str, Any]) -> None:
-        """Store what was measured about chance in a space."""
-        self._meta.set_facts(f"noise_{space}", facts)
-
     def drop_space(self, space: int) -> None:
-        """Forget a space, for `sweep` to delete; its vectors stay in the cache as long as there is
-        room.
-        """
+        """Remove a space; `sweep` deletes its entries, and the cache keeps its vectors."""
         self._space(space)
         self._meta.set_facts(
             "retired", self._meta.facts("retired") | {str(space): self._meta.engine}
         )
         self._meta.set_space(space, None)
-        self.set_noise(space, {})
+        self.set_facts(noise_fact(space), {})
 
-    def put_cached(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors for texts (by hash) whose chunks get them later."""
+    def cache_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
+        """Store vectors by the hash of their text, for chunks that get them later."""
         self._store_in_cache(identity, [(0, text, vector) for text, vector in vectors.items()])
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
-        """The cached vectors of some texts, which count as used now."""
+        """Return the cached vectors of some texts and mark them as used now."""
         found = cache.find(self._db, identity, hashes)
         cache.touch(self._db, [row for row, _ in found.values()], self.now())
         return {text: vector for text, (_, vector) in found.items()}
 
     def forget_cached(self, rows: Sequence[int]) -> int:
-        """Delete those of some rows of the cache that no chunk uses now, and say how many there
-        were.
-        """
+        """Delete those of the given cache rows that no chunk uses, and return how many."""
         self._forget_removed()
         unused = set(rows)
         for space in self._meta.spaces:
@@ -236,84 +220,66 @@ class Writer(Reader):
         self._meta.set_number("cache_in_use", entries)
         return gone
 
-    # --- facts ---------------------------------------------------------------------------------------------------
+    # --- facts -------------------------------------------------------------------------------------
 
     def state(self) -> IndexState:
-        """What the index is and holds, with the changes of this transaction."""
+        """Count what the index holds, including the changes of this transaction."""
         self._forget_removed()
         return super().state()
 
-    def set_identity(self, identity: dict[str, Any]) -> None:
-        """Remember what the index was made with."""
-        self._meta.set_facts(IDENTITY_KEY, identity)
-        # Once more by itself, for searches: they look at it each time, and JSON would cost a cold
-        # one a millisecond.
-        self._meta.set_text("chunker", str(identity.get("chunker", "")))
+    def _count_visible(self) -> int:
+        self._chunk_count = None  # This transaction may have changed it.
+        return super()._count_visible()
 
-    def set_roots(self, roots: dict[str, list[int]]) -> None:
-        """Store which folders held memory: device and inode by path."""
-        self._meta.set_facts("roots", roots)
+    def count_keywords(self, queries: Sequence[KeywordQuery]) -> KeywordCounts:
+        """Count the matches of each query, including the changes of this transaction."""
+        self._word_rows = None
+        return super().count_keywords(queries)
 
-    def set_last_sync(self, facts: dict[str, Any]) -> None:
-        """Remember a summary of the last sync for `status`."""
-        self._meta.set_facts("last_sync", facts)
+    def set_facts(self, name: str, facts: dict[str, Any]) -> None:
+        """Store a JSON object under a name; an empty one is removed."""
+        self._meta.set_facts(name, facts)
 
-    def set_healed(self, facts: dict[str, Any]) -> None:
-        """Remember that this index took the place of a damaged one."""
-        self._meta.set_facts("healed", facts)
-
-    # --- generations ---------------------------------------------------------------------------------------------
+    # --- generations -------------------------------------------------------------------------------
 
     def begin_rebuild(self, identity: dict[str, Any] | None = None) -> int:
-        """Start the next generation, or go on with one that was made for the same identity, and
-        return its number.
+        """Start the next generation, or continue one with the same identity; return its number.
 
-        0 when something has to be swept first: sweep in transactions of their own and ask again.
-        """
+        Return 0 if something has to be swept first, in transactions of its own."""
         return generations.begin(self, identity or {})
 
-    def unbuilt(self, building: int) -> list[FileRow]:
-        """The files that answer now and are missing in a rebuild; empty when it is not running any
-        more.
-        """
-        return generations.unbuilt(self, building)
+    def publish(self, building: int) -> list[FileRow]:
+        """Make a rebuild visible, or return the visible files that it lacks.
 
-    def publish(self, building: int) -> int:
-        """Let the generation that was built answer from the end of this transaction on; the number
-        that answers then.
-
-        Nothing may be unbuilt: what is not there would not be found.
-        """
+        Nothing happens if another process has published or abandoned the rebuild."""
         return generations.publish(self, building)
 
     def sweep(self, limit: int | None = None) -> int:
-        """Delete some of what was replaced or dropped, then the words of deleted text; 0 when all
-        is clean.
+        """Delete some replaced or dropped rows, then words of deleted text; return 0 when done.
 
-        Call it in a transaction of its own until it returns 0: each call takes some 25 ms at most.
-        """
+        Call it in transactions of its own; each call takes about 25 ms at most."""
         self._swept = True
         return sweeping.sweep(self, limit)
 
     def abandon(self) -> None:
-        """Give up a rebuild that was not published; `sweep` undoes it."""
+        """Abandon an unpublished rebuild; `sweep` removes it."""
         generations.abandon(self)
 
-    # --- inside: for this module, `generations`, `staging` and `store` -------------------------------------------
+    # --- internal: for this module, `generations`, `staging`, `sweeping` and `store` --------------
 
     @property
     def db(self) -> Database:
-        """The connection, for `generations`."""
+        """The connection."""
         return self._db
 
     @property
     def index_id(self) -> str:
-        """Names this index, for its seal."""
+        """The random id of this index, for its seal."""
         return self._meta.index_id
 
     @property
     def holds_two(self) -> bool:
-        """Whether two generations are in the file: one answers, the other is being made or swept."""
+        """Whether the file holds a second generation that is being made or swept."""
         is_after_rebuild = self._swept and self._meta.number("generation") > 1
         return is_after_rebuild or any(
             map(self._meta.has, ("building", "unswept", "abandoned", "emptying"))
@@ -321,13 +287,11 @@ class Writer(Reader):
 
     @property
     def meta(self) -> Meta:
-        """The meta table, for `generations`."""
+        """The meta table."""
         return self._meta
 
     def retire(self, where: str, bindings: Sequence[Any]) -> None:
-        """Delete files with their chunks, words and vectors; large ones are marked for `sweep`
-        instead.
-        """
+        """Delete files with their chunks, words and vectors, or mark large ones for `sweep`."""
         for file, chunks, died in self._db.rows(
             f"SELECT key, chunks, died FROM files WHERE {where}", bindings
         ):
@@ -354,7 +318,7 @@ class Writer(Reader):
         if keys:
             self._db.many("DELETE FROM chunks WHERE key = ?", [(key,) for key in keys])
             for table, dead in self._by_table(keys).items():
-                # A table that neither answers nor is being filled is emptied as a whole.
+                # A table that neither answers nor is being filled is emptied as a whole later.
                 if table == self.words or generations.is_building(
                     self, self._meta.number("building")
                 ):
@@ -362,7 +326,7 @@ class Writer(Reader):
             self._removed.extend(keys)
 
     def forget_building(self) -> None:
-        """No rebuild is running any more."""
+        """Clear the counters of a rebuild that has ended."""
         generations.forget_building(self)
 
     def _has_many_dead(self) -> bool:
@@ -371,11 +335,11 @@ class Writer(Reader):
         return self._many_dead
 
     def drop_some(self, space: int, engine: str) -> bool:
-        """Delete a part of a dropped space that an engine holds; whether there was anything."""
+        """Delete a part of a dropped space; return False when nothing is left."""
         return open_engine(engine, self._db, self._meta.index_id, {}).drop_some(space)
 
     def finish(self) -> None:
-        """Write down what was kept in memory until the end of the transaction."""
+        """Write what was kept in memory until the end of the transaction."""
         self._forget_removed()
         for table in self._new_words:
             sweeping.note_new_words(self, table)
@@ -385,18 +349,16 @@ class Writer(Reader):
         """The generation a file written now belongs to."""
         if generations.is_building(self, building):
             return building
-        if building > self._generation:
+        if building > self.generation:
             raise IndexBusy(
                 "Another process is rebuilding the index with other settings.",
                 hint="Let it finish, then run `clawmark index`.",
             )
-        return self._generation
+        return self.generation
 
     def _at_hand(self, born: int) -> str:
-        """The version of a file that a change belongs to: the one a rebuild has made, or the one
-        that answers.
-        """
-        now = self._generation
+        """The condition for the version of a file to change: the rebuilt or the visible one."""
+        now = self.generation
         return (
             f"born = {born} AND died IS NULL"
             if born > now
@@ -404,10 +366,8 @@ class Writer(Reader):
         )
 
     def _make_way(self, path: str, born: int, keep: int = 0) -> None:
-        """Retire what a new version of a file replaces; in a rebuild, let the old version die when
-        it is published.
-        """
-        if born <= self._generation:
+        """Retire what a new version of a file replaces; in a rebuild, when it is published."""
+        if born <= self.generation:
             self.retire("path = ? AND key <> ? AND died IS NOT ?", (path, keep, DEAD))
             return
         self.retire(
@@ -420,7 +380,7 @@ class Writer(Reader):
         )
 
     def _insert_chunks(
-        self, file: int, born: int, chunks: Sequence[Chunk], words: Sequence[tuple[str, ...]]
+        self, file: int, born: int, chunks: Sequence[Chunk], words: Sequence[ChunkWords]
     ) -> list[int]:
         keys = self._new_keys(
             len(chunks), "building_next" if generations.is_building(self, born) else "next_key"
@@ -454,9 +414,7 @@ class Writer(Reader):
         return WORDS[1 - self._meta.number("words")]
 
     def _by_table(self, keys: Sequence[int]) -> dict[str, list[int]]:
-        """In which full-text table the words of some chunks are; keys tell, since every rebuild
-        takes higher ones.
-        """
+        """Group chunk keys by full-text table; keys decide, since every rebuild uses higher ones."""
         below, first = self._meta.number("words_from"), self._meta.number("building_from")
         tables: dict[str, list[int]] = {}
         for key in keys:
@@ -475,9 +433,7 @@ class Writer(Reader):
         return list(range(first, end))
 
     def _forget_removed(self) -> None:
-        """Take deleted chunks out of every space; gathered, because finding one costs as much as
-        finding all.
-        """
+        """Remove deleted chunks from every space, together: finding one costs as much as all."""
         if not self._removed:
             return
         keys, self._removed = frozenset(self._removed), []
@@ -515,9 +471,7 @@ class Writer(Reader):
         return super()._space(number)
 
     def _change_engine(self, engine: str) -> None:
-        """Start the spaces afresh in another engine; their vectors come back from the cache with
-        the next sync.
-        """
+        """Drop all spaces of the old engine; the next sync refills them from the cache."""
         for number in list(self._meta.spaces):
             self.drop_space(number)
         self._meta.engine = engine
