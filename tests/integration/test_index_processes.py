@@ -131,7 +131,7 @@ def test_readers_see_one_whole_generation_while_others_are_built_and_killed(tmp_
             if not writer.sweep():
                 break
     with index.snapshot() as reader:
-        assert reader._db.rows("SELECT count(*) FROM chunks") == [(12,)]
+        assert reader.db.rows("SELECT count(*) FROM chunks") == [(12,)]
         assert reader.integrity_problems() == []
 
 

@@ -202,8 +202,8 @@ class WriteTransaction(Snapshot, Protocol):
     def publish(self, building: int) -> list[FileRow]:
         """Make a rebuild visible in place of the files before it, with its identity.
 
-        If visible files are missing from the rebuild, nothing happens and they are returned. Nothing
-        happens either if another process has published or abandoned the rebuild."""
+        If visible files are missing from the rebuild, they are returned and nothing happens. Nor
+        does anything if another process has published or abandoned the rebuild."""
 
 
 class IndexStore(Protocol):

@@ -56,7 +56,7 @@ def texts_of(store: IndexStore, *terms: str) -> list[str]:
         return sorted(found(snapshot, *terms))
 
 
-# --- files, chunks, snapshots ----------------------------------------------------------------------
+# --- files, chunks, snapshots ---------------------------------------------------------------------
 
 
 def _an_empty_store_answers_nothing(store: IndexStore) -> None:
@@ -212,7 +212,7 @@ def _facts_are_stored_by_name(store: IndexStore) -> None:
         assert snapshot.facts("last_sync") == {}
 
 
-# --- keywords --------------------------------------------------------------------------------------
+# --- keywords -------------------------------------------------------------------------------------
 
 
 def _the_best_keyword_matches_come_first(store: IndexStore) -> None:
@@ -314,7 +314,7 @@ def _deleted_chunks_are_not_counted(store: IndexStore) -> None:
         assert snapshot.count_keywords([any_of("heron")]) == (1, [1])
 
 
-# --- filters ---------------------------------------------------------------------------------------
+# --- filters --------------------------------------------------------------------------------------
 
 
 def _fill_dated(store: IndexStore) -> None:
@@ -367,7 +367,7 @@ def _filters_do_not_change_how_rare_a_word_is(store: IndexStore) -> None:
         assert narrowed.count_keywords(query) == snapshot.count_keywords(query) == (5, [5])
 
 
-# --- vectors and their cache -----------------------------------------------------------------------
+# --- vectors and their cache ----------------------------------------------------------------------
 
 
 def _chunks_are_due_in_each_space_until_they_have_a_vector(store: IndexStore) -> None:
@@ -507,7 +507,7 @@ def _a_dropped_space_loses_its_noise_and_keeps_its_vectors_cached(store: IndexSt
     assert [chunk.vector for chunk in due] == vectors
 
 
-# --- rebuilds --------------------------------------------------------------------------------------
+# --- rebuilds -------------------------------------------------------------------------------------
 
 
 def _a_rebuild_is_invisible_until_it_is_published(store: IndexStore) -> None:
@@ -613,7 +613,7 @@ def _chunks_of_a_rebuild_are_due_before_it_is_published(store: IndexStore) -> No
         assert snapshot.count_due(space.id) == 0
 
 
-# --- the store -------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 def _a_closed_store_opens_again(store: IndexStore) -> None:

@@ -1,12 +1,12 @@
-"""What every vector engine must do, as checks that anyone can run: each takes an empty `SqliteStore` and
-raises when it fails.
+"""What every vector engine must do, as checks that anyone can run.
+
+Each check takes an empty `SqliteStore` and raises if it fails:
 
     @pytest.mark.parametrize("check", vector_index_contract)
     def test_contract(check, tmp_path):
         check(SqliteStore(str(tmp_path / "index.sqlite"), vector_engine="blocks"))
 
-Also here: the small rows and vectors that tests of the index are made of.
-"""
+The module also makes the small files and vectors for tests of the index."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ PutFile = tuple[FileRow, list[Chunk], list[tuple[str, str]]]
 
 
 def unit(numbers: Iterable[float]) -> Vector:
-    """Numbers as a unit vector."""
+    """Normalize numbers to a unit vector."""
     values = list(numbers)
     length = math.hypot(*values)
     return array("f", [value / length for value in values]).tobytes()
 
 
 def random_vectors(count: int, dims: int, seed: int) -> list[Vector]:
-    """Unit vectors in every direction, the same for the same seed."""
+    """Return random unit vectors, the same for the same seed."""
     chance = random.Random(seed)
     return [unit(chance.gauss(0.0, 1.0) for _ in range(dims)) for _ in range(count)]
 
 
 def cosine(one: Vector, other: Vector) -> float:
-    """The cosine of two unit vectors, the slow and certain way."""
+    """Compute the cosine of two unit vectors in plain Python."""
     return sum(
         a * b for a, b in zip(memoryview(one).cast("f"), memoryview(other).cast("f"), strict=True)
     )
 
 
 def file_of(path: str, *texts: str, heading: str = "", stamp: int = 1) -> PutFile:
-    """What `SqliteTransaction.put_file` takes, for a file with one chunk per text."""
+    """Return the arguments of `put_file` for a file with one chunk per text."""
     chunks = [
         Chunk(
             start_line=number,
@@ -73,7 +73,7 @@ def file_of(path: str, *texts: str, heading: str = "", stamp: int = 1) -> PutFil
 
 
 def identity_of(dims: int, model: str = "test") -> Identity:
-    """An embedder's identity."""
+    """Return the identity of an embedder."""
     return Identity(provider="test", model=model, provider_key="0" * 64, dims=dims)
 
 
@@ -85,9 +85,7 @@ def fill(
     *,
     model: str = "test",
 ) -> list[int]:
-    """Index a file with one chunk per vector and return the chunk keys; nothing stands for a text
-    that is not covered.
-    """
+    """Index a file with one chunk per vector and return the chunk keys; None means not covered."""
     file = file_of(path, *[f"{path} passage {number}" for number in range(len(vectors))])
     with index.transaction() as writer:
         keys = writer.put_file(*file)
@@ -99,7 +97,7 @@ def fill(
 
 
 def ranking(index: SqliteStore, query: Vector, limit: int, space: int = 1) -> list[int]:
-    """The keys of the nearest chunks in order."""
+    """Return the keys of the nearest chunks in order."""
     with index.snapshot() as reader:
         return [key for key, _ in reader.nearest(space, query, limit)]
 
@@ -300,4 +298,4 @@ vector_index_contract: tuple[Callable[[SqliteStore], None], ...] = (
     _a_dropped_space_is_gone_and_its_vectors_stay_cached,
     _an_empty_space_answers_nothing,
 )
-"""The facts every `VectorIndex` must make true."""
+"""The checks every `VectorIndex` must pass."""

@@ -20,7 +20,7 @@ def words(index: SqliteStore, *candidates: str) -> set[str]:
 
 def rows(index: SqliteStore) -> tuple[int, int]:
     with index.snapshot() as reader:
-        ((files, chunks),) = reader._db.rows(
+        ((files, chunks),) = reader.db.rows(
             "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks)"
         )
         return files, chunks

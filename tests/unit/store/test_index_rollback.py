@@ -27,7 +27,7 @@ def crashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     left.mkdir()
     with index.transaction() as writer:
         writer.put_file(*file_of("memory/a.md", "birch"))
-        writer._db._connection.cache_flush()  # as SQLite does by itself in a large transaction
+        writer.db._connection.cache_flush()  # as SQLite does by itself in a large transaction
         for name in (path.name, f"{path.name}-journal"):
             shutil.copy(tmp_path / name, left / name)
     index.close()

@@ -46,7 +46,7 @@ def filled(index: SqliteStore) -> SqliteStore:
 
 def test_an_index_left_alone_is_sealed(filled: SqliteStore) -> None:
     with filled.snapshot() as reader:
-        assert read_seal(filled.path) == reader._meta.index_id != ""
+        assert read_seal(filled.path) == reader.meta.index_id != ""
 
 
 def test_every_changed_bit_of_the_main_file_is_noticed_by_the_next_writer(

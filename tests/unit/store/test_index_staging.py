@@ -33,7 +33,7 @@ def found(index: SqliteStore, word: str) -> int:
 
 def count(index: SqliteStore, table: str) -> int:
     with index.snapshot() as reader:
-        rows: int = reader._db.rows(f"SELECT count(*) FROM {table}")[0][0]
+        rows: int = reader.db.rows(f"SELECT count(*) FROM {table}")[0][0]
         return rows
 
 

@@ -96,7 +96,7 @@ def test_an_ended_snapshot_says_so(index: SqliteStore) -> None:
 def test_a_reader_cannot_write(index: SqliteStore) -> None:
     put(index, "a.md", "text")
     with index.snapshot() as reader, pytest.raises(IndexStoreError):
-        reader._db.rows("DELETE FROM files")
+        reader.db.rows("DELETE FROM files")
     assert paths(index) == ["a.md"]
 
 

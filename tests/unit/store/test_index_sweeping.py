@@ -59,12 +59,12 @@ def rebuild(index: SqliteStore, files: int) -> None:
 
 def rows_of(index: SqliteStore, table: str) -> int:
     with index.snapshot() as reader:
-        rows: int = reader._db.rows(f"SELECT count(*) FROM {table}_docsize")[0][0]
+        rows: int = reader.db.rows(f"SELECT count(*) FROM {table}_docsize")[0][0]
         return rows
 
 
 def pages_of(reader: SqliteSnapshot) -> int:
-    pages: int = reader._db.rows("PRAGMA page_count")[0][0]
+    pages: int = reader.db.rows("PRAGMA page_count")[0][0]
     return pages
 
 
@@ -76,7 +76,7 @@ def test_the_words_of_the_generation_before_are_emptied_in_rounds(index: SqliteS
     assert steps(index) > 20
     assert (rows_of(index, WORDS[0]), rows_of(index, WORDS[1])) == (0, 2400)
     with index.snapshot() as reader:
-        ((segments,),) = reader._db.rows(f"SELECT count(*) FROM {WORDS[0]}_data")
+        ((segments,),) = reader.db.rows(f"SELECT count(*) FROM {WORDS[0]}_data")
         assert segments == 2, "only its head and its averages are left"
         assert reader.integrity_problems() == []
         assert len(reader.search_keywords(any_of("passage"), 5000)) == 2400
@@ -112,13 +112,13 @@ def test_room_is_given_back_before_old_words_are_copied_in_a_merge(index: Sqlite
         assert writer.meta.number(f"merging_{WORDS[0]}")
     rebuild(index, 60)
     with index.snapshot() as reader:
-        assert not reader._meta.number(f"merging_{WORDS[0]}")
+        assert not reader.meta.number(f"merging_{WORDS[0]}")
         two = pages_of(reader)
     while True:
         with index.transaction() as writer:
             assert writer.sweep()
         with index.snapshot() as reader:
-            if reader._meta.number(f"merging_{WORDS[0]}"):
+            if reader.meta.number(f"merging_{WORDS[0]}"):
                 assert pages_of(reader) < two
                 return
 
@@ -180,7 +180,7 @@ def test_everything_deleted_leaves_next_to_nothing(index: SqliteStore) -> None:
     index.close()
     with index.snapshot() as reader:
         assert reader.state().chunks == 0
-        assert reader._db.rows(
+        assert reader.db.rows(
             "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM files)"
         ) == [(0, 0)]
     assert Path(index.path).stat().st_size < 1_000_000
@@ -214,7 +214,7 @@ def test_many_small_commits_end_in_one_segment(index: SqliteStore) -> None:
     assert steps(index) > 0
     with index.snapshot() as reader:
         assert reader.state().loose_words == 0
-        assert len(reader._db.rows(f"SELECT DISTINCT segid FROM {reader.words}_idx")) == 1
+        assert len(reader.db.rows(f"SELECT DISTINCT segid FROM {reader.words}_idx")) == 1
     assert steps(index) == 0
 
 
@@ -223,7 +223,7 @@ def test_a_long_index_run_never_gathers_too_many_segments(index: SqliteStore) ->
         put(index, f"{file}.md", "a passage")
     with index.snapshot() as reader:
         assert (
-            len(reader._db.rows(f"SELECT DISTINCT segid FROM {reader.words}_idx"))
+            len(reader.db.rows(f"SELECT DISTINCT segid FROM {reader.words}_idx"))
             < 2 * sweeping.TOO_MANY_LOOSE
         )
 

@@ -19,8 +19,8 @@ def test_a_deleted_file_leaves_no_rows(index: SqliteStore) -> None:
     with index.snapshot() as reader:
         assert reader.files() == {}
         assert reader.search_keywords(any_of("passage"), 5) == []
-        assert reader._db.rows("SELECT count(*) FROM chunks") == [(0,)]
-        assert reader._db.rows("SELECT count(*) FROM chunks_vec") == [(0,)]
+        assert reader.db.rows("SELECT count(*) FROM chunks") == [(0,)]
+        assert reader.db.rows("SELECT count(*) FROM chunks_vec") == [(0,)]
 
 
 @pytest.mark.parametrize("how", ["drop", "replace", "rebuild"])

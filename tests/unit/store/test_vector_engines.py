@@ -65,8 +65,8 @@ def test_another_engine_starts_from_the_cache(first: str, second: str, tmp_path:
         with new.transaction() as writer:
             swept = writer.sweep()
     with new.snapshot() as reader:
-        assert reader._db.rows("SELECT DISTINCT space FROM chunks_vec") == [(space,)]
-        tables = reader._db.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'chunks_vec_s_'")
+        assert reader.db.rows("SELECT DISTINCT space FROM chunks_vec") == [(space,)]
+        tables = reader.db.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'chunks_vec_s_'")
         assert tables == ([(f"chunks_vec_s{space}",)] if second == "sqlite-vec" else [])
     new.close()
 
@@ -93,7 +93,8 @@ def test_a_search_does_not_import_numpy(engine: str, tmp_path: Path) -> None:
     code = (
         "import sys; from clawmark.store.sqlite.store import SqliteStore; from "
         "clawmark.testing.vectors import random_vectors, ranking; "
-        f"assert len(ranking(SqliteStore({index.path!r}), random_vectors(1, 16, seed=2)[0], 5)) == 5; "
+        f"store = SqliteStore({index.path!r}); "
+        "assert len(ranking(store, random_vectors(1, 16, seed=2)[0], 5)) == 5; "
         "assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,8 +1,7 @@
-"""The two legs of a search: passages that hold the query's words, and passages that are near it in
-meaning.
+"""The two legs of a search: passages with the query's words, and passages similar in meaning.
 
-A leg asks the index and returns what it found; a leg that cannot run says why and leaves the answer
-to the other."""
+A leg reads the snapshot and returns what it found; a leg that cannot run says why, and the other
+one answers."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -27,17 +26,15 @@ from clawmark.store.base import KeywordQuery, SearchSnapshot, noise_fact
 from clawmark.text.keywords.query import are_names, query_terms
 
 RARE = 2
-"""A term is rare when at most so many passages have it: a word that occurs once may lie where two
-passages overlap.
-"""
+"""A term is rare if at most this many passages have it: a word that occurs once may lie where two
+passages overlap."""
 COMMON = 10
-"""Two neighbouring terms that are both in more than one of so many passages say nothing by standing
-together.
+"""Two neighbouring terms that are both in more than one in this many passages say nothing together.
 """
 
 
 class KeywordLeg(NamedTuple):
-    """What the words found, best BM25 first."""
+    """What the keywords found, best BM25 first."""
 
     terms: list[Term]
     queries: list[KeywordQuery]
@@ -51,7 +48,7 @@ class KeywordLeg(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The query as the embedders see it, best first; without vectors it says why."""
+    """The query's vectors, best embedder first; `why_not` if there are none."""
 
     vectors: tuple[tuple[Embedder, Space, Vector], ...]
     why_not: str
@@ -60,7 +57,7 @@ class Asked(NamedTuple):
 
 
 class VectorLeg(NamedTuple):
-    """What the meaning found; `ran` is false when no embedder could or should be asked."""
+    """What the vectors found; `ran` is false if no embedder could be used."""
 
     ran: bool
     matches: dict[int, VectorMatch]
@@ -70,7 +67,7 @@ class VectorLeg(NamedTuple):
     why_not: str
     degraded: Degraded | None
     passages: int = SMALLEST_CROWD
-    """How many there were when chance was last measured in the space that answers."""
+    """The size of the answering space when its noise was last measured."""
 
 
 NO_WORDS = KeywordLeg(terms=[], queries=[], known=Terms(0, [], []), keys=[], rare=0, rare_keys=[])
@@ -123,7 +120,7 @@ def _stated_terms(
 def text_leg_matches(
     words: KeywordLeg, snapshot: SearchSnapshot, keys: Sequence[int]
 ) -> dict[int, TextMatch]:
-    """Judge by keywords each of some passages, found by either leg."""
+    """Judge passages, found by either leg, by their keywords."""
     if not words.keys:
         return {}
     *by_term, together = snapshot.score_keywords([*words.queries, _telling_pairs(words)], keys)
@@ -143,11 +140,11 @@ def _telling_pairs(words: KeywordLeg) -> KeywordQuery:
 
 
 def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> Asked:
-    """The query's vectors, by the best embedder that works and by the instant one.
+    """Embed the query with the best embedder that works and with the instant one.
 
-    Done before a snapshot of the index is taken: none may last as long as a service takes to
-    answer. An embedder that fails is left out and said so; a stand-in is asked only when those
-    before it failed."""
+    This is done before a snapshot is opened: none may last as long as a service takes to answer. An
+    embedder that fails is skipped and reported; a fallback is used only if those before it failed.
+    """
     if not embedders:
         return Asked((), "no embedder is configured", None)
     known = {space.identity: space for space in spaces if space.ready}
@@ -172,7 +169,7 @@ def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> As
 def vector_leg(
     query: Query, snapshot: SearchSnapshot, asked: Asked, also: Sequence[int]
 ) -> VectorLeg:
-    """The nearest passages, and the nearness of the keyword leg's passages (`also`)."""
+    """Find the nearest passages, and judge the keyword leg's passages (`also`)."""
     there = {space.id for space in snapshot.spaces()} if asked.vectors else set()
     vectors = [one for one in asked.vectors if one[1].id in there]
     if not vectors:
@@ -188,7 +185,7 @@ def vector_leg(
     best, space, _ = vectors[0]
     matches = _judged(query, snapshot, vectors[0], also)
     if len(vectors) > 1 and snapshot.count_due(space.id):
-        # Passages that wait for their better vector are judged by the instant one.
+        # Passages without a vector of the best embedder are judged by the instant one.
         matches = _judged(query, snapshot, vectors[-1], also) | matches
     return VectorLeg(
         ran=True,
@@ -208,7 +205,7 @@ def _judged(
     asked: tuple[Embedder, Space, Vector],
     also: Sequence[int],
 ) -> dict[int, VectorMatch]:
-    """The nearest passages and some others, by one embedder."""
+    """Judge the nearest passages and some others by one embedder."""
     embedder, space, vector = asked
     cosines = snapshot.nearest(space.id, vector, query.candidates, also)
     traits = embedder.traits
@@ -220,7 +217,7 @@ def _judged(
 def _scale(
     query: Query, snapshot: SearchSnapshot, asked: tuple[Embedder, Space, Vector]
 ) -> Callable[[float], float]:
-    """How a cosine of this embedder becomes a score."""
+    """Return the function that turns a cosine of this embedder into a score."""
     embedder, space, vector = asked
     floor, ceiling = embedder.traits.floor, embedder.traits.ceiling
     if query.fusion == "weighted":
@@ -231,7 +228,7 @@ def _scale(
 
 
 def noise_of(snapshot: SearchSnapshot, space: Space) -> Noise | None:
-    """What was measured about chance in a space; nothing when it has not been yet."""
+    """Return the measured noise of a space; None if it has not been measured."""
     facts = snapshot.facts(noise_fact(space.id))
     return (
         Noise(bytes.fromhex(facts["centre"]), float(facts["spread"]), int(facts["passages"]))

@@ -1,11 +1,10 @@
-"""The search pipeline: numbered steps from a question to cited hits, each able to say what it did.
+"""The search pipeline: numbered steps from a query to cited hits, each with a summary.
 
     1 clean the query      2 freshen the index     3 keyword leg       4 vector leg       5 merge
     6 temporal decay       7 diversify (MMR)       8 neighbours, threshold, cut           9 snippets
 
-Steps 1 and 2, and asking the embedders for the query's vectors, are done by the caller before the
-snapshot is taken. A snapshot of the index and the vectors come in, a `Found` goes out; nothing is
-written. An empty answer always says why."""
+The caller does steps 1 and 2 and embeds the query before it opens the snapshot. Nothing is written.
+An empty answer always says why."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,15 +62,15 @@ if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
 
 READ = 40
-"""So many of the best passages are read, or four for each result that is asked for."""
+"""How many of the best passages are read; at least four per requested result."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
 class Freshness(NamedTuple):
-    """What step 2 did before the pipeline began."""
+    """What step 2 did before the pipeline started."""
 
     due_files: int | None
-    """None when it is not known."""
+    """None if unknown."""
     summary: str
     milliseconds: float
 
@@ -85,9 +84,8 @@ def search(
     freshness: Freshness,
     rerank_with: "RerankStep | None" = None,
 ) -> Found:
-    """Answer a cleaned query from one snapshot; `scout` is an embedder quick enough to pick
-    sentences with.
-    """
+    """Answer a cleaned query from one snapshot; `scout` is an embedder fast enough to pick
+    sentences."""
     trace = Trace()
     cleaned = query.text
     filters = query.filters.summary
@@ -189,7 +187,7 @@ def _merged(
     *,
     judge_all: bool,
 ) -> list[Candidate]:
-    """The candidates of both legs with one score each, best first."""
+    """Merge the candidates of both legs into one list with one score each, best first."""
     keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
     texts = text_leg_matches(words, snapshot, keys)
     if query.fusion == "weighted":
@@ -220,7 +218,7 @@ def _hits(
 def _hit(passage: Passage, snippet: Snippet) -> Hit:
     best, row = passage.best, passage.best.row
     ranges = snippet.ranges
-    if row.source == "sessions":  # a message has one line in its file, and any number in the text
+    if row.source == "sessions":  # A message has one line in its file and any number in the text.
         ranges = ((passage.start_line, passage.end_line),)
     return Hit(
         path=row.path,
@@ -247,9 +245,8 @@ def _spotter(words: KeywordLeg) -> Spotter:
 
 
 def _nearness(scout: Embedder | None, text: str, snapshot: SearchSnapshot) -> Nearness | None:
-    """How near lines are to the query, by an embedder that costs microseconds a line; each text is
-    judged once.
-    """
+    """Return a function that compares lines with the query, using an embedder that takes
+    microseconds per line."""
     if scout is None or not scout.covers(text):
         return None
     try:

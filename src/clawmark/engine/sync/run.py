@@ -1,9 +1,8 @@
-"""One whole sync: look, plan, apply the text, then fill the vector spaces from the instant one to
-the best one.
+"""Runs a whole sync: scan, plan, apply the text, then fill the vector spaces.
 
-The caller hands in the parts and says how long it may take; what is left over is counted in the
-report. A rebuild makes the next generation beside the one that answers, and flips to it when it is
-complete; a killed one is taken up again."""
+The spaces are filled from the instant embedder to the best one. The caller passes the parts and the
+time limit; what is left is counted in the report. A rebuild makes the next generation next to the
+one that answers and publishes it when it is complete; a killed rebuild is continued."""
 
 from __future__ import annotations
 
@@ -14,13 +13,12 @@ from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.embed.local.weights import find_pack, has_numpy
-from clawmark.engine.sync.deltas import leave_small_growth
-from clawmark.engine.sync.lost_roots import believed, held_roots
-from clawmark.engine.sync.outcome import TextReport, VectorReport, added_up
-from clawmark.engine.sync.plan import changed_since, plan_sync
+from clawmark.engine.sync.outcome import TextReport, VectorReport, add_reports
+from clawmark.engine.sync.plan import changed_since, flag_lost_roots, plan_sync, roots_to_store
 from clawmark.engine.sync.publish import publish
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, look
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
+from clawmark.engine.sync.transcript_progress import leave_small_growth
 from clawmark.engine.sync.transcripts import Work, apply_transcripts
 from clawmark.engine.sync.vectors import fill_space
 from clawmark.model.errors import EmbeddingError
@@ -28,8 +26,8 @@ from clawmark.model.reports import Progress, SyncReport
 from clawmark.model.values import Degraded, FileState, Scan, SyncPlan
 from clawmark.store.base import WriteTransaction
 
-# While a rebuild runs, files may change; after this many looks it is published and the rest is an
-# ordinary sync.
+# Files may change while a rebuild runs. After this many scans it is published, and the rest is left
+# to an ordinary sync.
 REBUILD_PASSES = 3
 
 
@@ -42,23 +40,21 @@ class SyncRequest(NamedTuple):
     lock_timeout: float = 10.0
     progress: Callable[[Progress], None] | None = None
     reason: str = "manual"
-    """What asked for it, for `status`: one of `triggers.REASONS`."""
+    """What requested the sync, for `status`: one of `triggers.REASONS`."""
     cancelled: Callable[[], bool] | None = None
-    """Asked between batches: when it says yes, the sync stops there, and what is left stays due."""
+    """Checked between batches: if it returns true, the sync stops, and what is left stays due."""
     since_ns: int = 0
-    """Index only what changed since this moment, and leave all vectors: somebody is at the rest,
-    which stays due.
-    """
+    """Index only what changed since this moment, and no vectors; the rest stays due because the
+    background worker is indexing it."""
     look: Callable[[SyncParts], tuple[Scan, SyncPlan]] = look
-    """Compares disk and index; a caller that has just looked hands in what it found."""
+    """Compares disk and index; a caller that has just done so passes the result."""
     deltas: bool = False
-    """Leave transcripts alone that grew by less than `sync.sessions.deltaBytes` and
-    `deltaMessages`; they stay due.
-    """
+    """Skip transcripts that grew by less than `sync.sessions.deltaBytes` and `deltaMessages`; they
+    stay due."""
 
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
-    """Bring the index in step with the disk; while that runs, `status` reports it in every process."""
+    """Make the index match the disk; `status` reports the running sync in every process."""
     facts = {"reason": request.reason, "startedAt": parts.now_ns() // 1_000_000}
     with parts.store.record_sync(facts) as record:
         if request.seconds is None:
@@ -144,9 +140,7 @@ def _apply(
     building: int = 0,
 ) -> TextReport:
     if not (plan.due or plan.recheck):
-        return TextReport(
-            added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=0
-        )
+        return TextReport()
 
     with parts.store.snapshot() as snapshot:
         paths = [state.path for state in (*plan.add, *plan.check, *plan.recheck)]
@@ -181,11 +175,11 @@ def _apply(
         building=building,
         lock_timeout=request.lock_timeout,
     )
-    return added_up(text, apply_transcripts(spoken, indexed, work, request.progress or _silent))
+    return add_reports(text, apply_transcripts(spoken, indexed, work, request.progress or _silent))
 
 
 def _by_source(plan: SyncPlan) -> tuple[SyncPlan, list[FileState]]:
-    """The part of a plan that is about memory files, and the transcripts to look at."""
+    """Split a plan into the part for memory files and the transcripts."""
     parts = (plan.add, plan.check, plan.recheck)
     spoken = [state for states in parts for state in states if state.source == "sessions"]
     if not spoken:
@@ -197,7 +191,7 @@ def _by_source(plan: SyncPlan) -> tuple[SyncPlan, list[FileState]]:
 
 
 def _asked_for(parts: SyncParts, request: SyncRequest, plan: SyncPlan) -> tuple[SyncPlan, int]:
-    """The part of the plan that this request is about, and how many files that leaves."""
+    """Return the part of the plan that this request covers, and how many files it leaves due."""
     if request.deltas:
         return _worthwhile(parts, plan)
     if not request.since_ns:
@@ -207,7 +201,7 @@ def _asked_for(parts: SyncParts, request: SyncRequest, plan: SyncPlan) -> tuple[
 
 
 def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
-    """The plan without transcripts that grew by little, and how many those are."""
+    """Return the plan without transcripts that grew by little, and how many those are."""
     if parts.workspace.sessions is None or parts.deltas is None:
         return plan, 0
 
@@ -218,39 +212,28 @@ def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
 def _rebuild(
     parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
 ) -> tuple[Scan, SyncPlan, TextReport, list[VectorReport]]:
-    """Make the next generation; readers keep the old one until the last line of it is there.
+    """Build the next generation; the old one answers until the new one is complete.
 
-    The plan that comes back counts as unchanged what an interrupted rebuild had made before.
-    """
+    The returned plan counts as unchanged what an interrupted rebuild had made before."""
     store = parts.store
     building = store.begin_rebuild(
         parts.identity(), timeout=request.lock_timeout, cancelled=request.cancelled
     )
     if not building:
         scan, plan = look(parts)
-        return (
-            scan,
-            plan,
-            TextReport(
-                added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=plan.due
-            ),
-            [],
-        )
-    total, known = (
-        TextReport(added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=0),
-        0,
-    )
+        return scan, plan, TextReport(due_files=plan.due), []
+    total, known = TextReport(), 0
     for number in range(REBUILD_PASSES):
         with store.snapshot() as snapshot:
             built = {path: row[3:8] for path, row in snapshot.files(which="rebuilt").items()}
             answering, unsearched = snapshot.stats(), snapshot.files(which="unsearched")
             roots = snapshot.facts("roots")
         scan = parts.workspace.scan()
-        scan = scan if request.force else believed(scan, roots)
+        scan = scan if request.force else flag_lost_roots(scan, roots)
         plan = plan_sync(scan, built)
         known = known if number else plan.unchanged
-        # A rebuild that was interrupted may hold files that the answering generation never had.
-        # Files of a source that is not searched do not go into the next generation.
+        # An interrupted rebuild may hold files that the answering generation never had. Files of a
+        # source that is not searched do not go into the next generation.
         gone = sorted({*plan.delete, *plan_sync(scan, answering).delete, *unsearched})
         report = _apply(
             parts,
@@ -259,7 +242,7 @@ def _rebuild(
             out_of_time,
             building=building,
         )
-        total = added_up(total._replace(failures=(), due_files=0, unread=0), report)
+        total = add_reports(total._replace(failures=(), due_files=0, unread=0), report)
         if report.due_files:
             return scan, plan._replace(unchanged=known), total, []
         if plan.due == len(report.failures):
@@ -274,26 +257,21 @@ def _rebuild(
 
 
 def _counted(before: Sequence[VectorReport], after: Sequence[VectorReport]) -> list[VectorReport]:
-    """The later reports of the same spaces, with what was done before counted in."""
+    """Return the later reports of the same spaces with the earlier counts added."""
     return [
         two._replace(
             embedded=one.embedded + two.embedded,
             reused=one.reused + two.reused,
             jobs=two.jobs or one.jobs,
         )
-        for one, two in zip_longest(
-            before, after, fillvalue=VectorReport(embedded=0, reused=0, due=0, degraded=None)
-        )
+        for one, two in zip_longest(before, after, fillvalue=VectorReport())
     ]
 
 
 def _fill(
     parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
 ) -> list[VectorReport]:
-    """Fill the spaces in order, and a stand-in's when the best one failed.
-
-    The best one is left out on request.
-    """
+    """Fill the spaces in order, and a fallback space if the best embedder failed."""
     reports = []
     for number, embedder in enumerate(parts.embedders):
         if _is_cancelled(request):
@@ -314,9 +292,10 @@ def _fill(
 
 
 def _may_fill(parts: SyncParts, request: SyncRequest, embedder: Embedder) -> bool:
-    """A bounded sync fills a local space that was ready once, or a very small one; services are not
-    for a search.
-    """
+    """Return whether to fill a space.
+
+    A sync with a time limit fills a local space that was ready once, or a very small one. It never
+    calls a service."""
     if request.instant_only or request.seconds is None:
         return not request.instant_only
     if embedder.traits.remote:
@@ -329,7 +308,7 @@ def _may_fill(parts: SyncParts, request: SyncRequest, embedder: Embedder) -> boo
 def _fill_stand_ins(
     parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
 ) -> Iterator[VectorReport]:
-    """The first stand-in that works: configuring it allowed what it costs."""
+    """Fill fallback spaces until one works."""
     for embedder in parts.fallbacks:
         report = _fill_one(parts, request, embedder, out_of_time)
         yield report
@@ -341,7 +320,7 @@ def _fill_one(
     parts: SyncParts, request: SyncRequest, embedder: Embedder, out_of_time: Callable[[], bool]
 ) -> VectorReport:
     if _is_complete(parts, embedder):
-        return VectorReport(embedded=0, reused=0, due=0, degraded=None)
+        return VectorReport()
 
     return fill_space(
         embedder,
@@ -353,7 +332,7 @@ def _fill_one(
 
 
 def _is_complete(parts: SyncParts, embedder: Embedder) -> bool:
-    """Asked without the lock, so that a sync with nothing to do writes nothing and loads nothing."""
+    """Check without the write lock, so that a sync with nothing to do writes and loads nothing."""
     try:
         identity = embedder.identity
     except EmbeddingError:
@@ -371,9 +350,7 @@ def _remember(
     scan: Scan,
     started: float,
 ) -> int:
-    """Store the identity and a summary for `status`; a sync that changed nothing and met nothing
-    new writes nothing.
-    """
+    """Store the identity and a summary for `status`, unless nothing changed and nothing is new."""
     changed = (
         text.added
         + text.updated
@@ -384,7 +361,7 @@ def _remember(
         stored, last = snapshot.facts("identity"), snapshot.facts("last_sync")
         known, generation = snapshot.facts("roots"), snapshot.generation
         is_building = snapshot.building > 0
-        roots = held_roots(scan, known, list(snapshot.files(which="unsearched")))
+        roots = roots_to_store(scan, known, list(snapshot.files(which="unsearched")))
     identity = parts.identity()
     # Only a rebuild changes how the text is chunked.
     identity["chunker"] = stored.get("chunker", identity["chunker"])
@@ -425,7 +402,7 @@ def _remember(
 
 
 def _stand_in(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
-    """The embedder that stepped in for the best one; empty when none did."""
+    """The label of the fallback embedder that replaced the best one, or an empty string."""
     tried = len(vectors) - len(parts.embedders)
     if tried <= 0 or vectors[-1].degraded is not None:
         return ""
@@ -433,9 +410,8 @@ def _stand_in(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
 
 
 def _drop_other_spaces(parts: SyncParts, transaction: WriteTransaction) -> None:
-    """Vectors of an embedder that is no longer chosen go once the chosen ones are ready; the cache
-    keeps them.
-    """
+    """Drop the spaces of embedders that are no longer configured, once the configured ones are
+    ready."""
     wanted = {embedder.identity for embedder in parts.embedders}
     kept = wanted | {embedder.identity for embedder in parts.fallbacks}
     spaces = transaction.spaces()
@@ -452,9 +428,8 @@ def _tidy(parts: SyncParts, request: SyncRequest, *, force: bool = False) -> Non
 
 
 def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | None:
-    """Why vectors are missing; another model is never taken without leave, so what that would cost
-    is said.
-    """
+    """Return why vectors are missing, and what a local fallback would cost: no other model is used
+    unless it is configured."""
     found = next((report.degraded for report in vectors if report.degraded), None)
     if (
         found is None

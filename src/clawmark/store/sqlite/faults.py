@@ -1,6 +1,4 @@
-"""Turns the driver's exceptions into ours, in one function: what happened, where, and what to do
-next.
-"""
+"""Translates the driver's exceptions into ours: what happened, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -12,17 +10,16 @@ import apsw
 from clawmark.model.errors import ClawmarkError, IndexBusy, IndexDamaged, IndexStoreError
 from clawmark.store.sqlite.schema import FIX_HINT, QUERY_SECONDS
 
-# A wrong checksum, a file shorter than its head says, and what file systems with checksums of their
-# own report.
+# A wrong checksum, a file shorter than its header says, and errors of file systems with checksums.
 _DAMAGE = (apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS)
 FILES_NEEDED = 5
-"""The index, its log, the memory shared over it, the folder, and one to spare."""
+"""The index, its log, its shared memory, the folder, and one to spare."""
 _WAIT_HINT = "Wait for it to finish and try again."
 _FOLDER_HINT = "Check the permissions of the folder, or choose another --state-dir."
 
 
 def translate(error: Exception, path: str) -> ClawmarkError:
-    """The error to raise instead of `error`, which came from using the database at `path`."""
+    """Return the error to raise for `error`, which came from the database at `path`."""
     match error:
         case apsw.BusyError() | apsw.LockedError() | apsw.ProtocolError():
             return IndexBusy(f"Another process keeps the index {path} busy.", hint=_WAIT_HINT)
@@ -109,9 +106,8 @@ def translate(error: Exception, path: str) -> ClawmarkError:
 
 
 def _has_no_descriptor_left() -> bool:
-    """Whether as many files as the driver needs could not be opened; it does not say why it could
-    not.
-    """
+    """Return whether the process cannot open as many files as the driver needs; the driver does not
+    say why it failed."""
     opened: list[int] = []
     try:
         while len(opened) < FILES_NEEDED:

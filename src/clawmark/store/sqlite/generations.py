@@ -69,7 +69,7 @@ def publish(writer: SqliteTransaction, number: int) -> list[FileRow]:
     identity = meta.facts("building_identity")
     if identity:
         meta.set_facts("identity", identity)
-    forget_building(writer)
+    meta.end_rebuild()
     return []
 
 
@@ -86,10 +86,3 @@ def abandon(writer: SqliteTransaction) -> None:
     if writer.meta.number("building"):
         writer.meta.set_number("abandoned", 1)
         writer.meta.set_number("emptying", THINNING)
-
-
-def forget_building(writer: SqliteTransaction) -> None:
-    """Clear the counters of a rebuild that has ended."""
-    for counter in ("building", "building_from", "building_next"):
-        writer.meta.set_number(counter, 0)
-    writer.meta.set_facts("building_identity", {})

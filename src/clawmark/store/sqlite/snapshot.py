@@ -77,7 +77,8 @@ class IndexState(NamedTuple):
 
 
 class SqliteSnapshot:
-    """A consistent view of the index, opened by `SqliteStore.snapshot`; unusable after its block."""
+    """A consistent view of the index, opened by `SqliteStore.snapshot`; unusable after its
+    block."""
 
     def __init__(
         self,
@@ -87,11 +88,11 @@ class SqliteSnapshot:
         meta: Meta | None = None,
     ) -> None:
         """Leave the sources in `unsearched` out of every answer."""
-        self._db = db
-        self._meta = meta or Meta(db)
+        self.db = db
+        self.meta = meta or Meta(db)
         self._unsearched_sources = tuple(unsearched)
         self._unsearched = ", ".join(f"'{source}'" for source in SOURCES if source in unsearched)
-        held = self._meta.text("sources").split() if self._meta.has("sources") else SOURCES
+        held = self.meta.text("sources").split() if self.meta.has("sources") else SOURCES
         self._hides_sources: bool | None = (
             None if any(source in held for source in unsearched) else False
         )
@@ -103,12 +104,12 @@ class SqliteSnapshot:
         self._chunk_count: int | None = None
         self._word_rows: int | None = None
 
-    # --- facts -------------------------------------------------------------------------------------
+    # --- facts ------------------------------------------------------------------------------------
 
     def state(self) -> IndexState:
         """Count what the index holds."""
-        meta = self._meta
-        files, chunks = self._db.rows(
+        meta = self.meta
+        files, chunks = self.db.rows(
             f"SELECT count(*), total(chunks) FROM files WHERE {self._visible()}",
             (self.generation, self.generation),
         )[0]
@@ -129,34 +130,34 @@ class SqliteSnapshot:
     @property
     def generation(self) -> int:
         """The generation that answers."""
-        return self._meta.number("generation")
+        return self.meta.number("generation")
 
     @property
     def building(self) -> int:
         """The generation that a running rebuild makes, or 0."""
-        return 0 if self._meta.number("abandoned") else self._meta.number("building")
+        return 0 if self.meta.number("abandoned") else self.meta.number("building")
 
     def spaces(self) -> tuple[Space, ...]:
         """Return the vector spaces."""
-        return tuple(facts.space for facts in self._meta.spaces.values())
+        return tuple(facts.space for facts in self.meta.spaces.values())
 
     def facts(self, name: str) -> dict[str, Any]:
         """Return the JSON object stored under a name; empty if there is none."""
-        return self._meta.facts(name)
+        return self.meta.facts(name)
 
     def count_chunks(self, *, undated: bool = False) -> int:
         """Count the visible chunks that pass the filters, or only those of them without a date."""
         if undated:
             if self._selection is None:
                 return self.within(Filters()).count_chunks(undated=True)
-            without = self._db.rows("SELECT key FROM chunks WHERE last_day = ''")
+            without = self.db.rows("SELECT key FROM chunks WHERE last_day = ''")
             return len(self._selected_keys().intersection(key for (key,) in without))
         return self._count_visible() if self._selection is None else len(self._selected_keys())
 
     def _count_visible(self) -> int:
         """Count the visible chunks, whatever the filters."""
         if self._chunk_count is None:
-            found = self._db.rows(
+            found = self.db.rows(
                 f"SELECT total(chunks) FROM files WHERE {self._visible()}",
                 (self.generation, self.generation),
             )
@@ -167,38 +168,38 @@ class SqliteSnapshot:
         """Return what the driver says about the file, for `status`."""
         import apsw
 
-        facts: dict[str, Any] = {"sqlite_version": apsw.sqlite_lib_version(), "path": self._db.path}
+        facts: dict[str, Any] = {"sqlite_version": apsw.sqlite_lib_version(), "path": self.db.path}
         for name in ("page_size", "page_count", "freelist_count", "journal_mode", "application_id"):
-            facts[name] = self._db.rows(f"PRAGMA {name}")[0][0]
+            facts[name] = self.db.rows(f"PRAGMA {name}")[0][0]
         try:
-            facts["log_bytes"] = os.stat(self._db.path + "-wal").st_size
+            facts["log_bytes"] = os.stat(self.db.path + "-wal").st_size
         except OSError:
             facts["log_bytes"] = 0
-        facts["vector_engine"] = self._meta.engine
+        facts["vector_engine"] = self.meta.engine
         return facts
 
     def integrity_problems(self) -> list[str]:
         """Return what SQLite finds wrong with the file, its tables, indexes and full-text index."""
         # FTS5 checks its cached segments; a query makes it notice changes by another process.
         for words in WORDS:
-            self._db.rows(f"SELECT rowid FROM {words} WHERE {words} MATCH '\"look\"' LIMIT 1")
+            self.db.rows(f"SELECT rowid FROM {words} WHERE {words} MATCH '\"look\"' LIMIT 1")
         return [
             finding(text)
-            for (text,) in self._db.rows("PRAGMA integrity_check", patient=True)
+            for (text,) in self.db.rows("PRAGMA integrity_check", patient=True)
             if text != "ok"
         ]
 
-    # --- files and chunks --------------------------------------------------------------------------
+    # --- files and chunks -------------------------------------------------------------------------
 
     def stats(self, paths: Collection[str] | None = None) -> dict[str, FileStat]:
         """Return what a scan of the disk is compared with, for visible files, by path."""
         columns, visible = "path, size, mtime_ns, inode, device, seen_ns", self._visible()
         bounds = (self.generation, self.generation)
         if paths is None:
-            found = self._db.rows(f"SELECT {columns} FROM files WHERE {visible}", bounds)
+            found = self.db.rows(f"SELECT {columns} FROM files WHERE {visible}", bounds)
         else:
             query = f"SELECT {columns} FROM files WHERE path = ? AND {visible}"
-            found = self._db.many(query, [(path, *bounds) for path in paths])
+            found = self.db.many(query, [(path, *bounds) for path in paths])
         return {row[0]: row[1:] for row in found}
 
     def files(
@@ -218,13 +219,13 @@ class SqliteSnapshot:
         if paths is not None:
             condition += " AND path IN (SELECT value FROM json_each(?))"
             bindings.append(json.dumps(list(paths)))
-        found = self._db.rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE {condition}", bindings)
+        found = self.db.rows(f"SELECT {_FILE_COLUMNS} FROM files WHERE {condition}", bindings)
         make = tuple.__new__  # takes half the time of `_make`
         return {row[0]: make(FileRow, row) for row in found}
 
     def chunks(self, keys: Sequence[int]) -> dict[int, ChunkRow]:
         """Return the visible chunks among these keys."""
-        found = self._db.rows(
+        found = self.db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file "
             f"WHERE c.key IN (SELECT value FROM json_each(?)) AND {self._visible('f.')}",
             (as_list(keys), self.generation, self.generation),
@@ -232,9 +233,10 @@ class SqliteSnapshot:
         return {row[0]: _chunk_row(row) for row in found}
 
     def chunks_of(self, path: str, lines: tuple[int, int] | None = None) -> list[ChunkRow]:
-        """Return the chunks of a file of any source, or those within some of its lines, in order."""
+        """Return the chunks of a file of any source, or those within some of its lines, in
+        order."""
         first, last = lines or (0, sys.maxsize)
-        found = self._db.rows(
+        found = self.db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM files f JOIN chunks c ON c.file = f.key "
             f"WHERE f.path = ? AND c.start_line >= ? AND c.end_line <= ? AND "
             f"{_VISIBLE.format('f.')} ORDER BY c.key",
@@ -242,7 +244,7 @@ class SqliteSnapshot:
         )
         return [_chunk_row(row) for row in found]
 
-    # --- filters -----------------------------------------------------------------------------------
+    # --- filters ----------------------------------------------------------------------------------
 
     def within(self, filters: Filters) -> SqliteSnapshot:
         """Return the same snapshot restricted to chunks that pass the filters."""
@@ -250,45 +252,45 @@ class SqliteSnapshot:
         from clawmark.store.sqlite.filtering import select
 
         narrowed = SqliteSnapshot(
-            db=self._db,
+            db=self.db,
             residents=self._residents,
             unsearched=self._unsearched_sources,
-            meta=self._meta,
+            meta=self.meta,
         )
         narrowed._chunk_count = self._chunk_count
-        narrowed._selection = select(self._db, self.generation, self._visible("f."), filters)
+        narrowed._selection = select(self.db, self.generation, self._visible("f."), filters)
         return narrowed
 
     def _selected_keys(self) -> frozenset[int]:
         """The keys of the chunks that pass the filters."""
         if self._selected is None and self._selection is not None:
-            self._selected = frozenset(key for (key,) in self._db.rows(*self._selection))
+            self._selected = frozenset(key for (key,) in self.db.rows(*self._selection))
         return self._selected or frozenset()
 
-    # --- keywords ----------------------------------------------------------------------------------
+    # --- keywords ---------------------------------------------------------------------------------
 
     def search_keywords(self, query: KeywordQuery, limit: int) -> list[tuple[int, float]]:
         """Return the matching chunk keys with their BM25 scores, best first."""
         only, bindings = self._hidden_words()
         if self._selection is not None:
             only, bindings = f" AND +rowid IN ({self._selection.sql})", self._selection.bindings
-        return keywords.search(self._db, self.words, query, limit, only, bindings)
+        return keywords.search(self.db, self.words, query, limit, only, bindings)
 
     def score_keywords(
         self, queries: Sequence[KeywordQuery], keys: Sequence[int]
     ) -> list[dict[int, float]]:
         """Return, for each query, the BM25 scores of those of the given chunks that match it."""
-        return [keywords.score(self._db, self.words, query, keys) for query in queries]
+        return [keywords.score(self.db, self.words, query, keys) for query in queries]
 
     def count_keywords(self, queries: Sequence[KeywordQuery]) -> KeywordCounts:
         """Count the matches of each query, and the rows that BM25 takes into account."""
         if self._word_rows is None:
-            rows = self._db.rows(f"SELECT count(*) FROM {self.words}_docsize")
+            rows = self.db.rows(f"SELECT count(*) FROM {self.words}_docsize")
             self._word_rows = int(rows[0][0])
-        matches = [keywords.count(self._db, self.words, query) for query in queries]
+        matches = [keywords.count(self.db, self.words, query) for query in queries]
         return KeywordCounts(self._word_rows, matches)
 
-    # --- vectors -----------------------------------------------------------------------------------
+    # --- vectors ----------------------------------------------------------------------------------
 
     def nearest(
         self, space: int, query: Vector, limit: int, also: Sequence[int] = ()
@@ -324,7 +326,7 @@ class SqliteSnapshot:
 
         if not keys:
             return []
-        found = self._db.rows(
+        found = self.db.rows(
             f"SELECT c.key, e.embedding FROM {_VECTORS_OF_CHUNKS.format('')}",
             (*facts.space.identity, as_list(keys)),
         )
@@ -336,7 +338,7 @@ class SqliteSnapshot:
         facts = self._space(space)
         keys = sorted(self._vector_engine().held(facts))
         step = max(1, -(-len(keys) // most))
-        found = self._db.rows(
+        found = self.db.rows(
             f"SELECT e.embedding FROM {_VECTORS_OF_CHUNKS.format('')}",
             (*facts.space.identity, as_list(keys[::step])),
         )
@@ -348,7 +350,7 @@ class SqliteSnapshot:
 
     def due_chunks(self, space: int, keys: Sequence[int]) -> list[DueChunk]:
         """Return those of the given chunks that still exist, in key order."""
-        found = self._db.rows(
+        found = self.db.rows(
             f"SELECT c.key, c.hash, c.text, e.embedding "
             f"FROM {_VECTORS_OF_CHUNKS.format('LEFT')} ORDER BY c.key",
             (*self._space(space).space.identity, as_list(keys)),
@@ -361,44 +363,42 @@ class SqliteSnapshot:
     def count_due(self, space: int) -> int:
         """Count the chunks that have no entry in a space yet."""
         facts = self._space(space)
-        if self._meta.number("unswept") or self._has_unsearched():
+        if self.meta.number("unswept") or self._has_unsearched():
             return len(self._due(facts))
         # Every entry belongs to a chunk that counts: the difference is the answer.
-        if self._meta.number("building"):
+        if self.meta.number("building"):
             alive = f"SELECT total(chunks) FROM files WHERE {_ALIVE.format('')}"
-            total = int(self._db.rows(alive, (self.generation,))[0][0])
+            total = int(self.db.rows(alive, (self.generation,))[0][0])
         else:
             total = self._count_visible()
         return total - facts.space.vectors - facts.uncovered
 
-    # --- embedding cache ---------------------------------------------------------------------------
+    # --- embedding cache --------------------------------------------------------------------------
 
     def cached_dims(self, provider: str, model: str, provider_key: str) -> int:
         """Return the dimensions of some cached vector of an embedder; 0 if there is none."""
-        return cache.dims_of(self._db, provider, model, provider_key)
+        return cache.dims_of(self.db, provider, model, provider_key)
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
         """Return the cached vectors of some texts, by the SHA-256 hex of the text."""
-        return {
-            text: vector for text, (_, vector) in cache.find(self._db, identity, hashes).items()
-        }
+        return {text: vector for text, (_, vector) in cache.find(self.db, identity, hashes).items()}
 
     def evictable(self, limit: int) -> list[int]:
         """Return the cache rows above a limit that no chunk uses, least recently used first."""
-        entries = self._meta.number("cache_entries")
-        if entries <= max(limit, self._meta.number("cache_in_use")):
+        entries = self.meta.number("cache_entries")
+        if entries <= max(limit, self.meta.number("cache_in_use")):
             return []
         engine = self._vector_engine()
         used = frozenset(
-            row for facts in self._meta.spaces.values() for row in engine.held(facts).values()
+            row for facts in self.meta.spaces.values() for row in engine.held(facts).values()
         )
-        return cache.oldest(self._db, entries - limit, used)
+        return cache.oldest(self.db, entries - limit, used)
 
-    # --- internal ----------------------------------------------------------------------------------
+    # --- internal ---------------------------------------------------------------------------------
 
     def _space(self, number: int) -> SpaceFacts:
         try:
-            return self._meta.spaces[number]
+            return self.meta.spaces[number]
         except KeyError:
             raise IndexStoreError(
                 f"The index has no vector space {number}.", hint="Run `clawmark index`."
@@ -409,13 +409,13 @@ class SqliteSnapshot:
 
         if self._engine is None:
             self._engine = open_engine(
-                self._meta.engine, self._db, self._meta.index_id, self._residents
+                self.meta.engine, self.db, self.meta.index_id, self._residents
             )
         return self._engine
 
     def _due(self, facts: SpaceFacts) -> set[int]:
         """The keys of the due chunks; answered from a covering index, without reading any text."""
-        alive = self._db.rows(
+        alive = self.db.rows(
             f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key "
             f"WHERE {_ALIVE.format('f.')}{self._searched('f.')}",
             (self.generation,),
@@ -426,12 +426,12 @@ class SqliteSnapshot:
     @property
     def words(self) -> str:
         """The full-text table of the generation that answers."""
-        return WORDS[self._meta.number("words")]
+        return WORDS[self.meta.number("words")]
 
     def _has_masked(self) -> bool:
         """Whether there are chunks to leave out one by one; usually there are not."""
         return bool(
-            self._meta.number("masked") or self._meta.has("staging") or self._has_unsearched()
+            self.meta.number("masked") or self.meta.has("staging") or self._has_unsearched()
         )
 
     def _hidden_chunks(self) -> str:
@@ -451,7 +451,7 @@ class SqliteSnapshot:
         """Whether the index holds files of a source that is not searched."""
         if self._hides_sources is None:
             query = f"SELECT 1 FROM files WHERE source IN ({self._unsearched}) LIMIT 1"
-            self._hides_sources = bool(self._db.rows(query))
+            self._hides_sources = bool(self.db.rows(query))
         return self._hides_sources
 
     def _hidden_words(self) -> tuple[str, tuple[Any, ...]]:
@@ -465,13 +465,14 @@ class SqliteSnapshot:
         )
 
     def _hidden_keys(self) -> Hidden:
-        """Which chunks to leave out of a vector search; vectors of all generations are in one table."""
-        first = self._meta.number("building_from")
-        below = self._meta.number("words_from") if self._meta.number("unswept") else 0
+        """Which chunks to leave out of a vector search; vectors of all generations are in one
+        table."""
+        first = self.meta.number("building_from")
+        below = self.meta.number("words_from") if self.meta.number("unswept") else 0
         masked: frozenset[int] = frozenset()
         if self._has_masked():
             masked = frozenset(
-                key for (key,) in self._db.rows(self._hidden_chunks(), (self.generation,))
+                key for (key,) in self.db.rows(self._hidden_chunks(), (self.generation,))
             )
         if not (first or below or masked):
             return None
@@ -479,7 +480,7 @@ class SqliteSnapshot:
 
     def close(self) -> None:
         """End the snapshot; reading from it raises an error from now on."""
-        self._db = cast(Database, _Ended())
+        self.db = cast(Database, _Ended())
         self._engine = None
 
 

@@ -96,7 +96,7 @@ class SqliteStore:
         self.longest_write = 0.0
         """Seconds that the longest transaction of this object took, for benchmarks."""
 
-    # --- the protocol ------------------------------------------------------------------------------
+    # --- the protocol -----------------------------------------------------------------------------
 
     def mark(self) -> Mark:
         """Return which files these are now, for `was_replaced`."""
@@ -307,7 +307,7 @@ class SqliteStore:
                 return ""
             return set_aside(self.path, kind)
 
-    # --- transactions and connections --------------------------------------------------------------
+    # --- transactions and connections -------------------------------------------------------------
 
     @contextmanager
     def _transaction(self, db: Database) -> Iterator[SqliteTransaction]:
@@ -349,7 +349,7 @@ class SqliteStore:
             writer, self._writer = self._writer, None
         return writer
 
-    # --- the log -----------------------------------------------------------------------------------
+    # --- the log ----------------------------------------------------------------------------------
 
     def _has_room_in_log(self, db: Database) -> bool:
         """Return whether the log may grow; a long one is checkpointed first."""

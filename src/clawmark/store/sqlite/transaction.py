@@ -16,7 +16,7 @@ from clawmark.model.values import FileRow, Identity, Space, Vector
 from clawmark.store.base import ChunkWords, KeywordCounts, KeywordQuery, noise_fact
 from clawmark.store.sqlite import cache, generations
 from clawmark.store.sqlite.db import Database, as_list
-from clawmark.store.sqlite.meta import Meta, SpaceFacts
+from clawmark.store.sqlite.meta import SpaceFacts
 from clawmark.store.sqlite.schema import DEAD, STAGED, WORDS
 from clawmark.store.sqlite.snapshot import IndexState, SqliteSnapshot
 from clawmark.store.sqlite.upkeep import staging, sweeping
@@ -51,10 +51,10 @@ class SqliteTransaction(SqliteSnapshot):
         self._many_dead: bool | None = None
         self._swept = False
         self._removed: list[int] = []
-        if self._meta.engine != engine:
+        if self.meta.engine != engine:
             self._change_engine(engine)
 
-    # --- text --------------------------------------------------------------------------------------
+    # --- text -------------------------------------------------------------------------------------
 
     def put_file(
         self,
@@ -70,9 +70,9 @@ class SqliteTransaction(SqliteSnapshot):
         published. If another process has already published it, this is an ordinary change."""
         born = self._born(building)
         self._make_way(row.path, born)
-        self._meta.add_source(row.source)
-        self._db.rows(_INSERT_FILE, (*row[:8], len(chunks), row.progress, born, None))
-        return self._insert_chunks(self._db.last_key(), born, chunks, words)
+        self.meta.add_source(row.source)
+        self.db.rows(_INSERT_FILE, (*row[:8], len(chunks), row.progress, born, None))
+        return self._insert_chunks(self.db.last_key(), born, chunks, words)
 
     def extend_file(
         self,
@@ -89,15 +89,15 @@ class SqliteTransaction(SqliteSnapshot):
         Return False and change nothing if the progress stored with the file is not `was`."""
         born = self._born(building)
         of_path = f"SELECT key FROM files WHERE path = ? AND progress = ? AND {self._at_hand(born)}"
-        found = self._db.rows(of_path, (row.path, was))
+        found = self.db.rows(of_path, (row.path, was))
         if not found:
             return False
         file = found[0][0]
-        doomed = self._db.rows(
+        doomed = self.db.rows(
             "SELECT key FROM chunks WHERE file = ? AND start_line >= ?", (file, first_line)
         )
         self.remove_chunks([key for (key,) in doomed])
-        self._db.rows(
+        self.db.rows(
             "UPDATE files SET hash = ?, size = ?, mtime_ns = ?, inode = ?, device = ?, seen_ns = "
             "?, "
             "chunks = chunks - ? + ?, progress = ? WHERE key = ?",
@@ -112,9 +112,9 @@ class SqliteTransaction(SqliteSnapshot):
         `row.chunks` is its final number of chunks. The caller holds the staging lock: rows of the
         same file that are already staged are replaced."""
         self.retire("path = ? AND died = ?", (row.path, STAGED))
-        self._meta.add_source(row.source)
-        self._db.rows(_INSERT_FILE, (*row, self._born(building), STAGED))
-        file = self._db.last_key()
+        self.meta.add_source(row.source)
+        self.db.rows(_INSERT_FILE, (*row, self._born(building), STAGED))
+        file = self.db.last_key()
         staging.note(self, file)
         return file
 
@@ -130,12 +130,12 @@ class SqliteTransaction(SqliteSnapshot):
         """Make a staged file visible in place of the version before it."""
         path, born = staging.origin(self, file)
         self._make_way(path, self._born(born), keep=file)
-        self._db.rows("UPDATE files SET died = NULL WHERE key = ?", (file,))
+        self.db.rows("UPDATE files SET died = NULL WHERE key = ?", (file,))
         staging.forget(self, file)
 
     def touch_file(self, row: FileRow) -> None:
         """Store the new stat of a file whose content has not changed."""
-        self._db.rows(
+        self.db.rows(
             "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, device = ?, seen_ns = ? WHERE "
             "path = ? AND hash = ?",
             (*row[3:8], row.path, row.hash),
@@ -145,17 +145,17 @@ class SqliteTransaction(SqliteSnapshot):
         """Delete a file, in every generation."""
         self.retire("path = ? AND died IS NOT ?", (path, DEAD))
 
-    # --- vectors -----------------------------------------------------------------------------------
+    # --- vectors ----------------------------------------------------------------------------------
 
     def add_space(self, identity: Identity) -> Space:
         """Return the space of an embedder, creating it if necessary."""
-        for facts in self._meta.spaces.values():
+        for facts in self.meta.spaces.values():
             if facts.space.identity == identity:
                 return facts.space
-        number = self._meta.number("next_space")
-        self._meta.set_number("next_space", number + 1)
+        number = self.meta.number("next_space")
+        self.meta.set_number("next_space", number + 1)
         space = Space(number, identity, ready=False, vectors=0)
-        self._meta.set_space(number, SpaceFacts(space, uncovered=0, revision=1))
+        self.meta.set_space(number, SpaceFacts(space, uncovered=0, revision=1))
         return space
 
     def put_vectors(self, space: int, rows: Sequence[tuple[int, str, Vector | None]]) -> None:
@@ -167,7 +167,7 @@ class SqliteTransaction(SqliteSnapshot):
         cached = self._store_in_cache(facts.space.identity, rows)
         keys = frozenset(key for key, _, _ in rows)
         known = dict(
-            self._db.rows(
+            self.db.rows(
                 "SELECT key, hash FROM chunks WHERE key IN (SELECT value FROM json_each(?))",
                 (as_list(keys),),
             )
@@ -187,15 +187,13 @@ class SqliteTransaction(SqliteSnapshot):
     def set_ready(self, space: int) -> None:
         """Record that a space has covered every chunk once and may answer."""
         facts = self._space(space)
-        self._meta.set_space(space, facts._replace(space=facts.space._replace(ready=True)))
+        self.meta.set_space(space, facts._replace(space=facts.space._replace(ready=True)))
 
     def drop_space(self, space: int) -> None:
         """Remove a space; `sweep` deletes its entries, and the cache keeps its vectors."""
         self._space(space)
-        self._meta.set_facts(
-            "retired", self._meta.facts("retired") | {str(space): self._meta.engine}
-        )
-        self._meta.set_space(space, None)
+        self.meta.set_facts("retired", self.meta.facts("retired") | {str(space): self.meta.engine})
+        self.meta.set_space(space, None)
         self.set_facts(noise_fact(space), {})
 
     def cache_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
@@ -204,23 +202,23 @@ class SqliteTransaction(SqliteSnapshot):
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
         """Return the cached vectors of some texts and mark them as used now."""
-        found = cache.find(self._db, identity, hashes)
-        cache.touch(self._db, [row for row, _ in found.values()], self.now())
+        found = cache.find(self.db, identity, hashes)
+        cache.touch(self.db, [row for row, _ in found.values()], self.now())
         return {text: vector for text, (_, vector) in found.items()}
 
     def forget_cached(self, rows: Sequence[int]) -> int:
         """Delete those of the given cache rows that no chunk uses, and return how many."""
         self._forget_removed()
         unused = set(rows)
-        for space in self._meta.spaces:
-            unused -= packed.rows_in_use(self._db, space, frozenset(unused))
-        gone = cache.delete(self._db, sorted(unused))
-        entries = self._meta.number("cache_entries") - gone
-        self._meta.set_number("cache_entries", entries)
-        self._meta.set_number("cache_in_use", entries)
+        for space in self.meta.spaces:
+            unused -= packed.rows_in_use(self.db, space, frozenset(unused))
+        gone = cache.delete(self.db, sorted(unused))
+        entries = self.meta.number("cache_entries") - gone
+        self.meta.set_number("cache_entries", entries)
+        self.meta.set_number("cache_in_use", entries)
         return gone
 
-    # --- facts -------------------------------------------------------------------------------------
+    # --- facts ------------------------------------------------------------------------------------
 
     def state(self) -> IndexState:
         """Count what the index holds, including the changes of this transaction."""
@@ -238,9 +236,9 @@ class SqliteTransaction(SqliteSnapshot):
 
     def set_facts(self, name: str, facts: dict[str, Any]) -> None:
         """Store a JSON object under a name; an empty one is removed."""
-        self._meta.set_facts(name, facts)
+        self.meta.set_facts(name, facts)
 
-    # --- generations -------------------------------------------------------------------------------
+    # --- generations ------------------------------------------------------------------------------
 
     def begin_rebuild(self, identity: dict[str, Any] | None = None) -> int:
         """Start the next generation, or continue one with the same identity; return its number.
@@ -268,31 +266,21 @@ class SqliteTransaction(SqliteSnapshot):
     # --- internal: for this module, `generations`, `staging`, `sweeping` and `store` --------------
 
     @property
-    def db(self) -> Database:
-        """The connection."""
-        return self._db
-
-    @property
     def index_id(self) -> str:
         """The random id of this index, for its seal."""
-        return self._meta.index_id
+        return self.meta.index_id
 
     @property
     def holds_two(self) -> bool:
         """Whether the file holds a second generation that is being made or swept."""
-        is_after_rebuild = self._swept and self._meta.number("generation") > 1
+        is_after_rebuild = self._swept and self.meta.number("generation") > 1
         return is_after_rebuild or any(
-            map(self._meta.has, ("building", "unswept", "abandoned", "emptying"))
+            map(self.meta.has, ("building", "unswept", "abandoned", "emptying"))
         )
-
-    @property
-    def meta(self) -> Meta:
-        """The meta table."""
-        return self._meta
 
     def retire(self, where: str, bindings: Sequence[Any]) -> None:
         """Delete files with their chunks, words and vectors, or mark large ones for `sweep`."""
-        for file, chunks, died in self._db.rows(
+        for file, chunks, died in self.db.rows(
             f"SELECT key, chunks, died FROM files WHERE {where}", bindings
         ):
             if chunks <= self._room and not self._has_many_dead():
@@ -300,34 +288,28 @@ class SqliteTransaction(SqliteSnapshot):
                 self.remove_chunks(
                     [
                         key
-                        for (key,) in self._db.rows(
-                            "SELECT key FROM chunks WHERE file = ?", (file,)
-                        )
+                        for (key,) in self.db.rows("SELECT key FROM chunks WHERE file = ?", (file,))
                     ]
                 )
-                self._db.rows("DELETE FROM files WHERE key = ?", (file,))
+                self.db.rows("DELETE FROM files WHERE key = ?", (file,))
             else:
-                self._db.rows("UPDATE files SET died = ? WHERE key = ?", (DEAD, file))
-                self._meta.set_number("unswept", 1)
-                self._meta.set_number("masked", 1)
+                self.db.rows("UPDATE files SET died = ? WHERE key = ?", (DEAD, file))
+                self.meta.set_number("unswept", 1)
+                self.meta.set_number("masked", 1)
             if died == STAGED:
                 staging.forget(self, file)
 
     def remove_chunks(self, keys: Sequence[int]) -> None:
         """Delete chunks with their words and vectors."""
         if keys:
-            self._db.many("DELETE FROM chunks WHERE key = ?", [(key,) for key in keys])
+            self.db.many("DELETE FROM chunks WHERE key = ?", [(key,) for key in keys])
             for table, dead in self._by_table(keys).items():
                 # A table that neither answers nor is being filled is emptied as a whole later.
                 if table == self.words or generations.is_building(
-                    self, self._meta.number("building")
+                    self, self.meta.number("building")
                 ):
                     sweeping.delete_words(self, table, dead)
             self._removed.extend(keys)
-
-    def forget_building(self) -> None:
-        """Clear the counters of a rebuild that has ended."""
-        generations.forget_building(self)
 
     def _has_many_dead(self) -> bool:
         if self._many_dead is None:
@@ -336,14 +318,14 @@ class SqliteTransaction(SqliteSnapshot):
 
     def drop_some(self, space: int, engine: str) -> bool:
         """Delete a part of a dropped space; return False when nothing is left."""
-        return open_engine(engine, self._db, self._meta.index_id, {}).drop_some(space)
+        return open_engine(engine, self.db, self.meta.index_id, {}).drop_some(space)
 
     def finish(self) -> None:
         """Write what was kept in memory until the end of the transaction."""
         self._forget_removed()
         for table in self._new_words:
             sweeping.note_new_words(self, table)
-        self._meta.save(self._db)
+        self.meta.save(self.db)
 
     def _born(self, building: int) -> int:
         """The generation a file written now belongs to."""
@@ -374,7 +356,7 @@ class SqliteTransaction(SqliteSnapshot):
             "path = ? AND key <> ? AND ((born = ? AND died IS NULL) OR died = ?)",
             (path, keep, born, STAGED),
         )
-        self._db.rows(
+        self.db.rows(
             "UPDATE files SET died = ? WHERE path = ? AND died IS NULL AND born < ?",
             (born, path, born),
         )
@@ -385,7 +367,7 @@ class SqliteTransaction(SqliteSnapshot):
         keys = self._new_keys(
             len(chunks), "building_next" if generations.is_building(self, born) else "next_key"
         )
-        self._db.many(
+        self.db.many(
             _INSERT_CHUNK,
             [
                 (
@@ -402,7 +384,7 @@ class SqliteTransaction(SqliteSnapshot):
         )
         table = self.other_words if generations.is_building(self, born) else self.words
         self._new_words.add(table)
-        self._db.many(
+        self.db.many(
             _INSERT_WORDS.format(table),
             [(key, *texts, "")[:4] for key, texts in zip(keys, words, strict=True)],
         )
@@ -411,11 +393,12 @@ class SqliteTransaction(SqliteSnapshot):
     @property
     def other_words(self) -> str:
         """The full-text table that does not answer."""
-        return WORDS[1 - self._meta.number("words")]
+        return WORDS[1 - self.meta.number("words")]
 
     def _by_table(self, keys: Sequence[int]) -> dict[str, list[int]]:
-        """Group chunk keys by full-text table; keys decide, since every rebuild uses higher ones."""
-        below, first = self._meta.number("words_from"), self._meta.number("building_from")
+        """Group chunk keys by full-text table; keys decide, since every rebuild uses higher
+        ones."""
+        below, first = self.meta.number("words_from"), self.meta.number("building_from")
         tables: dict[str, list[int]] = {}
         for key in keys:
             is_elsewhere = key < below or 0 < first <= key
@@ -423,13 +406,13 @@ class SqliteTransaction(SqliteSnapshot):
         return tables
 
     def _new_keys(self, count: int, counter: str) -> list[int]:
-        first = self._meta.number(counter)
+        first = self.meta.number(counter)
         end = first + count
-        if counter == "next_key" and 0 < self._meta.number("building_from") < end:
+        if counter == "next_key" and 0 < self.meta.number("building_from") < end:
             raise IndexStoreError(
                 "A rebuild has been left unfinished for too long.", hint="Run `clawmark index`."
             )
-        self._meta.set_number(counter, end)
+        self.meta.set_number(counter, end)
         return list(range(first, end))
 
     def _forget_removed(self) -> None:
@@ -437,7 +420,7 @@ class SqliteTransaction(SqliteSnapshot):
         if not self._removed:
             return
         keys, self._removed = frozenset(self._removed), []
-        for facts in self._meta.spaces.values():
+        for facts in self.meta.spaces.values():
             changed = facts._replace(revision=facts.revision + 1)
             vectors, uncovered = (
                 self._vector_engine().remove(changed, keys)
@@ -449,7 +432,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def _count(self, facts: SpaceFacts, vectors: int, uncovered: int) -> None:
         space = facts.space._replace(vectors=facts.space.vectors + vectors)
-        self._meta.set_space(
+        self.meta.set_space(
             space.id, facts._replace(space=space, uncovered=facts.uncovered + uncovered)
         )
 
@@ -462,8 +445,8 @@ class SqliteTransaction(SqliteSnapshot):
                 f"A vector of {identity.model} does not have {identity.dims} numbers.",
                 hint="Run `clawmark doctor`.",
             )
-        found, new = cache.store(self._db, identity, vectors, self.now())
-        self._meta.set_number("cache_entries", self._meta.number("cache_entries") + new)
+        found, new = cache.store(self.db, identity, vectors, self.now())
+        self.meta.set_number("cache_entries", self.meta.number("cache_entries") + new)
         return found
 
     def _space(self, number: int) -> SpaceFacts:
@@ -472,7 +455,7 @@ class SqliteTransaction(SqliteSnapshot):
 
     def _change_engine(self, engine: str) -> None:
         """Drop all spaces of the old engine; the next sync refills them from the cache."""
-        for number in list(self._meta.spaces):
+        for number in list(self.meta.spaces):
             self.drop_space(number)
-        self._meta.engine = engine
+        self.meta.engine = engine
         self._engine = None

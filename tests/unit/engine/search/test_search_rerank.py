@@ -44,9 +44,7 @@ CANDIDATES = [
 ]
 
 
-def test_the_first_candidates_are_put_in_the_rerankers_order_and_keep_the_scores_of_their_places() -> (
-    None
-):
+def test_the_first_candidates_are_reordered_and_scores_keep_their_positions() -> None:
     found = rerank("heron plan", CANDIDATES, RerankStep(OverlapReranker(), 3, 1.0))
     assert [(one.row.key, one.score, one.rerank) for one in found.candidates] == [
         (2, 0.9, 1.0),

@@ -76,7 +76,7 @@ def keys(candidates: Sequence[Candidate]) -> list[int]:
     return [one.row.key for one in candidates]
 
 
-# --- words -------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 100_000), st.integers(0, 100_000), st.integers(1, 1000))
@@ -158,7 +158,7 @@ def test_evidence_of_words_lies_between_0_and_1_in_indexes_of_any_size(
     assert 0.0 <= match.name <= 1.0
 
 
-# --- meaning -----------------------------------------------------------------------------------------------------
+# --- meaning --------------------------------------------------------------------------------------
 
 
 def test_vector_evidence_is_0_at_the_mean_and_1_at_the_best_of_chance() -> None:
@@ -215,7 +215,7 @@ def test_evidence_is_the_same_for_a_model_whose_cosines_are_shifted_and_scaled(
     assert one == pytest.approx(other, abs=1e-9)
 
 
-# --- confidence --------------------------------------------------------------------------------------------------
+# --- confidence -----------------------------------------------------------------------------------
 
 EVIDENCE = st.fixed_dictionaries(
     {
@@ -283,7 +283,7 @@ def test_a_leg_whose_weight_is_0_adds_nothing(
     assert confidence(with_evidence(1.0, *kinds), query) == confidence(candidate(), query)
 
 
-# --- candidates --------------------------------------------------------------------------------------------------
+# --- candidates -----------------------------------------------------------------------------------
 
 
 def merged(
@@ -357,7 +357,7 @@ def test_equal_scores_are_ordered_by_path_and_line() -> None:
     assert keys(ranked(some)) == [9, 2, 1, 3]
 
 
-# --- rare exact terms --------------------------------------------------------------------------------------------
+# --- rare exact terms -----------------------------------------------------------------------------
 
 
 def test_the_best_passage_with_a_rare_term_is_raised_to_the_third_place() -> None:

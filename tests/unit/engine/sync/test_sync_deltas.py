@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from clawmark.config.schema import SessionDeltas
-from clawmark.engine.sync.deltas import is_due, leave_small_growth
-from clawmark.engine.sync.transcript_progress import Reached, decode, encode
+from clawmark.engine.sync.transcript_progress import (
+    Reached,
+    decode,
+    encode,
+    is_due,
+    leave_small_growth,
+)
 from clawmark.model.values import FileRow, FileState, SyncPlan
 from clawmark.workspace.transcripts.sessions import Sessions
 

@@ -9,8 +9,13 @@ from array import array
 
 import pytest
 
-from clawmark.engine.sync.noise import FEWEST, SAMPLE, measure, refresh_noise
-from clawmark.engine.sync.vectors import fill_space
+from clawmark.engine.sync.vectors import (
+    FEWEST_VECTORS,
+    NOISE_SAMPLE,
+    fill_space,
+    measure_noise,
+    refresh_noise,
+)
 from clawmark.store.base import noise_fact
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing import HashingEmbedder
@@ -39,13 +44,15 @@ def facts(index: SqliteStore) -> dict[str, object]:
 
 
 def test_the_centre_is_the_mean_of_the_vectors() -> None:
-    centre, _ = measure([unit([1.0, 0.0]), unit([0.0, 1.0]), unit([0.0, -1.0]), unit([0.0, 1.0])])
+    centre, _ = measure_noise(
+        [unit([1.0, 0.0]), unit([0.0, 1.0]), unit([0.0, -1.0]), unit([0.0, 1.0])]
+    )
     assert list(memoryview(centre).cast("f")) == pytest.approx([0.25, 0.25])
 
 
 def test_the_spread_is_the_deviation_of_the_cosines_of_pairs() -> None:
     sample = random_vectors(40, 8, seed=3)
-    _, spread = measure(sample)
+    _, spread = measure_noise(sample)
     squares = []
     for number, one in enumerate(sample):
         others = [cosine(one, other) for at, other in enumerate(sample) if at != number]
@@ -56,18 +63,18 @@ def test_the_spread_is_the_deviation_of_the_cosines_of_pairs() -> None:
 
 def test_the_mean_cosine_of_a_query_is_its_product_with_the_centre() -> None:
     sample, query = random_vectors(50, 8, seed=1), random_vectors(1, 8, seed=2)[0]
-    centre, _ = measure(sample)
+    centre, _ = measure_noise(sample)
     mean = sum(cosine(query, vector) for vector in sample) / len(sample)
     assert cosine(query, centre) == pytest.approx(mean, abs=1e-5)
 
 
 def test_equal_vectors_have_a_spread_that_can_be_divided_by() -> None:
-    _, spread = measure([unit([1.0, 2.0])] * 10)
+    _, spread = measure_noise([unit([1.0, 2.0])] * 10)
     assert spread == pytest.approx(1e-3)
 
 
 def test_random_directions_spread_like_one_over_the_root_of_the_dimensions() -> None:
-    _, spread = measure(random_vectors(384, 64, seed=5))
+    _, spread = measure_noise(random_vectors(384, 64, seed=5))
     assert spread == pytest.approx(1 / 8, rel=0.05)
 
 
@@ -76,7 +83,7 @@ def test_a_space_is_measured_when_it_becomes_ready(index: SqliteStore) -> None:
     measured = facts(index)
     assert measured["passages"] == 30
     sample = HashingEmbedder(dims=16).embed_texts(texts(30))
-    centre, spread = measure(sample)
+    centre, spread = measure_noise(sample)
     assert list(array("f", bytes.fromhex(str(measured["centre"])))) == pytest.approx(
         list(array("f", centre)), abs=1e-6
     )
@@ -84,10 +91,10 @@ def test_a_space_is_measured_when_it_becomes_ready(index: SqliteStore) -> None:
 
 
 def test_a_space_with_a_handful_of_vectors_is_not_measured(index: SqliteStore) -> None:
-    put(index, "a.md", *texts(FEWEST - 1))
+    put(index, "a.md", *texts(FEWEST_VECTORS - 1))
     assert facts(index) == {}
     put(index, "b.md", *texts(1, first=100))
-    assert facts(index)["passages"] == FEWEST
+    assert facts(index)["passages"] == FEWEST_VECTORS
 
 
 def test_ordinary_changes_do_not_move_the_measure(index: SqliteStore) -> None:
@@ -134,14 +141,14 @@ def test_the_measure_of_a_dropped_space_is_forgotten(index: SqliteStore) -> None
         assert reader.facts(noise_fact(space)) == {}
 
 
-@pytest.mark.parametrize("count", [SAMPLE + 1, 2 * SAMPLE - 1, 3 * SAMPLE])
+@pytest.mark.parametrize("count", [NOISE_SAMPLE + 1, 2 * NOISE_SAMPLE - 1, 3 * NOISE_SAMPLE])
 def test_the_sample_is_spread_over_the_whole_space(index: SqliteStore, count: int) -> None:
     put(index, "a.md", *texts(count))
     embedded = HashingEmbedder(dims=16).embed_texts(texts(count))
     (space,) = _spaces(index)
     with index.snapshot() as reader:
-        sample = set(reader.sample_vectors(space, SAMPLE))
-    assert SAMPLE // 3 < len(sample) <= SAMPLE
+        sample = set(reader.sample_vectors(space, NOISE_SAMPLE))
+    assert NOISE_SAMPLE // 3 < len(sample) <= NOISE_SAMPLE
     half = count // 2
     first, second = len(sample & set(embedded[:half])), len(sample & set(embedded[half:]))
     assert abs(first - second) < len(sample) / 5

@@ -134,7 +134,7 @@ def test_other_settings_abandon_an_interrupted_rebuild(memory: Memory) -> None:
         assert (report.added, report.generation) == (80, 3)
         assert other.verify().problems == ()
     with memory._backend.parts.store.snapshot() as reader:
-        assert reader._db.rows("SELECT count(*) FROM files") == [(80,)]
+        assert reader.db.rows("SELECT count(*) FROM files") == [(80,)]
         assert not reader.state().has_dead
 
 

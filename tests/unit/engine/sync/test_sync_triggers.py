@@ -43,7 +43,8 @@ def report(number: int = 0, **changes: int) -> SyncReport:
 
 
 class Worker:
-    """Stands where the sync is: notes what it was asked for, and takes as long as the test wants."""
+    """Stands where the sync is: notes what it was asked for, and takes as long as the test
+    wants."""
 
     def __init__(self) -> None:
         self.requests: list[SyncRequest] = []
@@ -333,7 +334,7 @@ def test_a_forked_child_can_close_what_its_parent_began(keeper: Keeper, worker: 
     assert os.waitpid(child, 0)[1] == 0
 
 
-# --- decisions ---------------------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 def job(at: float, first: float, *, settles: bool, reason: str = "watch") -> Job:
