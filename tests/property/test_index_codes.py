@@ -1,4 +1,4 @@
-"""Codes and candidates: rounding is what it says, and the best are never lost."""
+"""Codes and candidates: rounding is exact, and the best scores are never lost."""
 
 from __future__ import annotations
 

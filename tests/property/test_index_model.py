@@ -1,6 +1,4 @@
-"""The index against a dictionary: whatever is done to both, in whatever order, they give the same
-answers.
-"""
+"""The index compared with a dictionary: the same changes in any order give the same answers."""
 
 from __future__ import annotations
 
@@ -35,9 +33,8 @@ def vector_of(text: str) -> Vector | None:
 
 
 class IndexMachine(RuleBasedStateMachine):
-    """`files` is what must be seen now; `built` is what a rebuild has made so far, or nothing when
-    none runs.
-    """
+    """`files` is what must be visible now; `built` is what a rebuild has made so far, None if none
+    runs."""
 
     @initialize(engine=st.sampled_from(["blocks", "sqlite-vec"]))
     def start(self, engine: str) -> None:
@@ -64,9 +61,7 @@ class IndexMachine(RuleBasedStateMachine):
         self.seen(path, texts)
 
     def seen(self, path: str, texts: list[str] | None) -> None:
-        """An ordinary change: what a rebuild or another process was making of the file does not
-        count any more.
-        """
+        """An ordinary change discards what a rebuild or another process was making of the file."""
         self.staged.pop(path, None)
         self.files.pop(path, None)
         if texts is not None:

@@ -1,4 +1,5 @@
-"""The embedding cache: nothing is embedded twice, and the least recently used goes first."""
+"""The embedding cache: nothing is embedded twice, and the least recently used vector is evicted
+first."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class Clock(Protocol):
 def cache_texts(
     index: SqliteStore, count: int, *, dims: int = 8, start: int = 0
 ) -> dict[str, Vector]:
-    """Vectors of texts that no chunk uses any more, by hash."""
+    """Cache vectors of texts that no chunk uses, and return them by hash."""
     vectors = random_vectors(count, dims, seed=start + 1)
     file = file_of("gone.md", *[f"gone {start + number}" for number in range(count)])
     with index.transaction() as writer:
@@ -65,7 +66,9 @@ def test_the_least_recently_used_vector_goes_first(index: SqliteStore, clock: Cl
     assert kept.keys() == {*made[:3], *made[7:], *newer}
 
 
-def test_looking_without_writing_does_not_count_as_use(index: SqliteStore, clock: Clock) -> None:
+def test_reading_the_cache_in_a_snapshot_does_not_count_as_use(
+    index: SqliteStore, clock: Clock
+) -> None:
     made = list(cache_texts(index, 10))
     clock.pass_minutes(5)
     with index.snapshot() as reader:
@@ -92,7 +95,7 @@ def test_a_vector_in_use_is_never_evicted(index: SqliteStore, clock: Clock) -> N
     assert index.trim_cache() == 5
 
 
-def test_text_that_moves_to_another_file_is_not_due_with_the_cache_in_hand(
+def test_text_that_moves_to_another_file_is_not_embedded_again(
     index: SqliteStore,
 ) -> None:
     made = cache_texts(index, 1)
@@ -118,7 +121,7 @@ def test_a_vector_for_a_key_of_a_deleted_index_is_only_cached(index: SqliteStore
         assert writer.due_keys(space) == [key]
 
 
-def test_a_vector_that_comes_twice_counts_once(index: SqliteStore) -> None:
+def test_a_vector_stored_twice_counts_once(index: SqliteStore) -> None:
     vectors = random_vectors(3, 8, seed=1)
     keys = fill(index, "a.md", vectors, 8)
     with index.transaction() as writer:

@@ -1,6 +1,5 @@
-"""A file that grows: its last chunks are replaced, the others stay, and two writers cannot both be
-right.
-"""
+"""A growing file: its last chunks are replaced, the others stay, and only one of two writers
+succeeds."""
 
 from __future__ import annotations
 
@@ -93,7 +92,7 @@ def test_a_rebuild_extends_its_own_version_and_readers_keep_theirs(index: Sqlite
     assert texts(index) == [(1, "birch"), (2, "cedar")]
 
 
-def test_an_append_while_a_rebuild_runs_is_seen_at_once_and_leaves_with_the_old_rows(
+def test_an_append_during_a_rebuild_is_visible_at_once(
     index: SqliteStore,
 ) -> None:
     with index.transaction() as writer:
@@ -111,7 +110,7 @@ def test_an_append_while_a_rebuild_runs_is_seen_at_once_and_leaves_with_the_old_
         assert reader.state().chunks == 1
 
 
-def test_a_rebuild_published_by_another_process_is_gone_on_with_as_an_ordinary_change(
+def test_extending_a_file_of_a_published_rebuild_is_an_ordinary_change(
     index: SqliteStore,
 ) -> None:
     with index.transaction() as writer:

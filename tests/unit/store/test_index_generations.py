@@ -1,4 +1,4 @@
-"""A rebuild beside the answers: whole old, then whole new, and nothing left behind either way."""
+"""Rebuilds: the old generation answers, then the new one, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_an_abandoned_rebuild_leaves_no_trace(index: SqliteStore) -> None:
     assert words(index, "old", "new") == {"new"}
 
 
-def test_a_rebuild_for_the_same_identity_is_taken_up_again(index: SqliteStore) -> None:
+def test_a_rebuild_for_the_same_identity_is_continued(index: SqliteStore) -> None:
     first = rebuild(index, "one")
     with index.transaction() as writer:
         assert writer.begin_rebuild({"chunker": "2"}) == first == 2
@@ -146,7 +146,7 @@ def test_a_rebuild_for_the_same_identity_is_taken_up_again(index: SqliteStore) -
         assert sorted(writer.files(which="rebuilt")) == ["two.md"]
 
 
-def test_a_rebuild_for_another_identity_starts_anew(index: SqliteStore) -> None:
+def test_a_rebuild_for_another_identity_starts_over(index: SqliteStore) -> None:
     rebuild(index, "one")
     assert begin(index, {"chunker": "3"}) == 3
     with index.snapshot() as reader:
@@ -198,7 +198,7 @@ def test_a_file_built_twice_counts_once(index: SqliteStore) -> None:
     assert rows(index) == (4, 7)
 
 
-def test_a_rebuild_another_process_published_is_gone_on_with_as_ordinary_changes(
+def test_files_of_a_rebuild_that_was_published_by_another_process_are_ordinary_changes(
     index: SqliteStore,
 ) -> None:
     number = rebuild(index, "one", "two", "three")

@@ -1,6 +1,4 @@
-"""A new index is made aside and appears whole, also while somebody deletes the files that are being
-made or opened.
-"""
+"""A new index appears complete, even if its files are deleted while they are created or opened."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def files_in(folder: Path) -> set[str]:
 
 
 def once_when_opened(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
-    """Have something happen after the main file was opened and before anything was read from it."""
+    """Run something after the main file was opened and before anything was read from it."""
     plain, left = db.identify, [act]
 
     def identify(connection: Any, path: str) -> str | None:
@@ -65,7 +63,7 @@ def deleting(*paths: str) -> Iterator[None]:
             process.kill()
 
 
-def test_an_index_is_made_while_everything_beside_it_is_deleted(tmp_path: Path) -> None:
+def test_an_index_is_created_while_other_processes_delete_its_files(tmp_path: Path) -> None:
     for number in range(20):
         path = str(tmp_path / f"{number}.sqlite")
         with deleting(*(path + suffix for suffix in SIDECARS)):
@@ -84,7 +82,7 @@ def test_an_index_that_is_always_deleted_is_one_clear_error(
         put(index, "a.md")
 
 
-def test_an_index_deleted_while_a_writer_opens_it_is_made_anew(
+def test_an_index_deleted_while_a_writer_opens_it_is_created_again(
     index: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(index, "old.md")
@@ -100,9 +98,7 @@ def test_a_reader_whose_index_is_replaced_while_it_opens_it_reads_the_new_one(
     other = SqliteStore(str(tmp_path / "other.sqlite"))
     put(other, "new.md")
     other.close()
-    put(
-        index, "old.md"
-    )  # its log stays: the new main file with it would be neither the one nor the other
+    put(index, "old.md")  # Its log stays; with the new main file it would be inconsistent.
     reader = SqliteStore(index.path)
 
     def replace() -> None:
@@ -124,7 +120,9 @@ def test_a_reader_whose_index_is_deleted_while_it_opens_it_finds_nothing(
     assert paths(index) == []
 
 
-def test_drafts_of_killed_processes_go_when_an_index_is_made(index: SqliteStore) -> None:
+def test_drafts_of_killed_processes_are_deleted_when_an_index_is_created(
+    index: SqliteStore,
+) -> None:
     for name in ("index.sqlite.new-1", "index.sqlite.new-1-wal", f"index.sqlite.new-{os.getpid()}"):
         Path(index.path).with_name(name).write_text("half an index")
     put(index, "a.md")

@@ -1,4 +1,4 @@
-"""Where an index lives: network disks are recognised, whatever the mount table looks like."""
+"""Network disks are recognised from the mount table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Where there is no write-ahead log, a writer that dies leaves a journal; whoever comes next finds
-the index as it was.
-"""
+"""Without a write-ahead log, a killed writer leaves a journal, and the next process restores the
+index."""
 
 from __future__ import annotations
 
@@ -15,9 +14,7 @@ from clawmark.testing.vectors import file_of
 
 @pytest.fixture
 def crashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An index on a network disk as a power cut leaves it in the middle of a transaction that has
-    reached the disk.
-    """
+    """An index on a network disk after a power failure in the middle of a transaction."""
     monkeypatch.setattr("clawmark.store.sqlite.opening.shared_file_system", lambda _: "nfs")
     path = tmp_path / "index.sqlite"
     index = SqliteStore(str(path))
@@ -27,7 +24,7 @@ def crashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     left.mkdir()
     with index.transaction() as writer:
         writer.put_file(*file_of("memory/a.md", "birch"))
-        writer.db._connection.cache_flush()  # as SQLite does by itself in a large transaction
+        writer.db._connection.cache_flush()  # SQLite does this itself in a large transaction.
         for name in (path.name, f"{path.name}-journal"):
             shutil.copy(tmp_path / name, left / name)
     index.close()
@@ -43,7 +40,7 @@ def test_a_reader_finds_the_index_as_it_was(crashed: Path) -> None:
     index.close()
 
 
-def test_a_writer_goes_on(crashed: Path) -> None:
+def test_a_writer_continues(crashed: Path) -> None:
     index = SqliteStore(str(crashed))
     with index.transaction() as writer:
         writer.put_file(*file_of("memory/b.md", "cedar"))

@@ -1,6 +1,4 @@
-"""Vectors survive the index they were in: what can still be read of a set-aside one goes into the
-new cache.
-"""
+"""Vectors of an index that was set aside are recovered into the cache of the new one."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ import pytest
 
 from clawmark.model.errors import IndexDamaged
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.store.sqlite.upkeep.salvage import AT_ONCE, MOST_BARREN, _readable, salvage
+from clawmark.store.sqlite.upkeep.salvage import AT_ONCE, MOST_EMPTY, _readable, salvage
 from clawmark.testing.vectors import fill, identity_of, random_vectors
 
 PAGE, TABLE_LEAF = 16384, 13
@@ -21,7 +19,7 @@ MODEL = identity_of(64).model.encode()
 
 
 def set_aside(index: SqliteStore) -> None:
-    """Spoil the head of the table of files, and let the index begin anew."""
+    """Damage the header of the table of files and create a new index."""
     with pytest.raises(IndexDamaged):
         index.check()
     aside = index.set_aside("corrupt")
@@ -47,9 +45,7 @@ def hashes(index: SqliteStore) -> dict[str, bytes]:
     return {rows[key].hash: vector for key, vector in zip(keys, vectors, strict=True)}
 
 
-def test_every_vector_that_can_be_read_is_taken(
-    index: SqliteStore, hashes: dict[str, bytes]
-) -> None:
+def test_every_readable_vector_is_recovered(index: SqliteStore, hashes: dict[str, bytes]) -> None:
     pages = Path(index.path).stat().st_size // PAGE
     spoil(index, range(pages - 2, pages))
     set_aside(index)
@@ -61,7 +57,7 @@ def test_every_vector_that_can_be_read_is_taken(
         assert all(kept[text] == hashes[text] for text in kept)
 
 
-def test_it_is_done_once(index: SqliteStore, hashes: dict[str, bytes]) -> None:
+def test_recovery_runs_once(index: SqliteStore, hashes: dict[str, bytes]) -> None:
     pages = Path(index.path).stat().st_size // PAGE
     spoil(index, range(pages - 1, pages))
     set_aside(index)
@@ -71,7 +67,7 @@ def test_it_is_done_once(index: SqliteStore, hashes: dict[str, bytes]) -> None:
         assert reader.facts("healed") == {"at": 1, "what": "It broke."}
 
 
-def test_nothing_is_taken_from_what_is_no_database(
+def test_nothing_is_recovered_from_a_file_that_is_not_a_database(
     index: SqliteStore, hashes: dict[str, bytes]
 ) -> None:
     Path(index.path).write_bytes(b"rubbish" * 1000)
@@ -79,23 +75,23 @@ def test_nothing_is_taken_from_what_is_no_database(
     assert salvage(index) == 0
 
 
-def test_an_index_that_never_broke_has_nothing_to_take(
+def test_nothing_is_recovered_if_no_index_was_set_aside(
     index: SqliteStore, hashes: dict[str, bytes]
 ) -> None:
     assert salvage(index) == 0
 
 
-def put_in_place(index: SqliteStore, one: int, other: int) -> None:
-    """Write a page over another one: both are sound, and one is where it does not belong."""
+def install_draft(index: SqliteStore, one: int, other: int) -> None:
+    """Copy a page over another one: both are intact, but one is in the wrong place."""
     content = Path(index.path).read_bytes()
     page = content[other * PAGE : (other + 1) * PAGE]
     Path(index.path).write_bytes(content[: one * PAGE] + page + content[(one + 1) * PAGE :])
 
 
-def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vectors(
+def test_a_misplaced_page_neither_stops_recovery_nor_adds_wrong_vectors(
     index: SqliteStore, hashes: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.store.sqlite.upkeep.salvage.MOST_BARREN", 5)
+    monkeypatch.setattr("clawmark.store.sqlite.upkeep.salvage.MOST_EMPTY", 5)
     sound = Path(index.path).read_bytes()
     pages = [sound[start : start + PAGE] for start in range(0, len(sound), PAGE)]
     leaves = [
@@ -108,7 +104,7 @@ def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vec
         for file in Path(index.path).parent.glob("*.sqlite*"):
             file.unlink()
         Path(index.path).write_bytes(sound)
-        put_in_place(index, one, other)
+        install_draft(index, one, other)
         set_aside(index)
         assert salvage(index) > 300
         with index.snapshot() as reader:
@@ -117,7 +113,7 @@ def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vec
         index.close()
 
 
-def test_broken_pages_without_end_are_given_up() -> None:
+def test_recovery_stops_after_many_broken_pages() -> None:
     asked = list[int]()
 
     class Broken:
@@ -131,4 +127,4 @@ def test_broken_pages_without_end_are_given_up() -> None:
 
     found: Any = _readable(Broken())  # type: ignore[arg-type]
     assert [rows for rows in found if rows] == []
-    assert max(asked) < AT_ONCE * MOST_BARREN
+    assert max(asked) < AT_ONCE * MOST_EMPTY

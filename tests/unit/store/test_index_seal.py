@@ -1,6 +1,5 @@
-"""Damage is noticed: every page has a checksum, and a main file that somebody else changed is
-looked at page by page.
-"""
+"""Damage is noticed: every page has a checksum, and all pages are read if the main file was
+changed."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import apsw
 import pytest
 
 from clawmark.model.errors import IndexDamaged
-from clawmark.store.sqlite.db import checking_vfs, finding, read_seal
+from clawmark.store.sqlite.db import checking_vfs, one_line, read_seal
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.vectors import file_of
 
@@ -25,9 +24,8 @@ def put(index: SqliteStore, path: str, *texts: str) -> None:
 
 
 def flip(path: str, at: int, *, keep_time: bool = False) -> None:
-    """Change one bit, as a failing disk does (which keeps the time of the last change) or as
-    anybody else does.
-    """
+    """Change one bit, as a failing disk does (which keeps the time of the last change) or another
+    program."""
     facts = os.stat(path)
     content = bytearray(Path(path).read_bytes())
     content[at] ^= 4
@@ -44,7 +42,7 @@ def filled(index: SqliteStore) -> SqliteStore:
     return index
 
 
-def test_an_index_left_alone_is_sealed(filled: SqliteStore) -> None:
+def test_an_unchanged_index_keeps_its_seal(filled: SqliteStore) -> None:
     with filled.snapshot() as reader:
         assert read_seal(filled.path) == reader.meta.index_id != ""
 
@@ -83,7 +81,7 @@ def test_a_reader_never_answers_from_a_changed_page(filled: SqliteStore) -> None
     assert noticed > 10
 
 
-def test_bits_that_rot_in_silence_are_found_by_whoever_looks_thoroughly(
+def test_silent_corruption_is_found_by_a_thorough_snapshot(
     filled: SqliteStore,
 ) -> None:
     flip(filled.path, Path(filled.path).stat().st_size - PAGE // 2, keep_time=True)
@@ -93,7 +91,7 @@ def test_bits_that_rot_in_silence_are_found_by_whoever_looks_thoroughly(
             raise IndexDamaged("found")
 
 
-def test_checking_looks_only_when_somebody_else_changed_the_file(filled: SqliteStore) -> None:
+def test_check_reads_pages_only_if_the_file_was_changed_from_outside(filled: SqliteStore) -> None:
     filled.check()
     os.utime(filled.path)
     assert not read_seal(filled.path)
@@ -130,7 +128,7 @@ def test_a_head_that_denies_the_checksums_is_damage(filled: SqliteStore) -> None
         reader.files()
 
 
-def test_the_checking_driver_is_nobody_elses(filled: SqliteStore) -> None:
+def test_the_checking_vfs_is_not_the_default(filled: SqliteStore) -> None:
     assert checking_vfs() == "cksmvfs"
     assert apsw.vfs_names()[0] != "cksmvfs"
 
@@ -145,6 +143,6 @@ def test_a_lost_seal_is_made_again(filled: SqliteStore) -> None:
     assert read_seal(filled.path)
 
 
-def test_what_sqlite_finds_is_told_on_one_line() -> None:
+def test_messages_of_sqlite_are_shown_on_one_line() -> None:
     said = "*** in database main ***\nTree 7 page 7: unable to get the page. error code=8202"
-    assert finding(said) == "Tree 7 page 7: unable to get the page. error code=8202"
+    assert one_line(said) == "Tree 7 page 7: unable to get the page. error code=8202"

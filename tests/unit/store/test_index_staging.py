@@ -1,6 +1,5 @@
-"""Large files: stored out of sight in several transactions, seen all at once, and swept when their
-process died.
-"""
+"""Large files are stored in several transactions, appear at once, and are swept if their process
+died."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ def finish(index: SqliteStore, file: int) -> None:
         writer.finish_file(file)
 
 
-def test_a_staged_file_is_seen_when_it_is_finished_and_not_before(index: SqliteStore) -> None:
+def test_a_staged_file_is_visible_only_when_it_is_complete(index: SqliteStore) -> None:
     with index.transaction() as writer:
         writer.put_file(*file_of("a.md", "old passage"))
     file = stage(index, "a.md", *MANY)
@@ -87,7 +86,7 @@ def test_staged_passages_are_not_due_and_not_near(index: SqliteStore) -> None:
         assert reader.count_due(1) == len(MANY) == len(reader.due_keys(1))
 
 
-def test_a_large_file_is_gone_at_once_and_swept_later(index: SqliteStore) -> None:
+def test_a_deleted_large_file_is_invisible_at_once_and_swept_later(index: SqliteStore) -> None:
     finish(index, stage(index, "a.md", *MANY))
     with index.transaction() as writer:
         writer.put_file(*file_of("b.md", "small passage"))
@@ -104,7 +103,7 @@ def test_a_large_file_is_gone_at_once_and_swept_later(index: SqliteStore) -> Non
         assert reader.integrity_problems() == []
 
 
-def test_a_large_file_that_is_replaced_keeps_its_vectors_out_of_sight(index: SqliteStore) -> None:
+def test_vectors_of_a_replaced_large_file_are_not_found(index: SqliteStore) -> None:
     vectors = random_vectors(len(MANY), 8, seed=1)
     fill(index, "a.md", vectors, 8)
     with index.transaction() as writer:
@@ -125,7 +124,7 @@ def test_only_one_index_at_a_time_may_stage(index: SqliteStore) -> None:
         pass
 
 
-def test_newer_bytes_take_the_place_of_what_is_staged(index: SqliteStore) -> None:
+def test_a_newer_version_replaces_the_staged_one(index: SqliteStore) -> None:
     first = stage(index, "a.md", *MANY)
     second = stage(index, "a.md", "other", "bytes")
     with pytest.raises(IndexBusy, match="by another process, or changed"):
@@ -134,7 +133,7 @@ def test_newer_bytes_take_the_place_of_what_is_staged(index: SqliteStore) -> Non
     assert texts(index, "a.md") == ["other", "bytes"]
 
 
-def test_what_a_dead_process_staged_is_swept_after_a_minute(
+def test_a_file_staged_by_a_dead_process_is_swept_after_a_minute(
     index: SqliteStore, clock: Clock
 ) -> None:
     stage(index, "a.md", *MANY)
@@ -147,7 +146,7 @@ def test_what_a_dead_process_staged_is_swept_after_a_minute(
     assert found(index, "large") == len(MANY)
 
 
-def test_what_a_dead_process_staged_is_replaced_at_once(index: SqliteStore) -> None:
+def test_a_file_staged_by_a_dead_process_is_replaced_at_once(index: SqliteStore) -> None:
     first = stage(index, "a.md", *MANY)
     finish(index, stage(index, "a.md", *MANY))
     assert texts(index, "a.md") == MANY
@@ -155,7 +154,7 @@ def test_what_a_dead_process_staged_is_replaced_at_once(index: SqliteStore) -> N
         finish(index, first)
 
 
-def test_a_deleted_file_takes_what_is_staged_of_it_along(index: SqliteStore) -> None:
+def test_deleting_a_file_deletes_its_staged_version(index: SqliteStore) -> None:
     file = stage(index, "a.md", "one", "two")
     with index.transaction() as writer:
         writer.delete_file("a.md")
@@ -180,7 +179,7 @@ def test_a_file_staged_for_a_rebuild_appears_with_it(index: SqliteStore) -> None
     assert texts(index, "a.md") == MANY
 
 
-def test_what_is_staged_for_the_old_generation_ends_with_it(index: SqliteStore) -> None:
+def test_a_file_staged_for_the_old_generation_is_removed_with_it(index: SqliteStore) -> None:
     with index.transaction() as writer:
         number = writer.begin_rebuild({"chunker": "2"})
     file = stage(index, "a.md", *MANY)

@@ -1,4 +1,4 @@
-"""The door to the index: what opening creates, refuses, keeps and lets go of."""
+"""The SQLite store: what opening creates, refuses and keeps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def paths(index: SqliteStore) -> list[str]:
 
 
 def tamper(index: SqliteStore, statements: str) -> None:
-    """Change the database as another version of Clawmark could: with right checksums."""
+    """Change the database as another version of Clawmark could, with correct checksums."""
     other = apsw.Connection(index.path, vfs=checking_vfs())
     other.execute(statements)
     other.close()
@@ -48,7 +48,7 @@ def test_reading_where_no_index_is_finds_nothing_and_creates_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reader_over_nothing_sees_the_index_as_soon_as_it_is_there(index: SqliteStore) -> None:
+def test_a_new_index_is_seen_by_the_next_snapshot(index: SqliteStore) -> None:
     assert paths(index) == []
     put(index, "a.md", "text")
     assert paths(index) == ["a.md"]
@@ -81,7 +81,7 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
     index.close()
 
 
-def test_an_ended_snapshot_says_so(index: SqliteStore) -> None:
+def test_using_an_ended_snapshot_is_an_error(index: SqliteStore) -> None:
     put(index, "a.md", "text")
     with index.snapshot() as reader:
         assert reader.files()
@@ -104,12 +104,12 @@ def test_a_reader_cannot_write(index: SqliteStore) -> None:
     "statement",
     ["ATTACH 'other.sqlite' AS other", "PRAGMA journal_mode=OFF", "CREATE VIEW v AS SELECT 1"],
 )
-def test_statements_nobody_needs_are_refused(index: SqliteStore, statement: str) -> None:
+def test_unneeded_statements_are_denied(index: SqliteStore, statement: str) -> None:
     with index.transaction() as writer, pytest.raises(IndexStoreError):
         writer.db.rows(statement)
 
 
-def test_a_busy_index_is_said_to_be_busy(index: SqliteStore) -> None:
+def test_a_busy_index_raises_index_busy(index: SqliteStore) -> None:
     put(index, "a.md", "text")
     with (
         WriteLock(index.path + ".lock").held(1.0),
@@ -152,13 +152,13 @@ def test_closing_leaves_an_empty_log(index: SqliteStore) -> None:
     assert Path(index.path + "-wal").stat().st_size == 0
 
 
-def test_a_long_log_is_moved_into_the_file_by_its_writer(index: SqliteStore) -> None:
+def test_a_long_log_is_checkpointed_by_its_writer(index: SqliteStore) -> None:
     for number in range(12):
         put(index, f"{number}.md", *[f"word{number}x{line} " * 40 for line in range(400)])
         assert Path(index.path + "-wal").stat().st_size < 16 * 1024 * 1024
 
 
-def test_a_deleted_index_is_built_again_even_beside_its_old_log(index: SqliteStore) -> None:
+def test_a_deleted_index_is_rebuilt_even_if_its_old_log_is_left(index: SqliteStore) -> None:
     put(index, "old.md", "old")
     Path(index.path).unlink()
     assert paths(index) == []
@@ -171,7 +171,7 @@ def test_a_deleted_index_is_built_again_even_beside_its_old_log(index: SqliteSto
 @pytest.mark.parametrize(
     "content", [b"this is not a database at all" * 40, b"SQLite format 3\x00" + b"\xff" * 5000]
 )
-def test_a_file_that_is_no_database_is_damaged(index: SqliteStore, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_damaged(index: SqliteStore, content: bytes) -> None:
     Path(index.path).write_bytes(content)
     with pytest.raises(IndexDamaged, match="damaged") as raised:
         paths(index)
@@ -181,7 +181,7 @@ def test_a_file_that_is_no_database_is_damaged(index: SqliteStore, content: byte
     assert Path(index.path).read_bytes() == content
 
 
-def test_somebody_elses_database_is_not_touched(index: SqliteStore) -> None:
+def test_the_database_of_another_program_is_not_changed(index: SqliteStore) -> None:
     other = apsw.Connection(index.path)
     other.execute("CREATE TABLE precious (text)")
     other.close()
@@ -254,7 +254,7 @@ def test_a_damaged_index_is_set_aside_and_built_again(index: SqliteStore, tmp_pa
     ]
 
 
-def test_state_tells_what_was_remembered(index: SqliteStore) -> None:
+def test_state_contains_the_stored_facts(index: SqliteStore) -> None:
     with index.transaction() as writer:
         writer.set_facts("identity", {"chunker": "markdown/1", "sources": ["memory"]})
         writer.set_facts("last_sync", {"at": 1, "ä": "ö"})

@@ -1,6 +1,4 @@
-"""Cleaning up: small steps, nothing left behind, room given back, and a short log whatever readers
-do.
-"""
+"""Sweeping: small steps, nothing left behind, space freed, and a short log despite readers."""
 
 from __future__ import annotations
 
@@ -89,7 +87,7 @@ def test_rebuild_after_rebuild_changes_tables_and_leaves_one_full(index: SqliteS
         assert sorted(rows_of(index, table) for table in WORDS) == [0, 240]
 
 
-def test_room_is_given_back_after_a_rebuild(index: SqliteStore) -> None:
+def test_space_is_freed_after_a_rebuild(index: SqliteStore) -> None:
     for file in range(60):
         put(index, f"{file}.md", *long_texts(f"file{file}", 60))
     steps(index)
@@ -103,12 +101,12 @@ def test_room_is_given_back_after_a_rebuild(index: SqliteStore) -> None:
     assert Path(index.path).stat().st_size < 1.3 * one
 
 
-def test_room_is_given_back_before_old_words_are_copied_in_a_merge(index: SqliteStore) -> None:
-    """Otherwise the log of the merge comes on top of two whole generations."""
+def test_space_is_freed_before_old_words_are_copied_in_a_merge(index: SqliteStore) -> None:
+    """Otherwise the log of the merge would come on top of two whole generations."""
     for file in range(60):
         put(index, f"{file}.md", *long_texts(f"file{file}", 60))
     with index.transaction() as writer:
-        writer.sweep()  # a merge that is cut off
+        writer.sweep()  # An interrupted merge.
         assert writer.meta.number(f"merging_{WORDS[0]}")
     rebuild(index, 60)
     with index.snapshot() as reader:
@@ -169,7 +167,7 @@ def test_a_merge_takes_smaller_steps_where_the_log_counts(index: SqliteStore) ->
         assert sweeping._pages(writer) < sweeping.MERGE_PAGES
 
 
-def test_everything_deleted_leaves_next_to_nothing(index: SqliteStore) -> None:
+def test_deleting_everything_frees_almost_all_space(index: SqliteStore) -> None:
     for file in range(60):
         put(index, f"{file}.md", *long_texts(f"file{file}", 60))
     index.close()
@@ -230,7 +228,7 @@ def test_a_long_index_run_never_gathers_too_many_segments(index: SqliteStore) ->
 
 @pytest.fixture
 def pinned(index: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> apsw.Connection:
-    """A reader of another program that does not let go."""
+    """A reader of another program that keeps its snapshot."""
     monkeypatch.setattr(store, "LOG_FULL_BYTES", 3_000_000)
     put(index, "a.md", "before")
     other = apsw.Connection(index.path, flags=apsw.SQLITE_OPEN_READONLY)
@@ -238,7 +236,7 @@ def pinned(index: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> apsw.Connecti
     return other
 
 
-def test_writers_are_refused_before_the_log_has_no_bounds(
+def test_writers_are_refused_when_the_log_is_full(
     index: SqliteStore, pinned: apsw.Connection
 ) -> None:
     with pytest.raises(IndexBusy, match="its log is full"):
@@ -253,7 +251,7 @@ def test_writers_are_refused_before_the_log_has_no_bounds(
     assert Path(index.path + "-wal").stat().st_size < 3_000_000
 
 
-def test_the_log_is_emptied_when_the_reader_lets_go_though_nobody_writes(
+def test_the_log_is_emptied_after_the_reader_ends_without_another_write(
     index: SqliteStore, pinned: apsw.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "LOG_RETRY_SECONDS", 3600.0)

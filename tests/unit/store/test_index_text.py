@@ -25,9 +25,8 @@ def test_a_deleted_file_leaves_no_rows(index: SqliteStore) -> None:
 
 @pytest.mark.parametrize("how", ["drop", "replace", "rebuild"])
 def test_deleted_text_is_in_no_page_of_the_file(how: str, index: SqliteStore) -> None:
-    """The words too: a full-text index keeps them in sorted lists, where a search of the bytes
-    would find them.
-    """
+    """Words too: a full-text index keeps them in sorted lists, which a search of the bytes would
+    find."""
     secret = "xylophonequartz"
     with index.transaction() as writer:
         writer.put_file(*file_of("a.md", f"the password is {secret}", heading=secret))

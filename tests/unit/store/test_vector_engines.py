@@ -1,4 +1,4 @@
-"""Both vector engines keep the contract, and one can take over from the other."""
+"""Both vector engines pass the contract, and one can replace the other."""
 
 from __future__ import annotations
 

@@ -162,8 +162,8 @@ def search(
         nothing = _why_filtered(query, words.terms, whole, snapshot) or nothing
     explanation = None
     if query.explain:
-        told = stories(candidates, passages, dropped, words.terms)
-        explanation = Explanation(trace.steps(), told, whole.count_chunks())
+        story = stories(candidates, passages, dropped, words.terms)
+        explanation = Explanation(trace.steps(), story, whole.count_chunks())
     return Found(
         hits=hits,
         nothing=nothing,

@@ -40,7 +40,7 @@ class SyncRequest(NamedTuple):
     lock_timeout: float = 10.0
     progress: Callable[[Progress], None] | None = None
     reason: str = "manual"
-    """What requested the sync, for `status`: one of `triggers.REASONS`."""
+    """What requested the sync, for `status`: one of `worker.REASONS`."""
     cancelled: Callable[[], bool] | None = None
     """Checked between batches: if it returns true, the sync stops, and what is left stays due."""
     since_ns: int = 0
@@ -94,7 +94,7 @@ def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
     else:
         built = []
         scan, plan = request.look(parts)
-        plan, left = _asked_for(parts, request, plan)
+        plan, left = _requested_part(parts, request, plan)
         text = _apply(parts, request, plan, out_of_time)
         text = text._replace(due_files=text.due_files + left)
         if text.added + text.updated + text.deleted:
@@ -105,8 +105,10 @@ def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
         parts.store.recover_vectors(timeout=request.lock_timeout)
     if request.seconds is None:
         parts.workspace.sweep(scan)
-    vectors = [] if request.since_ns else _counted(built, _fill(parts, request, out_of_time))
-    generation = _remember(parts, request, text, vectors, scan, started)
+    vectors = (
+        [] if request.since_ns else _add_vector_reports(built, _fill(parts, request, out_of_time))
+    )
+    generation = _store_summary(parts, request, text, vectors, scan, started)
     _tidy(parts, request)
     return SyncReport(
         added=text.added,
@@ -148,7 +150,7 @@ def _apply(
         indexed = snapshot.files(which="rebuilt") if building else answering
         held = snapshot.count_chunks() if building else 0
     most = CHUNKS_AT_ONCE if request.seconds is None else CHUNKS_AT_ONCE // 2
-    plan, spoken = _by_source(plan)
+    plan, transcripts = _split_transcripts(plan)
     text = apply_text(
         plan,
         indexed,
@@ -163,7 +165,7 @@ def _apply(
         lock_timeout=request.lock_timeout,
         at_once=max(FEWEST_AT_ONCE, min(most, held // 25)) if building else most,
     )
-    if not spoken or parts.workspace.sessions is None:
+    if not transcripts or parts.workspace.sessions is None:
         return text
 
     work = Work(
@@ -175,32 +177,34 @@ def _apply(
         building=building,
         lock_timeout=request.lock_timeout,
     )
-    return add_reports(text, apply_transcripts(spoken, indexed, work, request.progress or _silent))
+    return add_reports(
+        text, apply_transcripts(transcripts, indexed, work, request.progress or _silent)
+    )
 
 
-def _by_source(plan: SyncPlan) -> tuple[SyncPlan, list[FileState]]:
+def _split_transcripts(plan: SyncPlan) -> tuple[SyncPlan, list[FileState]]:
     """Split a plan into the part for memory files and the transcripts."""
     parts = (plan.add, plan.check, plan.recheck)
-    spoken = [state for states in parts for state in states if state.source == "sessions"]
-    if not spoken:
-        return plan, spoken
+    transcripts = [state for states in parts for state in states if state.source == "sessions"]
+    if not transcripts:
+        return plan, transcripts
     add, check, recheck = (
         tuple(state for state in states if state.source != "sessions") for states in parts
     )
-    return plan._replace(add=add, check=check, recheck=recheck), spoken
+    return plan._replace(add=add, check=check, recheck=recheck), transcripts
 
 
-def _asked_for(parts: SyncParts, request: SyncRequest, plan: SyncPlan) -> tuple[SyncPlan, int]:
+def _requested_part(parts: SyncParts, request: SyncRequest, plan: SyncPlan) -> tuple[SyncPlan, int]:
     """Return the part of the plan that this request covers, and how many files it leaves due."""
     if request.deltas:
-        return _worthwhile(parts, plan)
+        return _without_small_growth(parts, plan)
     if not request.since_ns:
         return plan, 0
     part = changed_since(plan, request.since_ns)
     return part, plan.due - part.due
 
 
-def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
+def _without_small_growth(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
     """Return the plan without transcripts that grew by little, and how many those are."""
     if parts.workspace.sessions is None or parts.deltas is None:
         return plan, 0
@@ -256,7 +260,9 @@ def _rebuild(
     return scan, plan, total, vectors
 
 
-def _counted(before: Sequence[VectorReport], after: Sequence[VectorReport]) -> list[VectorReport]:
+def _add_vector_reports(
+    before: Sequence[VectorReport], after: Sequence[VectorReport]
+) -> list[VectorReport]:
     """Return the later reports of the same spaces with the earlier counts added."""
     return [
         two._replace(
@@ -287,7 +293,7 @@ def _fill(
             embedder.forget_failures(refusal=request.force)
         reports.append(_fill_one(parts, request, embedder, out_of_time))
         if is_best and reports[-1].degraded is not None:
-            reports.extend(_fill_stand_ins(parts, request, out_of_time))
+            reports.extend(_fill_fallbacks(parts, request, out_of_time))
     return reports
 
 
@@ -305,7 +311,7 @@ def _may_fill(parts: SyncParts, request: SyncRequest, embedder: Embedder) -> boo
         return embedder.identity in ready or snapshot.count_chunks() <= FEW_CHUNKS
 
 
-def _fill_stand_ins(
+def _fill_fallbacks(
     parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
 ) -> Iterator[VectorReport]:
     """Fill fallback spaces until one works."""
@@ -342,7 +348,7 @@ def _is_complete(parts: SyncParts, embedder: Embedder) -> bool:
         return bool(spaces) and spaces[0].ready and snapshot.count_due(spaces[0].id) == 0
 
 
-def _remember(
+def _store_summary(
     parts: SyncParts,
     request: SyncRequest,
     text: TextReport,
@@ -394,14 +400,14 @@ def _remember(
                     "degraded": next(
                         (report.degraded.reason for report in vectors if report.degraded), ""
                     ),
-                    "standIn": _stand_in(parts, vectors),
+                    "standIn": _fallback_label(parts, vectors),
                 },
             )
         parts.store.trim_cache(timeout=request.lock_timeout)
     return generation
 
 
-def _stand_in(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
+def _fallback_label(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
     """The label of the fallback embedder that replaced the best one, or an empty string."""
     tried = len(vectors) - len(parts.embedders)
     if tried <= 0 or vectors[-1].degraded is not None:

@@ -85,7 +85,7 @@ def apply_text(
     report = TextReport(due_files=len(todo))
     for portion in _portions(map(prepare, todo), at_once):
         _store(portion, answering, store, building, lock_timeout, at_once)
-        report = add_reports(report, _told(portion))
+        report = add_reports(report, _count(portion))
         last = portion[-1].state
         progress(
             Progress(
@@ -108,7 +108,7 @@ def dated_chunks(path: str, text: str, chunker: Chunking) -> list[Chunk]:
     )
 
 
-def _told(portion: Sequence[_Prepared]) -> TextReport:
+def _count(portion: Sequence[_Prepared]) -> TextReport:
     """Count what storing some files did."""
     indexed = [file for file in portion if file.chunks is not None]
     return TextReport(

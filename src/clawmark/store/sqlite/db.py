@@ -36,9 +36,9 @@ BUSY_MS = 10_000
 LOG_BUSY_MS = 50
 """How long a checkpoint waits for readers when the log is long."""
 CHECKING_VFS, CHECKSUM_BYTES = "cksmvfs", 8
-NOWHERE: Stamp = (0, 0, 0, 0)
+NO_STAMP: Stamp = (0, 0, 0, 0)
 SIDECARS = ("-wal", "-shm", "-journal")
-MOST_TRIES = 5
+MOST_ATTEMPTS = 5
 """How often opening is retried if the index is deleted in the meantime."""
 STEPS_BETWEEN_LOOKS = 20_000
 """SQLite instructions between two checks of the time limit; a fraction of a millisecond."""
@@ -60,7 +60,7 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
     apsw.SQLITE_LIMIT_ATTACHED: 0,
 }
-_NEVER = frozenset(
+_DENIED = frozenset(
     (
         apsw.SQLITE_ATTACH,
         apsw.SQLITE_DETACH,
@@ -248,7 +248,7 @@ def open_reader(path: str, *, thorough: bool = False) -> Database | None:
     """Open a read-only connection; return None if there is no index.
 
     With `thorough`, pages are verified in any case."""
-    return while_it_stays(path, lambda: _open_reader(path, thorough))
+    return retry_if_replaced(path, lambda: _open_reader(path, thorough))
 
 
 def _open_reader(path: str, thorough: bool) -> Database | None:
@@ -276,12 +276,12 @@ def _open_reader(path: str, thorough: bool) -> Database | None:
         raise translate(error, path) from error
 
 
-def while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Database | None:
+def retry_if_replaced(path: str, open_it: Callable[[], Database | None]) -> Database | None:
     """Open the index, and retry if it was deleted or replaced in the meantime.
 
     In that case the log may belong to another index, and an error says nothing about the current
     one."""
-    for is_last in (False,) * MOST_TRIES + (True,):
+    for is_last in (False,) * MOST_ATTEMPTS + (True,):
         before = _main_file(path)
         try:
             found = open_it()
@@ -358,7 +358,7 @@ def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | Non
         raise
 
 
-def open_remains(path: str) -> Database:
+def open_damaged(path: str) -> Database:
     """Open an index that was set aside, whatever is left of it: every page is verified, the schema
     is not."""
     check_files(path)
@@ -372,7 +372,7 @@ def open_remains(path: str) -> Database:
             raise
     except DRIVER_ERRORS as error:
         raise translate(error, path) from error
-    return Database(connection=connection, path=path, stamp=NOWHERE, seconds=QUERY_SECONDS)
+    return Database(connection=connection, path=path, stamp=NO_STAMP, seconds=QUERY_SECONDS)
 
 
 def checking_vfs() -> str | None:
@@ -405,16 +405,16 @@ def check_seal(connection: apsw.Connection, path: str, seal: str, index_id: str)
         raise IndexDamaged(f"The index {path} has lost its checksums.", hint=FIX_HINT)
 
 
-def finding(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a message of SQLite on one line, without the file name that it always contains."""
     return " ".join(text.replace("*** in database main ***", "").split())
 
 
-def open_nothing(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
+def open_empty(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
     """Open an empty index in memory: what a reader sees if there is no file."""
     connection = apsw.Connection(":memory:")
     create(connection, first_rows)
-    return Database(connection=connection, path=path, stamp=NOWHERE, seconds=QUERY_SECONDS)
+    return Database(connection=connection, path=path, stamp=NO_STAMP, seconds=QUERY_SECONDS)
 
 
 def set_up(connection: apsw.Connection) -> None:
@@ -468,7 +468,7 @@ def authorize(
     action: int, one: str | None, two: str | None, _database: str | None, _trigger: str | None
 ) -> int:
     """Deny what none of our statements need, in case a damaged schema or a query contains it."""
-    if action in _NEVER:
+    if action in _DENIED:
         return apsw.SQLITE_DENY
     if action == apsw.SQLITE_PRAGMA and two is not None and one != "incremental_vacuum":
         return apsw.SQLITE_DENY

@@ -83,7 +83,7 @@ def make_draft(path: str) -> str:
     return draft
 
 
-def put_in_place(draft: str, path: str) -> None:
+def install_draft(draft: str, path: str) -> None:
     """Rename a new index to its final name; requires the write lock.
 
     A log that an older file left is deleted first, since SQLite would apply it to this one. Other

@@ -14,28 +14,28 @@ from clawmark.model.errors import IndexDamaged, IndexStoreError
 from clawmark.store.sqlite.db import (
     CHECKSUM_BYTES,
     DRIVER_ERRORS,
-    MOST_TRIES,
-    NOWHERE,
+    MOST_ATTEMPTS,
+    NO_STAMP,
     Database,
     authorize,
     check_files,
     check_seal,
     checking_vfs,
     create,
-    finding,
     identify,
     is_absent,
+    one_line,
     read_seal,
+    retry_if_replaced,
     set_up,
     stamp_of,
     translate,
-    while_it_stays,
 )
 from clawmark.store.sqlite.files import (
     drop_draft,
+    install_draft,
     make_draft,
     make_private_folder,
-    put_in_place,
     shared_file_system,
 )
 from clawmark.store.sqlite.schema import FIX_HINT, PAGE_SIZE
@@ -47,8 +47,8 @@ def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
     """Open a connection for writing; requires the write lock.
 
     A new index starts with `first_rows` in its meta table."""
-    for _ in range(MOST_TRIES):
-        found = while_it_stays(path, lambda: _open_writer(path))
+    for _ in range(MOST_ATTEMPTS):
+        found = retry_if_replaced(path, lambda: _open_writer(path))
         if found is not None:
             return found
         _make(path, first_rows)
@@ -83,7 +83,7 @@ def _open_writer(path: str) -> Database | None:
             raise
     except DRIVER_ERRORS as error:
         raise translate(error, path) from error
-    return Database(connection=connection, path=path, stamp=stamp or NOWHERE, seconds=None)
+    return Database(connection=connection, path=path, stamp=stamp or NO_STAMP, seconds=None)
 
 
 def _make(path: str, first_rows: Sequence[tuple[str, str]]) -> None:
@@ -105,7 +105,7 @@ def _make(path: str, first_rows: Sequence[tuple[str, str]]) -> None:
             connection.execute(f"PRAGMA journal_mode={_journal_mode(path)}").fetchall()
         finally:
             connection.close()
-        put_in_place(draft, path)
+        install_draft(draft, path)
     except DRIVER_ERRORS as error:
         if is_absent(draft):
             return  # Deleted while it was created, as if it had never existed.
@@ -135,4 +135,4 @@ def _check_pages(connection: apsw.Connection, path: str) -> None:
     """Read every page of a main file that was changed from outside, or whose writer died."""
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchall()[0]
     if found != "ok":
-        raise IndexDamaged(f"The index {path} is damaged ({finding(str(found))}).", hint=FIX_HINT)
+        raise IndexDamaged(f"The index {path} is damaged ({one_line(str(found))}).", hint=FIX_HINT)

@@ -26,7 +26,7 @@ from clawmark.model.values import (
 )
 from clawmark.store.base import DueChunk, FileSet, KeywordCounts, KeywordQuery
 from clawmark.store.sqlite import cache, keywords
-from clawmark.store.sqlite.db import Database, as_list, finding
+from clawmark.store.sqlite.db import Database, as_list, one_line
 from clawmark.store.sqlite.meta import Meta, SpaceFacts
 from clawmark.store.sqlite.schema import WORDS
 
@@ -184,7 +184,7 @@ class SqliteSnapshot:
         for words in WORDS:
             self.db.rows(f"SELECT rowid FROM {words} WHERE {words} MATCH '\"look\"' LIMIT 1")
         return [
-            finding(text)
+            one_line(text)
             for (text,) in self.db.rows("PRAGMA integrity_check", patient=True)
             if text != "ok"
         ]

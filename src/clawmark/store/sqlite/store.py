@@ -22,11 +22,11 @@ from clawmark.model.errors import (
 )
 from clawmark.store.base import Mark
 from clawmark.store.sqlite.db import (
-    NOWHERE,
+    NO_STAMP,
     Database,
     Stamp,
     files_of,
-    open_nothing,
+    open_empty,
     open_reader,
     read_seal,
     stamp_of,
@@ -133,7 +133,7 @@ class SqliteStore:
             self._damaged = db.stamp
             raise
         finally:
-            self._give_back(db)
+            self._return_reader(db)
 
     @contextmanager
     def transaction(self, *, timeout: float = 10.0) -> Iterator[SqliteTransaction]:
@@ -435,24 +435,24 @@ class SqliteStore:
             except IndexStoreError:
                 if not os.path.exists(self.path + "-journal"):
                     raise
-                self._take_back()
+                self._roll_back_journal()
                 found = open_reader(self.path, thorough=thorough)
-            return found or open_nothing(self.path, first_rows(self._engine))
+            return found or open_empty(self.path, first_rows(self._engine))
         except (IndexDamaged, IndexFromTheFuture):
             self._damaged = stamp
             raise
 
-    def _take_back(self) -> None:
+    def _roll_back_journal(self) -> None:
         """Roll back what a killed writer without a log left; readers cannot read until then."""
         from clawmark.store.sqlite.opening import open_writer
 
         with self._lock.held(CLOSE_SECONDS):
             _close_quietly(open_writer(self.path, first_rows(self._engine)))
 
-    def _give_back(self, db: Database) -> None:
+    def _return_reader(self, db: Database) -> None:
         """End the snapshot and keep the connection for the next one, if it is still usable."""
         try:
-            if db.stamp != NOWHERE and db.pid == os.getpid():
+            if db.stamp != NO_STAMP and db.pid == os.getpid():
                 db.rows("ROLLBACK")
                 with self._pool:
                     if len(self._idle) < IDLE_CONNECTIONS:

@@ -15,7 +15,7 @@ OTHERS = [f"Note number {number} is about the garden." for number in range(20)]
 
 
 def matches(index: SqliteStore, query: str, *texts: str) -> list[TextMatch | None]:
-    """What the words of a query say of each of some passages, which are indexed with others."""
+    """The text evidence for each of some passages, which are indexed with others."""
     row, chunks, _ = file_of("memory/notes.md", *texts, *OTHERS)
     with index.transaction() as writer:
         keys = writer.put_file(row, chunks, words_of("memory/notes.md", chunks))
@@ -48,7 +48,7 @@ def test_words_that_are_only_asked_are_not_evidence_in_a_passage_that_states_som
     assert about_fence.mask == 0b1100
 
 
-def test_words_that_are_nowhere_stated_are_found_where_they_are_asked(index: SqliteStore) -> None:
+def test_words_that_are_only_asked_are_found(index: SqliteStore) -> None:
     stated, echo = matches(index, "boat key", "The key is under the pot.", ASKED)
     assert stated is not None and stated.mask == 0b10
     assert echo is not None and echo.mask == 0b01

@@ -1,4 +1,4 @@
-"""The best candidates change places, and only they; a reranker that fails changes nothing."""
+"""A reranker reorders the best candidates only; if it fails, nothing changes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_says_why() -> None:
     assert found.degraded == Degraded("It was late.", "Give it more time.")
 
 
-def test_one_candidate_is_not_worth_asking() -> None:
+def test_one_candidate_is_not_reranked() -> None:
     reranker = OverlapReranker()
     assert (
         rerank("heron", CANDIDATES[:1], RerankStep(reranker, 20, 1.0)).candidates == CANDIDATES[:1]

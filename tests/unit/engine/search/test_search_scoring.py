@@ -181,7 +181,7 @@ def test_a_space_that_was_not_measured_uses_the_start_values_of_its_model() -> N
     assert noise_of_query(None, unit([1.0, 0.0]), 0.2, 0.7) == pytest.approx((0.3, 0.05, 0))
 
 
-def test_a_measure_of_another_length_than_the_query_is_not_used() -> None:
+def test_noise_of_other_dimensions_than_the_query_is_ignored() -> None:
     noise = Noise(unit([1.0, 0.0, 0.0]), 0.5, 1000)
     assert noise_of_query(noise, unit([1.0, 0.0]), 0.2, 0.7) == noise_of_query(
         None, unit([1.0, 0.0]), 0.2, 0.7
@@ -276,7 +276,7 @@ def test_a_model_counts_more_than_the_instant_tier() -> None:
     [((0.0, 1.0), ("vector", "line", "user")), ((1.0, 0.0), ("text", "name"))],
     ids=["words", "meaning"],
 )
-def test_a_leg_whose_weight_is_0_adds_nothing(
+def test_a_leg_with_weight_0_adds_nothing(
     weights: tuple[float, float], kinds: tuple[str, ...]
 ) -> None:
     query = QUERY._replace(vector_weight=weights[0], text_weight=weights[1])

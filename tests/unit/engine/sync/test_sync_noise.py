@@ -1,6 +1,4 @@
-"""What cosines are by chance is measured on the vectors of a space, and again only when the space
-has another size.
-"""
+"""Noise is measured on the vectors of a space, and again only when the space has another size."""
 
 from __future__ import annotations
 
@@ -130,7 +128,7 @@ def test_a_space_that_has_shrunk_is_measured_again(index: SqliteStore) -> None:
     assert facts(index)["passages"] == 20
 
 
-def test_the_measure_of_a_dropped_space_is_forgotten(index: SqliteStore) -> None:
+def test_the_noise_of_a_dropped_space_is_deleted(index: SqliteStore) -> None:
     put(index, "a.md", *texts(30))
     (space,) = _spaces(index)
     with index.transaction() as writer:

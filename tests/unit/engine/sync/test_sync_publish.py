@@ -1,6 +1,4 @@
-"""The end of a rebuild: everything that answered before still answers, rebuilt or taken over as it
-was.
-"""
+"""The end of a rebuild: every visible file is still found, rebuilt or copied."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def found(index: SqliteStore, word: str) -> set[str]:
         return {row.path for row in rows.values()}
 
 
-def test_files_the_rebuild_did_not_reach_are_taken_over_as_they_were(index: SqliteStore) -> None:
+def test_files_missing_from_the_rebuild_are_copied(index: SqliteStore) -> None:
     for name in ("one", "two", "three"):
         put(index, f"{name}.md", f"zebra of {name}")
     number = begin(index)
@@ -49,7 +47,7 @@ def test_files_the_rebuild_did_not_reach_are_taken_over_as_they_were(index: Sqli
         assert (reader.state().generation, reader.state().identity) == (number, {"chunker": "2"})
 
 
-def test_what_is_more_than_one_transaction_is_taken_over_file_by_file(index: SqliteStore) -> None:
+def test_more_than_one_transaction_is_copied_file_by_file(index: SqliteStore) -> None:
     large = [f"large zebra {number}" for number in range(2 * CHUNKS_AT_ONCE + 10)]
     put(index, "small.md", "small zebra")
     put(index, "large.md", *large)
@@ -61,7 +59,7 @@ def test_what_is_more_than_one_transaction_is_taken_over_file_by_file(index: Sql
         assert [row.text for row in reader.chunks_of("large.md")] == large
 
 
-def test_a_file_that_another_process_changed_meanwhile_is_taken_over_as_it_is_now(
+def test_a_file_changed_by_another_process_is_copied_in_its_current_state(
     index: SqliteStore,
 ) -> None:
     put(index, "a.md", "old zebra")
@@ -103,14 +101,14 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def interrupted(memory: Memory) -> None:
-    """A forced rebuild that is told to stop after its first files."""
+    """A forced rebuild that is cancelled after its first files."""
     seen: list[Progress] = []
     memory._backend.sync(
         SyncRequest(force=True, progress=seen.append, cancelled=lambda: bool(seen))
     )
 
 
-def test_an_interrupted_rebuild_goes_on_where_it_stopped(memory: Memory) -> None:
+def test_an_interrupted_rebuild_continues_where_it_stopped(memory: Memory) -> None:
     interrupted(memory)
     store = memory._backend.parts.store
     with store.snapshot() as reader:

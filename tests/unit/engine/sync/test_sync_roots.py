@@ -1,4 +1,4 @@
-"""A root that held memory and is suddenly another, empty folder is not believed."""
+"""The files of a root are kept if it is suddenly another, empty folder."""
 
 from __future__ import annotations
 
@@ -56,38 +56,38 @@ def test_an_extra_path_that_is_gone_keeps_its_files() -> None:
     ) == ["../docs"]
 
 
-def test_an_emptied_root_is_believed() -> None:
+def test_the_files_of_an_emptied_root_are_deleted() -> None:
     scan = look()
     assert flag_lost_roots(scan, BEFORE) is scan
 
 
-def test_another_root_that_holds_memory_is_believed() -> None:
+def test_a_replaced_root_that_holds_memory_is_accepted() -> None:
     scan = look("memory/new.md", roots=(("", 1, 77), ("memory", 1, 78)))
     assert flag_lost_roots(scan, BEFORE) is scan
 
 
-def test_a_root_that_is_no_longer_meant_is_forgotten() -> None:
+def test_a_root_that_is_no_longer_configured_is_removed() -> None:
     scan = look("MEMORY.md", "memory/a.md", roots=(ROOT, MEMORY))
     assert flag_lost_roots(scan, BEFORE) is scan
     assert roots_to_store(scan, BEFORE) == {"": [1, 10], "memory": [1, 11]}
 
 
-def test_a_root_that_never_held_memory_is_believed() -> None:
+def test_a_root_that_never_held_memory_may_change() -> None:
     scan = look(roots=(ROOT, ("memory", 5, 5)))
     assert flag_lost_roots(scan, {}) is scan
 
 
-def test_roots_that_hold_memory_are_remembered() -> None:
+def test_roots_that_hold_memory_are_stored() -> None:
     assert roots_to_store(look("memory/a.md"), {}) == {"": [1, 10], "memory": [1, 11]}
     assert roots_to_store(look("../docs/d.md"), {}) == {"../docs": [1, 12]}
 
 
-def test_a_root_that_was_not_believed_is_remembered_as_it_was() -> None:
+def test_a_lost_root_is_stored_unchanged() -> None:
     scan = flag_lost_roots(look("MEMORY.md", roots=(ROOT, ("memory", 1, 99))), BEFORE)
     assert roots_to_store(scan, BEFORE) == {"": [1, 10], "memory": [1, 11]}
 
 
-def test_a_root_that_cannot_be_listed_is_remembered_as_it_was() -> None:
+def test_a_root_that_cannot_be_listed_is_stored_unchanged() -> None:
     assert roots_to_store(look("MEMORY.md", roots=(ROOT,), failed="memory"), BEFORE)["memory"] == [
         1,
         11,

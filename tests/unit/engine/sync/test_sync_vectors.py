@@ -1,4 +1,4 @@
-"""Filling a space: what is due is embedded once, side by side, and kept as soon as it is there."""
+"""Filling a space: due texts are embedded once, concurrently, and stored as soon as they arrive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clawmark.testing.vectors import file_of
 
 
 class Service(HashingEmbedder):
-    """A service with a way to answer, which sees the texts of each call."""
+    """A service with a configurable answer that records the texts of each call."""
 
     def __init__(
         self, at_once: int, most: int, answer: Callable[[Sequence[str]], None] = lambda texts: None
@@ -80,7 +80,7 @@ def test_calls_get_smaller_towards_the_end_and_none_is_tiny(index: SqliteStore) 
     )
 
 
-def test_a_slow_call_does_not_hold_back_what_the_others_brought(index: SqliteStore) -> None:
+def test_a_slow_call_does_not_delay_the_vectors_of_others(index: SqliteStore) -> None:
     put(index, "a.md", *[f"note {number}" for number in range(40)])
     others_are_kept = threading.Event()
     held_back: list[str] = []
@@ -99,7 +99,7 @@ def test_a_slow_call_does_not_hold_back_what_the_others_brought(index: SqliteSto
     assert len(held_back) == 10
 
 
-def test_a_failed_call_leaves_what_others_brought_and_its_own_texts_due(index: SqliteStore) -> None:
+def test_after_a_failed_call_only_its_own_texts_stay_due(index: SqliteStore) -> None:
     put(index, "a.md", *[f"note {number}" for number in range(40)])
 
     def answer(texts: Sequence[str]) -> None:
@@ -116,7 +116,7 @@ def test_a_failed_call_leaves_what_others_brought_and_its_own_texts_due(index: S
     assert sum(map(len, again.calls)) == report.due
 
 
-def test_a_text_that_stands_in_many_files_is_sent_once(index: SqliteStore) -> None:
+def test_a_text_in_many_files_is_sent_once(index: SqliteStore) -> None:
     for number in range(30):
         put(index, f"{number}.md", "the same words", f"and others, {number}")
     service = Service(at_once=4, most=8)
@@ -125,7 +125,7 @@ def test_a_text_that_stands_in_many_files_is_sent_once(index: SqliteStore) -> No
     assert sum(map(len, service.calls)) == 31
 
 
-def test_what_the_cache_has_is_not_sent(index: SqliteStore) -> None:
+def test_cached_texts_are_not_sent(index: SqliteStore) -> None:
     put(index, "a.md", "one", "two")
     fill(index, Service(at_once=2, most=8))
     put(index, "b.md", "two", "three")
@@ -134,7 +134,7 @@ def test_what_the_cache_has_is_not_sent(index: SqliteStore) -> None:
     assert (report.embedded, report.reused, service.calls) == (1, 1, [["three"]])
 
 
-def test_a_chunk_that_goes_while_others_are_embedded_is_passed_over(index: SqliteStore) -> None:
+def test_a_chunk_deleted_while_others_are_embedded_is_skipped(index: SqliteStore) -> None:
     put(index, "a.md", *[f"note {number}" for number in range(10)])
     put(index, "b.md", *[f"gone {number}" for number in range(10)])
 
@@ -147,9 +147,7 @@ def test_a_chunk_that_goes_while_others_are_embedded_is_passed_over(index: Sqlit
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
-def test_what_has_no_words_is_not_embedded_not_due_and_found_by_keywords(
-    index: SqliteStore, at_once: int
-) -> None:
+def test_text_without_words_is_not_embedded_and_not_due(index: SqliteStore, at_once: int) -> None:
     numbered = "\n".join(f"- item {number}" for number in range(300))
     put(index, "a.md", "Ann drinks tea.", numbered, "zq" * 800)
     service = Service(at_once=at_once, most=10)

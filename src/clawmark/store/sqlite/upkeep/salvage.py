@@ -14,10 +14,10 @@ from typing import Any
 
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Identity, Vector
-from clawmark.store.sqlite.db import Database, open_remains
+from clawmark.store.sqlite.db import Database, open_damaged
 from clawmark.store.sqlite.store import SqliteStore
 
-AT_ONCE, MOST_BARREN = 200, 500
+AT_ONCE, MOST_EMPTY = 200, 500
 """How many rows are read together, and after how many empty batches reading stops."""
 NEARLY_ONE = 0.01
 
@@ -45,7 +45,7 @@ def salvage(index: SqliteStore, *, timeout: float = 10.0) -> int:
 
 def _portions(path: str) -> Iterator[dict[Identity, dict[str, Vector]]]:
     try:
-        db = open_remains(path)
+        db = open_damaged(path)
     except ClawmarkError:
         return
     try:
@@ -68,15 +68,15 @@ def _readable(db: Database) -> Iterator[list[Any]]:
     the wrong rows. The loop ends whatever numbers a wrong page contains."""
     first, last = _edge(db, "min", 1), _edge(db, "max", sys.maxsize)
     # A small first number may be wrong without harm: the rows before it are read as well.
-    start = first - 1 if AT_ONCE * MOST_BARREN < first <= last else 0
-    barren = 0
+    start = first - 1 if AT_ONCE * MOST_EMPTY < first <= last else 0
+    empty = 0
     for after in range(start, last, AT_ONCE):
         rows = _sound_rows(db, after, after + AT_ONCE)
         if [row[0] for row in rows] != list(range(after + 1, after + AT_ONCE + 1)):
             rows = _one_by_one(db, after)
         yield rows
-        barren = 0 if rows else barren + 1
-        if barren == MOST_BARREN:
+        empty = 0 if rows else empty + 1
+        if empty == MOST_EMPTY:
             return
 
 

@@ -65,7 +65,7 @@ class Job(NamedTuple):
     watching: tuple[Callable[[Progress], None], ...] = ()
 
 
-class Keeper:
+class SyncWorker:
     """Runs syncs in a background thread, from the first request until `close`."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Keeper:
         self._run = run
         self._debounce = debounce
         self._interval = interval
-        self._tell = tell or _nothing
+        self._notify = tell or _nothing
         self._clock = clock
         self._state = threading.Condition()
         self._next: Job | None = None
@@ -88,7 +88,7 @@ class Keeper:
         self._stage = ""
         """The stage of the running sync."""
         self._pause = 0.0
-        self._rest_at: float | None = None
+        self._quiet_at: float | None = None
         """When transcripts that grew too little to be indexed at once are indexed."""
         self._retry = 0.0
         self._retry_at: float | None = None
@@ -102,7 +102,7 @@ class Keeper:
         """Why the last sync failed; None if it succeeded."""
         if interval:
             with self._state:
-                self._begin()
+                self._start()
 
     # --- asking -----------------------------------------------------------------------------------
 
@@ -142,9 +142,11 @@ class Keeper:
             )
             before = self._next
             self._next = (
-                job if before is None else joined(before, job, LONGEST_DEBOUNCE * self._debounce)
+                job
+                if before is None
+                else merge_jobs(before, job, LONGEST_DEBOUNCE * self._debounce)
             )
-            self._begin()
+            self._start()
             if before is None or self._next.at < before.at:
                 # A longer debounce needs no wake-up: the thread notices when it checks.
                 self._state.notify_all()
@@ -166,10 +168,10 @@ class Keeper:
         """Whether a sync is running that has not reached its vectors yet."""
         return self.is_at_work and self._stage != "vectors"
 
-    def wait_for(self, is_so: Callable[[], bool], timeout: float | None) -> bool:
+    def wait_for(self, condition: Callable[[], bool], timeout: float | None) -> bool:
         """Wait for a condition, checked whenever a sync is requested, starts or ends."""
         with self._state:
-            return self._state.wait_for(is_so, timeout)
+            return self._state.wait_for(condition, timeout)
 
     def close(self, abort: Callable[[], None] | None = None, patience: float = 2.0) -> None:
         """Stop after the current batch and fail the requests that still wait.
@@ -195,7 +197,7 @@ class Keeper:
 
     # --- the thread -------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         if self._thread is None:
             # A daemon thread, so that a program that forgets to close its memory can exit.
             self._thread = threading.Thread(target=self._work, name="clawmark-sync", daemon=True)
@@ -210,7 +212,7 @@ class Keeper:
                     return
                 self._now = job
                 self._state.notify_all()
-            self._carry_out(job)
+            self._run_job(job)
 
     def _take(self) -> Job | None:
         """Wait for the next job; None when it is time to end."""
@@ -223,20 +225,20 @@ class Keeper:
                 return job
             if by_the_clock is not None and by_the_clock <= now:
                 return Job(SyncRequest(reason="interval"), now, now, settles=False)
-            if self._rest_at is not None and self._rest_at <= now:
+            if self._quiet_at is not None and self._quiet_at <= now:
                 return Job(SyncRequest(reason="session-delta"), now, now, settles=False)
             if self._retry_at is not None and self._retry_at <= now:
                 return Job(SyncRequest(reason="watch"), now, now, settles=False)
             asked = job.at if job is not None else None
             times = [
-                at for at in (asked, by_the_clock, self._rest_at, self._retry_at) if at is not None
+                at for at in (asked, by_the_clock, self._quiet_at, self._retry_at) if at is not None
             ]
             self._state.wait(min(times) - now if times else None)
         return None
 
-    def _carry_out(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> None:
         reason = job.request.reason
-        self._tell(WatchEvent("began", reason))
+        self._notify(WatchEvent("began", reason))
         request = job.request._replace(progress=self._show, cancelled=lambda: self._closing)
         report: SyncReport | None = None
         error: Exception | None = None
@@ -244,19 +246,19 @@ class Keeper:
             report = self._run(request)
         except Exception as caught:  # The boundary of the thread: it must survive any error.
             error = caught
-        again = self._and_then(job, report, error)
+        again = self._follow_up(job, report, error)
         with self._state:
             self._now, self._stage = None, ""
             self.runs += 1
             self.last_error = error
             is_left = report is not None and report.due_files > 0 and job.request.deltas
-            self._rest_at = self._clock() + QUIET_SECONDS if is_left else None
+            self._quiet_at = self._clock() + QUIET_SECONDS if is_left else None
             self._plan_retry(job.request, report)
             if again is not None and not self._closing:
                 self._next = (
                     again
                     if self._next is None
-                    else joined(again, self._next, LONGEST_DEBOUNCE * self._debounce)
+                    else merge_jobs(again, self._next, LONGEST_DEBOUNCE * self._debounce)
                 )
             self._state.notify_all()
         for answer in job.waiting:
@@ -264,11 +266,13 @@ class Keeper:
                 answer.set_result(report)
             else:
                 answer.set_exception(error)
-        self._tell(
+        self._notify(
             WatchEvent("done" if error is None else "failed", reason, report=report, error=error)
         )
 
-    def _and_then(self, job: Job, report: SyncReport | None, error: Exception | None) -> Job | None:
+    def _follow_up(
+        self, job: Job, report: SyncReport | None, error: Exception | None
+    ) -> Job | None:
         """Return what follows a sync: a retry for a busy index, or a check of files that changed
         just now."""
         now = self._clock()
@@ -317,16 +321,16 @@ class Keeper:
             reason = self._now.request.reason if self._now is not None else ""
         for watching in dict.fromkeys(one for job in jobs for one in job.watching):
             watching(progress)
-        self._tell(WatchEvent("progress", reason, progress=progress))
+        self._notify(WatchEvent("progress", reason, progress=progress))
 
 
-def joined(before: Job, after: Job, longest: float) -> Job:
+def merge_jobs(before: Job, after: Job, longest: float) -> Job:
     """Merge two requests: the earlier start counts, but a debounce starts again, up to
     `longest`."""
     first = min(before.first, after.first)
     settles = before.settles and after.settles
     return Job(
-        request=strongest(before.request, after.request),
+        request=merge_requests(before.request, after.request),
         at=min(after.at, first + longest) if settles else min(before.at, after.at),
         first=first,
         settles=settles,
@@ -335,7 +339,7 @@ def joined(before: Job, after: Job, longest: float) -> Job:
     )
 
 
-def strongest(one: SyncRequest, other: SyncRequest) -> SyncRequest:
+def merge_requests(one: SyncRequest, other: SyncRequest) -> SyncRequest:
     """Return one request that does what both ask for."""
     return one._replace(
         reason=max(one.reason, other.reason, key=REASONS.index),
