@@ -99,62 +99,28 @@ def search(
         return _empty(query, _no_chunks(freshness), freshness, trace)
     whole = snapshot
     snapshot = whole.within(query.filters) if filters else whole
-    words = keyword_leg(query, snapshot) if query.hybrid or not asked.vectors else NO_WORDS
-    trace.step(
-        3,
-        "keyword leg",
-        f"candidates: {len(words.keys)} for {', '.join(t.text for t in words.terms[:12])}",
-    )
-    meaning = vector_leg(query, snapshot, asked, words.keys)
-    near = (
-        f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
-    )
-    trace.step(4, "vector leg", near, before=asked.milliseconds)
+    words, meaning = _run_legs(query, snapshot, asked, trace)
     spotter, nearness = _spotter(words), _nearness(scout, query.text, snapshot)
     times = _named_times(query)
-    reorders = (
-        bool(times)
-        or query.half_life_days is not None
-        or query.mmr_lambda is not None
-        or rerank_with is not None
-    )
+    reorders = bool(times) or rerank_with is not None
+    reorders = reorders or query.half_life_days is not None or query.mmr_lambda is not None
     candidates = _merged(query, snapshot, words, meaning, spotter, nearness, judge_all=reorders)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
-    if times:
-        candidates = prefer_times(candidates, times)
-    if query.half_life_days is not None:
-        from clawmark.engine.search.decay import apply_decay
-
-        candidates = apply_decay(candidates, query.half_life_days, query.today)
-    decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
-    named = ", ".join(f"{first} to {last}" for first, last in times)
-    trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
+    candidates = _weigh_time(query, candidates, times, trace)
     reranked = None
     if rerank_with is not None:
+        # Imported late: only some configurations rerank.
         from clawmark.engine.search.rerank import rerank
 
         reranked = rerank(query.text, candidates, rerank_with)
         candidates = reranked.candidates
         trace.step(6, "rerank", reranked.summary)
-    if query.mmr_lambda is not None:
-        from clawmark.engine.search.mmr import diversify
-
-        candidates = diversify(
-            candidates, query.mmr_lambda, lambda c: c.score, lambda c: c.row.text
-        )
-    trace.step(
-        7,
-        "diversify",
-        f"MMR with lambda {query.mmr_lambda:g}" if query.mmr_lambda is not None else "off",
-    )
+    candidates = _diversify(query, candidates, trace)
     if query.fusion != "weighted":
         candidates = raise_exact(candidates, words.rare)
     passages, dropped = join_neighbours(candidates, query.max_results, query.min_score)
-    trace.step(
-        8,
-        "neighbours, threshold, cut",
-        f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}",
-    )
+    kept = f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}"
+    trace.step(8, "neighbours, threshold, cut", kept)
     hits = _hits(query, passages, spotter, nearness)
     trace.step(9, "snippets", f"{len(hits)} cut")
     nothing = None if hits else _why_nothing(query, candidates, freshness)
@@ -175,6 +141,46 @@ def search(
         milliseconds=freshness.milliseconds + trace.milliseconds(),
         explanation=explanation,
     )
+
+
+def _run_legs(
+    query: Query, snapshot: SearchSnapshot, asked: Asked, trace: Trace
+) -> tuple[KeywordLeg, VectorLeg]:
+    words = keyword_leg(query, snapshot) if query.hybrid or not asked.vectors else NO_WORDS
+    terms = ", ".join(term.text for term in words.terms[:12])
+    trace.step(3, "keyword leg", f"candidates: {len(words.keys)} for {terms}")
+    meaning = vector_leg(query, snapshot, asked, words.keys)
+    found = f"candidates: {len(meaning.matches)} by {meaning.label}"
+    summary = found if meaning.ran else meaning.why_not
+    trace.step(4, "vector leg", summary, before=asked.milliseconds)
+    return words, meaning
+
+
+def _weigh_time(
+    query: Query, candidates: list[Candidate], times: Sequence[tuple[str, str]], trace: Trace
+) -> list[Candidate]:
+    if times:
+        candidates = prefer_times(candidates, times)
+    if query.half_life_days is not None:
+        # Imported late: off by default.
+        from clawmark.engine.search.decay import apply_decay
+
+        candidates = apply_decay(candidates, query.half_life_days, query.today)
+    decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
+    named = ", ".join(f"{first} to {last}" for first, last in times)
+    trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
+    return candidates
+
+
+def _diversify(query: Query, candidates: list[Candidate], trace: Trace) -> list[Candidate]:
+    weight = query.mmr_lambda
+    if weight is not None:
+        # Imported late: off by default.
+        from clawmark.engine.search.mmr import diversify
+
+        candidates = diversify(candidates, weight, lambda c: c.score, lambda c: c.row.text)
+    trace.step(7, "diversify", f"MMR with lambda {weight:g}" if weight is not None else "off")
+    return candidates
 
 
 def _merged(

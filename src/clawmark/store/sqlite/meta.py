@@ -70,10 +70,6 @@ class Meta:
         """Return a short text; empty if absent."""
         return self._values.get(key, "")
 
-    def set_text(self, key: str, value: str) -> None:
-        """Store a short text."""
-        self._values[key] = value
-
     def add_source(self, source: str) -> None:
         """Record that a file of a source was stored: a search that excludes the source can skip
         looking for its files."""
