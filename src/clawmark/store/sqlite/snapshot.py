@@ -77,8 +77,7 @@ class IndexState(NamedTuple):
 
 
 class SqliteSnapshot:
-    """A consistent view of the index, opened by `SqliteStore.snapshot`; unusable after its
-    block."""
+    """A consistent view of the index; see `Snapshot` for the methods."""
 
     def __init__(
         self,
@@ -129,24 +128,19 @@ class SqliteSnapshot:
 
     @property
     def generation(self) -> int:
-        """The generation that answers."""
         return self.meta.number("generation")
 
     @property
     def building(self) -> int:
-        """The generation that a running rebuild makes, or 0."""
         return 0 if self.meta.number("abandoned") else self.meta.number("building")
 
     def spaces(self) -> tuple[Space, ...]:
-        """Return the vector spaces."""
         return tuple(facts.space for facts in self.meta.spaces.values())
 
     def facts(self, name: str) -> dict[str, Any]:
-        """Return the JSON object stored under a name; empty if there is none."""
         return self.meta.facts(name)
 
     def count_chunks(self, *, undated: bool = False) -> int:
-        """Count the visible chunks that pass the filters, or only those of them without a date."""
         if undated:
             if self._selection is None:
                 return self.within(Filters()).count_chunks(undated=True)
@@ -192,7 +186,6 @@ class SqliteSnapshot:
     # --- files and chunks -------------------------------------------------------------------------
 
     def stats(self, paths: Collection[str] | None = None) -> dict[str, FileStat]:
-        """Return what a scan of the disk is compared with, for visible files, by path."""
         columns, visible = "path, size, mtime_ns, inode, device, seen_ns", self._visible()
         bounds = (self.generation, self.generation)
         if paths is None:
@@ -205,7 +198,6 @@ class SqliteSnapshot:
     def files(
         self, paths: Sequence[str] | None = None, *, which: FileSet = "visible"
     ) -> dict[str, FileRow]:
-        """Return files by path: all of them, or only those with the given paths."""
         bindings: list[Any] = [self.generation, self.generation]
         condition = self._visible()
         if which == "rebuilt":
@@ -224,7 +216,6 @@ class SqliteSnapshot:
         return {row[0]: make(FileRow, row) for row in found}
 
     def chunks(self, keys: Sequence[int]) -> dict[int, ChunkRow]:
-        """Return the visible chunks among these keys."""
         found = self.db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN files f ON f.key = c.file "
             f"WHERE c.key IN (SELECT value FROM json_each(?)) AND {self._visible('f.')}",
@@ -233,8 +224,6 @@ class SqliteSnapshot:
         return {row[0]: _chunk_row(row) for row in found}
 
     def chunks_of(self, path: str, lines: tuple[int, int] | None = None) -> list[ChunkRow]:
-        """Return the chunks of a file of any source, or those within some of its lines, in
-        order."""
         first, last = lines or (0, sys.maxsize)
         found = self.db.rows(
             f"SELECT {_CHUNK_COLUMNS} FROM files f JOIN chunks c ON c.file = f.key "
@@ -247,7 +236,6 @@ class SqliteSnapshot:
     # --- filters ----------------------------------------------------------------------------------
 
     def within(self, filters: Filters) -> SqliteSnapshot:
-        """Return the same snapshot restricted to chunks that pass the filters."""
         # Imported late: a search without filters does not need it.
         from clawmark.store.sqlite.filtering import select
 
@@ -270,7 +258,6 @@ class SqliteSnapshot:
     # --- keywords ---------------------------------------------------------------------------------
 
     def search_keywords(self, query: KeywordQuery, limit: int) -> list[tuple[int, float]]:
-        """Return the matching chunk keys with their BM25 scores, best first."""
         only, bindings = self._hidden_words()
         if self._selection is not None:
             only, bindings = f" AND +rowid IN ({self._selection.sql})", self._selection.bindings
@@ -279,11 +266,9 @@ class SqliteSnapshot:
     def score_keywords(
         self, queries: Sequence[KeywordQuery], keys: Sequence[int]
     ) -> list[dict[int, float]]:
-        """Return, for each query, the BM25 scores of those of the given chunks that match it."""
         return [keywords.score(self.db, self.words, query, keys) for query in queries]
 
     def count_keywords(self, queries: Sequence[KeywordQuery]) -> KeywordCounts:
-        """Count the matches of each query, and the rows that BM25 takes into account."""
         if self._word_rows is None:
             rows = self.db.rows(f"SELECT count(*) FROM {self.words}_docsize")
             self._word_rows = int(rows[0][0])
@@ -295,7 +280,6 @@ class SqliteSnapshot:
     def nearest(
         self, space: int, query: Vector, limit: int, also: Sequence[int] = ()
     ) -> list[tuple[int, float]]:
-        """Return the nearest chunks with their cosines, best first, then those in `also`."""
         facts = self._space(space)
         if len(query) != facts.space.identity.dims * 4:
             raise IndexStoreError(
@@ -334,7 +318,6 @@ class SqliteSnapshot:
         return list(zip([key for key, _ in found], cosines, strict=True))
 
     def sample_vectors(self, space: int, most: int) -> list[Vector]:
-        """Return the vectors of up to `most` chunks, spread evenly over a space."""
         facts = self._space(space)
         keys = sorted(self._vector_engine().held(facts))
         step = max(1, -(-len(keys) // most))
@@ -345,11 +328,9 @@ class SqliteSnapshot:
         return [vector for (vector,) in found]
 
     def due_keys(self, space: int) -> list[int]:
-        """Return the keys of the chunks that have no entry in a space yet, in key order."""
         return sorted(self._due(self._space(space)))
 
     def due_chunks(self, space: int, keys: Sequence[int]) -> list[DueChunk]:
-        """Return those of the given chunks that still exist, in key order."""
         found = self.db.rows(
             f"SELECT c.key, c.hash, c.text, e.embedding "
             f"FROM {_VECTORS_OF_CHUNKS.format('LEFT')} ORDER BY c.key",
@@ -361,7 +342,6 @@ class SqliteSnapshot:
         ]
 
     def count_due(self, space: int) -> int:
-        """Count the chunks that have no entry in a space yet."""
         facts = self._space(space)
         if self.meta.number("unswept") or self._has_unsearched():
             return len(self._due(facts))
@@ -479,7 +459,6 @@ class SqliteSnapshot:
         return lambda key: key < below or 0 < first <= key or key in masked
 
     def close(self) -> None:
-        """End the snapshot; reading from it raises an error from now on."""
         self.db = cast(Database, _Ended())
         self._engine = None
 

@@ -63,7 +63,7 @@ CLOSE_SECONDS = 10.0
 
 
 class SqliteStore:
-    """The index of one agent in an SQLite file. Creating the object opens nothing."""
+    """The index of one agent in an SQLite file; see `IndexStore` for the methods."""
 
     def __init__(
         self,
@@ -99,7 +99,6 @@ class SqliteStore:
     # --- the protocol -----------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """Return which files these are now, for `was_replaced`."""
         now = files_of(self.path)
         if now is None:
             self._last = None
@@ -137,7 +136,6 @@ class SqliteStore:
 
     @contextmanager
     def transaction(self, *, timeout: float = 10.0) -> Iterator[SqliteTransaction]:
-        """Open a transaction: committed at the end of the block, rolled back if it raises."""
         from clawmark.store.sqlite.files import make_private_folder
 
         make_private_folder(os.path.dirname(self.path))
@@ -168,7 +166,6 @@ class SqliteStore:
         timeout: float = 10.0,
         at_once: int = 300,
     ) -> None:
-        """Replace a file in several transactions; it becomes visible with the last."""
         from clawmark.store.sqlite.upkeep.staging import LargeFile
 
         file = LargeFile(row=row, chunks=chunks, words=words, building=building, at_once=at_once)
@@ -226,13 +223,11 @@ class SqliteStore:
             return
 
     def recover_vectors(self, *, timeout: float = 10.0) -> int:
-        """Copy the readable vectors of the index that was set aside last; return how many."""
         from clawmark.store.sqlite.upkeep.salvage import salvage
 
         return salvage(self, timeout=timeout)
 
     def trim_cache(self, *, timeout: float = 10.0) -> int:
-        """Delete unused vectors above the cache limit, least recently used first."""
         with self.snapshot() as snapshot:
             rows = snapshot.evictable(self._cache_entries)
         gone = 0
@@ -243,7 +238,6 @@ class SqliteStore:
 
     @contextmanager
     def record_sync(self, facts: dict[str, object]) -> Iterator[Callable[..., None]]:
-        """Let other processes see a running sync; call the yielded function to update its facts."""
         from clawmark.store.sqlite.running import SyncRecord
 
         with SyncRecord(self.path, facts) as record:
@@ -251,11 +245,9 @@ class SqliteStore:
 
     @property
     def lock_waits(self) -> int:
-        """How often a write had to wait for another one."""
         return self._write_lock.waits if self._write_lock is not None else 0
 
     def close(self) -> None:
-        """Close the connections and leave a short log; using the store again opens new ones."""
         writer = self._drop_connections()
         if writer is None:
             return

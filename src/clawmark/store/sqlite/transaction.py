@@ -40,7 +40,7 @@ DELETED_AT_ONCE = 500
 
 
 class SqliteTransaction(SqliteSnapshot):
-    """A snapshot that can be changed; it sees its own changes."""
+    """A snapshot that can be changed; see `WriteTransaction` for the methods."""
 
     def __init__(self, db: Database, engine: str, clock: Callable[[], int]) -> None:
         # What this transaction loads may be rolled back, so readers do not share it.
@@ -134,7 +134,6 @@ class SqliteTransaction(SqliteSnapshot):
         staging.forget(self, file)
 
     def touch_file(self, row: FileRow) -> None:
-        """Store the new stat of a file whose content has not changed."""
         self.db.rows(
             "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, device = ?, seen_ns = ? WHERE "
             "path = ? AND hash = ?",
@@ -142,13 +141,11 @@ class SqliteTransaction(SqliteSnapshot):
         )
 
     def delete_file(self, path: str) -> None:
-        """Delete a file, in every generation."""
         self.retire("path = ? AND died IS NOT ?", (path, DEAD))
 
     # --- vectors ----------------------------------------------------------------------------------
 
     def add_space(self, identity: Identity) -> Space:
-        """Return the space of an embedder, creating it if necessary."""
         for facts in self.meta.spaces.values():
             if facts.space.identity == identity:
                 return facts.space
@@ -185,19 +182,16 @@ class SqliteTransaction(SqliteSnapshot):
             self._count(added, covered, len(fresh) - covered)
 
     def set_ready(self, space: int) -> None:
-        """Record that a space has covered every chunk once and may answer."""
         facts = self._space(space)
         self.meta.set_space(space, facts._replace(space=facts.space._replace(ready=True)))
 
     def drop_space(self, space: int) -> None:
-        """Remove a space; `sweep` deletes its entries, and the cache keeps its vectors."""
         self._space(space)
         self.meta.set_facts("retired", self.meta.facts("retired") | {str(space): self.meta.engine})
         self.meta.set_space(space, None)
         self.set_facts(noise_fact(space), {})
 
     def cache_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors by the hash of their text, for chunks that get them later."""
         self._store_in_cache(identity, [(0, text, vector) for text, vector in vectors.items()])
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
@@ -230,12 +224,10 @@ class SqliteTransaction(SqliteSnapshot):
         return super()._count_visible()
 
     def count_keywords(self, queries: Sequence[KeywordQuery]) -> KeywordCounts:
-        """Count the matches of each query, including the changes of this transaction."""
         self._word_rows = None
         return super().count_keywords(queries)
 
     def set_facts(self, name: str, facts: dict[str, Any]) -> None:
-        """Store a JSON object under a name; an empty one is removed."""
         self.meta.set_facts(name, facts)
 
     # --- generations ------------------------------------------------------------------------------
