@@ -24,7 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from harness import write_result
 
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.vectors import file_of, identity_of
 
 K = 24
@@ -48,7 +48,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         opened = {}
         for engine in ("blocks", "sqlite-vec"):
-            index = opened[engine] = Index(
+            index = opened[engine] = SqliteStore(
                 os.path.join(folder, f"{engine}.sqlite"), vector_engine=engine
             )
             results[f"{engine}_insert_us"] = round(store(index, vectors) * 1e6 / len(vectors), 1)
@@ -56,7 +56,7 @@ def main() -> None:
         for index in opened.values():
             index.close()
         for rows in (5_000, 20_000, options.rows):
-            index = Index(os.path.join(folder, f"cold{rows}.sqlite"))
+            index = SqliteStore(os.path.join(folder, f"cold{rows}.sqlite"))
             store(index, vectors[:rows])
             results[f"cold_open_and_search_ms_{rows}"] = cold(index.path, queries[0])
         results.update(
@@ -92,7 +92,7 @@ def made_up(rows: int, dims: int) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def store(index: Index, vectors: np.ndarray) -> float:
+def store(index: SqliteStore, vectors: np.ndarray) -> float:
     """Put the vectors into an index, a chunk each; the CPU seconds that the vectors alone took."""
     spent = 0.0
     for start in range(0, len(vectors), FILE_CHUNKS):
@@ -100,9 +100,9 @@ def store(index: Index, vectors: np.ndarray) -> float:
         file = file_of(
             f"memory/{start}.md", *[f"passage {start + number}" for number in range(len(part))]
         )
-        with index.writing() as writer:
+        with index.transaction() as writer:
             keys = writer.put_file(*file)
-            space = writer.space(identity_of(vectors.shape[1])).id
+            space = writer.add_space(identity_of(vectors.shape[1])).id
             rows = [
                 (key, chunk.hash, row.tobytes())
                 for key, chunk, row in zip(keys, file[1], part, strict=True)
@@ -114,20 +114,22 @@ def store(index: Index, vectors: np.ndarray) -> float:
     return spent
 
 
-def compare(blocks: Index, vec0: Index, vectors: np.ndarray, queries: np.ndarray) -> dict[str, Any]:
+def compare(
+    blocks: SqliteStore, vec0: SqliteStore, vectors: np.ndarray, queries: np.ndarray
+) -> dict[str, Any]:
     """Search with both in turns of sixteen, so that a busy moment of the machine meets both and
     each is warm.
     """
     truth = exact(vectors, queries)
     times: dict[str, list[float]] = {"blocks": [], "sqlite-vec": []}
     found: dict[str, list[list[int]]] = {"blocks": [], "sqlite-vec": []}
-    with blocks.reading() as one, vec0.reading() as other:
+    with blocks.snapshot() as one, vec0.snapshot() as other:
         for start in range(0, len(queries), TURN):
             for name, reader in (("blocks", one), ("sqlite-vec", other)):
-                reader.vectors(1, queries[start - 1].tobytes(), K)
+                reader.nearest(1, queries[start - 1].tobytes(), K)
                 for query in queries[start : start + TURN]:
                     began = time.process_time()
-                    answer = reader.vectors(1, query.tobytes(), K)
+                    answer = reader.nearest(1, query.tobytes(), K)
                     times[name].append((time.process_time() - began) * 1000)
                     # Keys are handed out from 1 in the order of the rows.
                     found[name].append([key - 1 for key, _ in answer])
@@ -158,9 +160,9 @@ def cold(path: str, query: np.ndarray) -> float:
     """Open, search once, close; the best of five."""
 
     def once() -> None:
-        index = Index(path)
-        with index.reading() as reader:
-            reader.vectors(1, query.tobytes(), K)
+        index = SqliteStore(path)
+        with index.snapshot() as reader:
+            reader.nearest(1, query.tobytes(), K)
         index.close()
 
     return round(best_of(5, once) * 1000, 2)
@@ -193,10 +195,10 @@ def static_tier(folder: str) -> dict[str, Any]:
         len(passages), -1
     )
     queries, vectors = made[:: len(made) // QUERIES][:QUERIES], made
-    index = Index(os.path.join(folder, "static.sqlite"))
+    index = SqliteStore(os.path.join(folder, "static.sqlite"))
     store(index, vectors)
-    with index.reading() as reader:
-        found = [[key - 1 for key, _ in reader.vectors(1, query.tobytes(), K)] for query in queries]
+    with index.snapshot() as reader:
+        found = [[key - 1 for key, _ in reader.nearest(1, query.tobytes(), K)] for query in queries]
     index.close()
     bits = {f"one_bit_{name}": value for name, value in one_bit(vectors, queries).items()}
     return {"rows": len(vectors), "blocks_recall": recall(found, exact(vectors, queries)), **bits}

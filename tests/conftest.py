@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 
 # A loaded machine is no reason for a property to be false, so examples have no deadline.
 settings.register_profile("clawmark", deadline=None)
@@ -53,7 +53,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def index(tmp_path: Path, clock: Clock) -> Iterator[Index]:
-    opened = Index(str(tmp_path / "index.sqlite"), cache_entries=10, clock=clock)
+def index(tmp_path: Path, clock: Clock) -> Iterator[SqliteStore]:
+    opened = SqliteStore(str(tmp_path / "index.sqlite"), cache_entries=10, clock=clock)
     yield opened
     opened.close()

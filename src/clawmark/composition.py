@@ -21,7 +21,7 @@ from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.errors import RerankError
 from clawmark.model.values import Identity, Query
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
 
@@ -57,7 +57,7 @@ def build(
         extra_patterns=options.extra_patterns,
         sources=sources.read,
     )
-    index = Index(
+    index = SqliteStore(
         places.index_path,
         vector_engine=options.store.vector.engine,
         # Vectors of indexed passages are kept either way; without a cache, only those.
@@ -117,7 +117,7 @@ def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
 def _choose(
     places: Places,
     settings: Settings,
-    store: Index,
+    store: SqliteStore,
     embedder: Embedder | None,
     provider: str | None,
 ) -> tuple[Choice, Callable[[Identity], Embedder | None]]:
@@ -166,11 +166,11 @@ def _choose(
     return choose(wanted, around), older
 
 
-def _dims_of(store: Index, names: tuple[str, ...]) -> int:
+def _dims_of(store: SqliteStore, names: tuple[str, ...]) -> int:
     """The size of the vectors that the index already has of an embedder, in a space or imported
     into the cache.
     """
-    with store.reading() as reader:
+    with store.snapshot() as reader:
         spaces = (
             space.identity.dims
             for space in reader.spaces()

@@ -346,8 +346,8 @@ class Memory:
         """Keep vectors made elsewhere, by the SHA-256 hex of their text, so that the same text is
         not embedded again.
         """
-        with self._backend.parts.store.writing() as writer:
-            writer.put_cached(identity, vectors)
+        with self._backend.parts.store.transaction() as writer:
+            writer.cache_vectors(identity, vectors)
 
     def spending(self) -> Spending:
         """What a full sync would send to the best embedder, and for how much; nothing is sent to

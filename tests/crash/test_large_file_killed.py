@@ -39,8 +39,8 @@ def opened(workspace: Path) -> Memory:
 
 
 def staged_chunks(memory: Memory) -> int:
-    with memory._backend.parts.store.reading() as reader:
-        rows = reader._db.rows(
+    with memory._backend.parts.store.snapshot() as reader:
+        rows = reader.db.rows(
             "SELECT count(*) FROM chunks JOIN files f ON f.key = file WHERE f.died = ?", (STAGED,)
         )
     return int(rows[0][0])
@@ -69,7 +69,7 @@ def test_index_after_a_killed_index_does_not_wait_for_the_dead_process(
     def refuse(seconds: float) -> None:
         pytest.fail(f"waited {seconds} s for a process that is dead")
 
-    monkeypatch.setattr("clawmark.engine.sync.text.time.sleep", refuse)
+    monkeypatch.setattr("clawmark.store.sqlite.upkeep.staging.time.sleep", refuse)
     with opened(workspace) as memory:
         report = memory.sync()
         assert (report.failures, report.due_files) == ((), 0)

@@ -55,8 +55,10 @@ def opened(state: Path) -> Memory:
 
 
 def progress(memory: Memory, *, building: bool) -> str:
-    with memory._backend.parts.store.reading() as reader:
-        row = (reader.built() if building else reader.files()).get("sessions/s.jsonl")
+    with memory._backend.parts.store.snapshot() as reader:
+        row = (reader.files(which="rebuilt") if building else reader.files()).get(
+            "sessions/s.jsonl"
+        )
     return row.progress if row is not None and row.size == UNFINISHED else ""
 
 

@@ -26,7 +26,7 @@ QUESTION = "where does the heron nest?"
 @pytest.fixture(autouse=True)
 def _no_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """The look past the clock's grain comes at once, so that no test waits for it."""
-    monkeypatch.setattr("clawmark.engine.sync.triggers.SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("clawmark.engine.sync.worker.SETTLE_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def question(scene: Scene) -> object:
 def chunks(scene: Scene) -> object:
     with scene.open() as memory:
         memory.sync()
-        with memory._backend.parts.store.reading() as reader:
+        with memory._backend.parts.store.snapshot() as reader:
             return [
                 (row.start_line, row.end_line, row.text) for row in reader.chunks_of("MEMORY.md")
             ]

@@ -39,7 +39,7 @@ def index_file(place: Place) -> Path:
     return Path(resolve_places(str(place.workspace), None, None, str(place.state)).index_path)
 
 
-def put_in_place(place: Place, suffix: str, make: Callable[[Path], None]) -> None:
+def install_draft(place: Place, suffix: str, make: Callable[[Path], None]) -> None:
     path = Path(str(index_file(place)) + suffix)
     path.unlink(missing_ok=True)
     make(path)
@@ -58,7 +58,7 @@ def put_in_place(place: Place, suffix: str, make: Callable[[Path], None]) -> Non
 )
 def test_index_sets_the_thing_aside_and_builds_again(place: Place, thing: str, suffix: str) -> None:
     place.run("index", "--instant")
-    put_in_place(place, suffix, THINGS[thing])
+    install_draft(place, suffix, THINGS[thing])
     done = place.run("index", "--instant")
     assert done.code == 0, done.err
     assert "set aside" in done.err
@@ -90,7 +90,7 @@ def test_other_commands_name_the_thing_and_do_not_hang(place: Place, command: st
 def test_a_folder_that_was_set_aside_is_never_deleted(place: Place) -> None:
     place.run("index", "--instant")
     for _ in range(4):
-        put_in_place(place, "", make_folder)
+        install_draft(place, "", make_folder)
         assert place.run("index", "--instant").code == 0
     kept = [path / "kept.txt" for path in index_file(place).parent.iterdir() if path.is_dir()]
     assert len(kept) == 4 and all(path.read_text(encoding="utf-8") for path in kept)
@@ -99,6 +99,6 @@ def test_a_folder_that_was_set_aside_is_never_deleted(place: Place) -> None:
 @pytest.mark.parametrize("thing", THINGS)
 def test_a_seal_that_is_not_a_file_stops_nothing(place: Place, thing: str) -> None:
     place.run("index", "--instant")
-    put_in_place(place, ".seal", THINGS[thing])
+    install_draft(place, ".seal", THINGS[thing])
     assert place.run("index", "--instant").code == 0
     assert place.run("search", "--json", "PostgreSQL").json()["results"]

@@ -74,7 +74,7 @@ ALL = {"memory/2026-02-24.md", "notes:ferry.md", "notes:projects/2026-03-04-zebr
 @contextmanager
 def busy(memory: Memory) -> Iterator[None]:
     """While another process is writing to the index, a search cannot bring it up to date."""
-    with memory._backend.parts.store.writing():
+    with memory._backend.parts.store.transaction():
         yield
 
 

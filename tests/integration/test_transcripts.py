@@ -64,13 +64,13 @@ def place(tmp_path: Path) -> Place:
 
 
 def rows(memory: Memory, path: str) -> list[tuple[object, ...]]:
-    with memory._backend.parts.store.reading() as reader:
+    with memory._backend.parts.store.snapshot() as reader:
         return [chunk[3:] for chunk in reader.chunks_of(path)]
 
 
 def built(memory: Memory) -> dict[str, FileRow]:
-    with memory._backend.parts.store.reading() as reader:
-        return reader.built()
+    with memory._backend.parts.store.snapshot() as reader:
+        return reader.files(which="rebuilt")
 
 
 def test_what_was_said_is_found_with_its_source_line_and_day(place: Place) -> None:
@@ -165,11 +165,11 @@ def test_only_the_last_chunk_of_a_grown_transcript_is_made_anew(place: Place) ->
     )
     with place.open() as memory:
         first = memory.sync()
-        with memory._backend.parts.store.reading() as reader:
+        with memory._backend.parts.store.snapshot() as reader:
             before = {chunk.key for chunk in reader.chunks_of("sessions/s.jsonl")}
         place.say("s.jsonl", "and a heron")
         second = memory.sync()
-        with memory._backend.parts.store.reading() as reader:
+        with memory._backend.parts.store.snapshot() as reader:
             after = {chunk.key for chunk in reader.chunks_of("sessions/s.jsonl")}
     assert first.chunks > 10
     assert len(before - after) == 1
@@ -313,7 +313,7 @@ def test_every_chunk_of_a_transcript_can_be_read_back_by_its_citation(place: Pla
     place.say("s.jsonl", *texts, "a very long message. " * 300, "after")
     with place.open() as memory:
         memory.sync()
-        with memory._backend.parts.store.reading() as reader:
+        with memory._backend.parts.store.snapshot() as reader:
             chunks = reader.chunks_of("sessions/s.jsonl")
         assert len(chunks) > 10
         for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Codes and candidates: rounding is what it says, and the best are never lost."""
+"""Codes and candidates: rounding is exact, and the best scores are never lost."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawmark.store.similarity import dot_products, floats_of
 from clawmark.store.sqlite.vectors.codes import (
     PIECE,
     best_positions,
-    exact_scores,
-    floats_of,
     query_int8,
     scale_for,
     to_int8,
@@ -78,7 +77,7 @@ def test_no_better_score_is_left_out_of_many() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 64))
-def test_exact_scores_are_cosines(seed: int, dims: int) -> None:
+def test_dot_products_are_cosines(seed: int, dims: int) -> None:
     query, *vectors = random_vectors(4, dims, seed=seed)
-    for score, vector in zip(exact_scores(query, vectors), vectors, strict=True):
+    for score, vector in zip(dot_products(query, vectors), vectors, strict=True):
         assert abs(score - cosine(query, vector)) < 1e-5

@@ -1,6 +1,4 @@
-"""The index against a dictionary: whatever is done to both, in whatever order, they give the same
-answers.
-"""
+"""The index compared with a dictionary: the same changes in any order give the same answers."""
 
 from __future__ import annotations
 
@@ -14,7 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from clawmark.model.errors import IndexBusy
 from clawmark.model.values import Vector
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite import generations
+from clawmark.store.sqlite.store import SqliteStore
+from clawmark.testing.stores import any_of
 from clawmark.testing.vectors import cosine, file_of, identity_of, unit
 
 DIMS = 8
@@ -33,22 +33,21 @@ def vector_of(text: str) -> Vector | None:
 
 
 class IndexMachine(RuleBasedStateMachine):
-    """`files` is what must be seen now; `built` is what a rebuild has made so far, or nothing when
-    none runs.
-    """
+    """`files` is what must be visible now; `built` is what a rebuild has made so far, None if none
+    runs."""
 
     @initialize(engine=st.sampled_from(["blocks", "sqlite-vec"]))
     def start(self, engine: str) -> None:
         self.folder = tempfile.mkdtemp()
-        self.index = Index(f"{self.folder}/index.sqlite", vector_engine=engine)
+        self.index = SqliteStore(f"{self.folder}/index.sqlite", vector_engine=engine)
         self.files: dict[str, list[str]] = {}
         self.built: dict[str, list[str]] | None = None
         self.number = 0
         self.staged: dict[str, tuple[int, list[str], int]] = {}
         self.begun: dict[int, str] = {}
         self.published: list[int] = []
-        with self.index.writing() as writer:
-            self.space = writer.space(identity_of(DIMS)).id
+        with self.index.transaction() as writer:
+            self.space = writer.add_space(identity_of(DIMS)).id
 
     def teardown(self) -> None:
         if hasattr(self, "index"):
@@ -57,14 +56,12 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(path=PATHS, texts=TEXTS)
     def put(self, path: str, texts: list[str]) -> None:
-        with self.index.writing() as writer:
+        with self.index.transaction() as writer:
             writer.put_file(*file_of(path, *texts))
         self.seen(path, texts)
 
     def seen(self, path: str, texts: list[str] | None) -> None:
-        """An ordinary change: what a rebuild or another process was making of the file does not
-        count any more.
-        """
+        """An ordinary change discards what a rebuild or another process was making of the file."""
         self.staged.pop(path, None)
         self.files.pop(path, None)
         if texts is not None:
@@ -76,13 +73,13 @@ class IndexMachine(RuleBasedStateMachine):
     def stage(self, path: str, texts: list[str], building: bool) -> None:
         row, chunks, words = file_of(path, *texts)
         number = self.number if building and self.built is not None else 0
-        with self.index.writing() as writer:
+        with self.index.transaction() as writer:
             try:
                 file = writer.stage_file(row, building=number)
             except IndexBusy:
                 assert self.staged[path][1] == texts
                 return
-        with self.index.writing() as writer:
+        with self.index.transaction() as writer:
             writer.add_chunks(file, chunks[:2], words[:2])
         self.staged[path] = (file, texts, number)
         self.begun[file] = path
@@ -96,9 +93,9 @@ class IndexMachine(RuleBasedStateMachine):
         texts = known[1] if known is not None and known[0] == file else []
         _, chunks, words = file_of(path, *texts)
         try:
-            with self.index.writing() as writer:
+            with self.index.transaction() as writer:
                 writer.add_chunks(file, chunks[2:], words[2:])
-            with self.index.writing() as writer:
+            with self.index.transaction() as writer:
                 writer.finish_file(file)
         except IndexBusy:
             assert known is None or known[0] != file
@@ -112,23 +109,23 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(path=PATHS)
     def drop(self, path: str) -> None:
-        with self.index.writing() as writer:
-            writer.drop_file(path)
+        with self.index.transaction() as writer:
+            writer.delete_file(path)
         self.seen(path, None)
 
     @rule(path=PATHS, stamp=st.integers(2, 99))
     def touch(self, path: str, stamp: int) -> None:
         row = file_of(path, *self.files.get(path, ()), stamp=stamp)[0]
-        with self.index.writing() as writer:
+        with self.index.transaction() as writer:
             writer.touch_file(row)
             assert path not in self.files or writer.files()[path] == row
 
     @rule(path=PATHS, texts=TEXTS)
     def change_and_fail(self, path: str, texts: list[str]) -> None:
         try:
-            with self.index.writing() as writer:
+            with self.index.transaction() as writer:
                 writer.put_file(*file_of(path, *texts))
-                writer.drop_file("memory/a.md")
+                writer.delete_file("memory/a.md")
                 raise KeyError
         except KeyError:
             return
@@ -138,7 +135,7 @@ class IndexMachine(RuleBasedStateMachine):
     def begin_rebuild(self) -> None:
         self.number = 0
         while not self.number:
-            with self.index.writing() as writer:
+            with self.index.transaction() as writer:
                 self.number = writer.begin_rebuild({"chunker": "next"})
                 if not self.number:
                     writer.sweep(2)
@@ -148,7 +145,7 @@ class IndexMachine(RuleBasedStateMachine):
     @rule(path=PATHS, texts=TEXTS)
     def build(self, path: str, texts: list[str]) -> None:
         assert self.built is not None
-        with self.index.writing() as writer:
+        with self.index.transaction() as writer:
             assert (
                 writer.begin_rebuild({"chunker": "next"}) == writer.state().building == self.number
             )
@@ -160,8 +157,8 @@ class IndexMachine(RuleBasedStateMachine):
     @rule()
     def publish(self) -> None:
         assert self.built is not None
-        with self.index.writing() as writer:
-            left = [row.path for row in writer.unbuilt(self.number)]
+        with self.index.transaction() as writer:
+            left = [row.path for row in generations.unbuilt(writer, self.number)]
             assert sorted(left) == sorted(self.files.keys() - self.built.keys())
             for path in left:
                 writer.put_file(*file_of(path, *self.files[path]), building=self.number)
@@ -176,7 +173,7 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule()
     def abandon(self) -> None:
-        with self.index.writing() as writer:
+        with self.index.transaction() as writer:
             writer.abandon()
         self.built = None
         self.staged = {
@@ -186,12 +183,12 @@ class IndexMachine(RuleBasedStateMachine):
     @rule()
     def fill_vectors(self) -> None:
         while True:
-            with self.index.reading() as reader:
-                due = reader.due_rows(self.space, reader.due_keys(self.space)[:3])
-                assert (reader.count_due_vectors(self.space) == 0) == (not due)
+            with self.index.snapshot() as reader:
+                due = reader.due_chunks(self.space, reader.due_keys(self.space)[:3])
+                assert (reader.count_due(self.space) == 0) == (not due)
             if not due:
                 return
-            with self.index.writing() as writer:
+            with self.index.transaction() as writer:
                 writer.put_vectors(
                     self.space,
                     [(key, text_hash, vector_of(text)) for key, text_hash, text, _ in due],
@@ -199,7 +196,7 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(limit=st.integers(1, 4))
     def sweep(self, limit: int) -> None:
-        with self.index.writing() as writer:
+        with self.index.transaction() as writer:
             writer.sweep(limit)
 
     @rule()
@@ -210,7 +207,7 @@ class IndexMachine(RuleBasedStateMachine):
     def answers_are_the_same(self) -> None:
         if not hasattr(self, "index"):
             return
-        with self.index.reading() as reader:
+        with self.index.snapshot() as reader:
             state = reader.state()
             assert sorted(reader.files()) == sorted(self.files)
             assert (state.files, state.chunks) == (
@@ -218,7 +215,7 @@ class IndexMachine(RuleBasedStateMachine):
                 sum(map(len, self.files.values())),
             )
             assert (state.building is None) == (self.built is None)
-            assert sorted(reader.built()) == sorted(self.built or ())
+            assert sorted(reader.files(which="rebuilt")) == sorted(self.built or ())
             seen = {}
             for path, texts in self.files.items():
                 rows = reader.chunks_of(path)
@@ -226,11 +223,11 @@ class IndexMachine(RuleBasedStateMachine):
                 seen.update({row.key: row.text for row in rows})
             assert {key: row.text for key, row in reader.chunks(list(seen)).items()} == seen
             for word in WORDS:
-                assert {key for key, _ in reader.keywords(f'"{word}"', 100)} == {
+                assert {key for key, _ in reader.search_keywords(any_of(word), 100)} == {
                     key for key, text in seen.items() if word in text.split()
                 }
             query = unit(range(1, DIMS + 1))
-            near = reader.vectors(self.space, query, 100)
+            near = reader.nearest(self.space, query, 100)
             exact = {
                 key: cosine(query, vector)
                 for key, text in seen.items()
@@ -238,7 +235,7 @@ class IndexMachine(RuleBasedStateMachine):
             }
             assert near == sorted(near, key=lambda pair: (-pair[1], pair[0]))
             assert all(abs(exact[key] - score) < 1e-5 for key, score in near)
-            if reader.count_due_vectors(self.space) == 0:
+            if reader.count_due(self.space) == 0:
                 assert {key for key, _ in near} == set(exact)
 
 

@@ -26,7 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import clawmark
 from clawmark.memory import Memory
 from clawmark.model.reports import Progress
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing import UnreliableEmbedder
 
 ALL = os.environ.get("CLAWMARK_ALL") == "1"
@@ -102,7 +102,7 @@ class Machine(RuleBasedStateMachine):
             self.memory.close()
             shutil.rmtree(self.folder)
 
-    # --- files ---------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------------
 
     @rule(path=PATHS, text=LINES)
     def append(self, path: str, text: str) -> None:
@@ -183,7 +183,7 @@ class Machine(RuleBasedStateMachine):
     def delete_transcript(self, name: str) -> None:
         (self.sessions / f"{name}.jsonl").unlink(missing_ok=True)
 
-    # --- syncs ---------------------------------------------------------------------------------------------------
+    # --- syncs ------------------------------------------------------------------------------------
 
     @rule(force=st.booleans())
     def index(self, force: bool) -> None:
@@ -216,7 +216,7 @@ class Machine(RuleBasedStateMachine):
         )
         assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
 
-    # --- faults --------------------------------------------------------------------------------------------------
+    # --- faults -----------------------------------------------------------------------------------
 
     @rule(fault=st.sampled_from(["", "down", "nan", "zero", "short"]))
     def embedder_fault(self, fault: str) -> None:
@@ -233,7 +233,7 @@ class Machine(RuleBasedStateMachine):
             damage(Path(self.memory.places.index_path), how, at)
         self.memory = self.opened(self.state, self.embedder)
 
-    # --- the judge -----------------------------------------------------------------------------------------------
+    # --- the judge --------------------------------------------------------------------------------
 
     @invariant()
     def nothing_is_left_beside_the_files(self) -> None:
@@ -293,8 +293,8 @@ def damage(file: Path, how: str, at: float) -> None:
 
 
 def rows_of(memory: Memory) -> Iterator[Row]:
-    index = Index(memory.places.index_path)
-    with index.reading() as reader:
+    index = SqliteStore(memory.places.index_path)
+    with index.snapshot() as reader:
         (space,) = reader.spaces() or (None,)
         for path in reader.files():
             chunks = reader.chunks_of(path)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from clawmark import Memory
 from clawmark.engine.search import scoring
 from clawmark.engine.search.statements import BATCH
-from clawmark.engine.sync.noise import FEWEST, GROWTH
+from clawmark.engine.sync.vectors import FEWEST_VECTORS, NOISE_GROWTH
 from clawmark.model.values import CandidateStory, Query
 
 NOTES = (
@@ -122,7 +122,7 @@ def stories(memory: Memory, query: str) -> dict[str, CandidateStory]:
     }
 
 
-# --- evidence adds up --------------------------------------------------------------------------------------------
+# --- evidence adds up -----------------------------------------------------------------------------
 
 
 @EXAMPLES
@@ -173,7 +173,8 @@ def test_neither_leg_lowers_what_the_other_one_finds(legs: dict[str, Memory], qu
 
 
 def _score(story: CandidateStory) -> float:
-    """The confidence that the factors of an explanation add up to, as the documentation states it."""
+    """The confidence that the factors of an explanation add up to, as the documentation
+    states it."""
     words = scoring.TEXT * story.text + scoring.NAME * story.name
     meaning = (
         scoring.INSTANT_MEANING * story.vector
@@ -184,7 +185,7 @@ def _score(story: CandidateStory) -> float:
     return 1.0 / (1.0 + math.exp(-(scoring.BIAS + story.stated * few + words + meaning)))
 
 
-# --- files that are added ----------------------------------------------------------------------------------------
+# --- files that are added -------------------------------------------------------------------------
 
 
 RARITY_MOVES = 0.06
@@ -209,8 +210,8 @@ def test_an_added_file_changes_no_score_of_meaning_and_removes_no_hit(text: str)
 
     Only a hit that is closer to the threshold than that can be lost. The space must not grow so
     much that its noise is measured again."""
-    assert len(NOTES) >= FEWEST
-    assert len(NOTES) + 1 < GROWTH * len(NOTES)
+    assert len(NOTES) >= FEWEST_VECTORS
+    assert len(NOTES) + 1 < NOISE_GROWTH * len(NOTES)
     with workspace() as (root, memory):
         before = {query: stories(memory, query) for query in QUESTIONS}
         write(root, "added", text)
@@ -258,7 +259,7 @@ def test_a_hit_by_meaning_survives_a_crowd_of_files_with_a_word_of_the_query() -
         assert after.score == before.score
 
 
-# --- rare exact terms --------------------------------------------------------------------------------------------
+# --- rare exact terms -----------------------------------------------------------------------------
 
 MARKERS: dict[str, Callable[[int], str]] = {
     "code": lambda n: f"ZX-{n:04}",

@@ -8,13 +8,13 @@ import apsw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clawmark.store.base import KeywordQuery
+from clawmark.store.sqlite.keywords import match_expression
 from clawmark.text.keywords.query import (
     MAX_QUERY,
     MAX_TERMS,
-    any_of,
     clean_query,
     index_words,
-    near_each_other,
     query_terms,
 )
 
@@ -55,10 +55,11 @@ def _rows(database: apsw.Connection, expression: str) -> list[int]:
 @settings(max_examples=500)
 @given(_QUERIES)
 def test_every_query_is_an_expression_that_fts5_accepts(query: str) -> None:
-    terms = query_terms(query)
-    expression = any_of(terms)
-    assert bool(expression) == bool(terms)
-    for valid in filter(None, (expression, near_each_other([*pairwise(terms)]))):
+    phrases = tuple(term.phrase for term in query_terms(query))
+    expression = match_expression(KeywordQuery(phrases))
+    assert bool(expression) == bool(phrases)
+    near = match_expression(KeywordQuery(pairs=tuple(pairwise(phrases)), stated_only=True))
+    for valid in filter(None, (expression, near)):
         assert _rows(_EMPTY, valid) == []
 
 
@@ -67,7 +68,7 @@ def test_every_query_is_an_expression_that_fts5_accepts(query: str) -> None:
 def test_terms_are_few_different_and_the_same_every_time(query: str) -> None:
     terms = query_terms(query)
     assert len(terms) <= MAX_TERMS
-    assert len({term.match for term in terms}) == len(terms)
+    assert len({term.phrase for term in terms}) == len(terms)
     assert terms == query_terms(query)
 
 
@@ -86,7 +87,7 @@ def test_a_clean_query_is_one_printable_line(query: str) -> None:
 def test_a_text_is_found_by_every_term_of_its_own_words(text: str) -> None:
     database = _table(text)
     for term in query_terms(text):
-        assert _rows(database, term.match) == [1], term
+        assert _rows(database, match_expression(KeywordQuery((term.phrase,)))) == [1], term
 
 
 @settings(max_examples=300)

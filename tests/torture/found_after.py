@@ -20,6 +20,7 @@ EVERY = 10
 
 WRITER = """
 import json, random, sys
+from clawmark.testing.stores import any_of
 from clawmark.memory import Memory
 state, who, notes, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 words = "river stone market winter engine garden letter silver bridge candle forest harbour meadow castle thunder".split()
@@ -50,16 +51,16 @@ missing = {"words": [], "vector": []}
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
     parts = memory._backend.parts
     embedder = parts.embedders[0]
-    with parts.store.reading() as reader:
+    with parts.store.snapshot() as reader:
         space = next(space.id for space in reader.spaces() if space.identity == embedder.identity)
         for who in range(processes):
             for number in range(notes):
                 path, marker = f"memory/{who}-{number}.md", f"marker{who}x{number}"
                 (text,) = [chunk.text for chunk in reader.chunks_of(path)] or [""]
-                found = {key for key, _ in reader.keywords(f'"{marker}"', 5)}
+                found = {key for key, _ in reader.search_keywords(any_of(marker), 5)}
                 if path not in {chunk.path for chunk in reader.chunks(list(found)).values()}:
                     missing["words"].append(path)
-                near = reader.vectors(space, embedder.embed_texts([text or marker])[0], 3)
+                near = reader.nearest(space, embedder.embed_texts([text or marker])[0], 3)
                 if path not in {chunk.path for chunk in reader.chunks([key for key, _ in near]).values()}:
                     missing["vector"].append(path)
 print(json.dumps(missing))

@@ -19,7 +19,7 @@ from frame import Outcome
 from straced import Ended, Point, ended, points, python, struck, why_not
 
 from clawmark.memory import Memory
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 
 FILES = (
     "MEMORY.md",
@@ -313,8 +313,8 @@ def _open(place: Path) -> Memory:
 def _indexed(place: Path) -> set[str]:
     """The files whose text is in the index; asked without the workspace, which may be lost itself."""
     (file,) = (place / "state" / "memory").glob("*.sqlite")
-    index = Index(str(file))
-    with index.reading() as reader:
+    index = SqliteStore(str(file))
+    with index.snapshot() as reader:
         found = {
             path
             for path in reader.files()

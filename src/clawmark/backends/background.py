@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawmark.engine.sync.run import SyncRequest
-from clawmark.engine.sync.triggers import Keeper
+from clawmark.engine.sync.worker import SyncWorker
 
 if TYPE_CHECKING:
     from clawmark.engine.sync.run import SyncRequest
-    from clawmark.engine.sync.triggers import Keeper
+    from clawmark.engine.sync.worker import SyncWorker
     from clawmark.model.reports import SyncReport, WatchEvent
 
 FIRST_REST, LONGEST_REST = 60.0, 3600.0
@@ -37,20 +37,20 @@ class Background:
         self._debounce = debounce
         self._interval = interval
         self._making = allocate_lock()
-        self._keeper: Keeper | None = None
+        self._keeper: SyncWorker | None = None
         self._listeners: list[Callable[[WatchEvent], None]] = []
         self._rest = 0.0
         self._rest_until = 0.0
         if interval:
             self.keeper()
 
-    def keeper(self) -> Keeper:
+    def keeper(self) -> SyncWorker:
         """The keeper, made when it is first asked for, and anew in a forked child, which has no
         threads of its parent.
         """
         with self._making:
             if self._keeper is None or self._keeper.pid != os.getpid():
-                self._keeper = Keeper(
+                self._keeper = SyncWorker(
                     self._run, debounce=self._debounce, interval=self._interval, tell=self.tell
                 )
             return self._keeper
@@ -81,7 +81,7 @@ class Background:
         return self._keeper.last_error if self._keeper is not None and self.is_begun else None
 
     def ask(self, request: SyncRequest, *, settle: bool = False) -> None:
-        """Have a sync made; see `Keeper.ask`."""
+        """Have a sync made; see `SyncWorker.ask`."""
         self.keeper().ask(request, settle=settle)
 
     def sync(self, request: SyncRequest) -> SyncReport:

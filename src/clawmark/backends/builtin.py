@@ -27,7 +27,8 @@ from clawmark.model.values import (
     Space,
     SyncPlan,
 )
-from clawmark.store.sqlite.store import Index, Reader
+from clawmark.store.base import Snapshot
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.cancellation import go_on
 from clawmark.system.counters import Metrics
 from clawmark.text.keywords.query import clean_query
@@ -53,7 +54,7 @@ class Parts(NamedTuple):
     """What the composition root hands over."""
 
     workspace: Workspace
-    store: Index
+    store: SqliteStore
     sync: SyncParts
     embedders: tuple[Embedder, ...]
     fallbacks: tuple[Embedder, ...]
@@ -156,10 +157,10 @@ class BuiltinBackend:
     ) -> tuple[Found, dict[str, FileStat]]:
         """The answer from one snapshot, and in what state the files of its hits were indexed."""
         go_on()
-        with self.parts.store.reading() as reader:
+        with self.parts.store.snapshot() as reader:
             found = search(
                 query,
-                reader=reader,
+                snapshot=reader,
                 asked=asked,
                 scout=self.parts.scout,
                 freshness=freshness,
@@ -199,7 +200,7 @@ class BuiltinBackend:
         to date in time.
         """
         _, _, plan = self.freshener.look_at_disk()
-        with self.parts.store.reading() as reader:
+        with self.parts.store.snapshot() as reader:
             hits = standing_hits(
                 found.hits, set(suspects), set(plan.delete), reader, self.parts.workspace
             )
@@ -220,7 +221,7 @@ class BuiltinBackend:
         if not text or not self.parts.embedders:
             return ask(text, (), ())
         began = time.perf_counter()
-        with self.parts.store.reading() as reader:
+        with self.parts.store.snapshot() as reader:
             spaces = reader.spaces()
         return ask(text, answering(self.parts, spaces, self._revived), spaces)._replace(
             milliseconds=_since(began)
@@ -336,12 +337,12 @@ def answering(
     return (*instant, *reversed(parts.fallbacks), *older)
 
 
-def due_vectors_of_best(reader: Reader, embedders: Sequence[Embedder]) -> int:
+def due_vectors_of_best(reader: Snapshot, embedders: Sequence[Embedder]) -> int:
     """How many chunks still wait for a vector of the best embedder: all of them while it has none."""
     if not embedders:
         return 0
     best = [space for space in reader.spaces() if space.identity == embedders[-1].identity]
-    return reader.count_due_vectors(best[0].id) if best else reader.count_chunks()
+    return reader.count_due(best[0].id) if best else reader.count_chunks()
 
 
 def refusal_of(embedders: Sequence[Embedder]) -> Degraded | None:

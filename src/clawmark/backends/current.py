@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from clawmark.engine.sync.plan import lies_under
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import FileStat, Hit
-from clawmark.store.sqlite.store import Reader
+from clawmark.store.base import Snapshot
 from clawmark.workspace import Workspace
 
 
@@ -45,7 +45,7 @@ def standing_hits(
     hits: Sequence[Hit],
     suspects: Collection[str],
     gone: Collection[str],
-    reader: Reader,
+    reader: Snapshot,
     workspace: Workspace,
 ) -> tuple[Hit, ...]:
     """The hits whose text stands in its file now, with its present lines.
@@ -58,7 +58,9 @@ def standing_hits(
     return tuple(hit for hit in found if hit is not None)
 
 
-def _standing(hit: Hit, gone: Collection[str], reader: Reader, workspace: Workspace) -> Hit | None:
+def _standing(
+    hit: Hit, gone: Collection[str], reader: Snapshot, workspace: Workspace
+) -> Hit | None:
     if hit.path in gone:
         return None
     try:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.engine.search.pipeline import Freshness
 from clawmark.engine.sync.plan import changed_since
-from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, look
+from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, is_chunked_by, look
 from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
 from clawmark.model.values import Degraded, Scan, ScanFailure, SyncPlan
-from clawmark.store.sqlite.store import Mark, Reader
+from clawmark.store.base import Mark, Snapshot
 from clawmark.system.cancellation import go_on, has_left
 
 if TYPE_CHECKING:
@@ -134,9 +134,7 @@ class Freshener:
 
     def was_replaced(self) -> bool:
         """Whether the index was deleted or replaced since the last look."""
-        return self._parts.store.was_replaced(
-            self.last.mark if self.last is not None else (0, None)
-        )
+        return self._parts.store.was_replaced(self.last.mark if self.last is not None else None)
 
     def known_due(self) -> int | None:
         """How many files are due as of a look that is not too old; None when that is not known."""
@@ -272,14 +270,14 @@ class Freshener:
 
         For what reason a whole sync is wanted, if one is; and whether a search makes vectors
         itself: those of a local embedder in use, or of a very small memory."""
-        with self._parts.store.reading() as reader:
+        with self._parts.store.snapshot() as reader:
             wanted_for = "identity" if self._is_outdated(reader) else ""
             embedders = self._parts.embedders
             if not embedders:
                 return wanted_for, False
             ready = {space.identity: space.id for space in reader.spaces() if space.ready}
             due = {
-                one.identity: reader.count_due_vectors(ready[one.identity])
+                one.identity: reader.count_due(ready[one.identity])
                 for one in embedders
                 if one.identity in ready
             }
@@ -294,12 +292,12 @@ class Freshener:
             )
             return wanted_for or ("identity" if chunks else ""), makes_vectors
 
-    def _is_outdated(self, reader: Reader) -> bool:
+    def _is_outdated(self, reader: Snapshot) -> bool:
         """Whether a rebuild is wanted: the text was chunked differently, or an earlier rebuild was
         abandoned.
         """
-        is_cut_otherwise = not reader.is_cut_by(self._parts.sync.chunker.name)
-        building = reader.building()
+        is_cut_otherwise = not is_chunked_by(reader, self._parts.sync.chunker.name)
+        building = reader.building
         self.outdated = (
             OUTDATED if (is_cut_otherwise or building) and self._background() is None else None
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from clawmark.model.errors import ConfigError
 from clawmark.model.reports import SourceReport
 from clawmark.model.values import is_cited_below
-from clawmark.store.sqlite.reader import SOURCES
+from clawmark.store.sqlite.snapshot import SOURCES
 from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import Source, is_below
 

@@ -29,7 +29,7 @@ _KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"
 def list_transcripts(parts: Parts, sessions: Sessions) -> tuple[Transcript, ...]:
     """Every transcript that is there now, the latest conversation first."""
     is_source = parts.workspace.sessions is not None
-    with parts.store.reading() as reader:
+    with parts.store.snapshot() as reader:
         indexed = reader.files()
     found = [_facts(state, indexed, sessions, is_source) for state in sessions.scan().files]
     return tuple(sorted(found, key=lambda one: (one.last, one.path), reverse=True))

@@ -81,7 +81,7 @@ class Watching:
     def kept(self) -> Kept:
         """What the index holds, and what the last sync left; nothing is looked at on the disk."""
         parts = self._backend.parts
-        with parts.store.reading() as reader:
+        with parts.store.snapshot() as reader:
             state = reader.state()
             due_vectors = due_vectors_of_best(reader, parts.embedders)
         active = active_embedder(parts, state.spaces)

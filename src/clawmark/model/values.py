@@ -69,8 +69,8 @@ class Term(NamedTuple):
 
     text: str
     """As a person would recognise it."""
-    match: str
-    """A quoted FTS5 string or phrase, safe to put into an expression."""
+    phrase: str
+    """One or more words as `index_words` stores them, separated by spaces."""
 
 
 # --- embed -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Every exception of the driver becomes one of ours, with a sentence and a next step."""
+"""Every exception of the driver becomes one of ours, with a message and a next step."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_driver_error_is_translated(kind: type[apsw.Error]) -> None:
         (apsw.CantOpenError, IndexStoreError),
     ],
 )
-def test_what_the_caller_can_act_on_has_its_own_type(
+def test_errors_that_callers_handle_have_their_own_type(
     kind: type[apsw.Error], expected: type[ClawmarkError]
 ) -> None:
     assert type(translate(kind("details"), "/state/main.sqlite")) is expected
@@ -53,11 +53,11 @@ def test_a_full_text_index_that_has_lost_its_version_is_damaged() -> None:
     )
 
 
-def test_damage_points_to_the_command_that_heals() -> None:
+def test_damage_names_the_command_that_repairs_it() -> None:
     assert "clawmark index" in translate(apsw.CorruptError("malformed"), "/state/main.sqlite").hint
 
 
-def test_a_full_disk_is_named_with_path_and_room() -> None:
+def test_a_full_disk_is_reported_with_path_and_free_space() -> None:
     message = translate(apsw.FullError("full"), "/tmp/main.sqlite").message
     assert "/tmp/main.sqlite" in message
     assert "bytes free" in message

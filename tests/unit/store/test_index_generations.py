@@ -1,4 +1,4 @@
-"""A rebuild beside the answers: whole old, then whole new, and nothing left behind either way."""
+"""Rebuilds: the old generation answers, then the new one, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -6,79 +6,82 @@ from typing import Any
 
 import pytest
 
-from clawmark.model.errors import IndexBusy, IndexStoreError
-from clawmark.store.sqlite.store import Index
+from clawmark.model.errors import IndexBusy
+from clawmark.store.sqlite.store import SqliteStore
+from clawmark.testing.stores import any_of
 from clawmark.testing.vectors import file_of, identity_of, random_vectors
 
 
-def words(index: Index, *candidates: str) -> set[str]:
+def words(index: SqliteStore, *candidates: str) -> set[str]:
     """Which of some words are found."""
-    with index.reading() as reader:
-        return {word for word in candidates if reader.keywords(f'"{word}"', 5)}
+    with index.snapshot() as reader:
+        return {word for word in candidates if reader.search_keywords(any_of(word), 5)}
 
 
-def rows(index: Index) -> tuple[int, int]:
-    with index.reading() as reader:
-        ((files, chunks),) = reader._db.rows(
+def rows(index: SqliteStore) -> tuple[int, int]:
+    with index.snapshot() as reader:
+        ((files, chunks),) = reader.db.rows(
             "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM chunks)"
         )
         return files, chunks
 
 
-def sweep(index: Index) -> None:
+def sweep(index: SqliteStore) -> None:
     swept = 1
     while swept:
-        with index.writing() as writer:
+        with index.transaction() as writer:
             swept = writer.sweep(limit=3)
 
 
 @pytest.fixture(autouse=True)
-def _old_answers(index: Index) -> None:
-    with index.writing() as writer:
+def _old_answers(index: SqliteStore) -> None:
+    with index.transaction() as writer:
         for name in ("one", "two", "three"):
             writer.put_file(*file_of(f"{name}.md", f"old {name}", f"old second {name}"))
 
 
-def begin(index: Index, identity: dict[str, Any]) -> int:
+def begin(index: SqliteStore, identity: dict[str, Any]) -> int:
     while True:
-        with index.writing() as writer:
+        with index.transaction() as writer:
             number = writer.begin_rebuild(identity)
             if number:
                 return number
             writer.sweep(limit=3)
 
 
-def rebuild(index: Index, *names: str) -> int:
+def rebuild(index: SqliteStore, *names: str) -> int:
     number = begin(index, {"chunker": "2"})
-    with index.writing() as writer:
+    with index.transaction() as writer:
         for name in names:
             writer.put_file(*file_of(f"{name}.md", f"new {name}"), building=number)
     return number
 
 
-def publish(index: Index, number: int) -> int:
-    with index.writing() as writer:
-        return writer.publish(number)
+def publish(index: SqliteStore, number: int) -> int:
+    """Publish a complete rebuild and return the generation that answers."""
+    with index.transaction() as writer:
+        assert writer.publish(number) == []
+        return writer.generation
 
 
-def test_the_old_generation_answers_until_the_new_one_is_published(index: Index) -> None:
+def test_the_old_generation_answers_until_the_new_one_is_published(index: SqliteStore) -> None:
     number = rebuild(index, "one", "two", "three")
     assert words(index, "old", "new") == {"old"}
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         state = reader.state()
         assert (state.generation, state.building, state.files, state.chunks) == (1, 2, 3, 6)
-        assert sorted(reader.built()) == ["one.md", "three.md", "two.md"]
+        assert sorted(reader.files(which="rebuilt")) == ["one.md", "three.md", "two.md"]
         assert len(reader.chunks_of("one.md")) == 2
     assert publish(index, number) == 2
     assert words(index, "old", "new") == {"new"}
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         state = reader.state()
         assert (state.generation, state.building, state.files, state.chunks) == (2, None, 3, 3)
         assert [row.text for row in reader.chunks_of("one.md")] == ["new one"]
-        assert reader.built() == {}
+        assert reader.files(which="rebuilt") == {}
 
 
-def test_sweeping_after_publishing_leaves_only_the_new_rows(index: Index) -> None:
+def test_sweeping_after_publishing_leaves_only_the_new_rows(index: SqliteStore) -> None:
     publish(index, rebuild(index, "one", "two", "three"))
     assert rows(index) == (6, 9)
     sweep(index)
@@ -86,26 +89,17 @@ def test_sweeping_after_publishing_leaves_only_the_new_rows(index: Index) -> Non
     assert words(index, "old", "new") == {"new"}
 
 
-def test_a_rebuild_with_a_file_missing_is_not_published(index: Index) -> None:
-    number = rebuild(index, "one", "two")
-    with index.writing() as writer:
-        assert [row.path for row in writer.unbuilt(number)] == ["three.md"]
-    with pytest.raises(IndexStoreError, match="not complete"):
-        publish(index, number)
-    assert words(index, "one", "two", "three", "old", "new") == {"one", "two", "three", "old"}
-
-
-def test_scores_stay_the_same_while_a_rebuild_runs_and_is_swept(index: Index) -> None:
+def test_scores_stay_the_same_while_a_rebuild_runs_and_is_swept(index: SqliteStore) -> None:
     def scores() -> list[tuple[str, float]]:
-        with index.reading() as reader:
-            found = reader.keywords('"second" OR "one" OR "two"', 10)
+        with index.snapshot() as reader:
+            found = reader.search_keywords(any_of("second", "one", "two"), 10)
             texts = reader.chunks([key for key, _ in found])
             return [(texts[key].text, score) for key, score in found]
 
     before = scores()
     number = begin(index, {"chunker": "2"})
     for name in ("one", "two", "three"):
-        with index.writing() as writer:
+        with index.transaction() as writer:
             writer.put_file(
                 *file_of(f"{name}.md", f"old {name}", f"old second {name}"), building=number
             )
@@ -113,143 +107,144 @@ def test_scores_stay_the_same_while_a_rebuild_runs_and_is_swept(index: Index) ->
     publish(index, number)
     assert scores() == before
     while True:
-        with index.writing() as writer:
+        with index.transaction() as writer:
             if not writer.sweep(limit=2):
                 break
         assert scores() == before
 
 
-def test_an_abandoned_rebuild_leaves_no_trace(index: Index) -> None:
+def test_an_abandoned_rebuild_leaves_no_trace(index: SqliteStore) -> None:
     before = rows(index)
     rebuild(index, "one", "two")
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.abandon()
     assert words(index, "old", "new") == {"old"}
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert reader.state().has_dead
     sweep(index)
     assert rows(index) == before
     assert words(index, "old", "new") == {"old"}
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert reader.state().building is None
         assert not reader.state().has_dead
     publish(index, rebuild(index, "one", "two", "three"))
     assert words(index, "old", "new") == {"new"}
 
 
-def test_a_rebuild_for_the_same_identity_is_taken_up_again(index: Index) -> None:
+def test_a_rebuild_for_the_same_identity_is_continued(index: SqliteStore) -> None:
     first = rebuild(index, "one")
-    with index.writing() as writer:
+    with index.transaction() as writer:
         assert writer.begin_rebuild({"chunker": "2"}) == first == 2
-        assert sorted(writer.built()) == ["one.md"]
+        assert sorted(writer.files(which="rebuilt")) == ["one.md"]
         writer.abandon()
     second = begin(index, {"sources": ("memory", "sessions")})
     assert second == 3
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.put_file(*file_of("two.md", "new two"), building=second)
-    with index.writing() as writer:
+    with index.transaction() as writer:
         assert writer.begin_rebuild({"sources": ("memory", "sessions")}) == second
-        assert sorted(writer.built()) == ["two.md"]
+        assert sorted(writer.files(which="rebuilt")) == ["two.md"]
 
 
-def test_a_rebuild_for_another_identity_starts_anew(index: Index) -> None:
+def test_a_rebuild_for_another_identity_starts_over(index: SqliteStore) -> None:
     rebuild(index, "one")
     assert begin(index, {"chunker": "3"}) == 3
-    with index.reading() as reader:
-        assert reader.built() == {}
+    with index.snapshot() as reader:
+        assert reader.files(which="rebuilt") == {}
     assert words(index, "old", "new") == {"old"}
 
 
-def test_a_process_whose_rebuild_was_abandoned_is_refused(index: Index) -> None:
+def test_a_process_whose_rebuild_was_abandoned_is_refused(index: SqliteStore) -> None:
     first = rebuild(index, "one")
     second = begin(index, {"chunker": "3"})
-    with pytest.raises(IndexBusy, match="other settings"), index.writing() as writer:
+    with pytest.raises(IndexBusy, match="other settings"), index.transaction() as writer:
         writer.put_file(*file_of("two.md", "lost two"), building=first)
     assert publish(index, first) == 1
-    with index.writing() as writer:
+    with index.transaction() as writer:
         for name in ("one", "two", "three"):
             writer.put_file(*file_of(f"{name}.md", f"third {name}"), building=second)
     assert publish(index, second) == 3
     assert words(index, "lost", "third", "old", "new") == {"third"}
 
 
-def test_a_file_changed_during_a_rebuild_is_new_at_once_and_due_again(index: Index) -> None:
+def test_a_file_changed_during_a_rebuild_is_new_at_once_and_due_again(index: SqliteStore) -> None:
     number = rebuild(index, "one", "two", "three")
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.put_file(*file_of("one.md", "fresh one"))
     assert words(index, "fresh") == {"fresh"}
-    with index.reading() as reader:
-        assert sorted(reader.built()) == ["three.md", "two.md"]
-    with index.writing() as writer:
+    with index.snapshot() as reader:
+        assert sorted(reader.files(which="rebuilt")) == ["three.md", "two.md"]
+    with index.transaction() as writer:
         writer.put_file(*file_of("one.md", "rebuilt one"), building=number)
     assert words(index, "fresh", "rebuilt") == {"fresh"}
     publish(index, number)
     assert words(index, "fresh", "rebuilt") == {"rebuilt"}
 
 
-def test_a_file_deleted_during_a_rebuild_is_gone_from_both_generations(index: Index) -> None:
+def test_a_file_deleted_during_a_rebuild_is_gone_from_both_generations(index: SqliteStore) -> None:
     number = rebuild(index, "one", "two", "three")
-    with index.writing() as writer:
-        writer.drop_file("one.md")
+    with index.transaction() as writer:
+        writer.delete_file("one.md")
     assert words(index, "one", "two") == {"two"}
     publish(index, number)
     assert words(index, "one", "two") == {"two"}
 
 
-def test_a_file_built_twice_counts_once(index: Index) -> None:
+def test_a_file_built_twice_counts_once(index: SqliteStore) -> None:
     rebuild(index, "one")
     rebuild(index, "one")
-    with index.reading() as reader:
-        assert [row.chunks for row in reader.built().values()] == [1]
+    with index.snapshot() as reader:
+        assert [row.chunks for row in reader.files(which="rebuilt").values()] == [1]
     assert rows(index) == (4, 7)
 
 
-def test_a_rebuild_another_process_published_is_gone_on_with_as_ordinary_changes(
-    index: Index,
+def test_files_of_a_rebuild_that_was_published_by_another_process_are_ordinary_changes(
+    index: SqliteStore,
 ) -> None:
     number = rebuild(index, "one", "two", "three")
     publish(index, number)
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.put_file(*file_of("one.md", "late one"), building=number)
-        assert writer.publish(number) == 2
+        assert writer.publish(number) == []
+        assert writer.generation == 2
         writer.abandon()
     assert words(index, "late", "new", "old") == {"late", "new"}
     sweep(index)
     assert rows(index) == (3, 3)
 
 
-def test_chunks_of_a_rebuild_are_due_before_it_is_published(index: Index) -> None:
+def test_chunks_of_a_rebuild_are_due_before_it_is_published(index: SqliteStore) -> None:
     vector = random_vectors(1, 8, seed=1)[0]
-    with index.writing() as writer:
-        space = writer.space(identity_of(8)).id
+    with index.transaction() as writer:
+        space = writer.add_space(identity_of(8)).id
         writer.put_vectors(
             space,
             [
                 (key, text, vector)
-                for key, text, _, _ in writer.due_rows(space, writer.due_keys(space))
+                for key, text, _, _ in writer.due_chunks(space, writer.due_keys(space))
             ],
         )
-        assert writer.count_due_vectors(space) == 0
+        assert writer.count_due(space) == 0
     number = rebuild(index, "one", "two", "three")
-    with index.reading() as reader:
-        due = reader.due_rows(space, reader.due_keys(space))
+    with index.snapshot() as reader:
+        due = reader.due_chunks(space, reader.due_keys(space))
         assert [text for _, _, text, _ in due] == ["new one", "new two", "new three"]
-        assert reader.count_due_vectors(space) == 3
-    with index.writing() as writer:
+        assert reader.count_due(space) == 3
+    with index.transaction() as writer:
         writer.put_vectors(space, [(key, text, vector) for key, text, _, _ in due])
         writer.publish(number)
-        assert writer.count_due_vectors(space) == 0
+        assert writer.count_due(space) == 0
     sweep(index)
-    with index.reading() as reader:
-        assert reader.count_due_vectors(space) == 0
+    with index.snapshot() as reader:
+        assert reader.count_due(space) == 0
         assert [space.vectors for space in reader.state().spaces] == [3]
 
 
-def test_rebuild_after_rebuild_leaves_one_generation(index: Index) -> None:
+def test_rebuild_after_rebuild_leaves_one_generation(index: SqliteStore) -> None:
     for _ in range(4):
         publish(index, rebuild(index, "one", "two", "three"))
     sweep(index)
     assert rows(index) == (3, 3)
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert reader.state().generation == 5
         assert reader.integrity_problems() == []

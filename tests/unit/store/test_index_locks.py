@@ -1,4 +1,4 @@
-"""The write lock: one holder, no waiting for ever, and a deleted lock file fools nobody."""
+"""The write lock: one holder, bounded waiting, and a deleted lock file does no harm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import clawmark
 from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.store.sqlite.locks import WriteLock
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.vectors import file_of
 
 
@@ -46,7 +46,7 @@ def test_a_waiting_holder_gets_the_lock_when_it_is_free(tmp_path: Path) -> None:
     assert order == ["first", "second"]
 
 
-def test_a_deleted_lock_file_is_made_again(tmp_path: Path) -> None:
+def test_a_deleted_lock_file_is_created_again(tmp_path: Path) -> None:
     path = tmp_path / "x.lock"
     with WriteLock(str(path)).held(0):
         path.unlink()
@@ -85,12 +85,12 @@ def test_waiting_for_another_thread_or_process_is_counted(tmp_path: Path) -> Non
     assert theirs.waits == 2
 
 
-def test_readers_do_not_wait_for_whoever_writes(index: Index) -> None:
-    with index.writing() as writer:
+def test_readers_do_not_wait_for_writers(index: SqliteStore) -> None:
+    with index.transaction() as writer:
         writer.put_file(*file_of("a.md", "before"))
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.put_file(*file_of("a.md", "after"))
-        with index.reading() as reader:
+        with index.snapshot() as reader:
             assert [row.text for row in reader.chunks_of("a.md")] == ["before"]
 
 

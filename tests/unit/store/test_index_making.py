@@ -1,6 +1,4 @@
-"""A new index is made aside and appears whole, also while somebody deletes the files that are being
-made or opened.
-"""
+"""A new index appears complete, even if its files are deleted while they are created or opened."""
 
 from __future__ import annotations
 
@@ -16,19 +14,19 @@ import pytest
 
 from clawmark.model.errors import IndexStoreError
 from clawmark.store.sqlite import db, opening
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.vectors import file_of
 
 SIDECARS = ("-journal", "-wal", "-shm", ".seal")
 
 
-def put(index: Index, path: str) -> None:
-    with index.writing() as writer:
+def put(index: SqliteStore, path: str) -> None:
+    with index.transaction() as writer:
         writer.put_file(*file_of(path, "heron"))
 
 
-def paths(index: Index) -> list[str]:
-    with index.reading() as reader:
+def paths(index: SqliteStore) -> list[str]:
+    with index.snapshot() as reader:
         return sorted(reader.files())
 
 
@@ -37,7 +35,7 @@ def files_in(folder: Path) -> set[str]:
 
 
 def once_when_opened(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
-    """Have something happen after the main file was opened and before anything was read from it."""
+    """Run something after the main file was opened and before anything was read from it."""
     plain, left = db.identify, [act]
 
     def identify(connection: Any, path: str) -> str | None:
@@ -65,27 +63,27 @@ def deleting(*paths: str) -> Iterator[None]:
             process.kill()
 
 
-def test_an_index_is_made_while_everything_beside_it_is_deleted(tmp_path: Path) -> None:
+def test_an_index_is_created_while_other_processes_delete_its_files(tmp_path: Path) -> None:
     for number in range(20):
         path = str(tmp_path / f"{number}.sqlite")
         with deleting(*(path + suffix for suffix in SIDECARS)):
-            index = Index(path)
+            index = SqliteStore(path)
             put(index, "a.md")
             index.close()
-        assert Index(path).exists()
+        assert os.path.exists(path)
 
 
 def test_an_index_that_is_always_deleted_is_one_clear_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = Index(str(tmp_path / "index.sqlite"))
+    index = SqliteStore(str(tmp_path / "index.sqlite"))
     monkeypatch.setattr(opening, "_make", lambda path, first_rows: None)
     with pytest.raises(IndexStoreError, match="is deleted as soon as it is made"):
         put(index, "a.md")
 
 
-def test_an_index_deleted_while_a_writer_opens_it_is_made_anew(
-    index: Index, monkeypatch: pytest.MonkeyPatch
+def test_an_index_deleted_while_a_writer_opens_it_is_created_again(
+    index: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(index, "old.md")
     index.close()
@@ -95,15 +93,13 @@ def test_an_index_deleted_while_a_writer_opens_it_is_made_anew(
 
 
 def test_a_reader_whose_index_is_replaced_while_it_opens_it_reads_the_new_one(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Index(str(tmp_path / "other.sqlite"))
+    other = SqliteStore(str(tmp_path / "other.sqlite"))
     put(other, "new.md")
     other.close()
-    put(
-        index, "old.md"
-    )  # its log stays: the new main file with it would be neither the one nor the other
-    reader = Index(index.path)
+    put(index, "old.md")  # Its log stays; with the new main file it would be inconsistent.
+    reader = SqliteStore(index.path)
 
     def replace() -> None:
         for suffix in SIDECARS:
@@ -116,7 +112,7 @@ def test_a_reader_whose_index_is_replaced_while_it_opens_it_reads_the_new_one(
 
 
 def test_a_reader_whose_index_is_deleted_while_it_opens_it_finds_nothing(
-    index: Index, monkeypatch: pytest.MonkeyPatch
+    index: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(index, "old.md")
     index.close()
@@ -124,7 +120,9 @@ def test_a_reader_whose_index_is_deleted_while_it_opens_it_finds_nothing(
     assert paths(index) == []
 
 
-def test_drafts_of_killed_processes_go_when_an_index_is_made(index: Index) -> None:
+def test_drafts_of_killed_processes_are_deleted_when_an_index_is_created(
+    index: SqliteStore,
+) -> None:
     for name in ("index.sqlite.new-1", "index.sqlite.new-1-wal", f"index.sqlite.new-{os.getpid()}"):
         Path(index.path).with_name(name).write_text("half an index")
     put(index, "a.md")
@@ -132,7 +130,7 @@ def test_drafts_of_killed_processes_go_when_an_index_is_made(index: Index) -> No
 
 
 def test_an_index_that_cannot_be_made_leaves_nothing_behind(
-    index: Index, monkeypatch: pytest.MonkeyPatch
+    index: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(

@@ -1,4 +1,4 @@
-"""Packed blocks: they grow, die in parts, move together again and never lose a living entry."""
+"""Packed blocks grow, die in parts, are compacted and never lose a living entry."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def expected(keys: list[int]) -> dict[int, tuple[int, bytes]]:
     return {key: (key + 1000, bytes([key % 251, key % 7, 5])) for key in keys}
 
 
-def test_what_is_appended_in_pieces_is_there_in_whole(db: Database) -> None:
+def test_entries_appended_in_pieces_are_complete(db: Database) -> None:
     for start in range(1, 6000, 371):
         add(db, range(start, min(start + 371, 6000)))
     assert contents(db) == expected(list(range(1, 6000)))
@@ -68,7 +68,7 @@ def test_a_few_removed_entries_stay_as_holes(db: Database) -> None:
     assert contents(db) == expected([key for key in range(1, 201) if key not in (5, 77)])
 
 
-def test_a_fifth_dead_is_enough_to_move_together(db: Database) -> None:
+def test_a_block_that_is_a_fifth_dead_is_compacted(db: Database) -> None:
     add(db, range(1, 1025))
     gone = frozenset(range(1, 400))
     assert packed.remove(db, 1, 2, gone, WIDTHS) == 399

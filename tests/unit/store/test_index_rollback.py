@@ -1,6 +1,5 @@
-"""Where there is no write-ahead log, a writer that dies leaves a journal; whoever comes next finds
-the index as it was.
-"""
+"""Without a write-ahead log, a killed writer leaves a journal, and the next process restores the
+index."""
 
 from __future__ import annotations
 
@@ -9,25 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.vectors import file_of
 
 
 @pytest.fixture
 def crashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An index on a network disk as a power cut leaves it in the middle of a transaction that has
-    reached the disk.
-    """
+    """An index on a network disk after a power failure in the middle of a transaction."""
     monkeypatch.setattr("clawmark.store.sqlite.opening.shared_file_system", lambda _: "nfs")
     path = tmp_path / "index.sqlite"
-    index = Index(str(path))
-    with index.writing() as writer:
+    index = SqliteStore(str(path))
+    with index.transaction() as writer:
         writer.put_file(*file_of("memory/a.md", "amber"))
     left, before = tmp_path / "left", path.read_bytes()
     left.mkdir()
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.put_file(*file_of("memory/a.md", "birch"))
-        writer._db._connection.cache_flush()  # as SQLite does by itself in a large transaction
+        writer.db._connection.cache_flush()  # SQLite does this itself in a large transaction.
         for name in (path.name, f"{path.name}-journal"):
             shutil.copy(tmp_path / name, left / name)
     index.close()
@@ -36,17 +33,17 @@ def crashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_reader_finds_the_index_as_it_was(crashed: Path) -> None:
-    index = Index(str(crashed))
-    with index.reading() as reader:
+    index = SqliteStore(str(crashed))
+    with index.snapshot() as reader:
         assert [chunk.text for chunk in reader.chunks_of("memory/a.md")] == ["amber"]
         assert reader.integrity_problems() == []
     index.close()
 
 
-def test_a_writer_goes_on(crashed: Path) -> None:
-    index = Index(str(crashed))
-    with index.writing() as writer:
+def test_a_writer_continues(crashed: Path) -> None:
+    index = SqliteStore(str(crashed))
+    with index.transaction() as writer:
         writer.put_file(*file_of("memory/b.md", "cedar"))
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert sorted(reader.files()) == ["memory/a.md", "memory/b.md"]
     index.close()

@@ -1,6 +1,4 @@
-"""Vectors survive the index they were in: what can still be read of a set-aside one goes into the
-new cache.
-"""
+"""Vectors of an index that was set aside are recovered into the cache of the new one."""
 
 from __future__ import annotations
 
@@ -12,25 +10,25 @@ from typing import Any
 import pytest
 
 from clawmark.model.errors import IndexDamaged
-from clawmark.store.sqlite.store import Index
-from clawmark.store.sqlite.upkeep.salvage import AT_ONCE, MOST_BARREN, _readable, salvage
+from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.sqlite.upkeep.salvage import AT_ONCE, MOST_EMPTY, _readable, salvage
 from clawmark.testing.vectors import fill, identity_of, random_vectors
 
 PAGE, TABLE_LEAF = 16384, 13
 MODEL = identity_of(64).model.encode()
 
 
-def set_aside(index: Index) -> None:
-    """Spoil the head of the table of files, and let the index begin anew."""
+def set_aside(index: SqliteStore) -> None:
+    """Damage the header of the table of files and create a new index."""
     with pytest.raises(IndexDamaged):
         index.check()
     aside = index.set_aside("corrupt")
     assert aside
-    with index.writing() as writer:
-        writer.set_healed({"at": 1, "what": "It broke.", "aside": os.path.basename(aside)})
+    with index.transaction() as writer:
+        writer.set_facts("healed", {"at": 1, "what": "It broke.", "aside": os.path.basename(aside)})
 
 
-def spoil(index: Index, pages: range) -> None:
+def spoil(index: SqliteStore, pages: range) -> None:
     content = bytearray(Path(index.path).read_bytes())
     for page in pages:
         content[page * PAGE + 100] ^= 1
@@ -38,60 +36,62 @@ def spoil(index: Index, pages: range) -> None:
 
 
 @pytest.fixture
-def hashes(index: Index) -> dict[str, bytes]:
+def hashes(index: SqliteStore) -> dict[str, bytes]:
     vectors = random_vectors(400, 64, seed=1)
     keys = fill(index, "a.md", vectors, 64)
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         rows = reader.chunks(keys)
     index.close()
     return {rows[key].hash: vector for key, vector in zip(keys, vectors, strict=True)}
 
 
-def test_every_vector_that_can_be_read_is_taken(index: Index, hashes: dict[str, bytes]) -> None:
+def test_every_readable_vector_is_recovered(index: SqliteStore, hashes: dict[str, bytes]) -> None:
     pages = Path(index.path).stat().st_size // PAGE
     spoil(index, range(pages - 2, pages))
     set_aside(index)
     count = salvage(index)
     assert 200 < count <= 400
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         kept = reader.cached(identity_of(64), list(hashes))
         assert len(kept) == count == reader.state().cache_entries
         assert all(kept[text] == hashes[text] for text in kept)
 
 
-def test_it_is_done_once(index: Index, hashes: dict[str, bytes]) -> None:
+def test_recovery_runs_once(index: SqliteStore, hashes: dict[str, bytes]) -> None:
     pages = Path(index.path).stat().st_size // PAGE
     spoil(index, range(pages - 1, pages))
     set_aside(index)
     assert salvage(index) > 0
     assert salvage(index) == 0
-    with index.reading() as reader:
-        assert reader.healed() == {"at": 1, "what": "It broke."}
+    with index.snapshot() as reader:
+        assert reader.facts("healed") == {"at": 1, "what": "It broke."}
 
 
-def test_nothing_is_taken_from_what_is_no_database(index: Index, hashes: dict[str, bytes]) -> None:
+def test_nothing_is_recovered_from_a_file_that_is_not_a_database(
+    index: SqliteStore, hashes: dict[str, bytes]
+) -> None:
     Path(index.path).write_bytes(b"rubbish" * 1000)
     set_aside(index)
     assert salvage(index) == 0
 
 
-def test_an_index_that_never_broke_has_nothing_to_take(
-    index: Index, hashes: dict[str, bytes]
+def test_nothing_is_recovered_if_no_index_was_set_aside(
+    index: SqliteStore, hashes: dict[str, bytes]
 ) -> None:
     assert salvage(index) == 0
 
 
-def put_in_place(index: Index, one: int, other: int) -> None:
-    """Write a page over another one: both are sound, and one is where it does not belong."""
+def install_draft(index: SqliteStore, one: int, other: int) -> None:
+    """Copy a page over another one: both are intact, but one is in the wrong place."""
     content = Path(index.path).read_bytes()
     page = content[other * PAGE : (other + 1) * PAGE]
     Path(index.path).write_bytes(content[: one * PAGE] + page + content[(one + 1) * PAGE :])
 
 
-def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vectors(
-    index: Index, hashes: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+def test_a_misplaced_page_neither_stops_recovery_nor_adds_wrong_vectors(
+    index: SqliteStore, hashes: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.store.sqlite.upkeep.salvage.MOST_BARREN", 5)
+    monkeypatch.setattr("clawmark.store.sqlite.upkeep.salvage.MOST_EMPTY", 5)
     sound = Path(index.path).read_bytes()
     pages = [sound[start : start + PAGE] for start in range(0, len(sound), PAGE)]
     leaves = [
@@ -104,16 +104,16 @@ def test_a_page_in_the_place_of_another_neither_holds_it_up_nor_brings_wrong_vec
         for file in Path(index.path).parent.glob("*.sqlite*"):
             file.unlink()
         Path(index.path).write_bytes(sound)
-        put_in_place(index, one, other)
+        install_draft(index, one, other)
         set_aside(index)
         assert salvage(index) > 300
-        with index.reading() as reader:
+        with index.snapshot() as reader:
             kept = reader.cached(identity_of(64), list(hashes))
         assert all(kept[text] == hashes[text] for text in kept)
         index.close()
 
 
-def test_broken_pages_without_end_are_given_up() -> None:
+def test_recovery_stops_after_many_broken_pages() -> None:
     asked = list[int]()
 
     class Broken:
@@ -127,4 +127,4 @@ def test_broken_pages_without_end_are_given_up() -> None:
 
     found: Any = _readable(Broken())  # type: ignore[arg-type]
     assert [rows for rows in found if rows] == []
-    assert max(asked) < AT_ONCE * MOST_BARREN
+    assert max(asked) < AT_ONCE * MOST_EMPTY

@@ -1,6 +1,5 @@
-"""Large files: stored out of sight in several transactions, seen all at once, and swept when their
-process died.
-"""
+"""Large files are stored in several transactions, appear at once, and are swept if their process
+died."""
 
 from __future__ import annotations
 
@@ -9,8 +8,9 @@ from typing import Protocol
 import pytest
 
 from clawmark.model.errors import IndexBusy
-from clawmark.store.sqlite.store import Index
-from clawmark.store.sqlite.writer import DELETED_AT_ONCE
+from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.sqlite.transaction import DELETED_AT_ONCE
+from clawmark.testing.stores import any_of
 from clawmark.testing.vectors import file_of, fill, random_vectors
 
 MANY = [f"large passage {number}" for number in range(DELETED_AT_ONCE + 100)]
@@ -20,51 +20,51 @@ class Clock(Protocol):
     def pass_minutes(self, minutes: int) -> None: ...
 
 
-def texts(index: Index, path: str) -> list[str]:
-    with index.reading() as reader:
+def texts(index: SqliteStore, path: str) -> list[str]:
+    with index.snapshot() as reader:
         return [row.text for row in reader.chunks_of(path)]
 
 
-def found(index: Index, word: str) -> int:
-    with index.reading() as reader:
-        return len(reader.keywords(f'"{word}"', 10_000))
+def found(index: SqliteStore, word: str) -> int:
+    with index.snapshot() as reader:
+        return len(reader.search_keywords(any_of(word), 10_000))
 
 
-def count(index: Index, table: str) -> int:
-    with index.reading() as reader:
-        rows: int = reader._db.rows(f"SELECT count(*) FROM {table}")[0][0]
+def count(index: SqliteStore, table: str) -> int:
+    with index.snapshot() as reader:
+        rows: int = reader.db.rows(f"SELECT count(*) FROM {table}")[0][0]
         return rows
 
 
-def sweep(index: Index) -> None:
+def sweep(index: SqliteStore) -> None:
     swept = 1
     while swept:
-        with index.writing() as writer:
+        with index.transaction() as writer:
             swept = writer.sweep()
 
 
-def stage(index: Index, path: str, *passages: str) -> int:
+def stage(index: SqliteStore, path: str, *passages: str) -> int:
     row, chunks, words = file_of(path, *passages)
-    with index.writing() as writer:
+    with index.transaction() as writer:
         file = writer.stage_file(row)
     for start in range(0, len(chunks), 100):
-        with index.writing() as writer:
+        with index.transaction() as writer:
             writer.add_chunks(file, chunks[start : start + 100], words[start : start + 100])
     return file
 
 
-def finish(index: Index, file: int) -> None:
-    with index.writing() as writer:
+def finish(index: SqliteStore, file: int) -> None:
+    with index.transaction() as writer:
         writer.finish_file(file)
 
 
-def test_a_staged_file_is_seen_when_it_is_finished_and_not_before(index: Index) -> None:
-    with index.writing() as writer:
+def test_a_staged_file_is_visible_only_when_it_is_complete(index: SqliteStore) -> None:
+    with index.transaction() as writer:
         writer.put_file(*file_of("a.md", "old passage"))
     file = stage(index, "a.md", *MANY)
     assert texts(index, "a.md") == ["old passage"]
     assert (found(index, "large"), found(index, "old")) == (0, 1)
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert (reader.state().files, reader.state().chunks) == (1, 1)
     finish(index, file)
     assert texts(index, "a.md") == MANY
@@ -73,58 +73,58 @@ def test_a_staged_file_is_seen_when_it_is_finished_and_not_before(index: Index) 
     assert count(index, "chunks") == len(MANY)
 
 
-def test_staged_passages_are_not_due_and_not_near(index: Index) -> None:
+def test_staged_passages_are_not_due_and_not_near(index: SqliteStore) -> None:
     vectors = random_vectors(3, 8, seed=1)
     fill(index, "b.md", vectors, 8)
     file = stage(index, "a.md", *MANY)
-    with index.reading() as reader:
-        assert reader.count_due_vectors(1) == 0
+    with index.snapshot() as reader:
+        assert reader.count_due(1) == 0
         assert reader.due_keys(1) == []
-        assert len(reader.vectors(1, vectors[0], 10)) == 3
+        assert len(reader.nearest(1, vectors[0], 10)) == 3
     finish(index, file)
-    with index.reading() as reader:
-        assert reader.count_due_vectors(1) == len(MANY) == len(reader.due_keys(1))
+    with index.snapshot() as reader:
+        assert reader.count_due(1) == len(MANY) == len(reader.due_keys(1))
 
 
-def test_a_large_file_is_gone_at_once_and_swept_later(index: Index) -> None:
+def test_a_deleted_large_file_is_invisible_at_once_and_swept_later(index: SqliteStore) -> None:
     finish(index, stage(index, "a.md", *MANY))
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.put_file(*file_of("b.md", "small passage"))
-        writer.drop_file("a.md")
+        writer.delete_file("a.md")
     assert texts(index, "a.md") == []
     assert (found(index, "large"), found(index, "small")) == (0, 1)
     assert count(index, "chunks") == len(MANY) + 1
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert reader.state().has_dead
     sweep(index)
     assert (count(index, "chunks"), count(index, "files")) == (1, 1)
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert not reader.state().has_dead
         assert reader.integrity_problems() == []
 
 
-def test_a_large_file_that_is_replaced_keeps_its_vectors_out_of_sight(index: Index) -> None:
+def test_vectors_of_a_replaced_large_file_are_not_found(index: SqliteStore) -> None:
     vectors = random_vectors(len(MANY), 8, seed=1)
     fill(index, "a.md", vectors, 8)
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.put_file(*file_of("a.md", "new passage"))
-    with index.reading() as reader:
-        assert reader.vectors(1, vectors[5], 3) == []
-        assert reader.count_due_vectors(1) == 1
+    with index.snapshot() as reader:
+        assert reader.nearest(1, vectors[5], 3) == []
+        assert reader.count_due(1) == 1
     sweep(index)
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert [space.vectors for space in reader.spaces()] == [0]
 
 
-def test_only_one_index_at_a_time_may_stage(index: Index) -> None:
-    other = Index(index.path)
+def test_only_one_index_at_a_time_may_stage(index: SqliteStore) -> None:
+    other = SqliteStore(index.path)
     with index.staging(timeout=0), pytest.raises(IndexBusy), other.staging(timeout=0):
         pass
     with other.staging(timeout=0):
         pass
 
 
-def test_newer_bytes_take_the_place_of_what_is_staged(index: Index) -> None:
+def test_a_newer_version_replaces_the_staged_one(index: SqliteStore) -> None:
     first = stage(index, "a.md", *MANY)
     second = stage(index, "a.md", "other", "bytes")
     with pytest.raises(IndexBusy, match="by another process, or changed"):
@@ -133,7 +133,9 @@ def test_newer_bytes_take_the_place_of_what_is_staged(index: Index) -> None:
     assert texts(index, "a.md") == ["other", "bytes"]
 
 
-def test_what_a_dead_process_staged_is_swept_after_a_minute(index: Index, clock: Clock) -> None:
+def test_a_file_staged_by_a_dead_process_is_swept_after_a_minute(
+    index: SqliteStore, clock: Clock
+) -> None:
     stage(index, "a.md", *MANY)
     sweep(index)
     assert count(index, "chunks") == len(MANY)
@@ -144,7 +146,7 @@ def test_what_a_dead_process_staged_is_swept_after_a_minute(index: Index, clock:
     assert found(index, "large") == len(MANY)
 
 
-def test_what_a_dead_process_staged_is_replaced_at_once(index: Index) -> None:
+def test_a_file_staged_by_a_dead_process_is_replaced_at_once(index: SqliteStore) -> None:
     first = stage(index, "a.md", *MANY)
     finish(index, stage(index, "a.md", *MANY))
     assert texts(index, "a.md") == MANY
@@ -152,36 +154,36 @@ def test_what_a_dead_process_staged_is_replaced_at_once(index: Index) -> None:
         finish(index, first)
 
 
-def test_a_deleted_file_takes_what_is_staged_of_it_along(index: Index) -> None:
+def test_deleting_a_file_deletes_its_staged_version(index: SqliteStore) -> None:
     file = stage(index, "a.md", "one", "two")
-    with index.writing() as writer:
-        writer.drop_file("a.md")
+    with index.transaction() as writer:
+        writer.delete_file("a.md")
     with pytest.raises(IndexBusy):
         finish(index, file)
     assert count(index, "chunks") == 0
 
 
-def test_a_file_staged_for_a_rebuild_appears_with_it(index: Index) -> None:
-    with index.writing() as writer:
+def test_a_file_staged_for_a_rebuild_appears_with_it(index: SqliteStore) -> None:
+    with index.transaction() as writer:
         writer.put_file(*file_of("a.md", "old passage"))
         number = writer.begin_rebuild({"chunker": "2"})
     row, chunks, words = file_of("a.md", *MANY)
-    with index.writing() as writer:
+    with index.transaction() as writer:
         file = writer.stage_file(row, building=number)
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.add_chunks(file, chunks, words)
     finish(index, file)
     assert texts(index, "a.md") == ["old passage"]
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.publish(number)
     assert texts(index, "a.md") == MANY
 
 
-def test_what_is_staged_for_the_old_generation_ends_with_it(index: Index) -> None:
-    with index.writing() as writer:
+def test_a_file_staged_for_the_old_generation_is_removed_with_it(index: SqliteStore) -> None:
+    with index.transaction() as writer:
         number = writer.begin_rebuild({"chunker": "2"})
     file = stage(index, "a.md", *MANY)
-    with index.writing() as writer:
+    with index.transaction() as writer:
         writer.publish(number)
     with pytest.raises(IndexBusy):
         finish(index, file)

@@ -1,18 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import apsw
 import pytest
 
+from clawmark.store.base import KeywordQuery
+from clawmark.store.sqlite.keywords import match_expression
 from clawmark.text.keywords.query import (
     MAX_QUERY,
     MAX_TERMS,
-    any_of,
     clean_query,
     index_words,
-    near_each_other,
     query_terms,
 )
 
@@ -38,7 +37,8 @@ def _finder(*passages: str) -> Find:
 
     def find(query: str) -> list[str]:
         ranked = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY bm25(words, 1.0, 1.0)"
-        return [passages[row[0]] for row in database.execute(ranked, (any_of(query_terms(query)),))]
+        expression = match_expression(KeywordQuery(tuple(t.phrase for t in query_terms(query))))
+        return [passages[row[0]] for row in database.execute(ranked, (expression,))]
 
     return find
 
@@ -58,7 +58,7 @@ def test_a_question_of_small_words_keeps_them_all() -> None:
 @pytest.mark.parametrize("name", ["v2.3.1", "2026-02-24", "10:32"])
 def test_a_number_with_points_is_one_term(name: str) -> None:
     (term,) = query_terms(name)
-    assert term.match == f'"{name}"'
+    assert term.phrase == name
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_dates_months_and_years_are_kept() -> None:
 
 def test_chinese_is_looked_for_in_pairs_and_single_characters() -> None:
     assert _texts("之前讨论的那个方案") == ["讨论", "论的", "方案", "讨", "论", "方", "案"]
-    assert query_terms("讨论")[0].match == '"讨 论"'
+    assert query_terms("讨论")[0].phrase == "讨 论"
 
 
 @pytest.mark.parametrize(
@@ -130,20 +130,9 @@ def test_a_note_is_found_by_a_question_in_its_language(note: str, question: str)
     assert find(question)[0] == note
 
 
-def test_without_terms_there_is_no_expression() -> None:
+def test_a_query_without_words_has_no_terms() -> None:
     assert query_terms("?! … 🤖") == []
-    assert any_of([]) == ""
-    assert any_of(query_terms("   ")) == ""
-
-
-def test_neighbouring_terms_are_looked_for_together() -> None:
-    terms = query_terms("billing database backup")
-    assert any_of(terms) == '"billing" OR "database" OR "backup"'
-    assert (
-        near_each_other([*pairwise(terms)])
-        == 'NEAR("billing" "database", 6) OR NEAR("database" "backup", 6)'
-    )
-    assert near_each_other([]) == ""
+    assert query_terms("   ") == []
 
 
 def test_a_long_query_is_cut_to_sixty_four_terms() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message
 from clawmark.model.values import ChunkRow, citation
-from clawmark.store.sqlite.store import Index
+from clawmark.store.base import IndexStore
 from clawmark.text.recalled.origin import without_comments
 from clawmark.text.secrets.redact import Redactor, has_mask
 
@@ -33,7 +33,7 @@ Answer with one JSON object and nothing else: {"question": "…", "quote": "…"
 
 
 def make_questions(
-    completer: Completer, index: Index, redactor: Redactor, count: int
+    completer: Completer, index: IndexStore, redactor: Redactor, count: int
 ) -> Iterator[dict[str, str]]:
     """At most `count` questions, as objects with `question`, `path` (a citation) and `text`; raises
     CompletionError.
@@ -50,11 +50,11 @@ def make_questions(
             yield question
 
 
-def _passages(index: Index, count: int) -> list[ChunkRow]:
+def _passages(index: IndexStore, count: int) -> list[ChunkRow]:
     """Passages of the notes, at equal distances; twice as many as wanted, because some give no
     question.
     """
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         files = sorted(
             row for row in reader.files().values() if row.source == "memory" and row.chunks
         )

@@ -68,7 +68,7 @@ def _heal(backend: BuiltinBackend, places: Places, *, fix: bool) -> list[Finding
     irreplaceable.
     """
     try:
-        with backend.parts.store.reading(thorough=True) as reader:
+        with backend.parts.store.snapshot(thorough=True) as reader:
             problems = reader.integrity_problems()
             if problems:
                 # Raised inside the snapshot, so that the index knows which file it was.

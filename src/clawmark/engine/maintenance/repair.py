@@ -20,7 +20,7 @@ from clawmark.model.errors import (
     IndexFromTheFuture,
     IndexStoreError,
 )
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ coincidence.
 """
 
 
-def healing(index: Index, act: Callable[[], T]) -> tuple[T, str]:
+def healing(index: SqliteStore, act: Callable[[], T]) -> tuple[T, str]:
     """What `act` gives, and what had to be done for it: a sentence, or nothing.
 
     It is done again on the new index, and also when somebody deleted or replaced the index
@@ -52,7 +52,7 @@ def healing(index: Index, act: Callable[[], T]) -> tuple[T, str]:
     return act(), done
 
 
-def heal(index: Index, error: ClawmarkError) -> str:
+def heal(index: SqliteStore, error: ClawmarkError) -> str:
     """Set the index aside that caused an error, and say so; nothing when another process has done
     it.
     """
@@ -64,8 +64,9 @@ def heal(index: Index, error: ClawmarkError) -> str:
         f"{error.message} It was set aside as {name}, and the index is built again from the files."
     )
     try:
-        with index.writing() as writer:
-            writer.set_healed({"at": time.time_ns() // 1_000_000, "what": sentence, "aside": name})
+        with index.transaction() as writer:
+            healed = {"at": time.time_ns() // 1_000_000, "what": sentence, "aside": name}
+            writer.set_facts("healed", healed)
     except IndexBusy:
         return sentence
     return sentence

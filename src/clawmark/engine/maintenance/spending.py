@@ -90,14 +90,14 @@ def _due(parts: Parts, embedder: Embedder) -> tuple[dict[str, int], frozenset[st
     due: dict[str, int] = {}
     cached: set[str] = set()
     identity = embedder.identity
-    with parts.store.reading() as reader:
+    with parts.store.snapshot() as reader:
         space = next(
             (space for space in reader.spaces() if space.identity[:3] == identity[:3]), None
         )
         if space is not None:
             keys = reader.due_keys(space.id)
             for start in range(0, len(keys), PAGE):
-                rows = reader.due_rows(space.id, keys[start : start + PAGE])
+                rows = reader.due_chunks(space.id, keys[start : start + PAGE])
                 cached.update(text_hash for _, text_hash, _, vector in rows if vector)
                 due.update(_tokens(embedder, ((text_hash, text) for _, text_hash, text, _ in rows)))
             return due, frozenset(cached)

@@ -16,7 +16,7 @@ from clawmark.config.schema import Loaded
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.maintenance.spending import ledger_of
 from clawmark.engine.sync.outcome import NOT_TEXT
-from clawmark.engine.sync.scan import look
+from clawmark.engine.sync.scan import is_chunked_by, look
 from clawmark.model.reports import Status
 from clawmark.model.values import FileRow, Mode, Skipped, Space, SyncPlan
 from clawmark.store.sqlite.files import shared_file_system
@@ -29,16 +29,16 @@ def status(
     """Measure now; nothing is created, migrated or written."""
     scan, plan = look(parts.sync)
     options = loaded.settings.memory_search
-    with parts.store.reading() as reader:
+    with parts.store.snapshot() as reader:
         state = reader.state()
         indexed = reader.files()
         due_by_source = due_files_by_source(plan, indexed, options.sources)
         spaces = tuple(space for space in state.spaces)
         active = active_embedder(parts, spaces)
         due_vectors = due_vectors_of_best(reader, parts.embedders)
-        unsearched = len(reader.unsearched())
-        facts, healed = reader.database_facts(), reader.healed()
-        is_cut_otherwise = not reader.is_cut_by(parts.sync.chunker.name)
+        unsearched = len(reader.files(which="unsearched"))
+        facts, healed = reader.database_facts(), reader.facts("healed")
+        is_cut_otherwise = not is_chunked_by(reader, parts.sync.chunker.name)
     version = str(facts.get("sqlite_version", ""))
     sources = report_sources(parts.workspace)
     return Status(
@@ -159,7 +159,7 @@ def pulse(parts: Parts) -> tuple[str, Mode, int]:
     how many files are due.
     """
     _, plan = look(parts.sync)
-    with parts.store.reading() as reader:
+    with parts.store.snapshot() as reader:
         active = active_embedder(parts, reader.spaces())
     return (active.traits.label, "hybrid", plan.due) if active else ("", "fts-only", plan.due)
 

@@ -18,7 +18,8 @@ from clawmark.model.documents import Chunk
 from clawmark.model.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.model.reports import VerifyReport
 from clawmark.model.values import ChunkRow, FileRow, FileState
-from clawmark.store.sqlite.store import Reader
+from clawmark.store.base import KeywordQuery
+from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.recalled.origin import without_comments
 from clawmark.text.transcripts.conversation import without_note_header
@@ -36,7 +37,7 @@ def verify(parts: Parts) -> VerifyReport:
     on_disk = {state.path: state for state in scan.files}
     problems: list[str] = []
     chunks = vectors = 0
-    with parts.store.reading(thorough=True) as reader:
+    with parts.store.snapshot(thorough=True) as reader:
         problems.extend(reader.integrity_problems())
         indexed = reader.files()
         for path, row in indexed.items():
@@ -54,7 +55,11 @@ def verify(parts: Parts) -> VerifyReport:
 
 
 def _check_file(
-    parts: Parts, state: FileState | None, row: FileRow, found: Sequence[ChunkRow], reader: Reader
+    parts: Parts,
+    state: FileState | None,
+    row: FileRow,
+    found: Sequence[ChunkRow],
+    reader: SqliteSnapshot,
 ) -> Iterator[str]:
     if state is None:
         yield f"{row.path} is indexed but not there any more."
@@ -86,8 +91,8 @@ def _check_file(
         return
     for chunk in found:
         terms = query_terms(without_note_header(without_comments(chunk.text)))[:WORDS_PER_CHUNK]
-        met = reader.term_scores([term.match for term in terms], [chunk.key]).get(chunk.key, {})
-        if len(met) != len(terms):
+        queries = [KeywordQuery((term.phrase,)) for term in terms]
+        if not all(reader.score_keywords(queries, [chunk.key])):
             yield (
                 f"{row.path}#L{chunk.start_line}-L{chunk.end_line} is "
                 f"missing words in the full-text index."
@@ -123,7 +128,7 @@ def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:
 
 
 def _check_vectors(
-    reader: Reader, embedder: Embedder, indexed: dict[str, FileRow]
+    reader: SqliteSnapshot, embedder: Embedder, indexed: dict[str, FileRow]
 ) -> tuple[int, list[str]]:
     """Recompute vectors and compare directions."""
     space = next(

@@ -1,7 +1,6 @@
-"""Lets dated notes fade with age: half the score after a half-life.
+"""Reduces the score of dated notes by age: half of it after a half-life.
 
-MEMORY.md and undated notes never age.
-"""
+MEMORY.md and undated notes do not age."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from clawmark.text.dates import day_of
 
 
 def multiplier(age_days: float, half_life_days: float) -> float:
-    """1 today, 0.5 after one half-life; 1 for a future day or a half-life that means nothing."""
+    """Return 1 for today, 0.5 after one half-life; 1 for a future day or an invalid half-life."""
     if half_life_days <= 0 or not math.isfinite(half_life_days):
         return 1.0
     return math.exp(-math.log(2) / half_life_days * max(0.0, age_days))
@@ -23,7 +22,7 @@ def multiplier(age_days: float, half_life_days: float) -> float:
 def apply_decay(
     candidates: Sequence[Candidate], half_life_days: float, today: str
 ) -> list[Candidate]:
-    """Multiply each dated candidate's score by its age's multiplier and rank again."""
+    """Multiply each dated candidate's score by its factor and sort again."""
     reference = date.fromisoformat(today)
     aged = []
     for candidate in candidates:

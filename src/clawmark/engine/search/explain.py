@@ -1,4 +1,4 @@
-"""Keeps the pipeline's account of itself: what each step did and what became of every candidate."""
+"""Records what each step of the pipeline did and what became of every candidate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clawmark.model.values import CandidateStory, Step, Term, citation
 
 
 class Trace:
-    """Times the steps as they end."""
+    """Times the steps."""
 
     def __init__(self) -> None:
         self._began = self._last = time.perf_counter()
@@ -19,9 +19,8 @@ class Trace:
         self._steps: list[Step] = []
 
     def step(self, number: int, name: str, summary: str, *, before: float = 0.0) -> None:
-        """Close a step that ran since the last one was closed, and `before` milliseconds before all
-        of them.
-        """
+        """Record a step that ran since the last one, plus `before` milliseconds before all of
+        them."""
         now = time.perf_counter()
         self._steps.append(
             Step(
@@ -35,7 +34,7 @@ class Trace:
         self._before += before
 
     def record(self, number: int, name: str, summary: str, milliseconds: float) -> None:
-        """Enter a step that ran elsewhere."""
+        """Record a step that ran elsewhere."""
         self._steps.append(
             Step(number=number, name=name, summary=summary, milliseconds=milliseconds)
         )
@@ -53,7 +52,7 @@ def stories(
     dropped: Mapping[int, str],
     terms: Sequence[Term],
 ) -> tuple[CandidateStory, ...]:
-    """Every candidate in its final order, with its factors and its fate."""
+    """Describe every candidate in its final order, with its factors and its outcome."""
     hits = {passage.best.row.key: number for number, passage in enumerate(passages, 1)}
     return tuple(
         CandidateStory(

@@ -1,8 +1,7 @@
-"""The two legs of a search: passages that hold the query's words, and passages that are near it in
-meaning.
+"""The two legs of a search: passages with the query's words, and passages similar in meaning.
 
-A leg asks the index and returns what it found; a leg that cannot run says why and leaves the answer
-to the other."""
+A leg reads the snapshot and returns what it found; a leg that cannot run says why, and the other
+one answers."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -23,24 +22,23 @@ from clawmark.engine.search.scoring import (
 )
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.values import Degraded, Query, Space, Term, Vector
-from clawmark.store.sqlite.reader import STATED
-from clawmark.store.sqlite.store import Reader
-from clawmark.text.keywords.query import any_of, are_names, near_each_other, query_terms
+from clawmark.store.base import KeywordQuery, SearchSnapshot, noise_fact
+from clawmark.text.keywords.query import are_names, query_terms
 
 RARE = 2
-"""A term is rare when at most so many passages have it: a word that occurs once may lie where two
-passages overlap.
-"""
+"""A term is rare if at most this many passages have it: a word that occurs once may lie where two
+passages overlap."""
 COMMON = 10
-"""Two neighbouring terms that are both in more than one of so many passages say nothing by standing
-together.
+"""Two neighbouring terms that are both in more than one in this many passages say nothing together.
 """
 
 
 class KeywordLeg(NamedTuple):
-    """What the words found, best BM25 first."""
+    """What the keywords found, best BM25 first."""
 
     terms: list[Term]
+    queries: list[KeywordQuery]
+    """One for each term."""
     known: Terms
     keys: list[int]
     rare: int
@@ -50,7 +48,7 @@ class KeywordLeg(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The query as the embedders see it, best first; without vectors it says why."""
+    """The query's vectors, best embedder first; `why_not` if there are none."""
 
     vectors: tuple[tuple[Embedder, Space, Vector], ...]
     why_not: str
@@ -59,7 +57,7 @@ class Asked(NamedTuple):
 
 
 class VectorLeg(NamedTuple):
-    """What the meaning found; `ran` is false when no embedder could or should be asked."""
+    """What the vectors found; `ran` is false if no embedder could be used."""
 
     ran: bool
     matches: dict[int, VectorMatch]
@@ -69,73 +67,84 @@ class VectorLeg(NamedTuple):
     why_not: str
     degraded: Degraded | None
     passages: int = SMALLEST_CROWD
-    """How many there were when chance was last measured in the space that answers."""
+    """The size of the answering space when its noise was last measured."""
 
 
-NO_WORDS = KeywordLeg(terms=[], known=Terms(0, [], []), keys=[], rare=0, rare_keys=[])
+NO_WORDS = KeywordLeg(terms=[], queries=[], known=Terms(0, [], []), keys=[], rare=0, rare_keys=[])
 
 
-def keyword_leg(query: Query, reader: Reader) -> KeywordLeg:
-    """The passages with any of the query's terms, and what the index knows about the terms."""
+def any_term(terms: Sequence[Term]) -> KeywordQuery:
+    """Return the query for passages with any of the terms."""
+    return KeywordQuery(tuple(term.phrase for term in terms))
+
+
+def keyword_leg(query: Query, snapshot: SearchSnapshot) -> KeywordLeg:
+    """Find the passages with any of the query's terms, and how rare each term is."""
     terms = query_terms(query.text)
     if not terms:
         return NO_WORDS
-    keys = [key for key, _ in reader.keywords(any_of(terms), query.candidates)]
+    keys = [key for key, _ in snapshot.search_keywords(any_term(terms), query.candidates)]
     if not keys:
         return NO_WORDS._replace(terms=terms)
-    terms, counts = _stated_terms(reader, terms)
-    known = Terms(reader.count_rows_of_words(), counts, are_names(query.text, terms))
+    queries, total, counts = _stated_terms(snapshot, terms)
+    known = Terms(total, counts, are_names(query.text, terms))
     rare, rare_keys = 0, list[int]()
-    for number, (term, count, is_name) in enumerate(
-        zip(terms, known.counts, known.names, strict=True)
-    ):
+    for number, (one, count, is_name) in enumerate(zip(queries, counts, known.names, strict=True)):
         if is_name and 0 < count <= RARE:
             rare |= 1 << number
-            rare_keys += [key for key, _ in reader.keywords(term.match, RARE)]
+            rare_keys += [key for key, _ in snapshot.search_keywords(one, RARE)]
     keys += [key for key in rare_keys if key not in keys]
-    return KeywordLeg(terms=terms, known=known, keys=keys, rare=rare, rare_keys=rare_keys)
+    return KeywordLeg(
+        terms=terms, queries=queries, known=known, keys=keys, rare=rare, rare_keys=rare_keys
+    )
 
 
-def _stated_terms(reader: Reader, terms: Sequence[Term]) -> tuple[list[Term], list[int]]:
-    """The terms, looked for in what passages state, and how many passages have each.
+def _stated_terms(
+    snapshot: SearchSnapshot, terms: Sequence[Term]
+) -> tuple[list[KeywordQuery], int, list[int]]:
+    """Return a query for each term, the number of passages, and how many match each query.
 
-    A term that only occurs in questions without an answer is looked for there.
-    """
-    limited = [Term(term.text, STATED + term.match) for term in terms]
-    counts = reader.count_matches([term.match for term in limited])
-    for number, term in enumerate(terms):
-        if not counts[number]:
-            limited[number], (counts[number],) = term, reader.count_matches([term.match])
-    return limited, counts
+    Terms are looked for in what passages state. A term that occurs only in questions without an
+    answer is looked for there."""
+    queries = [KeywordQuery((term.phrase,), stated_only=True) for term in terms]
+    total, counts = snapshot.count_keywords(queries)
+    unstated = [number for number, count in enumerate(counts) if not count]
+    for number in unstated:
+        queries[number] = queries[number]._replace(stated_only=False)
+    asked = snapshot.count_keywords([queries[number] for number in unstated]).matches
+    for number, count in zip(unstated, asked, strict=True):
+        counts[number] = count
+    return queries, total, counts
 
 
 def text_leg_matches(
-    words: KeywordLeg, reader: Reader, keys: Sequence[int]
+    words: KeywordLeg, snapshot: SearchSnapshot, keys: Sequence[int]
 ) -> dict[int, TextMatch]:
-    """What the words say of each of some passages, found by either leg."""
+    """Judge passages, found by either leg, by their keywords."""
     if not words.keys:
         return {}
-    scores = reader.term_scores([term.match for term in words.terms], keys)
-    together = reader.keywords_among(_telling_pairs(words.terms, words.known), keys)
+    *by_term, together = snapshot.score_keywords([*words.queries, _telling_pairs(words)], keys)
+    scores: dict[int, dict[int, float]] = {}
+    for number, found in enumerate(by_term):
+        for key, score in found.items():
+            scores.setdefault(key, {})[number] = score
     return text_matches(scores, together, words.known)
 
 
-def _telling_pairs(terms: Sequence[Term], known: Terms) -> str:
-    """Neighbouring terms to look for close together, where at least one of them is not common."""
-    plain = [Term(term.text, term.match.removeprefix(STATED)) for term in terms]
-    pairs = zip(pairwise(plain), pairwise(known.counts), strict=True)
-    near = near_each_other(
-        [pair for pair, (one, other) in pairs if min(one, other) * COMMON <= known.total]
-    )
-    return f"{STATED}({near})" if near else ""
+def _telling_pairs(words: KeywordLeg) -> KeywordQuery:
+    """The query for neighbouring terms close together, where at least one of them is not common."""
+    phrases = [term.phrase for term in words.terms]
+    pairs = zip(pairwise(phrases), pairwise(words.known.counts), strict=True)
+    telling = [pair for pair, counts in pairs if min(counts) * COMMON <= words.known.total]
+    return KeywordQuery(pairs=tuple(telling), stated_only=True)
 
 
 def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> Asked:
-    """The query's vectors, by the best embedder that works and by the instant one.
+    """Embed the query with the best embedder that works and with the instant one.
 
-    Done before a snapshot of the index is taken: none may last as long as a service takes to
-    answer. An embedder that fails is left out and said so; a stand-in is asked only when those
-    before it failed."""
+    This is done before a snapshot is opened: none may last as long as a service takes to answer. An
+    embedder that fails is skipped and reported; a fallback is used only if those before it failed.
+    """
     if not embedders:
         return Asked((), "no embedder is configured", None)
     known = {space.identity: space for space in spaces if space.ready}
@@ -157,11 +166,11 @@ def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> As
     return Asked(tuple(vectors), "" if vectors else "every embedder failed", degraded)
 
 
-def vector_leg(query: Query, reader: Reader, asked: Asked, also: Sequence[int]) -> VectorLeg:
-    """The nearest passages, and the nearness of the keyword leg's passages (`also`)."""
-    # Not asked without vectors: the spaces are kept as JSON, whose module is a thirtieth of a cold
-    # keyword search.
-    there = {space.id for space in reader.spaces()} if asked.vectors else set()
+def vector_leg(
+    query: Query, snapshot: SearchSnapshot, asked: Asked, also: Sequence[int]
+) -> VectorLeg:
+    """Find the nearest passages, and judge the keyword leg's passages (`also`)."""
+    there = {space.id for space in snapshot.spaces()} if asked.vectors else set()
     vectors = [one for one in asked.vectors if one[1].id in there]
     if not vectors:
         return VectorLeg(
@@ -174,10 +183,10 @@ def vector_leg(query: Query, reader: Reader, asked: Asked, also: Sequence[int]) 
             degraded=asked.degraded,
         )
     best, space, _ = vectors[0]
-    matches = _judged(query, reader, vectors[0], also)
-    if len(vectors) > 1 and reader.count_due_vectors(space.id):
-        # Passages that wait for their better vector are judged by the instant one.
-        matches = _judged(query, reader, vectors[-1], also) | matches
+    matches = _judged(query, snapshot, vectors[0], also)
+    if len(vectors) > 1 and snapshot.count_due(space.id):
+        # Passages without a vector of the best embedder are judged by the instant one.
+        matches = _judged(query, snapshot, vectors[-1], also) | matches
     return VectorLeg(
         ran=True,
         matches=matches,
@@ -186,43 +195,41 @@ def vector_leg(query: Query, reader: Reader, asked: Asked, also: Sequence[int]) 
         label=best.traits.label,
         why_not="",
         degraded=asked.degraded,
-        passages=int(reader.noise(space.id).get("passages", 0)),
+        passages=int(snapshot.facts(noise_fact(space.id)).get("passages", 0)),
     )
 
 
 def _judged(
-    query: Query, reader: Reader, asked: tuple[Embedder, Space, Vector], also: Sequence[int]
+    query: Query,
+    snapshot: SearchSnapshot,
+    asked: tuple[Embedder, Space, Vector],
+    also: Sequence[int],
 ) -> dict[int, VectorMatch]:
-    """The nearest passages and some others, by one embedder."""
+    """Judge the nearest passages and some others by one embedder."""
     embedder, space, vector = asked
-    cosines = dict(reader.vectors(space.id, vector, query.candidates))
-    cosines.update(
-        reader.similarities(space.id, vector, [key for key in also if key not in cosines])
-    )
+    cosines = snapshot.nearest(space.id, vector, query.candidates, also)
     traits = embedder.traits
-    judge = _scale(query, reader, asked)
+    judge = _scale(query, snapshot, asked)
     meaning = INSTANT_MEANING if traits.instant else MODEL_MEANING
-    return {
-        key: VectorMatch(judge(cosine), traits.label, meaning) for key, cosine in cosines.items()
-    }
+    return {key: VectorMatch(judge(cosine), traits.label, meaning) for key, cosine in cosines}
 
 
 def _scale(
-    query: Query, reader: Reader, asked: tuple[Embedder, Space, Vector]
+    query: Query, snapshot: SearchSnapshot, asked: tuple[Embedder, Space, Vector]
 ) -> Callable[[float], float]:
-    """How a cosine of this embedder becomes a score."""
+    """Return the function that turns a cosine of this embedder into a score."""
     embedder, space, vector = asked
     floor, ceiling = embedder.traits.floor, embedder.traits.ceiling
     if query.fusion == "weighted":
         from clawmark.engine.search.weighted import calibrate
 
         return lambda cosine: calibrate(cosine, floor, ceiling)
-    return evidence_scale(*noise_of_query(noise_of(reader, space), vector, floor, ceiling))
+    return evidence_scale(*noise_of_query(noise_of(snapshot, space), vector, floor, ceiling))
 
 
-def noise_of(reader: Reader, space: Space) -> Noise | None:
-    """What was measured about chance in a space; nothing when it has not been yet."""
-    facts = reader.noise(space.id)
+def noise_of(snapshot: SearchSnapshot, space: Space) -> Noise | None:
+    """Return the measured noise of a space; None if it has not been measured."""
+    facts = snapshot.facts(noise_fact(space.id))
     return (
         Noise(bytes.fromhex(facts["centre"]), float(facts["spread"]), int(facts["passages"]))
         if facts

@@ -1,4 +1,4 @@
-"""Reorders candidates so that the first ones do not all say the same (maximal marginal relevance)."""
+"""Reorders candidates so that the first ones differ (maximal marginal relevance)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ _UNSPACED = re.compile(
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text in any script; pairs of neighbours where words are not separated by
-    spaces.
-    """
+    """The words of a text in any script; pairs of characters where words are not separated by
+    spaces."""
     words: set[str] = set()
     for word in _WORD.findall(text.casefold()):
         run = _UNSPACED.search(word)
@@ -30,7 +29,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def similarity(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of words two sets have in common (Jaccard); two empty sets say nothing alike."""
+    """The share of words two sets have in common (Jaccard); 0 for two empty sets."""
     if not one or not other:
         return 0.0
     common = len(one & other)
@@ -40,9 +39,8 @@ def similarity(one: frozenset[str], other: frozenset[str]) -> float:
 def diversify(
     items: Sequence[T], lambda_: float, score: Callable[[T], float], text: Callable[[T], str]
 ) -> list[T]:
-    """Pick again and again the item with the best `lambda * relevance - (1 - lambda) * likeness to
-    what was picked`.
-    """
+    """Pick repeatedly the item with the best `lambda * relevance - (1 - lambda) * similarity to the
+    picked ones`."""
     if lambda_ >= 1.0 or len(items) < 2:
         return sorted(items, key=score, reverse=True)
     scores = [score(item) for item in items]

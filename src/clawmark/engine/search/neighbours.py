@@ -1,8 +1,8 @@
-"""Joins hits that overlap in one file, then applies the threshold and the cut.
+"""Joins hits that overlap in one file, then applies the threshold and the limit.
 
-Chunks share lines with their neighbours; two of them as two hits would tell the same lines twice.
-The better one keeps its rank and takes the other's lines; it stops growing at three chunks, so that
-a citation stays something to read."""
+Chunks share lines with their neighbours; as two hits they would show the same lines twice. The
+better one keeps its rank and takes the other's lines, up to three chunks, so that a citation stays
+readable."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,9 +13,8 @@ MOST_CHUNKS = 3
 
 
 class Passage(NamedTuple):
-    """One hit before its snippet is cut: the best candidate and the lines of all that were joined
-    to it.
-    """
+    """A hit before its snippet is cut: the best candidate and the lines of all that were joined to
+    it."""
 
     best: Candidate
     start_line: int
@@ -27,9 +26,7 @@ class Passage(NamedTuple):
 def join_neighbours(
     candidates: Sequence[Candidate], max_results: int, min_score: float
 ) -> tuple[list[Passage], dict[int, str]]:
-    """The passages to show, in the candidates' order, and for every other candidate why it is not
-    one.
-    """
+    """Return the passages to show, in order, and why each other candidate is not shown."""
     passages: list[Passage] = []
     dropped: dict[int, str] = {}
     for candidate in candidates:
@@ -77,7 +74,7 @@ def _overlaps(passage: Passage, candidate: Candidate) -> bool:
 
 
 def _join(passage: Passage, candidate: Candidate) -> Passage:
-    """The union of two overlapping runs of lines, with the text of both, each line once."""
+    """Join two overlapping ranges of lines and their text, each line once."""
     row = candidate.row
     keys = (*passage.keys, row.key)
     if row.start_line >= passage.start_line and row.end_line <= passage.end_line:
@@ -100,9 +97,7 @@ def _join(passage: Passage, candidate: Candidate) -> Passage:
 
 
 def _unsaid(first: str, second: str) -> list[str]:
-    """The lines of a second part of a conversation without those at its beginning that end the
-    first part.
-    """
+    """The lines of the second part of a conversation that do not repeat the end of the first."""
     lines = second.split("\n")
     for count in range(len(lines), 0, -1):
         if f"\n{first}".endswith("\n" + "\n".join(lines[:count])):

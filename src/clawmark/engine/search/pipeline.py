@@ -1,11 +1,10 @@
-"""The search pipeline: numbered steps from a question to cited hits, each able to say what it did.
+"""The search pipeline: numbered steps from a query to cited hits, each with a summary.
 
     1 clean the query      2 freshen the index     3 keyword leg       4 vector leg       5 merge
     6 temporal decay       7 diversify (MMR)       8 neighbours, threshold, cut           9 snippets
 
-Steps 1 and 2, and asking the embedders for the query's vectors, are done by the caller before the
-snapshot is taken. A snapshot of the index and the vectors come in, a `Found` goes out; nothing is
-written. An empty answer always says why."""
+The caller does steps 1 and 2 and embeds the query before it opens the snapshot. Nothing is written.
+An empty answer always says why."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +16,7 @@ from clawmark.engine.search.legs import (
     Asked,
     KeywordLeg,
     VectorLeg,
+    any_term,
     keyword_leg,
     noise_of,
     text_leg_matches,
@@ -46,22 +46,31 @@ from clawmark.engine.search.snippet import (
 from clawmark.engine.search.statements import Nearness, weigh_statements
 from clawmark.engine.search.time_preference import may_name_time, prefer_times
 from clawmark.model.errors import EmbeddingError
-from clawmark.model.values import Explanation, Found, Hit, Mode, NothingFound, Query
-from clawmark.store.sqlite.store import Reader
+from clawmark.model.values import (
+    Explanation,
+    Found,
+    Hit,
+    Mode,
+    NothingFound,
+    Query,
+    Term,
+    added_source,
+)
+from clawmark.store.base import SearchSnapshot
 
 if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
 
-READ = 60
-"""So many of the best passages are read, or ten for each result that is asked for."""
+READ = 40
+"""How many of the best passages are read; at least seven per requested result."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
 class Freshness(NamedTuple):
-    """What step 2 did before the pipeline began."""
+    """What step 2 did before the pipeline started."""
 
     due_files: int | None
-    """None when it is not known."""
+    """None if unknown."""
     summary: str
     milliseconds: float
 
@@ -69,15 +78,14 @@ class Freshness(NamedTuple):
 def search(
     query: Query,
     *,
-    reader: Reader,
+    snapshot: SearchSnapshot,
     asked: Asked,
     scout: Embedder | None,
     freshness: Freshness,
     rerank_with: "RerankStep | None" = None,
 ) -> Found:
-    """Answer a cleaned query from one snapshot; `scout` is an embedder quick enough to pick
-    sentences with.
-    """
+    """Answer a cleaned query from one snapshot; `scout` is an embedder fast enough to pick
+    sentences."""
     trace = Trace()
     cleaned = query.text
     filters = query.filters.summary
@@ -87,78 +95,41 @@ def search(
     trace.record(2, "freshen index", freshness.summary, freshness.milliseconds)
     if not cleaned:
         return _empty(query, _NO_WORDS, freshness, trace)
-    if not reader.has_chunks():
+    if not snapshot.count_chunks():
         return _empty(query, _no_chunks(freshness), freshness, trace)
-    whole = reader
-    if filters:
-        reader = whole.within(query.filters)
-    words = keyword_leg(query, reader) if query.hybrid or not asked.vectors else NO_WORDS
-    trace.step(
-        3,
-        "keyword leg",
-        f"candidates: {len(words.keys)} for {', '.join(t.text for t in words.terms[:12])}",
-    )
-    meaning = vector_leg(query, reader, asked, words.keys)
-    near = (
-        f"candidates: {len(meaning.matches)} by {meaning.label}" if meaning.ran else meaning.why_not
-    )
-    trace.step(4, "vector leg", near, before=asked.milliseconds)
-    spotter, nearness = _spotter(words), _nearness(scout, query.text, reader)
+    whole = snapshot
+    snapshot = whole.within(query.filters) if filters else whole
+    words, meaning = _run_legs(query, snapshot, asked, trace)
+    spotter, nearness = _spotter(words), _nearness(scout, query.text, snapshot)
     times = _named_times(query)
-    reorders = (
-        bool(times)
-        or query.half_life_days is not None
-        or query.mmr_lambda is not None
-        or rerank_with is not None
-    )
-    candidates = _merged(query, reader, words, meaning, spotter, nearness, judge_all=reorders)
+    reorders = bool(times) or rerank_with is not None
+    reorders = reorders or query.half_life_days is not None or query.mmr_lambda is not None
+    candidates = _merged(query, snapshot, words, meaning, spotter, nearness, judge_all=reorders)
     trace.step(5, "merge", _weights_in_words(query, words, meaning))
-    if times:
-        candidates = prefer_times(candidates, times)
-    if query.half_life_days is not None:
-        from clawmark.engine.search.decay import apply_decay
-
-        candidates = apply_decay(candidates, query.half_life_days, query.today)
-    decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
-    named = ", ".join(f"{first} to {last}" for first, last in times)
-    trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
+    candidates = _weigh_time(query, candidates, times, trace)
     reranked = None
     if rerank_with is not None:
+        # Imported late: only some configurations rerank.
         from clawmark.engine.search.rerank import rerank
 
         reranked = rerank(query.text, candidates, rerank_with)
         candidates = reranked.candidates
         trace.step(6, "rerank", reranked.summary)
-    if query.mmr_lambda is not None:
-        from clawmark.engine.search.mmr import diversify
-
-        candidates = diversify(
-            candidates, query.mmr_lambda, lambda c: c.score, lambda c: c.row.text
-        )
-    trace.step(
-        7,
-        "diversify",
-        f"MMR with lambda {query.mmr_lambda:g}" if query.mmr_lambda is not None else "off",
-    )
+    candidates = _diversify(query, candidates, trace)
     if query.fusion != "weighted":
         candidates = raise_exact(candidates, words.rare)
     passages, dropped = join_neighbours(candidates, query.max_results, query.min_score)
-    trace.step(
-        8,
-        "neighbours, threshold, cut",
-        f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}",
-    )
+    kept = f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}"
+    trace.step(8, "neighbours, threshold, cut", kept)
     hits = _hits(query, passages, spotter, nearness)
     trace.step(9, "snippets", f"{len(hits)} cut")
     nothing = None if hits else _why_nothing(query, candidates, freshness)
     if nothing is not None and filters and not candidates:
-        from clawmark.engine.search.filtered import why_filtered
-
-        nothing = why_filtered(query, words.terms, whole, reader) or nothing
+        nothing = _why_filtered(query, words.terms, whole, snapshot) or nothing
     explanation = None
     if query.explain:
-        told = stories(candidates, passages, dropped, words.terms)
-        explanation = Explanation(trace.steps(), told, reader.count_chunks())
+        story = stories(candidates, passages, dropped, words.terms)
+        explanation = Explanation(trace.steps(), story, whole.count_chunks())
     return Found(
         hits=hits,
         nothing=nothing,
@@ -172,9 +143,49 @@ def search(
     )
 
 
+def _run_legs(
+    query: Query, snapshot: SearchSnapshot, asked: Asked, trace: Trace
+) -> tuple[KeywordLeg, VectorLeg]:
+    words = keyword_leg(query, snapshot) if query.hybrid or not asked.vectors else NO_WORDS
+    terms = ", ".join(term.text for term in words.terms[:12])
+    trace.step(3, "keyword leg", f"candidates: {len(words.keys)} for {terms}")
+    meaning = vector_leg(query, snapshot, asked, words.keys)
+    found = f"candidates: {len(meaning.matches)} by {meaning.label}"
+    summary = found if meaning.ran else meaning.why_not
+    trace.step(4, "vector leg", summary, before=asked.milliseconds)
+    return words, meaning
+
+
+def _weigh_time(
+    query: Query, candidates: list[Candidate], times: Sequence[tuple[str, str]], trace: Trace
+) -> list[Candidate]:
+    if times:
+        candidates = prefer_times(candidates, times)
+    if query.half_life_days is not None:
+        # Imported late: off by default.
+        from clawmark.engine.search.decay import apply_decay
+
+        candidates = apply_decay(candidates, query.half_life_days, query.today)
+    decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
+    named = ", ".join(f"{first} to {last}" for first, last in times)
+    trace.step(6, "temporal decay", f"{decay}; the question names {named}" if named else decay)
+    return candidates
+
+
+def _diversify(query: Query, candidates: list[Candidate], trace: Trace) -> list[Candidate]:
+    weight = query.mmr_lambda
+    if weight is not None:
+        # Imported late: off by default.
+        from clawmark.engine.search.mmr import diversify
+
+        candidates = diversify(candidates, weight, lambda c: c.score, lambda c: c.row.text)
+    trace.step(7, "diversify", f"MMR with lambda {weight:g}" if weight is not None else "off")
+    return candidates
+
+
 def _merged(
     query: Query,
-    reader: Reader,
+    snapshot: SearchSnapshot,
     words: KeywordLeg,
     meaning: VectorLeg,
     spotter: Spotter,
@@ -182,18 +193,20 @@ def _merged(
     *,
     judge_all: bool,
 ) -> list[Candidate]:
-    """The candidates of both legs with one score each, best first."""
+    """Merge the candidates of both legs into one list with one score each, best first."""
     keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
-    texts = text_leg_matches(words, reader, keys)
+    texts = text_leg_matches(words, snapshot, keys)
     if query.fusion == "weighted":
         from clawmark.engine.search.weighted import merge_weighted
 
-        return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
-    most = max(READ, 10 * query.max_results)
+        return merge_weighted(
+            query, snapshot.chunks(keys), texts, meaning.matches, len(words.terms)
+        )
+    most = max(READ, 7 * query.max_results)
     bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
     scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
     candidates = merge(
-        scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms)
+        scores, snapshot.chunks(list(scores)), texts, meaning.matches, len(words.terms)
     )
     return weigh_statements(query, candidates, spotter, nearness, bias, judge_all=judge_all)
 
@@ -211,7 +224,7 @@ def _hits(
 def _hit(passage: Passage, snippet: Snippet) -> Hit:
     best, row = passage.best, passage.best.row
     ranges = snippet.ranges
-    if row.source == "sessions":  # a message has one line in its file, and any number in the text
+    if row.source == "sessions":  # A message has one line in its file and any number in the text.
         ranges = ((passage.start_line, passage.end_line),)
     return Hit(
         path=row.path,
@@ -237,24 +250,23 @@ def _spotter(words: KeywordLeg) -> Spotter:
     return make_spotter(words.terms, [worth / whole for worth in rarities])
 
 
-def _nearness(scout: Embedder | None, text: str, reader: Reader) -> Nearness | None:
-    """How near lines are to the query, by an embedder that costs microseconds a line; each text is
-    judged once.
-    """
+def _nearness(scout: Embedder | None, text: str, snapshot: SearchSnapshot) -> Nearness | None:
+    """Return a function that compares lines with the query, using an embedder that takes
+    microseconds per line."""
     if scout is None or not scout.covers(text):
         return None
     try:
         query = scout.embed_query(text)
     except EmbeddingError:
         return None
-    space = next((space for space in reader.spaces() if space.identity == scout.identity), None)
-    noise = noise_of(reader, space) if space is not None else None
+    space = next((space for space in snapshot.spaces() if space.identity == scout.identity), None)
+    noise = noise_of(snapshot, space) if space is not None else None
     evidence = evidence_scale(
         *noise_of_query(noise, query, scout.traits.floor, scout.traits.ceiling)
     )
     known: dict[str, float] = {}
     embed = getattr(scout, "embed_lines", scout.embed_texts)
-    from clawmark.store.sqlite.vectors.codes import cosines
+    from clawmark.store.similarity import cosines
 
     def nearness(parts: Sequence[str]) -> list[float]:
         new = [part for part in dict.fromkeys(parts) if part not in known]
@@ -318,6 +330,44 @@ def _why_nothing(
             "still-indexing", f"Nothing yet: {freshness.due_files} files are still due.", None
         )
     return NothingFound("no-such-words", "None of these words occur in the memory.", None)
+
+
+def _why_filtered(
+    query: Query, terms: Sequence[Term], whole: SearchSnapshot, narrowed: SearchSnapshot
+) -> NothingFound | None:
+    """Explain why filters left nothing; None if the words do not occur outside of them either."""
+    filters = query.filters
+    selected = narrowed.count_chunks()
+    if selected:
+        if not terms or not whole.search_keywords(any_term(terms), 1):
+            return None
+        message = (
+            f"The words occur in the memory, but not in the "
+            f"{selected} passages that match the filters"
+        )
+        return NothingFound("filtered-out", f"{message} ({filters.summary}).", None)
+    message = f"No passage matches the filters ({filters.summary})."
+    sources = _sources(whole) if filters.source else []
+    if filters.source and filters.source.lower() not in map(str.lower, sources):
+        message += (
+            f" No file of a source {filters.source!r} is indexed; there "
+            f"are files of {', '.join(sources)}."
+        )
+    elif filters.since or filters.until:
+        any_day = whole.within(filters._replace(since="", until=""))
+        undated = any_day.count_chunks(undated=True)
+        if undated:
+            message += (
+                f" since and until leave out passages without a date; there are {undated} of them."
+            )
+    return NothingFound("filtered-out", message, None)
+
+
+def _sources(snapshot: SearchSnapshot) -> list[str]:
+    """The names of the sources that have files: kinds of memory first, then added folders."""
+    files = snapshot.files()
+    added = {added_source(path) for path in files}
+    return [*sorted({row.source for row in files.values()}), *sorted(filter(None, added))]
 
 
 def _empty(query: Query, nothing: NothingFound, freshness: Freshness, trace: Trace) -> Found:

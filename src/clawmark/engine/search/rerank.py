@@ -1,8 +1,7 @@
-"""Lets a reranker put the best candidates in order; when it fails or is late, their order stays.
+"""Lets a reranker reorder the best candidates; if it fails or is late, the order stays.
 
-The first few candidates change places among themselves. The scores stay where they are: the best
-place keeps the best score. So the threshold means the same with and without a reranker, on any
-scale of its own scores."""
+The scores keep their positions: the best position keeps the best score. So the threshold means the
+same with and without a reranker, whatever its own scale."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from clawmark.text.recalled.origin import without_comments
 
 
 class RerankStep(NamedTuple):
-    """Who reranks, how many candidates, and how long it may take."""
+    """The reranker, how many candidates it gets, and how long it may take."""
 
     reranker: Reranker
     top: int
@@ -25,9 +24,8 @@ class RerankStep(NamedTuple):
 
 
 class Reranked(NamedTuple):
-    """The candidates in their new order, what to show in `--explain`, and why nothing was reranked,
-    if so.
-    """
+    """The reordered candidates, the summary for `--explain`, and why nothing was reranked, if
+    so."""
 
     candidates: list[Candidate]
     summary: str
@@ -35,7 +33,7 @@ class Reranked(NamedTuple):
 
 
 def rerank(query: str, candidates: Sequence[Candidate], step: RerankStep) -> Reranked:
-    """Rank the first candidates again; they come in best first."""
+    """Rerank the first candidates; they are given best first."""
     top, rest = list(candidates[: step.top]), list(candidates[step.top :])
     if len(top) < 2:
         return Reranked([*top, *rest], "nothing to rerank")
@@ -48,7 +46,7 @@ def rerank(query: str, candidates: Sequence[Candidate], step: RerankStep) -> Rer
             [*top, *rest], f"not done: {error.message}", Degraded(error.message, error.hint)
         )
     judged = [one._replace(rerank=score) for one, score in zip(top, scores, strict=True)]
-    # Sorting is stable: what the reranker finds equally good stays in the order of the search.
+    # Sorting is stable: candidates that the reranker scores equally keep their order.
     order = sorted(judged, key=lambda one: -(one.rerank or 0.0))
     placed = [one._replace(score=place.score) for one, place in zip(order, top, strict=True)]
     return Reranked([*placed, *rest], f"the first {len(top)} by {step.reranker.label}")

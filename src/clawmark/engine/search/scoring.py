@@ -1,15 +1,16 @@
 """How sure a search is that a passage answers the query: a number from 0 to 1.
 
-Each leg gives evidence on a scale of its own that does not depend on the other candidates; the
-evidence adds up, and a logistic curve turns the sum into a confidence:
+Each leg gives evidence on its own scale, independent of the other candidates. The evidence adds up,
+and a logistic function turns the sum into a confidence:
 
-    confidence = 1 / (1 + exp(-(BIAS + TEXT * text + NAME * name + meaning * vector + LINE * line + USER * user)))
+    confidence = 1 / (1 + exp(-(BIAS + TEXT * text + NAME * name + meaning * vector
+                                + LINE * line + USER * user)))
 
 - `text`: BM25 against its bound and the share of the query that is met, rare terms counting more
   (geometric mean).
-- `name`: the rarest name, identifier or code of the query that the passage holds.
-- `vector`: how far the cosine stands above the noise of this index, in units of what chance reaches
-  in an index of its size.
+- `name`: the rarest name, identifier or code of the query that the passage contains.
+- `vector`: how far the cosine is above the noise of this index, in units of what chance reaches in
+  an index of its size.
 - `line`: the same for the best single line that states something; `user`: for the best statement of
   the user.
 
@@ -26,37 +27,31 @@ from clawmark.model.values import ChunkRow, Query, Vector
 
 BIAS = -2.7
 FEW = 0.4
-"""What a vector space with few passages adds: the fewer there are, the likelier is each to be
-meant.
-"""
+"""What a vector space with few passages adds: the fewer there are, the likelier each is meant."""
 WITHOUT_VECTORS = 0.8
-"""What stands in for the evidence of vectors where there are none, so that the threshold keeps its
-meaning.
+"""Replaces the evidence of vectors where there are none, so that the threshold keeps its meaning.
 """
 TEXT, NAME = 8.0, 2.3
 INSTANT_MEANING, MODEL_MEANING = 1.4, 2.7
-"""What a cosine counts: of the instant tier, which knows words and no order, and of a model."""
+"""The weight of a cosine: of the instant embedder, which ignores word order, and of a model."""
 LINE, USER = 1.0, 2.3
 DEFAULT_VECTOR_WEIGHT, DEFAULT_TEXT_WEIGHT = 0.7, 0.3
 MOST_TF = 2.2
-"""What BM25 gives at the most for one term, in units of its rarity: k1 + 1 with FTS5's k1 of 1.2.
-"""
+"""The most BM25 gives for one term, in units of its rarity: k1 + 1 with FTS5's k1 of 1.2."""
 SMALLEST_CROWD = 200
-"""An index with fewer passages than this is treated as if it had so many: few passages say little
-about chance.
-"""
+"""An index with fewer passages is treated as if it had this many: few passages say little about
+chance."""
 SMALLEST_SPACE = 50
-"""The same for a vector space, whose start values already come from the model."""
+"""The same for a vector space, whose initial values already come from the model."""
 FEWEST_MEASURED = 8
 """A space with fewer passages is not measured."""
 PRIOR_PASSAGES = 20
-"""How many passages the start values of a model are worth against what was measured in the index.
-"""
+"""How many measured passages the initial values of a model are worth."""
 MOST_VECTOR = 1.5
 
 
 class Terms(NamedTuple):
-    """What the index knows about the terms of a query."""
+    """How rare the terms of a query are."""
 
     total: int
     """How many passages the full-text index holds."""
@@ -67,40 +62,41 @@ class Terms(NamedTuple):
 
 
 class TextMatch(NamedTuple):
-    """What the keyword leg knows of one passage."""
+    """The evidence of the keyword leg for one passage."""
 
     text: float
     name: float
     bm25: float
     mask: int
-    """Bit n is set when the passage meets the query's n-th term."""
+    """Bit n is set if the passage meets the query's n-th term."""
 
 
 class VectorMatch(NamedTuple):
-    """What the vector leg knows of one passage."""
+    """The evidence of the vector leg for one passage."""
 
     score: float
     space: str
     meaning: float = MODEL_MEANING
-    """What the score counts: `INSTANT_MEANING` or `MODEL_MEANING`."""
+    """Its weight: `INSTANT_MEANING` or `MODEL_MEANING`."""
 
 
 NO_TEXT, NO_VECTOR = TextMatch(text=0.0, name=0.0, bm25=0.0, mask=0), VectorMatch(0.0, "", 0.0)
 
 
 class Noise(NamedTuple):
-    """What cosines are by chance in a vector space, measured on a sample of its own passages."""
+    """The cosines of unrelated texts in a vector space, measured on a sample of its own
+    passages."""
 
     centre: Vector
     """The mean of the sampled vectors: its dot product with a query is the query's mean cosine."""
     spread: float
     """The standard deviation of the cosines of random pairs."""
     passages: int
-    """How many vectors the space had when this was measured."""
+    """How many vectors the space had when it was measured."""
 
 
 class Candidate(NamedTuple):
-    """One passage on its way through the pipeline."""
+    """One passage in the pipeline."""
 
     row: ChunkRow
     text: float
@@ -114,34 +110,33 @@ class Candidate(NamedTuple):
     line: float = 0.0
     user: float = 0.0
     stated: float = 1.0
-    """How much of the passage states something: questions without an answer are no evidence."""
+    """How much of the passage states something; questions without an answer are not evidence."""
     decay: float = 1.0
     when: float = 0.0
-    """How well its days agree with a time named in the query, 0 to 1; a small bonus in the score.
-    """
+    """How well its days match a time named in the query, 0 to 1; a small bonus in the score."""
     rerank: float | None = None
-    """What a reranker says of it, 0 to 1; nothing where none was asked."""
+    """The reranker's score, 0 to 1; None if it was not reranked."""
     is_exact: bool = False
-    """Meets every term of the query, or holds a rare exact term of it: never lost to the threshold.
+    """Whether it meets every term of the query or a rare exact one: the threshold does not apply.
     """
 
 
 def rarity(count: int, total: int) -> float:
-    """How much meeting a term says: the logarithm of how few passages have it; always positive."""
+    """The logarithm of how few passages have a term; always positive."""
     return math.log(1.0 + (max(total - count, 0) + 0.5) / (count + 0.5))
 
 
 def text_matches(
     scores: Mapping[int, Mapping[int, float]], together: Mapping[int, float], terms: Terms
 ) -> dict[int, TextMatch]:
-    """What the words say of each passage.
+    """Compute the text evidence of each passage.
 
-    `scores` has, by passage, the BM25 score of each term it meets, by the term's number; `together`
-    what neighbouring terms that stand close together score."""
+    `scores` holds, by passage, the BM25 score of each term it meets, by the term's number;
+    `together` the scores of neighbouring terms that are close together."""
     total = max(terms.total, SMALLEST_CROWD)
     rarities = [rarity(count, total) for count in terms.counts]
     whole, top = sum(rarities), math.log(total + 1.0)
-    # FTS5's own rarities are nearly 0 in small indexes: there each score is raised to what it is in
+    # FTS5's own rarities are nearly 0 in small indexes; each score is raised to what it would be in
     # a larger one.
     weights = [_bm25_rarity(count, total) for count in terms.counts]
     raised = [
@@ -174,9 +169,8 @@ def _bm25_rarity(count: int, total: int) -> float:
 
 
 def evidence_scale(mean: float, spread: float, passages: int) -> Callable[[float], float]:
-    """How far a cosine stands above chance: 0 for the mean, 1 for about the best of random
-    passages.
-    """
+    """Return a function for how far a cosine is above chance: 0 for the mean, 1 for about the best
+    of random passages."""
     height = spread * math.sqrt(2.0 * math.log(max(passages, SMALLEST_SPACE)))
 
     def evidence(cosine: float) -> float:
@@ -189,17 +183,18 @@ def evidence_scale(mean: float, spread: float, passages: int) -> Callable[[float
 def noise_of_query(
     noise: Noise | None, query: Vector, floor: float, ceiling: float
 ) -> tuple[float, float, int]:
-    """Mean and spread of a query's cosines by chance, and the size of the crowd.
+    """Return mean and spread of a query's cosines with unrelated passages, and the number of
+    passages.
 
-    A model's built-in floor and ceiling are the start values; the more passages were measured, the
-    less they count."""
+    A model's built-in floor and ceiling are the initial values; the more passages were measured,
+    the less they count."""
     start_spread = (ceiling - floor) / 10.0
     start_mean = floor + 2.0 * start_spread
     if noise is None or len(noise.centre) != len(query):
         return start_mean, start_spread, 0
-    from clawmark.store.sqlite.vectors.codes import exact_scores
+    from clawmark.store.similarity import dot_products
 
-    (mean,) = exact_scores(query, [noise.centre])
+    (mean,) = dot_products(query, [noise.centre])
     own = noise.passages / (noise.passages + PRIOR_PASSAGES)
     return (
         own * mean + (1.0 - own) * start_mean,
@@ -209,16 +204,15 @@ def noise_of_query(
 
 
 def bias_of(passages: int) -> float:
-    """Where the sum of the evidence begins, in a vector space that had so many passages when it was
-    measured.
-    """
+    """Return the constant of the sum for a space that had this many passages when it was
+    measured."""
     return BIAS + FEW * math.log(
         SMALLEST_CROWD / max(FEWEST_MEASURED, min(passages, SMALLEST_CROWD))
     )
 
 
 def confidence(candidate: Candidate, query: Query, bias: float = BIAS) -> float:
-    """The sum of the evidence of a candidate as a probability."""
+    """Turn the evidence of a candidate into a probability."""
     by_meaning = (
         candidate.meaning * candidate.vector + LINE * candidate.line + USER * candidate.user
     )
@@ -233,9 +227,8 @@ def best_keys(
     always: Sequence[int] = (),
     bias: float = BIAS,
 ) -> dict[int, float]:
-    """The best passages of both legs, and some that are always among them, with their confidence;
-    only these are read.
-    """
+    """Return the best passages of both legs and those in `always`, with their confidence; only
+    these are read."""
     scores = {}
     for key in texts.keys() | vectors.keys():
         text, vector = texts.get(key), vectors.get(key)
@@ -254,7 +247,8 @@ def merge(
     vectors: Mapping[int, VectorMatch],
     terms: int,
 ) -> list[Candidate]:
-    """The passages that were read, as candidates, best first; `terms` is how many the query has."""
+    """Make candidates of the passages that were read, best first; `terms` is how many the query
+    has."""
     every_term = (1 << terms) - 1
     candidates = []
     for key, row in rows.items():
@@ -286,7 +280,7 @@ def _probability(query: Query, by_words: float, by_meaning: float, bias: float) 
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Best first; equal ones by path and line."""
+    """Sort best first; equal ones by path and line."""
     return sorted(
         candidates,
         key=lambda candidate: (-candidate.score, candidate.row.path, candidate.row.start_line),
@@ -294,11 +288,11 @@ def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def raise_exact(candidates: Sequence[Candidate], rare: int, first: int = 3) -> list[Candidate]:
-    """Let the best passage with each rare exact term stand among the first three; `rare` has a bit
-    for each such term.
+    """Move the best passage with each rare exact term into the first three; `rare` has a bit for
+    each such term.
 
-    Passages keep their order otherwise. With more than three such passages, the best three of them
-    come first."""
+    Other passages keep their order. If there are more than three such passages, the best three come
+    first."""
     bits = [number for number in range(rare.bit_length()) if rare >> number & 1]
     best = {
         next((at for at, one in enumerate(candidates) if one.mask >> number & 1), -1)

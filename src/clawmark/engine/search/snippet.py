@@ -1,9 +1,8 @@
-"""Picks what is shown of the hits: one budget of characters, spent on the lines that answer, across
-all hits.
+"""Chooses what is shown of the hits, within one budget of characters for all of them.
 
-Passages are taken apart into lines, and long lines into sentences. A piece is worth the score of
-its hit, the query terms it holds, rare ones more, how near it is in meaning, and a little of what
-its neighbours are worth. Every hit shows its best piece; the rest of the budget goes to the best
+Passages are split into lines, and long lines into sentences. The value of a piece depends on the
+score of its hit, the query terms it contains (rare ones more), its similarity in meaning, and a
+little on its neighbours. Every hit shows its best piece; the rest of the budget goes to the best
 pieces of all."""
 
 from __future__ import annotations
@@ -15,17 +14,15 @@ from typing import NamedTuple
 from clawmark.model.values import Term
 
 LIMIT = 700
-"""Characters of the budget for each hit that was asked for."""
+"""Characters of the budget per requested hit."""
 LONG_PIECE = 240
 MAX_PIECES = 128
-"""Above this, short pieces are joined: a passage of one-letter lines has thousands, and each is
-compared with the query.
-"""
+"""Above this number, short pieces are joined: each piece is compared with the query."""
 HIT, NEIGHBOURS = 3.0, 0.3
-"""What the score of its hit and the worth of its neighbours add to a piece's own worth."""
+"""What the score of its hit and the value of its neighbours add to a piece's own value."""
 GAP = "…"
-# A class with a character beyond Latin-1 takes 0.3 ms to compile, so text that has none gets the
-# shorter pattern.
+# A class with a character beyond Latin-1 takes 0.3 ms to compile, so plain text gets a shorter
+# pattern.
 _SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])"
 _ASCII_SENTENCE_END = r"(?<=[.!?])[\"')\]]*\s+"
 
@@ -43,41 +40,36 @@ class Shown(NamedTuple):
 
 
 class Snippet(NamedTuple):
-    """The text to show and the lines it comes from, in order; between two ranges the text has a
-    line with an ellipsis.
-    """
+    """The text to show and its line ranges, in order; a line with an ellipsis separates two
+    ranges."""
 
     text: str
     ranges: tuple[tuple[int, int], ...]
 
 
 class Spotter:
-    """Finds a query's terms in text, without the index; a pattern would cost more to compile than
-    it saves.
-    """
+    """Finds a query's terms in text without the index; a regular expression would cost more to
+    compile."""
 
     def __init__(self, needles: dict[str, float]) -> None:
         self.needles = needles
-        """What to look for in folded text, and what finding it is worth."""
+        """What to look for in folded text, and how much finding it is worth."""
         self._bare = [needle.strip() for needle in needles]
 
     def count(self, text: str) -> int:
-        """About how many terms a text holds: cheaper than `weight`, and blind to where a word
-        begins.
-        """
+        """Count roughly how many terms a text contains: cheaper than `weight`, ignores word
+        boundaries."""
         lowered = text.lower()
         return sum([needle in lowered for needle in self._bare])
 
     def weight(self, text: str) -> float:
-        """What the terms found in a text are worth together."""
+        """Sum what the terms found in a text are worth."""
         folded = _folded(text)
         return sum([worth for needle, worth in self.needles.items() if needle in folded])
 
 
 def make_spotter(terms: Sequence[Term], weights: Sequence[float]) -> Spotter:
-    """Needles are the terms cut to their stems; a word counts from its beginning, an unspaced
-    script anywhere.
-    """
+    """Cut the terms to their stems; a word must match at its start, an unspaced script anywhere."""
     needles: dict[str, float] = {}
     for term, weight in zip(terms, weights, strict=True):
         needle = _folded(term.text).rstrip()
@@ -91,14 +83,15 @@ def make_spotter(terms: Sequence[Term], weights: Sequence[float]) -> Spotter:
 
 
 def _folded(text: str) -> str:
-    """Small letters, and a space before every word and for every mark."""
+    """Lower-case the text, with a space before every word and in place of every mark."""
     return " " + text.casefold().translate(_MARKS)
 
 
 def pick_evidence(
     passages: Sequence[Shown], spotter: Spotter, nearness: Nearness | None, budget: int
 ) -> list[Snippet]:
-    """What is shown of each passage, in all at most `budget` characters, ellipses not counted."""
+    """Return the snippet of each passage; together at most `budget` characters, without
+    ellipses."""
     if sum(len(passage.text) for passage in passages) <= budget:
         return [_snippet(passage, [(0, len(passage.text))]) for passage in passages]
     pieces = [_joined(_pieces(passage.text), len(passage.text)) for passage in passages]
@@ -134,9 +127,8 @@ def _worth(
 def _choose(
     pieces: Sequence[Sequence[tuple[int, int]]], worth: Sequence[Sequence[float]], budget: int
 ) -> list[set[int]]:
-    """The pieces to show of each passage: the best of each, then the best of all, as long as there
-    is room.
-    """
+    """Choose the pieces to show: the best of each passage, then the best of all while there is
+    room."""
     chosen: list[set[int]] = [set() for _ in pieces]
     share = budget // max(1, len(pieces))
     for kept, parts, values in zip(chosen, pieces, worth, strict=True):
@@ -158,9 +150,8 @@ def _choose(
 
 
 def _snippet(passage: Shown, kept: Sequence[tuple[int, int]]) -> Snippet:
-    """The kept parts of a passage: neighbours are joined as they stand, blank lines between them
-    included.
-    """
+    """Build the snippet of the chosen pieces; neighbours are joined with the blank lines between
+    them."""
     text = passage.text
     runs: list[tuple[int, int]] = []
     for start, end in kept:
@@ -185,14 +176,13 @@ def _snippet(passage: Shown, kept: Sequence[tuple[int, int]]) -> Snippet:
 
 
 def pieces_of(text: str) -> list[str]:
-    """The lines of a text, long ones in sentences."""
+    """Split a text into lines, and long lines into sentences."""
     return [text[start:end] for start, end in _pieces(text)]
 
 
 def _pieces(text: str) -> list[tuple[int, int]]:
-    """Lines, long lines in sentences, overlong sentences in runs of words: where each starts and
-    ends.
-    """
+    """Yield start and end of each line, of sentences in long lines, of runs of words in long
+    sentences."""
     pieces = []
     start = 0
     for line in text.split("\n"):
@@ -215,7 +205,7 @@ def _pieces(text: str) -> list[tuple[int, int]]:
 
 
 def _joined(pieces: list[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """The pieces of a text of this length; if there are too many, short neighbours are joined."""
+    """Return the pieces of a text; if there are too many, short neighbours are joined."""
     if len(pieces) <= MAX_PIECES:
         return pieces
     size = min(LONG_PIECE, 2 * length // MAX_PIECES)
@@ -230,7 +220,7 @@ def _joined(pieces: list[tuple[int, int]], length: int) -> list[tuple[int, int]]
 
 
 def _cut_ending(word: str) -> str:
-    """Enough of an English word to meet its other forms."""
+    """Cut an English word so that it matches its other forms."""
     for ending in (
         "ations",
         "ation",

@@ -1,14 +1,12 @@
-"""Looks into the best candidates: which line of each says most about the query, and whether it is
-said or only asked.
+"""Ranks the best candidates again by their single lines: which says most about the query, and
+whether it is stated or only asked.
 
-Takes candidates ranked by what their passages as a whole are worth; gives them ranked again. A
-question that got no answer is not evidence for itself, so the vector of a passage counts as far as
-the passage states something. The best line that states something, and the best statement of the
-user, count on their own: a short remark is otherwise lost among long lines.
+A question without an answer is not evidence for itself, so the vector of a passage counts in
+proportion to how much the passage states. The best line that states something, and the best
+statement of the user, count on their own: a short remark would otherwise be lost among long lines.
 
-Embedding lines is the expensive part, so it is done in batches and ends when the results are full.
-Every hit has its whole evidence; only candidates behind the last hit may lack that of their lines.
-"""
+Embedding lines is expensive, so it is done in batches and stops when the results are full. Every
+hit has its whole evidence; only candidates behind the last hit may lack that of their lines."""
 
 from __future__ import annotations
 
@@ -22,10 +20,10 @@ from clawmark.model.values import Query
 from clawmark.text.transcripts.conversation import Stated, stated, without_note_header
 
 Nearness = Callable[[Sequence[str]], Sequence[float]]
-"""How near texts are to the query in meaning, as vector evidence."""
+"""How similar texts are to the query in meaning, as vector evidence."""
 
 BATCH = 1.5
-"""Lines are judged for so many candidates at a time, for each result that is asked for."""
+"""How many candidates per requested result have their lines judged at a time."""
 MOST_LINES = 5
 SHORTEST_LINE = 12
 
@@ -39,9 +37,9 @@ def weigh_statements(
     *,
     judge_all: bool = False,
 ) -> list[Candidate]:
-    """The candidates with the evidence of their statements, best first.
+    """Return the candidates with the evidence of their statements, best first.
 
-    `judge_all` judges the lines of every candidate: for a caller that changes the order or the
+    `judge_all` judges the lines of every candidate, for a caller that changes the order or the
     scores afterwards."""
     said = {one.row.key: stated(without_note_header(one.row.text)) for one in candidates}
     waiting = ranked(
@@ -80,16 +78,15 @@ def _with_statements(
     nearness: Nearness | None,
     bias: float,
 ) -> Candidate:
-    """A candidate whose vector counts as far as it states something, with the evidence of the
-    user's statements.
-    """
+    """Reduce the vector by how little the candidate states, and add the evidence of the user's
+    statements."""
     text = candidate.row.text
     share = said.share * len(without_note_header(text)) / len(text) if text else 1.0
     if share == 1.0 and not said.by_user:
         return candidate
     if share < 1.0:
-        # The words of questions and of the head of a session note are not in the text evidence; the
-        # vector was made of the whole passage.
+        # The words of questions and of the header of a session note are not in the text evidence,
+        # but the vector was made of the whole passage.
         share = min(1.0, 2.0 * share)
         states_terms = spotter.weight(said.text) >= spotter.weight(text)
         candidate = candidate._replace(
@@ -108,16 +105,15 @@ def _can_reach_threshold(query: Query, candidate: Candidate, bias: float) -> boo
 
 
 def _scored(query: Query, candidate: Candidate, bias: float) -> Candidate:
-    # What a small memory or an index without vectors adds is due to what is stated, too.
+    # What a small memory or an index without vectors adds also depends on what is stated.
     return candidate._replace(
         score=confidence(candidate, query, BIAS + candidate.stated * (bias - BIAS))
     )
 
 
 def _lines(text: str, spotter: Spotter) -> list[str]:
-    """The lines of a passage that state something; of very many those with the query's words, and
-    the first ones.
-    """
+    """The lines of a passage that state something; of many, those with the query's words and the
+    first ones."""
     pieces = pieces_of(text)
     lines = [
         line for line in pieces if len(line) > SHORTEST_LINE and not line.rstrip().endswith("?")

@@ -1,8 +1,6 @@
-"""How well a passage's days agree with a time named in the question: a bonus, never a filter.
+"""Prefers passages whose days match a time named in the question: a bonus, not a filter.
 
-Takes the days of a passage and the ranges that `text.when` read from the question; gives a share
-from 0 to 1, and scores that are raised by at most a tenth of what they lack. No score is lowered.
-"""
+A match raises a score by at most a tenth of what it lacks; no score is lowered."""
 
 from collections.abc import Sequence
 
@@ -10,9 +8,8 @@ from clawmark.engine.search.scoring import Candidate
 
 BONUS = 0.1
 LONGEST_SLACK = 7
-"""Notes are often written a little later: the share falls to 0 over half the range's length, and at
-most this many days.
-"""
+"""Notes are often written a little later: the match falls to 0 over half the range's length, and at
+most this many days."""
 
 _CUES = (
     " ago yesterday today tonight tomorrow week weeks weekend month months year years quarter "
@@ -28,18 +25,15 @@ Range = tuple[str, str]
 
 
 def may_name_time(text: str) -> bool:
-    """Whether it is worth reading a question for times: cheap, and true for every question that
-    names one.
-    """
+    """Return False if a question certainly names no time; a cheap check before parsing it."""
     words = text[:2000].lower().replace("'s", "").replace("’s", "").split()
     bare = [word.strip(_PUNCTUATION) for word in words]
     return any(f" {word} " in _CUES or word[:2] in ("19", "20", "21") for word in bare if word)
 
 
 def time_preference(first_day: str, last_day: str, ranges: Sequence[Range]) -> float:
-    """1 for days that touch a range, less for days close to one, 0 for others and for passages
-    without a date.
-    """
+    """Return 1 for days that touch a range, less for days close to one, and 0 otherwise or without
+    a date."""
     if not last_day or not ranges:
         return 0.0
     from datetime import date
@@ -58,7 +52,7 @@ def time_preference(first_day: str, last_day: str, ranges: Sequence[Range]) -> f
 
 
 def prefer_times(candidates: Sequence[Candidate], ranges: Sequence[Range]) -> list[Candidate]:
-    """The candidates with the bonus for the times named in the question, ranked again."""
+    """Add the bonus for the times named in the question and sort again."""
     raised = []
     for candidate in candidates:
         share = time_preference(candidate.row.first_day, candidate.row.last_day, ranges)

@@ -1,10 +1,9 @@
-"""The published form of the score, `vectorWeight * vector + textWeight * text`, for those who
-select it.
+"""The published score, `vectorWeight * vector + textWeight * text`.
 
-`query.hybrid.fusion: "weighted"` uses it. Text is BM25 relative to the best match of the query,
+`query.hybrid.fusion: "weighted"` selects it. Text is BM25 relative to the best match of the query,
 times the share of the query that is met; vector is the cosine between the model's own floor and
-ceiling. Both depend on the other candidates or on constants of the model, which is why it is not
-the default."""
+ceiling. Both depend on the other candidates or on constants of the model, so it is not the default.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +13,23 @@ from clawmark.engine.search.scoring import Candidate, TextMatch, VectorMatch, ra
 from clawmark.model.values import ChunkRow, Query
 
 CURVE = 0.7
-"""Answers lie in the upper half of a model's range; the curve gives them room above the threshold.
-"""
+"""Answers lie in the upper half of a model's range; the curve spreads them above the threshold."""
 
 
 def calibrate(cosine: float, floor: float, ceiling: float) -> float:
-    """A cosine between 0 (the model's floor) and 1 (its ceiling)."""
+    """Scale a cosine from 0 (the model's floor) to 1 (its ceiling)."""
     return float(min(1.0, max(0.0, (cosine - floor) / (ceiling - floor))) ** CURVE)
 
 
 def term_weights(counts: Sequence[int]) -> list[float]:
-    """How much meeting each term says, by how few of the candidates meet it; the weights sum to 1."""
+    """Weight each term by how few of the candidates meet it; the weights sum to 1."""
     raw = [(count + 1) ** -0.5 for count in counts]
     whole = sum(raw) or 1.0
     return [weight / whole for weight in raw]
 
 
 def share_met(mask: int, weights: Sequence[float]) -> float:
-    """The share of the query that a passage meets."""
+    """Return the share of the query that a passage meets."""
     return sum(weight for number, weight in enumerate(weights) if mask >> number & 1)
 
 
@@ -42,10 +40,10 @@ def merge_weighted(
     vectors: Mapping[int, VectorMatch],
     terms: int,
 ) -> list[Candidate]:
-    """The candidates of both legs with the weighted sum of their scores, best first.
+    """Merge the candidates of both legs by the weighted sum of their scores, best first.
 
-    A passage without a vector is judged by its words alone; when no passage has any of the words,
-    meaning alone decides."""
+    A passage without a vector is judged by its words alone; if no passage has any of the words, the
+    vector decides."""
     counts = [sum(match.mask >> number & 1 for match in texts.values()) for number in range(terms)]
     weights = term_weights(counts)
     best = max((match.bm25 for match in texts.values()), default=0.0) or 1.0

@@ -1,69 +1,63 @@
-"""The end of a rebuild: what it could not read itself is taken over as it is, and then all of it
-answers at once.
+"""Publishes a rebuild.
 
-A file may be missing in the rebuild because it cannot be read for the moment, or because another
-process indexed it while the rebuild went on. Its passages are in the index already, cut as they
-were; its words are written once more. The last few are taken over in the very transaction that
-flips, so that nobody can get in between."""
+A visible file may be missing from the rebuild because it cannot be read at the moment, or because
+another process indexed it in the meantime. Its chunks are in the index already and are copied as
+they are; only its words are computed again. The last few files are copied in the transaction that
+publishes, so that no other process can add one in between."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
-from clawmark.engine.sync.text import CHUNKS_AT_ONCE, store_large, words_of
-from clawmark.engine.sync.transcripts import words_of as spoken_words
+from clawmark.engine.sync.text import CHUNKS_AT_ONCE, words_of
+from clawmark.engine.sync.transcripts import words_of as transcript_words
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy
 from clawmark.model.values import FileRow
-from clawmark.store.sqlite.store import Index, Reader
-
-if TYPE_CHECKING:
-    from clawmark.store.sqlite.writer import Writer
+from clawmark.store.base import ChunkWords, IndexStore, Snapshot, WriteTransaction
 
 ATTEMPTS = 20
-"""How often a large file may come in between."""
+"""How often another process may add a large file before this gives up."""
 
 
-def publish(index: Index, building: int, identity: dict[str, object], lock_timeout: float) -> None:
-    """Flip to the generation that was built; nothing happens when another process did so, or
-    abandoned it.
-    """
+def publish(store: IndexStore, building: int, lock_timeout: float) -> None:
+    """Publish a rebuild; nothing happens if another process has published or abandoned it."""
     for _ in range(ATTEMPTS):
         while True:
-            with index.writing(timeout=lock_timeout) as writer:
-                left = writer.unbuilt(building)
-                is_last = _take_over(writer, left, building)
-                if is_last:
-                    if writer.publish(building) == building:
-                        writer.set_identity(identity)
+            with store.transaction(timeout=lock_timeout) as transaction:
+                missing = transaction.publish(building)
+                if _copy(transaction, missing, building) == len(missing):
+                    if missing:
+                        transaction.publish(building)
                     return
-            if left[0].chunks > CHUNKS_AT_ONCE:
+            if missing[0].chunks > CHUNKS_AT_ONCE:
                 break
-        with index.reading() as reader:
-            chunks = _chunks(reader, left[0])
-        store_large(left[0], chunks, partial(_words, left[0]), index, building, lock_timeout)
+        row = missing[0]
+        with store.snapshot() as snapshot:
+            chunks = _chunks(snapshot, row)
+        store.put_large_file(
+            row, chunks, partial(_words, row), building=building, timeout=lock_timeout
+        )
     raise IndexBusy(
         "Other processes kept changing the index while it was rebuilt.",
         hint="Run `clawmark index` again.",
     )
 
 
-def _take_over(writer: Writer, left: Sequence[FileRow], building: int) -> bool:
-    """As many files as one transaction can; whether these were all."""
+def _copy(transaction: WriteTransaction, missing: Sequence[FileRow], building: int) -> int:
+    """Copy as many files as fit into one transaction, and return how many."""
     room = CHUNKS_AT_ONCE
-    for row in left:
+    for copied, row in enumerate(missing):
         room -= row.chunks
         if room < 0:
-            return False
-        chunks = _chunks(writer, row)
-        writer.put_file(row, chunks, _words(row, chunks), building=building)
-    return True
+            return copied
+        chunks = _chunks(transaction, row)
+        transaction.put_file(row, chunks, _words(row, chunks), building=building)
+    return len(missing)
 
 
-def _chunks(reader: Reader, row: FileRow) -> list[Chunk]:
-    found = reader.chunks_of(row.path)
+def _chunks(snapshot: Snapshot, row: FileRow) -> list[Chunk]:
     return [
         Chunk(
             start_line=chunk.start_line,
@@ -74,11 +68,9 @@ def _chunks(reader: Reader, row: FileRow) -> list[Chunk]:
             first_day=chunk.first_day,
             last_day=chunk.last_day,
         )
-        for chunk in found
+        for chunk in snapshot.chunks_of(row.path)
     ]
 
 
-def _words(row: FileRow, chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
-    if row.source == "sessions":
-        return spoken_words(chunks)
-    return words_of(row.path, chunks)
+def _words(row: FileRow, chunks: Sequence[Chunk]) -> list[ChunkWords]:
+    return transcript_words(chunks) if row.source == "sessions" else words_of(row.path, chunks)

@@ -1,41 +1,33 @@
-"""One whole sync: look, plan, apply the text, then fill the vector spaces from the instant one to
-the best one.
+"""Runs a whole sync: scan, plan, apply the text, then fill the vector spaces.
 
-The caller hands in the parts and says how long it may take; what is left over is counted in the
-report. A rebuild makes the next generation beside the one that answers, and flips to it when it is
-complete; a killed one is taken up again."""
+The spaces are filled from the instant embedder to the best one. The caller passes the parts and the
+time limit; what is left is counted in the report. A rebuild makes the next generation next to the
+one that answers and publishes it when it is complete; a killed rebuild is continued."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.embed.local.weights import find_pack, has_numpy
-from clawmark.engine.sync.deltas import leave_small_growth
-from clawmark.engine.sync.lost_roots import believed, held_roots
-from clawmark.engine.sync.outcome import TextReport, VectorReport, added_up
-from clawmark.engine.sync.plan import changed_since, plan_sync
+from clawmark.engine.sync.outcome import TextReport, VectorReport, add_reports
+from clawmark.engine.sync.plan import changed_since, flag_lost_roots, plan_sync, roots_to_store
 from clawmark.engine.sync.publish import publish
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, look
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
+from clawmark.engine.sync.transcript_progress import leave_small_growth
 from clawmark.engine.sync.transcripts import Work, apply_transcripts
 from clawmark.engine.sync.vectors import fill_space
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.reports import Progress, SyncReport
 from clawmark.model.values import Degraded, FileState, Scan, SyncPlan
-from clawmark.store.sqlite.running import SyncRecord
-from clawmark.store.sqlite.state import MANY_LOOSE
-from clawmark.store.sqlite.store import Index
-from clawmark.store.sqlite.upkeep.salvage import salvage
+from clawmark.store.base import WriteTransaction
 
-if TYPE_CHECKING:
-    from clawmark.store.sqlite.writer import Writer
-
-# While a rebuild runs, files may change; after this many looks it is published and the rest is an
-# ordinary sync.
+# Files may change while a rebuild runs. After this many scans it is published, and the rest is left
+# to an ordinary sync.
 REBUILD_PASSES = 3
 
 
@@ -48,36 +40,32 @@ class SyncRequest(NamedTuple):
     lock_timeout: float = 10.0
     progress: Callable[[Progress], None] | None = None
     reason: str = "manual"
-    """What asked for it, for `status`: one of `triggers.REASONS`."""
+    """What requested the sync, for `status`: one of `worker.REASONS`."""
     cancelled: Callable[[], bool] | None = None
-    """Asked between batches: when it says yes, the sync stops there, and what is left stays due."""
+    """Checked between batches: if it returns true, the sync stops, and what is left stays due."""
     since_ns: int = 0
-    """Index only what changed since this moment, and leave all vectors: somebody is at the rest,
-    which stays due.
-    """
+    """Index only what changed since this moment, and no vectors; the rest stays due because the
+    background worker is indexing it."""
     look: Callable[[SyncParts], tuple[Scan, SyncPlan]] = look
-    """Compares disk and index; a caller that has just looked hands in what it found."""
+    """Compares disk and index; a caller that has just done so passes the result."""
     deltas: bool = False
-    """Leave transcripts alone that grew by less than `sync.sessions.deltaBytes` and
-    `deltaMessages`; they stay due.
-    """
+    """Skip transcripts that grew by less than `sync.sessions.deltaBytes` and `deltaMessages`; they
+    stay due."""
 
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
-    """Bring the index in step with the disk; while that runs, `status` reports it in every process."""
-    with SyncRecord(
-        parts.store.path, {"reason": request.reason, "startedAt": parts.now_ns() // 1_000_000}
-    ) as record:
+    """Make the index match the disk; `status` reports the running sync in every process."""
+    facts = {"reason": request.reason, "startedAt": parts.now_ns() // 1_000_000}
+    with parts.store.record_sync(facts) as record:
         if request.seconds is None:
-            record.note()
+            record()
 
-        def noted(progress: Progress) -> None:
-            record.note(stage=progress.stage, done=progress.done, total=progress.total)
-            if shown is not None:
-                shown(progress)
+        def show(progress: Progress) -> None:
+            record(stage=progress.stage, done=progress.done, total=progress.total)
+            if request.progress is not None:
+                request.progress(progress)
 
-        shown = request.progress
-        return _run(parts, request._replace(progress=noted))
+        return _run(parts, request._replace(progress=show))
 
 
 def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
@@ -89,35 +77,39 @@ def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
 
     if request.seconds is None:
         parts.store.check(timeout=request.lock_timeout)
-    with parts.store.reading() as reader:
-        state = reader.state()
-    stale = bool(state.files) and state.identity.get("chunker") != parts.identity()["chunker"]
-    if not state.files and not state.identity:
+    with parts.store.snapshot() as snapshot:
+        is_chunked_alike = snapshot.facts("identity").get("chunker") == parts.chunker.name
+        has_chunks, building = snapshot.count_chunks() > 0, snapshot.building
+        is_empty = not has_chunks and not snapshot.files(which="unsearched")
+    if is_empty and not is_chunked_alike:
         # Written before the first file, so that a second process does not take the first for an
         # index of another kind.
-        with parts.store.writing(timeout=request.lock_timeout) as writer:
-            writer.set_identity(parts.identity())
-    # A search has no time for a rebuild, and what it adds must be found at once: the generation
-    # that answers gets it.
-    if request.force or (request.seconds is None and (stale or state.building is not None)):
+        with parts.store.transaction(timeout=request.lock_timeout) as transaction:
+            transaction.set_facts("identity", parts.identity())
+    is_stale = has_chunks and not is_chunked_alike
+    # A search has no time for a rebuild, and what it adds must be found at once, so it changes the
+    # generation that answers.
+    if request.force or (request.seconds is None and (is_stale or building)):
         scan, plan, text, built = _rebuild(parts, request, out_of_time)
     else:
         built = []
         scan, plan = request.look(parts)
-        plan, left = _asked_for(parts, request, plan)
+        plan, left = _requested_part(parts, request, plan)
         text = _apply(parts, request, plan, out_of_time)
         text = text._replace(due_files=text.due_files + left)
         if text.added + text.updated + text.deleted:
-            # Before the vectors, which may take long: what was deleted is gone, and words are quick
-            # to search meanwhile.
-            _tidy(parts.store, request, deleted=text.deleted)
+            # Before the vectors, which may take long: deleted text is gone, and keyword search is
+            # fast.
+            _tidy(parts, request, force=text.deleted > 0)
     if request.seconds is None and parts.embedders:
-        salvage(parts.store, timeout=request.lock_timeout)
+        parts.store.recover_vectors(timeout=request.lock_timeout)
     if request.seconds is None:
         parts.workspace.sweep(scan)
-    vectors = [] if request.since_ns else _counted(built, _fill(parts, request, out_of_time))
-    generation = _remember(parts, request, text, vectors, scan, started)
-    _tidy(parts.store, request)
+    vectors = (
+        [] if request.since_ns else _add_vector_reports(built, _fill(parts, request, out_of_time))
+    )
+    generation = _store_summary(parts, request, text, vectors, scan, started)
+    _tidy(parts, request)
     return SyncReport(
         added=text.added,
         updated=text.updated,
@@ -150,22 +142,21 @@ def _apply(
     building: int = 0,
 ) -> TextReport:
     if not (plan.due or plan.recheck):
-        return TextReport(
-            added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=0
-        )
+        return TextReport()
 
-    with parts.store.reading() as reader:
-        answering = reader.files([state.path for state in (*plan.add, *plan.check, *plan.recheck)])
-        indexed = reader.built() if building else answering
-        held = reader.state().chunks if building else 0
+    with parts.store.snapshot() as snapshot:
+        paths = [state.path for state in (*plan.add, *plan.check, *plan.recheck)]
+        answering = snapshot.files(paths)
+        indexed = snapshot.files(which="rebuilt") if building else answering
+        held = snapshot.count_chunks() if building else 0
     most = CHUNKS_AT_ONCE if request.seconds is None else CHUNKS_AT_ONCE // 2
-    plan, spoken = _by_source(plan)
+    plan, transcripts = _split_transcripts(plan)
     text = apply_text(
         plan,
         indexed,
         answering=answering,
         reader=parts.workspace,
-        index=parts.store,
+        store=parts.store,
         chunker=parts.chunker,
         now_ns=parts.now_ns,
         progress=request.progress or _silent,
@@ -174,7 +165,7 @@ def _apply(
         lock_timeout=request.lock_timeout,
         at_once=max(FEWEST_AT_ONCE, min(most, held // 25)) if building else most,
     )
-    if not spoken or parts.workspace.sessions is None:
+    if not transcripts or parts.workspace.sessions is None:
         return text
 
     work = Work(
@@ -186,76 +177,67 @@ def _apply(
         building=building,
         lock_timeout=request.lock_timeout,
     )
-    return added_up(text, apply_transcripts(spoken, indexed, work, request.progress or _silent))
+    return add_reports(
+        text, apply_transcripts(transcripts, indexed, work, request.progress or _silent)
+    )
 
 
-def _by_source(plan: SyncPlan) -> tuple[SyncPlan, list[FileState]]:
-    """The part of a plan that is about memory files, and the transcripts to look at."""
+def _split_transcripts(plan: SyncPlan) -> tuple[SyncPlan, list[FileState]]:
+    """Split a plan into the part for memory files and the transcripts."""
     parts = (plan.add, plan.check, plan.recheck)
-    spoken = [state for states in parts for state in states if state.source == "sessions"]
-    if not spoken:
-        return plan, spoken
+    transcripts = [state for states in parts for state in states if state.source == "sessions"]
+    if not transcripts:
+        return plan, transcripts
     add, check, recheck = (
         tuple(state for state in states if state.source != "sessions") for states in parts
     )
-    return plan._replace(add=add, check=check, recheck=recheck), spoken
+    return plan._replace(add=add, check=check, recheck=recheck), transcripts
 
 
-def _asked_for(parts: SyncParts, request: SyncRequest, plan: SyncPlan) -> tuple[SyncPlan, int]:
-    """The part of the plan that this request is about, and how many files that leaves."""
+def _requested_part(parts: SyncParts, request: SyncRequest, plan: SyncPlan) -> tuple[SyncPlan, int]:
+    """Return the part of the plan that this request covers, and how many files it leaves due."""
     if request.deltas:
-        return _worthwhile(parts, plan)
+        return _without_small_growth(parts, plan)
     if not request.since_ns:
         return plan, 0
     part = changed_since(plan, request.since_ns)
     return part, plan.due - part.due
 
 
-def _worthwhile(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
-    """The plan without transcripts that grew by little, and how many those are."""
+def _without_small_growth(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, int]:
+    """Return the plan without transcripts that grew by little, and how many those are."""
     if parts.workspace.sessions is None or parts.deltas is None:
         return plan, 0
 
-    with parts.store.reading() as reader:
-        return leave_small_growth(plan, reader.files(), parts.workspace.sessions, parts.deltas)
+    with parts.store.snapshot() as snapshot:
+        return leave_small_growth(plan, snapshot.files(), parts.workspace.sessions, parts.deltas)
 
 
 def _rebuild(
     parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
 ) -> tuple[Scan, SyncPlan, TextReport, list[VectorReport]]:
-    """Make the next generation; readers keep the old one until the last line of it is there.
+    """Build the next generation; the old one answers until the new one is complete.
 
-    The plan that comes back counts as unchanged what an interrupted rebuild had made before.
-    """
-    index = parts.store
-    building = _begin(parts, request)
+    The returned plan counts as unchanged what an interrupted rebuild had made before."""
+    store = parts.store
+    building = store.begin_rebuild(
+        parts.identity(), timeout=request.lock_timeout, cancelled=request.cancelled
+    )
     if not building:
         scan, plan = look(parts)
-        return (
-            scan,
-            plan,
-            TextReport(
-                added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=plan.due
-            ),
-            [],
-        )
-    total, known = (
-        TextReport(added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=0),
-        0,
-    )
+        return scan, plan, TextReport(due_files=plan.due), []
+    total, known = TextReport(), 0
     for number in range(REBUILD_PASSES):
-        with index.reading() as reader:
-            built, answering = (
-                {path: row[3:8] for path, row in reader.built().items()},
-                reader.stats(),
-            )
-            roots, unsearched = reader.roots(), reader.unsearched()
+        with store.snapshot() as snapshot:
+            built = {path: row[3:8] for path, row in snapshot.files(which="rebuilt").items()}
+            answering, unsearched = snapshot.stats(), snapshot.files(which="unsearched")
+            roots = snapshot.facts("roots")
         scan = parts.workspace.scan()
-        scan = scan if request.force else believed(scan, roots)
+        scan = scan if request.force else flag_lost_roots(scan, roots)
         plan = plan_sync(scan, built)
         known = known if number else plan.unchanged
-        # A rebuild that was interrupted may hold files that the answering generation never had.
-        # Files of a source that is not searched do not go into the next generation.
+        # An interrupted rebuild may hold files that the answering generation never had. Files of a
+        # source that is not searched do not go into the next generation.
         gone = sorted({*plan.delete, *plan_sync(scan, answering).delete, *unsearched})
         report = _apply(
             parts,
@@ -264,7 +246,7 @@ def _rebuild(
             out_of_time,
             building=building,
         )
-        total = added_up(total._replace(failures=(), due_files=0, unread=0), report)
+        total = add_reports(total._replace(failures=(), due_files=0, unread=0), report)
         if report.due_files:
             return scan, plan._replace(unchanged=known), total, []
         if plan.due == len(report.failures):
@@ -273,48 +255,29 @@ def _rebuild(
     vectors = _fill(parts, request, out_of_time)
     if _is_cancelled(request):
         return scan, plan, total, vectors
-    publish(index, building, parts.identity(), request.lock_timeout)
-    _sweep(index, request)
+    publish(store, building, request.lock_timeout)
+    _tidy(parts, request, force=True)
     return scan, plan, total, vectors
 
 
-def _counted(before: Sequence[VectorReport], after: Sequence[VectorReport]) -> list[VectorReport]:
-    """The later reports of the same spaces, with what was done before counted in."""
+def _add_vector_reports(
+    before: Sequence[VectorReport], after: Sequence[VectorReport]
+) -> list[VectorReport]:
+    """Return the later reports of the same spaces with the earlier counts added."""
     return [
         two._replace(
             embedded=one.embedded + two.embedded,
             reused=one.reused + two.reused,
             jobs=two.jobs or one.jobs,
         )
-        for one, two in zip_longest(
-            before, after, fillvalue=VectorReport(embedded=0, reused=0, due=0, degraded=None)
-        )
+        for one, two in zip_longest(before, after, fillvalue=VectorReport())
     ]
-
-
-def _begin(parts: SyncParts, request: SyncRequest) -> int:
-    """The number of the rebuild to work on; what an earlier one left is cleaned up before a new one
-    starts.
-
-    Otherwise every rebuild that is killed while it cleans up would leave more behind.
-    """
-    while not _is_cancelled(request):
-        if _has_much_dead(parts.store):
-            _sweep(parts.store, request)
-        with parts.store.writing(timeout=request.lock_timeout) as writer:
-            building = writer.begin_rebuild(parts.identity())
-        if building:
-            return building
-    return 0
 
 
 def _fill(
     parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
 ) -> list[VectorReport]:
-    """Fill the spaces in order, and a stand-in's when the best one failed.
-
-    The best one is left out on request.
-    """
+    """Fill the spaces in order, and a fallback space if the best embedder failed."""
     reports = []
     for number, embedder in enumerate(parts.embedders):
         if _is_cancelled(request):
@@ -330,23 +293,28 @@ def _fill(
             embedder.forget_failures(refusal=request.force)
         reports.append(_fill_one(parts, request, embedder, out_of_time))
         if is_best and reports[-1].degraded is not None:
-            reports.extend(_fill_stand_ins(parts, request, out_of_time))
+            reports.extend(_fill_fallbacks(parts, request, out_of_time))
     return reports
 
 
 def _may_fill(parts: SyncParts, request: SyncRequest, embedder: Embedder) -> bool:
-    """A bounded sync fills a local space that was ready once, or a very small one; services are not
-    for a search.
-    """
+    """Return whether to fill a space.
+
+    A sync with a time limit fills a local space that was ready once, or a very small one. It never
+    calls a service."""
     if request.instant_only or request.seconds is None:
         return not request.instant_only
-    return not embedder.traits.remote and (_is_ready(parts, embedder) or _is_small(parts))
+    if embedder.traits.remote:
+        return False
+    with parts.store.snapshot() as snapshot:
+        ready = {space.identity for space in snapshot.spaces() if space.ready}
+        return embedder.identity in ready or snapshot.count_chunks() <= FEW_CHUNKS
 
 
-def _fill_stand_ins(
+def _fill_fallbacks(
     parts: SyncParts, request: SyncRequest, out_of_time: Callable[[], bool]
 ) -> Iterator[VectorReport]:
-    """The first stand-in that works: configuring it allowed what it costs."""
+    """Fill fallback spaces until one works."""
     for embedder in parts.fallbacks:
         report = _fill_one(parts, request, embedder, out_of_time)
         yield report
@@ -358,11 +326,11 @@ def _fill_one(
     parts: SyncParts, request: SyncRequest, embedder: Embedder, out_of_time: Callable[[], bool]
 ) -> VectorReport:
     if _is_complete(parts, embedder):
-        return VectorReport(embedded=0, reused=0, due=0, degraded=None)
+        return VectorReport()
 
     return fill_space(
         embedder,
-        index=parts.store,
+        store=parts.store,
         progress=request.progress or _silent,
         out_of_time=out_of_time,
         lock_timeout=request.lock_timeout,
@@ -370,29 +338,17 @@ def _fill_one(
 
 
 def _is_complete(parts: SyncParts, embedder: Embedder) -> bool:
-    """Asked without the lock, so that a sync with nothing to do writes nothing and loads nothing."""
+    """Check without the write lock, so that a sync with nothing to do writes and loads nothing."""
     try:
         identity = embedder.identity
     except EmbeddingError:
         return False
-    with parts.store.reading() as reader:
-        spaces = [space for space in reader.spaces() if space.identity == identity]
-        return bool(spaces) and spaces[0].ready and reader.count_due_vectors(spaces[0].id) == 0
+    with parts.store.snapshot() as snapshot:
+        spaces = [space for space in snapshot.spaces() if space.identity == identity]
+        return bool(spaces) and spaces[0].ready and snapshot.count_due(spaces[0].id) == 0
 
 
-def _is_small(parts: SyncParts) -> bool:
-    with parts.store.reading() as reader:
-        return reader.state().chunks <= FEW_CHUNKS
-
-
-def _is_ready(parts: SyncParts, embedder: Embedder) -> bool:
-    with parts.store.reading() as reader:
-        return any(
-            space.identity == embedder.identity and space.ready for space in reader.state().spaces
-        )
-
-
-def _remember(
+def _store_summary(
     parts: SyncParts,
     request: SyncRequest,
     text: TextReport,
@@ -400,34 +356,35 @@ def _remember(
     scan: Scan,
     started: float,
 ) -> int:
-    """Store the identity and a summary for `status`; a sync that changed nothing and met nothing
-    new writes nothing.
-    """
+    """Store the identity and a summary for `status`, unless nothing changed and nothing is new."""
     changed = (
         text.added
         + text.updated
         + text.deleted
         + sum(report.embedded + report.reused for report in vectors)
     )
-    with parts.store.reading() as reader:
-        state, known = reader.state(), reader.roots()
-        roots = held_roots(scan, known, reader.unsearched())
+    with parts.store.snapshot() as snapshot:
+        stored, last = snapshot.facts("identity"), snapshot.facts("last_sync")
+        known, generation = snapshot.facts("roots"), snapshot.generation
+        is_building = snapshot.building > 0
+        roots = roots_to_store(scan, known, list(snapshot.files(which="unsearched")))
     identity = parts.identity()
-    # How the text is cut changes with a rebuild, and nobody else may say so.
-    identity["chunker"] = state.identity.get("chunker", identity["chunker"])
+    # Only a rebuild changes how the text is chunked.
+    identity["chunker"] = stored.get("chunker", identity["chunker"])
     trouble = {
         "skipped": len(scan.skipped),
         "failed": len(text.failures),
         "unlisted": len(scan.failures),
     }
-    is_news = changed or any(state.last_sync.get(name) != count for name, count in trouble.items())
-    if is_news or state.identity != identity or roots != known:
-        with parts.store.writing(timeout=request.lock_timeout) as writer:
-            if state.building is None:
-                writer.set_identity(identity)
-            _drop_other_spaces(parts, writer)
-            writer.set_roots(roots)
-            writer.set_last_sync(
+    is_news = changed or any(last.get(name) != count for name, count in trouble.items())
+    if is_news or stored != identity or roots != known:
+        with parts.store.transaction(timeout=request.lock_timeout) as transaction:
+            if not is_building:
+                transaction.set_facts("identity", identity)
+            _drop_other_spaces(parts, transaction)
+            transaction.set_facts("roots", roots)
+            transaction.set_facts(
+                "last_sync",
                 {
                     "at": parts.now_ns() // 1_000_000,
                     "reason": request.reason,
@@ -443,66 +400,42 @@ def _remember(
                     "degraded": next(
                         (report.degraded.reason for report in vectors if report.degraded), ""
                     ),
-                    "standIn": _stand_in(parts, vectors),
-                }
+                    "standIn": _fallback_label(parts, vectors),
+                },
             )
-        parts.store.evict(timeout=request.lock_timeout)
-    return state.generation
+        parts.store.trim_cache(timeout=request.lock_timeout)
+    return generation
 
 
-def _stand_in(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
-    """The embedder that stepped in for the best one; empty when none did."""
+def _fallback_label(parts: SyncParts, vectors: Sequence[VectorReport]) -> str:
+    """The label of the fallback embedder that replaced the best one, or an empty string."""
     tried = len(vectors) - len(parts.embedders)
     if tried <= 0 or vectors[-1].degraded is not None:
         return ""
     return parts.fallbacks[tried - 1].traits.label
 
 
-def _drop_other_spaces(parts: SyncParts, writer: Writer) -> None:
-    """Vectors of an embedder that is no longer chosen go once the chosen ones are ready; the cache
-    keeps them.
-    """
+def _drop_other_spaces(parts: SyncParts, transaction: WriteTransaction) -> None:
+    """Drop the spaces of embedders that are no longer configured, once the configured ones are
+    ready."""
     wanted = {embedder.identity for embedder in parts.embedders}
     kept = wanted | {embedder.identity for embedder in parts.fallbacks}
-    spaces = writer.state().spaces
+    spaces = transaction.spaces()
     if wanted <= {space.identity for space in spaces if space.ready}:
         for space in spaces:
             if space.identity not in kept:
-                writer.drop_space(space.id)
+                transaction.drop_space(space.id)
 
 
-def _tidy(index: Index, request: SyncRequest, deleted: int = 0) -> None:
-    """Sweep where it is worth it; a search has no time for that."""
-    if request.seconds is None and (deleted or _has_much_dead(index)):
-        _sweep(index, request)
-
-
-def _has_much_dead(index: Index) -> bool:
-    """Dead rows always; words of replaced text, and many small segments, when they are worth it.
-
-    Words of a deleted file go at once.
-    """
-    with index.reading() as reader:
-        state = reader.state()
-    return (
-        state.has_dead
-        or state.dead_words > max(256, state.chunks // 8)
-        or state.loose_words >= MANY_LOOSE
-    )
-
-
-def _sweep(index: Index, request: SyncRequest) -> None:
-    """Clean up in short transactions, so that nobody waits long for the lock."""
-    swept = 1
-    while swept and not _is_cancelled(request):
-        with index.writing(timeout=request.lock_timeout) as writer:
-            swept = writer.sweep()
+def _tidy(parts: SyncParts, request: SyncRequest, *, force: bool = False) -> None:
+    """Clean up the store; a search has no time for that."""
+    if request.seconds is None:
+        parts.store.tidy(timeout=request.lock_timeout, cancelled=request.cancelled, force=force)
 
 
 def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | None:
-    """Why vectors are missing; another model is never taken without leave, so what that would cost
-    is said.
-    """
+    """Return why vectors are missing, and what a local fallback would cost: no other model is used
+    unless it is configured."""
     found = next((report.degraded for report in vectors if report.degraded), None)
     if (
         found is None
@@ -511,8 +444,8 @@ def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | N
     ):
         return found
 
-    with parts.store.reading() as reader:
-        chunks = reader.state().chunks
+    with parts.store.snapshot() as snapshot:
+        chunks = snapshot.count_chunks()
     needs = "" if find_pack() and has_numpy() else " and `pip install 'clawmark[local]'`"
     offer = (
         f'With memorySearch.fallback "local"{needs} {chunks:,} passages '

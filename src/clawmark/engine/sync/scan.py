@@ -1,71 +1,68 @@
-"""What a sync works with, and the look that comes before it.
+"""What a sync needs, and the comparison of disk and index that precedes it.
 
-Every search looks; only a search that finds something due goes on to `run`, which brings the
-chunkers and the rest with it."""
+Every search compares; only one that finds something due imports `run`, with the chunkers and the
+rest."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from clawmark.config.schema import Chunking, SessionDeltas
 from clawmark.embed.base import Embedder
-from clawmark.engine.sync.plan import plan_sync
+from clawmark.engine.sync.plan import flag_lost_roots, plan_sync
 from clawmark.model.values import Scan, SyncPlan
-from clawmark.store.sqlite.store import Index
+from clawmark.store.base import IndexStore, SearchSnapshot
 from clawmark.workspace import Workspace
 
 
 class SyncParts(NamedTuple):
-    """What a sync works with; built once by the composition root."""
+    """What a sync needs; built once by the composition root."""
 
     workspace: Workspace
-    store: Index
+    store: IndexStore
     chunker: Chunking
-    """How text is cut; part of the index's identity."""
+    """How text is chunked; part of the index's identity."""
     embedders: Sequence[Embedder]
     identity: Callable[[], dict[str, object]]
-    """What the index depends on, worked out when asked; a different chunker than the index's means
-    a rebuild.
-    """
+    """Returns what the index depends on; another chunker than the index's requires a rebuild."""
     now_ns: Callable[[], int]
     fallbacks: Sequence[Embedder] = ()
-    """Embedders that are filled only when the best one fails."""
+    """Embedders whose spaces are filled only if the best one fails."""
     deltas: SessionDeltas | None = None
-    """How much a transcript grows before the watcher has it indexed again."""
+    """How much a transcript must grow before the watcher has it indexed again."""
 
 
 FEW_CHUNKS = 16
-"""A memory this small gets its best local vectors from the first search; a larger one from an
-explicit sync.
-"""
+"""A memory with at most this many chunks gets its best local vectors during the first search."""
 
 
 def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
     """Compare disk and index without changing either.
 
-    The index is read first: a file that another process makes and indexes meanwhile must not look
-    like one that is gone."""
-    with parts.store.reading() as reader:
-        stats = reader.stats()
+    The index is read first: a file that another process creates and indexes in between must not
+    look deleted."""
+    with parts.store.snapshot() as snapshot:
+        stats = snapshot.stats()
     scan = parts.workspace.scan()
     plan = plan_sync(scan, stats)
     if not plan.delete:
         return scan, plan
-    # Rare, and worth a second look: a disk that is not mounted looks like one that was emptied.
-    from clawmark.engine.sync.lost_roots import believed
-
-    with parts.store.reading() as reader:
-        scan = believed(scan, reader.roots())
+    # A disk that is not mounted looks like one that was emptied.
+    with parts.store.snapshot() as snapshot:
+        scan = flag_lost_roots(scan, snapshot.facts("roots"))
     return scan, plan_sync(scan, stats)
 
 
 def look_ahead(parts: SyncParts, *, force: bool) -> tuple[Scan, SyncPlan]:
-    """What a whole sync would do: the differences, or every file again where it would build the
-    next generation.
-    """
+    """Return what a whole sync would do: the differences, or all files if it would rebuild."""
     scan, plan = look(parts)
-    with parts.store.reading() as reader:
-        if not force and not reader.building() and reader.is_cut_by(parts.chunker.name):
+    with parts.store.snapshot() as snapshot:
+        if not force and not snapshot.building and is_chunked_by(snapshot, parts.chunker.name):
             return scan, plan
-        built = {path: row[3:8] for path, row in reader.built().items()}
-        delete = (*plan.delete, *reader.unsearched())
+        built = {path: row[3:8] for path, row in snapshot.files(which="rebuilt").items()}
+        delete = (*plan.delete, *snapshot.files(which="unsearched"))
     return scan, plan_sync(scan, built)._replace(delete=delete, kept=plan.kept)
+
+
+def is_chunked_by(snapshot: SearchSnapshot, chunker: str) -> bool:
+    """Return whether the index was made with this chunker, or with none yet."""
+    return str(snapshot.facts("identity").get("chunker", chunker)) == chunker

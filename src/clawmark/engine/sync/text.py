@@ -1,25 +1,24 @@
-"""Carries out the text half of a plan: files become rows and words, whole files at a time.
+"""The text part of a sync: stores files as chunks and words, whole files at a time.
 
-Reading, hashing and chunking happen outside the lock; one transaction then takes some whole files,
-so a crash leaves each file old or new, never between, and a reader never waits. No transaction
-takes more than `CHUNKS_AT_ONCE` chunks: a larger file is stored out of sight in several, and
-appears with the last. A file that cannot be read becomes a `FileFailure`. Vectors are left to
-`sync.vectors`: new text is searchable by words the moment its transaction commits."""
+Reading, hashing and chunking happen without the write lock. One transaction stores some whole
+files, so a crash leaves each file old or new, and readers never wait. A file with more than
+`CHUNKS_AT_ONCE` chunks is stored in several transactions and becomes visible with the last. A file
+that cannot be read becomes a `FileFailure`. Vectors are left to `sync.vectors`: new text can be
+found by keywords as soon as its transaction commits."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from clawmark.config.schema import Chunking
-from clawmark.engine.sync.outcome import NOT_TEXT, TextReport, added_up
+from clawmark.engine.sync.outcome import NOT_TEXT, TextReport, add_reports
 from clawmark.model.documents import Chunk, Document
-from clawmark.model.errors import IndexBusy, NotText, WorkspaceError
+from clawmark.model.errors import NotText, WorkspaceError
 from clawmark.model.reports import FileFailure, Progress
 from clawmark.model.values import FileRow, FileState, SyncPlan
-from clawmark.store.sqlite.store import Index, Reader
+from clawmark.store.base import ChunkWords, IndexStore, Snapshot
 from clawmark.text.chunking.chunks import chunk_text
 from clawmark.text.chunking.days import with_days
 from clawmark.text.dates import keyword_context
@@ -30,24 +29,19 @@ from clawmark.workspace import Workspace
 
 FILES_AT_ONCE, BYTES_AT_ONCE = 64, 2_000_000
 CHUNKS_AT_ONCE, FEWEST_AT_ONCE = 300, 25
-"""How much one transaction stores: some 30 ms. A commit costs as much as indexing eight chunks, so
-small files share one. Who has little time takes half as much, and a rebuild of a small index still
-less: its log takes room."""
-STAGING_SECONDS = 600.0
-"""How long to wait for another process that stores a large file; one of 64 MB takes about a minute.
-"""
-TRIES, PAUSE = 20, 0.05
-"""How often storing a large file is tried again, and the seconds between two tries."""
+"""How much one transaction stores (about 30 ms). A commit costs as much as indexing eight chunks,
+so small files share one. A sync with a time limit stores half as much, and a rebuild of a small
+index less: its log takes space."""
 
 
 class _Prepared(NamedTuple):
-    """A file that was looked at, and what there is to store of it."""
+    """A file that was read, and what to store of it."""
 
     state: FileState
     row: FileRow | None
-    """Nothing when it could not be read now."""
+    """None if it could not be read."""
     chunks: list[Chunk] | None = None
-    """Nothing when the index has this text already."""
+    """None if the index already has this text."""
     is_new: bool = False
     failure: FileFailure | None = None
 
@@ -58,7 +52,7 @@ def apply_text(
     *,
     answering: dict[str, FileRow],
     reader: Workspace,
-    index: Index,
+    store: IndexStore,
     chunker: Chunking,
     now_ns: Callable[[], int],
     progress: Callable[[Progress], None],
@@ -67,12 +61,11 @@ def apply_text(
     lock_timeout: float = 10.0,
     at_once: int = CHUNKS_AT_ONCE,
 ) -> TextReport:
-    """Index what the plan names, some files at a time, until done or out of time; `building` is the
-    number of a rebuild.
+    """Index the files of a plan, some at a time, until done or out of time.
 
-    What has another row by now than it has in `answering` was indexed by another process meanwhile,
-    and stays when that one has read a later state of the file: nothing that was found once is lost
-    to somebody who is slow."""
+    `building` is the number of a rebuild. If a file's row differs from the one in `answering`,
+    another process has indexed it in the meantime; its version stays if it is a later state of the
+    file."""
 
     def prepare(state: FileState) -> _Prepared:
         try:
@@ -89,12 +82,10 @@ def apply_text(
         return _Prepared(state, _row(document, now_ns(), len(chunks)), chunks, is_new=known is None)
 
     todo = [*plan.add, *plan.check, *plan.recheck]
-    report = TextReport(
-        added=0, updated=0, touched=0, deleted=0, chunks=0, failures=(), due_files=len(todo)
-    )
+    report = TextReport(due_files=len(todo))
     for portion in _portions(map(prepare, todo), at_once):
-        _store(portion, answering, index, building, lock_timeout, at_once)
-        report = added_up(report, _told(portion))
+        _store(portion, answering, store, building, lock_timeout, at_once)
+        report = add_reports(report, _count(portion))
         last = portion[-1].state
         progress(
             Progress(
@@ -107,24 +98,23 @@ def apply_text(
         )
         if out_of_time():
             break
-    return report._replace(deleted=_delete(plan, index, lock_timeout))
+    return report._replace(deleted=_delete(plan, store, lock_timeout))
 
 
 def dated_chunks(path: str, text: str, chunker: Chunking) -> list[Chunk]:
-    """Every chunk a memory file makes, with its days: what its rows must be."""
+    """Chunk a memory file, with the days each chunk is about."""
     return with_days(
         chunk_text(text, chunker.mode, chunker.tokens, chunker.overlap, path), path, text
     )
 
 
-def _told(portion: Sequence[_Prepared]) -> TextReport:
-    """What storing some files came to: as many are due no more."""
+def _count(portion: Sequence[_Prepared]) -> TextReport:
+    """Count what storing some files did."""
     indexed = [file for file in portion if file.chunks is not None]
     return TextReport(
         added=sum(file.is_new for file in indexed),
         updated=sum(not file.is_new and file.failure is None for file in indexed),
         touched=sum(file.chunks is None and file.row is not None for file in portion),
-        deleted=0,
         chunks=sum(len(file.chunks or ()) for file in indexed),
         failures=tuple(file.failure for file in portion if file.failure is not None),
         due_files=-len(portion),
@@ -132,23 +122,23 @@ def _told(portion: Sequence[_Prepared]) -> TextReport:
     )
 
 
-def _delete(plan: SyncPlan, index: Index, lock_timeout: float) -> int:
-    """Forget what is gone; what another process has indexed anew meanwhile is not."""
+def _delete(plan: SyncPlan, store: IndexStore, lock_timeout: float) -> int:
+    """Delete files from the index, unless another process has indexed them again."""
     was = dict(zip(plan.delete, plan.was, strict=False))
     deleted = 0
     for start in range(0, len(plan.delete), FILES_AT_ONCE):
-        with index.writing(timeout=lock_timeout) as writer:
+        with store.transaction(timeout=lock_timeout) as transaction:
             some = plan.delete[start : start + FILES_AT_ONCE]
-            now = writer.files(some)
+            now = transaction.files(some)
             for path in some:
                 if path not in was or path not in now or now[path][3:8] == was[path]:
-                    writer.drop_file(path)
+                    transaction.delete_file(path)
                     deleted += 1
     return deleted
 
 
 def _portions(files: Iterable[_Prepared], at_once: int) -> Iterator[list[_Prepared]]:
-    """Files that fit into one transaction together; a file too large for one is alone."""
+    """Group files that fit into one transaction; a file too large for one is alone."""
     portion: list[_Prepared] = []
     chunks = size = 0
     for file in files:
@@ -165,7 +155,7 @@ def _portions(files: Iterable[_Prepared], at_once: int) -> Iterator[list[_Prepar
 def _store(
     portion: Sequence[_Prepared],
     answering: dict[str, FileRow],
-    index: Index,
+    store: IndexStore,
     building: int,
     lock_timeout: float,
     at_once: int,
@@ -175,26 +165,34 @@ def _store(
         return
     row, chunks = rows[0]
     if chunks is not None and len(chunks) > at_once:
-        with index.reading() as reader:
-            if _overtaken(reader, [row], answering):
+        with store.snapshot() as snapshot:
+            if _overtaken(snapshot, [row], answering):
                 return
-        store_large(
-            row, chunks, partial(words_of, row.path), index, building, lock_timeout, at_once
+        store.put_large_file(
+            row,
+            chunks,
+            partial(words_of, row.path),
+            building=building,
+            timeout=lock_timeout,
+            at_once=at_once,
         )
         return
     words = [words_of(row.path, chunks or ()) for row, chunks in rows]
-    with index.writing(timeout=lock_timeout) as writer:
-        overtaken = _overtaken(writer, [row for row, _ in rows], answering)
+    with store.transaction(timeout=lock_timeout) as transaction:
+        overtaken = _overtaken(transaction, [row for row, _ in rows], answering)
         for (row, chunks), columns in zip(rows, words, strict=True):
             if chunks is None:
-                writer.touch_file(row)
+                transaction.touch_file(row)
             elif row.path not in overtaken:
-                writer.put_file(row, chunks, columns, building=building)
+                transaction.put_file(row, chunks, columns, building=building)
 
 
-def _overtaken(reader: Reader, rows: Sequence[FileRow], answering: dict[str, FileRow]) -> set[str]:
-    """The files of which another process has indexed a later state since the plan was made."""
-    now = reader.files([row.path for row in rows])
+def _overtaken(
+    snapshot: Snapshot, rows: Sequence[FileRow], answering: dict[str, FileRow]
+) -> set[str]:
+    """Return the files of which another process has indexed a later state since the plan was
+    made."""
+    now = snapshot.files([row.path for row in rows])
     return {
         row.path
         for row in rows
@@ -205,61 +203,10 @@ def _overtaken(reader: Reader, rows: Sequence[FileRow], answering: dict[str, Fil
     }
 
 
-def store_large(
-    row: FileRow,
-    chunks: Sequence[Chunk],
-    words: Callable[[Sequence[Chunk]], list[tuple[str, str, str]]],
-    index: Index,
-    building: int,
-    lock_timeout: float,
-    at_once: int = CHUNKS_AT_ONCE,
-) -> None:
-    """Store a file in several transactions.
-
-    While another process stores a large file, this waits for it; a caller with a `lock_timeout` of
-    0 gets `IndexBusy`."""
-    with index.staging(timeout=STAGING_SECONDS if lock_timeout > 0 else 0.0):
-        with index.reading() as reader:
-            known = (reader.built() if building else reader.files([row.path])).get(row.path)
-        if known is not None and known.hash == row.hash:
-            return  # the other process stored these very bytes
-        for tries_left in reversed(range(TRIES)):
-            try:
-                _stage(row, chunks, words, index, building, lock_timeout, at_once)
-                return
-            except IndexBusy:
-                # The write lock was not free in time, or a change by another process removed the
-                # staged rows.
-                if lock_timeout <= 0 or not tries_left:
-                    raise
-                time.sleep(PAUSE)
-
-
-def _stage(
-    row: FileRow,
-    chunks: Sequence[Chunk],
-    words: Callable[[Sequence[Chunk]], list[tuple[str, str, str]]],
-    index: Index,
-    building: int,
-    lock_timeout: float,
-    at_once: int,
-) -> None:
-    with index.writing(timeout=lock_timeout) as writer:
-        staged = writer.stage_file(row, building=building)
-    for start in range(0, len(chunks), at_once):
-        some = chunks[start : start + at_once]
-        columns = words(some)
-        with index.writing(timeout=lock_timeout) as writer:
-            writer.add_chunks(staged, some, columns)
-    with index.writing(timeout=lock_timeout) as writer:
-        writer.finish_file(staged)
-
-
-def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
-    """What the full-text index gets of each chunk: what it states, its heading and date, and what
-    it only asks.
-    """
-    columns = []
+def words_of(path: str, chunks: Sequence[Chunk]) -> list[ChunkWords]:
+    """Return the words of each chunk: what it states, its heading and date, and what it only
+    asks."""
+    columns: list[ChunkWords] = []
     for chunk in chunks:
         said = stated(without_note_header(without_comments(chunk.text)))
         context = keyword_context(path, without_note_title(chunk.heading))

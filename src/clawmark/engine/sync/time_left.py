@@ -1,4 +1,4 @@
-"""How long a sync will still take: moments of progress in, the same with the time left out."""
+"""Estimates how long a sync will still take."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from collections.abc import Callable
 from clawmark.model.reports import Progress
 
 SURE_AFTER_SECONDS = 0.3
-"""Before that, the rate says more about the start than about the work."""
+"""Before this, the rate says more about the start than about the work."""
 
 
 def with_time_left(
     show: Callable[[Progress], None], clock: Callable[[], float] = time.monotonic
 ) -> Callable[[Progress], None]:
-    """Fill in `seconds_left` from the rate so far; a new stage, or the next tier of vectors, is
-    measured anew.
-    """
+    """Fill in `seconds_left` from the rate so far; measuring restarts with each stage and each
+    space."""
     stage, began, first, last = "", 0.0, 0, 0
 
     def shown(progress: Progress) -> None:

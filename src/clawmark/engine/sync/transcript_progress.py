@@ -1,68 +1,66 @@
-"""How far a transcript is indexed, kept with its row, and whether the file on disk still begins
-like that.
+"""How far a transcript is indexed, stored with its row.
 
-A transcript only grows. So its row remembers where the last whole line ended, which messages are in
-the chunk that is not full yet, and what the file looked like up to there. From that an append is
-indexed without reading what came before it. What was written without a line end is looked at again
-every time the file changes."""
+A transcript only grows. Its row holds where the last complete line ended, which messages are in the
+incomplete chunk, and a checksum of the file up to there. So an append is indexed without reading
+what came before it. Text without a line end is read again whenever the file changes.
+
+A sync that the watcher requests leaves a transcript alone until it has grown by enough."""
 
 from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from clawmark.model.values import FileRow, FileState
-from clawmark.workspace.transcripts.json_lines import BLOCK, read_at
+from clawmark.config.schema import SessionDeltas
+from clawmark.model.errors import WorkspaceError
+from clawmark.model.values import FileRow, FileState, SyncPlan
+from clawmark.workspace.transcripts.json_lines import BLOCK, count_lines, read_at
+from clawmark.workspace.transcripts.sessions import Sessions
 
 EDGE = 4096
-"""How many bytes at the beginning, and at the end of what was read, tell whether this is the same
-file, only longer.
-"""
+"""How many bytes at the start and at the end of what was read identify the file."""
 UNFINISHED = -1
-"""Stands in place of the size in the row of a file that is not read to its end yet: no file on disk
-looks like that.
-"""
+"""Replaces the size in the row of a file that is not read to its end: no file has this size."""
 
 
 class Reached(NamedTuple):
-    """A place between two lines of a transcript, and what has been said up to there."""
+    """A position between two lines of a transcript, and what was read up to there."""
 
     read: int = 0
-    """Bytes of whole lines that were taken in."""
+    """Bytes of complete lines that were read."""
     lines: int = 0
     open: tuple[tuple[int, int, int], ...] = ()
-    """The messages of the chunk that is not full yet: their lines' number, begin and end in bytes.
-    """
+    """The messages of the incomplete chunk: line number, start and end in bytes."""
     pieces: int = 0
-    """Chunks of the next line that are stored already: a message too long for one transaction is
-    stored in several.
-    """
+    """Chunks of the next line that are already stored: a very long message takes several
+    transactions."""
     checksum: int = 0
     said: int = 0
     """Messages up to `read`."""
     loose: int = 0
-    """1 when a message without a line end follows them."""
+    """1 if a message without a line end follows."""
     first: str = ""
     """The time of the first message."""
     last: str = ""
     kind: str = ""
-    """Whose transcript it is: `openclaw`, `claude-code` or `codex`."""
+    """The format of the transcript: `openclaw`, `claude-code` or `codex`."""
 
     @property
     def rest_from(self) -> int:
-        """Chunks that begin at this line or later are made anew when the file has grown."""
+        """Chunks from this line on are replaced when the file has grown."""
         return self.open[0][0] if self.open else self.lines + 1 + (self.pieces > 0)
 
 
 def encode(reached: Reached) -> str:
-    """The value as the row keeps it."""
+    """Encode the value for the row."""
     return json.dumps(reached, separators=(",", ":"))
 
 
 def decode(text: str) -> Reached | None:
-    """The value a row keeps; nothing when there is none that can be used."""
+    """Decode the value of a row; None if it cannot be used."""
     try:
         values: list[Any] = json.loads(text)
         read, lines, still_open, *others = values
@@ -73,16 +71,15 @@ def decode(text: str) -> Reached | None:
 
 
 def mark_of(fd: int, reached: Reached, *, is_finished: bool) -> str:
-    """What stands for the content in place of a hash: where reading ended, and the bytes at both
-    ends of it.
-    """
+    """Return what identifies the content in place of a hash: the position, and the bytes at both
+    ends of what was read."""
     count = min(EDGE, reached.read)
     ends = read_at(fd, 0, count) + read_at(fd, reached.read - count, count)
     return sha256(f"{reached.read}/{reached.pieces}/{is_finished}/".encode() + ends).hexdigest()
 
 
 def checksum_of(fd: int, start: int, end: int, before: int = 0) -> int:
-    """The checksum of a part of the file, continued from that of the part before it."""
+    """Continue a checksum over a part of the file."""
     while start < end and (block := read_at(fd, start, min(BLOCK, end - start))):
         before = zlib.crc32(block, before)
         start += len(block)
@@ -90,11 +87,11 @@ def checksum_of(fd: int, start: int, end: int, before: int = 0) -> int:
 
 
 def continues(fd: int, known: FileRow, state: FileState) -> Reached | None:
-    """Where to go on with a file that begins as it was indexed; nothing when it has to be indexed
-    anew.
+    """Return where to continue if the file still starts with what was indexed; None to index it
+    again.
 
-    A file that has only grown is believed by its two ends. One that was replaced, or changed
-    without growing, is read and compared as a whole."""
+    For a file that has only grown, both ends are compared. One that was replaced, or changed
+    without growing, is compared as a whole."""
     reached = decode(known.progress)
     if reached is None or state.size < reached.read:
         return None
@@ -106,3 +103,41 @@ def continues(fd: int, known: FileRow, state: FileState) -> Reached | None:
     if is_same_file and (is_as_seen or not is_finished or state.size > known.size):
         return reached
     return reached if checksum_of(fd, 0, reached.read) == reached.checksum else None
+
+
+def is_due(grown_bytes: int, new_messages: int, settings: SessionDeltas) -> bool:
+    """Return whether the growth is enough; a limit of 0 or less accepts any growth."""
+    if grown_bytes <= 0:
+        return False
+    return grown_bytes >= settings.delta_bytes or new_messages >= settings.delta_messages
+
+
+def leave_small_growth(
+    plan: SyncPlan, indexed: Mapping[str, FileRow], sessions: Sessions, settings: SessionDeltas
+) -> tuple[SyncPlan, int]:
+    """Return the plan without transcripts that grew by little, and how many those are."""
+
+    def is_enough(state: FileState) -> bool:
+        return state.source != "sessions" or _has_enough(
+            state, indexed.get(state.path), sessions, settings
+        )
+
+    kept = plan._replace(
+        add=tuple(filter(is_enough, plan.add)), check=tuple(filter(is_enough, plan.check))
+    )
+    return kept, plan.due - kept.due
+
+
+def _has_enough(
+    state: FileState, known: FileRow | None, sessions: Sessions, settings: SessionDeltas
+) -> bool:
+    reached = decode(known.progress) if known is not None else None
+    read = reached.read if reached is not None else 0
+    grown = state.size - read
+    if grown < 0 or is_due(grown, 0, settings):
+        return True  # It was replaced, or grew by enough bytes.
+    try:
+        with sessions.open(state.path) as opened:
+            return is_due(grown, count_lines(opened.fd, read, state.size), settings)
+    except (OSError, WorkspaceError):
+        return True  # The sync itself reports what is wrong with it.

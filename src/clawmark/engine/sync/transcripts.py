@@ -1,11 +1,10 @@
-"""Carries out the part of a plan that is about transcripts: what was said becomes rows and words,
-in small portions.
+"""Indexes transcripts in small transactions.
 
-A transcript may be large and is usually being written to. It is read line by line from where the
-last sync stopped, and stored in short transactions; each of them leaves the file correctly indexed
-up to some line, so that a kill or a time limit costs nothing. Until its end is reached the file
-stays due. Secrets are masked before anything is stored. What a line means is left to
-`text.transcript`, where to go on to `reached`."""
+A transcript may be large and is usually still being written. It is read line by line from where the
+last sync stopped. Each transaction leaves the file correctly indexed up to some line, so a kill or
+a time limit loses nothing. The file stays due until its end is reached. Secrets are masked before
+anything is stored. `text.transcripts` parses lines; `transcript_progress` decides where to
+continue."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from clawmark.model.documents import Chunk
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.reports import FileFailure, Progress
 from clawmark.model.values import FileRow, FileState, Skipped
-from clawmark.store.sqlite.store import Index
+from clawmark.store.base import ChunkWords, IndexStore
 from clawmark.text.dates import date_words
 from clawmark.text.keywords.words import index_words
 from clawmark.text.transcripts.conversation import stated
@@ -37,20 +36,18 @@ from clawmark.workspace.transcripts.messages import said_on
 from clawmark.workspace.transcripts.sessions import Opened, Sessions
 
 SLICE_CHUNKS = 128
-"""How many chunks one transaction stores: some 30 ms."""
+"""How many chunks one transaction stores (about 30 ms)."""
 TRIES = 100
-"""How often this run begins again after another process; that one has moved on by as many
-transactions.
-"""
+"""How often to start again after another process has indexed the same transcript."""
 SLICE_BYTES = 4 << 20
-"""How much is read between two transactions where little is said."""
+"""How much is read between two transactions if it contains few messages."""
 
 
 class Work(NamedTuple):
-    """What indexing transcripts takes."""
+    """What indexing transcripts needs."""
 
     sessions: Sessions
-    store: Index
+    store: IndexStore
     chunker: Chunking
     now_ns: Callable[[], int]
     out_of_time: Callable[[], bool]
@@ -61,13 +58,13 @@ class Work(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of one transcript."""
+    """The outcome for one transcript."""
 
     what: str
     """added, updated, touched, due, or overtaken by another process"""
     chunks: int = 0
     too_long: tuple[int, ...] = ()
-    """Lines that were passed over."""
+    """The numbers of lines that were skipped."""
 
 
 def apply_transcripts(
@@ -103,27 +100,34 @@ def apply_transcripts(
     }
     left = len(todo) - len(found) - len(failures) + count["due"]
     chunks = sum(done.chunks for done in found)
-    done = count["added"], count["updated"], count["touched"], 0, chunks
-    return TextReport(*done, tuple(failures), left, tuple(skipped), len(failures))
+    return TextReport(
+        added=count["added"],
+        updated=count["updated"],
+        touched=count["touched"],
+        chunks=chunks,
+        failures=tuple(failures),
+        due_files=left,
+        skipped=tuple(skipped),
+        unread=len(failures),
+    )
 
 
 def _index_one(opened: Opened, known: FileRow | None, work: Work) -> Done:
-    """Index one transcript; where another process works on it too, go on from where that one has
-    got to.
-    """
+    """Index one transcript; if another process indexes it too, continue from where that one is."""
     done = _Transcript(opened, known, work).run()
     tries = 0
     while done.what == "overtaken" and tries < TRIES and not work.out_of_time():
-        with work.store.reading() as reader:
-            now = reader.built() if work.building else reader.files([opened.state.path])
-        again = _Transcript(opened, now.get(opened.state.path), work).run()
+        path = opened.state.path
+        with work.store.snapshot() as snapshot:
+            now = snapshot.files([path], which="rebuilt" if work.building else "visible")
+        again = _Transcript(opened, now.get(path), work).run()
         done = Done(again.what, done.chunks + again.chunks, done.too_long + again.too_long)
         tries += 1
     return done._replace(what="due") if done.what == "overtaken" else done
 
 
 def derive(opened: Opened, sessions: Sessions, chunker: Chunking) -> Iterable[Chunk]:
-    """Every chunk a transcript makes, one after the other: what its rows must be."""
+    """Yield every chunk of a transcript, as its rows must be."""
     packer = Packer(chunker.tokens, chunker.overlap)
     for line in read_lines(opened.fd, 0, 1, opened.state.size):
         said = said_on(line, sessions.clean) if line.is_whole or _may_be_finished(line) else None
@@ -136,11 +140,11 @@ def derive(opened: Opened, sessions: Sessions, chunker: Chunking) -> Iterable[Ch
 
 
 class _Overtaken(Exception):
-    """Another process has indexed more of the same transcript meanwhile."""
+    """Another process has indexed more of the same transcript."""
 
 
 class _Transcript:
-    """One transcript on its way into the index."""
+    """One transcript while it is being indexed."""
 
     def __init__(self, opened: Opened, known: FileRow | None, work: Work) -> None:
         self._fd, self._state = opened
@@ -152,15 +156,15 @@ class _Transcript:
         self._known = known
         begun = continues(self._fd, known, self._state) if known is not None else None
         self._at = begun if begun is not None and self._take_up(begun) else Reached()
-        """What has been taken in so far."""
+        """What has been read so far."""
         self._kept = self._at
         """What the index holds of it."""
         self._was = known.progress if known is not None and self._at is begun else None
-        """The same as the row says it; nothing while the row is still another file's or not there.
+        """The same as stored in the row; None if the row belongs to another file or does not exist.
         """
 
     def run(self) -> Done:
-        """Index what is new; stops between two transactions when time is up."""
+        """Index what is new; stop between two transactions when time is up."""
         known, state = self._known, self._state
         if (
             known is not None
@@ -175,7 +179,7 @@ class _Transcript:
         return self._done("due" if not is_end else "added" if known is None else "updated")
 
     def _read_on(self) -> bool:
-        """Take in and store line after line; whether the end was reached before time was up."""
+        """Read and store lines; return whether the end was reached before time was up."""
         loose: Line | None = None
         for line in read_lines(self._fd, self._at.read, self._at.lines + 1, self._state.size):
             if not line.is_whole:
@@ -193,9 +197,8 @@ class _Transcript:
         return Done(what, self._stored, tuple(self._too_long))
 
     def _take_up(self, begun: Reached) -> bool:
-        """Fill the packer with the messages of the chunk that is not full; false when they are not
-        there any more.
-        """
+        """Load the messages of the incomplete chunk; return False if they are no longer in the
+        file."""
         for number, start, end in begun.open:
             line = Line(
                 number=number,
@@ -213,19 +216,19 @@ class _Transcript:
         return True
 
     def _touch(self, known: FileRow) -> Done:
-        """Note a new stat of a file whose bytes are the same."""
+        """Store the new stat of a file whose content has not changed."""
         row = known._replace(
             mtime_ns=self._state.mtime_ns,
             inode=self._state.inode,
             device=self._state.device,
             seen_ns=self._work.now_ns(),
         )
-        with self._work.store.writing(timeout=self._work.lock_timeout) as writer:
-            writer.touch_file(row)
+        with self._work.store.transaction(timeout=self._work.lock_timeout) as transaction:
+            transaction.touch_file(row)
         return Done("touched")
 
     def _take(self, line: Line) -> None:
-        """Take in a whole line."""
+        """Read one complete line."""
         before, pieces = self._at, self._at.pieces
         if line.data is None:
             self._too_long.append(line.number)
@@ -244,7 +247,8 @@ class _Transcript:
         self._store_pieces(before._replace(open=(), kind=kind), line.number, pieces)
 
     def _store_pieces(self, before: Reached, line: int, pieces: int) -> None:
-        """Store most of the chunks of one very long message, more than one transaction should take."""
+        """Store most of the chunks of one very long message, more than one transaction should
+        take."""
         chunks = self._packer.chunks
         most = self._work.slice_chunks
         while len(chunks) > most:
@@ -258,16 +262,14 @@ class _Transcript:
         return len(self._packer.chunks) >= work.slice_chunks or since >= work.slice_bytes
 
     def _store_some(self) -> None:
-        """Store what is finished."""
+        """Store the complete chunks."""
         chunks, self._packer.chunks = self._packer.chunks, []
         self._store(chunks, self._at._replace(open=self._open()), is_end=False)
 
     def _store_end(self, loose: Line | None) -> None:
-        """Store the rest: the chunk that is not full, and the message without a line end if it
-        reads as a whole one.
+        """Store the rest: the incomplete chunk, and a message without a line end if it parses.
 
-        Both are stored so that they can be made anew: the place to go on from is before them.
-        """
+        The recorded position is before both, so that they can be replaced."""
         reached = self._at._replace(open=self._open(), loose=0)
         said = (
             said_on(loose, self._work.sessions.clean)
@@ -285,7 +287,8 @@ class _Transcript:
         return tuple(self._places.values())
 
     def _store(self, chunks: Sequence[Chunk], reached: Reached, *, is_end: bool) -> None:
-        """One transaction; `_Overtaken` when the row is not what this run has left there."""
+        """Store chunks in one transaction; raise `_Overtaken` if the row is not what this run
+        left."""
         work, state = self._work, self._state
         checksum = checksum_of(self._fd, self._kept.read, reached.read, self._kept.checksum)
         reached = reached._replace(checksum=checksum)
@@ -302,13 +305,13 @@ class _Transcript:
             encode(reached),
         )
         words = words_of(chunks)
-        with work.store.writing(timeout=work.lock_timeout) as writer:
+        with work.store.transaction(timeout=work.lock_timeout) as transaction:
             if self._was is None:
-                writer.put_file(row, chunks, words, building=work.building)
+                transaction.put_file(row, chunks, words, building=work.building)
                 is_ours = True
             else:
                 first = self._kept.rest_from
-                is_ours = writer.extend_file(
+                is_ours = transaction.extend_file(
                     row, first, chunks, words, was=self._was, building=work.building
                 )
         if not is_ours:
@@ -317,9 +320,9 @@ class _Transcript:
         self._stored += len(chunks)
 
 
-def words_of(chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
-    """What the full-text index gets of each chunk: what it states, its days, and what it only asks."""
-    columns = []
+def words_of(chunks: Sequence[Chunk]) -> list[ChunkWords]:
+    """Return the words of each chunk: what it states, its days, and what it only asks."""
+    columns: list[ChunkWords] = []
     for chunk in chunks:
         said = stated(chunk.text)
         columns.append((index_words(said.text), _day_words(chunk.heading), index_words(said.asked)))
@@ -327,7 +330,7 @@ def words_of(chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
 
 
 def _may_be_finished(line: Line) -> bool:
-    """Whether a line without its end is worth a look; a long one can wait until it has it."""
+    """Return whether to parse a line without a line end; a long one can wait."""
     return line.data is not None and len(line.data) <= BLOCK
 
 

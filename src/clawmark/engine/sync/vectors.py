@@ -1,85 +1,98 @@
-"""Carries out the vector half: every chunk that has no vector in a space gets one, in small
-resumable batches.
+"""The vector part of a sync: gives every chunk without a vector in a space one, in small batches.
 
-What is due is asked of the index each time, so a killed run goes on where it stopped and pays for
-nothing twice: texts that were embedded before, under any path, are taken from the cache, and a text
-that is on its way is not sent again. Calls run side by side as far as the embedder likes; each
-one's vectors are committed as soon as they are there. Embedding happens outside the lock."""
+What is due is read from the store each time, so a killed run continues where it stopped and pays
+for nothing twice: texts that were embedded before, under any path, are taken from the cache, and a
+text that is being embedded is not sent again. Calls run concurrently as far as the embedder allows,
+outside the write lock; the vectors of each are committed as soon as they arrive.
+
+Noise is what the cosines of unrelated texts are in a space. It is measured on a sample when a space
+becomes ready, and again when it has grown or shrunk by half, so that ordinary changes of the memory
+do not move any score."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder, check_vectors
 from clawmark.embed.passage import embeddable
-from clawmark.engine.sync.noise import refresh_noise
 from clawmark.engine.sync.outcome import VectorReport
 from clawmark.model.errors import EmbeddingError, EmbeddingMismatch
 from clawmark.model.reports import Progress
-from clawmark.model.values import Degraded, Identity, Vector
-from clawmark.store.sqlite.store import Index
+from clawmark.model.values import Degraded, Identity, Space, Vector
+from clawmark.store.base import DueChunk, IndexStore, noise_fact
+from clawmark.store.similarity import dot_products
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# Batches of a local model grow while they are quick and shrink when they are slow, so that a kill
-# or a busy neighbour costs about a second; those of a service have the size it likes.
+# Batches of a local model grow while they are fast and shrink when they are slow, so that a kill
+# costs about a second. Batches for a service have the size it prefers.
 FIRST_BATCH, SMALLEST_BATCH, INSTANT_BATCH = 16, 4, 256
 QUICK_SECONDS, SLOW_SECONDS = 0.25, 1.5
-# Calls to a service shrink towards the end, so that all of them end at about the same time; smaller
-# ones are not worth it.
+# Calls to a service shrink towards the end, so that all of them end at about the same time.
 SMALLEST_CALL = 64
 PAGE = 1000
 WRITTEN_AT_ONCE = 1_500_000
-"""Bytes of vectors that one transaction stores: some 30 ms."""
+"""Bytes of vectors that one transaction stores (about 30 ms)."""
 
-Row = tuple[int, str, str, Vector | None]
-"""A due chunk: key, hash, text, and the vector if the cache has it."""
+NOISE_SAMPLE = 384
+NOISE_PAIRED = 48
+"""How many vectors of the sample are compared with all the others."""
+FEWEST_VECTORS = 8
+"""Fewer vectors than this are not measured; `search.scoring` uses the same number."""
+NOISE_GROWTH = 1.5
 
 
 class _Batch(NamedTuple):
-    """Due rows, and the texts among them that have to be embedded, by hash."""
+    """Due chunks, and the texts among them that have to be embedded, by hash."""
 
-    rows: list[Row]
+    rows: list[DueChunk]
     missing: dict[str, str]
 
 
 def fill_space(
     embedder: Embedder,
     *,
-    index: Index,
+    store: IndexStore,
     progress: Callable[[Progress], None],
     out_of_time: Callable[[], bool],
     lock_timeout: float = 10.0,
 ) -> VectorReport:
-    """Give every chunk its vector; marks the space ready when none is due any more."""
+    """Give every chunk its vector, and mark the space as ready when none is due."""
     try:
         identity = _known_identity(embedder)
     except EmbeddingError as error:
-        with index.reading() as reader:
-            return VectorReport(
-                embedded=0, reused=0, due=reader.state().chunks, degraded=_degraded(error)
-            )
-    with index.writing(timeout=lock_timeout) as writer:
-        space = writer.space(identity)
-    # Counting may take long while old rows are swept, so nobody is kept from writing meanwhile.
-    with index.reading() as reader:
-        total = reader.count_due_vectors(space.id)
+        with store.snapshot() as snapshot:
+            chunks = snapshot.count_chunks()
+        return VectorReport(due=chunks, degraded=_degraded(error))
+    with store.transaction(timeout=lock_timeout) as transaction:
+        space = transaction.add_space(identity)
+    # Counting may take long while old rows are swept, so it is done without the write lock.
+    with store.snapshot() as snapshot:
+        total = snapshot.count_due(space.id)
     filling = _Filling(
-        embedder, identity, space.id, index, total, progress, out_of_time, lock_timeout
+        embedder=embedder,
+        space=space,
+        store=store,
+        total=total,
+        progress=progress,
+        out_of_time=out_of_time,
+        lock_timeout=lock_timeout,
     )
     degraded = filling.run()
-    with index.reading() as reader:
-        due = reader.count_due_vectors(space.id)
+    with store.snapshot() as snapshot:
+        due = snapshot.count_due(space.id)
     if due == 0 and not space.ready:
-        with index.writing(timeout=lock_timeout) as writer:
-            writer.set_ready(space.id)
+        with store.transaction(timeout=lock_timeout) as transaction:
+            transaction.set_ready(space.id)
     if due == 0:
-        refresh_noise(index, space.id, lock_timeout)
+        refresh_noise(store, space.id, lock_timeout)
     return VectorReport(
         embedded=filling.embedded,
         reused=filling.reused,
@@ -95,18 +108,17 @@ class _Filling:
     def __init__(
         self,
         embedder: Embedder,
-        identity: Identity,
-        space: int,
-        index: Index,
+        space: Space,
+        store: IndexStore,
         total: int,
         progress: Callable[[Progress], None],
         out_of_time: Callable[[], bool],
         lock_timeout: float,
     ) -> None:
         self._embedder = embedder
-        self._identity = identity
-        self._space = space
-        self._index = index
+        self._identity = space.identity
+        self._space = space.id
+        self._index = store
         self._total = total
         self._progress = progress
         self._out_of_time = out_of_time
@@ -115,7 +127,7 @@ class _Filling:
         self._at_once = traits.at_once
         self._most = traits.most_texts
         self._batch = min(INSTANT_BATCH if traits.instant else FIRST_BATCH, self._most)
-        self._portion = max(1, WRITTEN_AT_ONCE // (4 * identity.dims))
+        self._portion = max(1, WRITTEN_AT_ONCE // (4 * space.identity.dims))
         self._waiting: frozenset[str] = frozenset()
         self._on_the_way: set[str] = set()
         self._from_jobs: set[str] = set()
@@ -124,9 +136,8 @@ class _Filling:
         self.jobs = ""
 
     def run(self) -> Degraded | None:
-        """Until nothing is due, time is up, or the embedder fails; what was finished before that is
-        kept.
-        """
+        """Run until nothing is due, time is up, or the embedder fails; what was finished is
+        kept."""
         self._use_batch_jobs()
         if self._at_once == 1:
             return self._passes(None)
@@ -142,14 +153,14 @@ class _Filling:
                 return failure
 
     def _is_left(self) -> bool:
-        """Asked before another pass, since counting is quicker than listing."""
-        with self._index.reading() as reader:
-            return reader.count_due_vectors(self._space) > 0
+        """Return whether chunks are due; counting is faster than listing them."""
+        with self._index.snapshot() as snapshot:
+            return snapshot.count_due(self._space) > 0
 
     def _pass(self, pool: ThreadPoolExecutor | None) -> Degraded | None:
-        """Once through the due chunks in key order; a text that was on its way is found again in
-        the next pass.
-        """
+        """Go once through the due chunks in key order.
+
+        A text that another call was embedding is found again in the next pass."""
         running: dict[Future[list[Vector]], _Batch] = {}
         failure: Degraded | None = None
         for batch in self._due():
@@ -158,7 +169,8 @@ class _Filling:
             else:
                 done = _first_done(running) if len(running) == self._at_once else None
                 if done is None or done.exception() is None:
-                    # Before anything is stored, so that the service need not wait for that.
+                    # Submitted before anything is stored, so that the service does not have to
+                    # wait.
                     self._on_the_way.update(batch.missing)
                     running[
                         pool.submit(self._embedder.embed_texts, list(batch.missing.values()))
@@ -176,32 +188,31 @@ class _Filling:
             fresh = [
                 row
                 for row in rows
-                if row[1] not in self._on_the_way and row[1] not in self._waiting
+                if row.hash not in self._on_the_way and row.hash not in self._waiting
             ]
             if fresh:
                 yield _Batch(fresh, self._missing(fresh))
 
-    def _pages(self, size: Callable[[int], int]) -> Iterator[list[Row]]:
-        """What is due now, in key order; listed once, because finding some of it takes as long as
-        finding all.
-        """
-        with self._index.reading() as reader:
-            keys = reader.due_keys(self._space)
+    def _pages(self, size: Callable[[int], int]) -> Iterator[list[DueChunk]]:
+        """Yield the due chunks in key order, listed once: finding some of them takes as long as
+        all."""
+        with self._index.snapshot() as snapshot:
+            keys = snapshot.due_keys(self._space)
         start = 0
         while start < len(keys):
             end = start + size(len(keys) - start)
-            with self._index.reading() as reader:
-                rows = reader.due_rows(self._space, keys[start:end])
+            with self._index.snapshot() as snapshot:
+                rows = snapshot.due_chunks(self._space, keys[start:end])
             yield rows
             start = end
 
     def _size(self, left: int) -> int:
-        """How many chunks the next batch has."""
+        """The number of chunks of the next batch."""
         if self._at_once == 1:
             return self._batch
         return min(self._most, max(SMALLEST_CALL, left // (2 * self._at_once)))
 
-    def _missing(self, rows: list[Row]) -> dict[str, str]:
+    def _missing(self, rows: list[DueChunk]) -> dict[str, str]:
         return {
             text_hash: embedded
             for _, text_hash, text, vector in rows
@@ -209,7 +220,9 @@ class _Filling:
         }
 
     def _embed_here(self, missing: dict[str, str]) -> list[Vector]:
-        """A local model has its own threads; its batches are sized by how long the last one took."""
+        """Embed in this thread, and adapt the batch size to how long it took.
+
+        A local model has its own threads."""
         if not missing:
             self._batch = min(self._most, self._batch * 2)
             return []
@@ -223,14 +236,14 @@ class _Filling:
         return vectors
 
     def _finish(self, batch: _Batch, answer: Callable[[], list[Vector]]) -> Degraded | None:
-        """Commit a batch's vectors; after a failure at least those the cache had and those that
-        were paid before it.
-        """
+        """Commit the vectors of a batch; after a failure, at least the cached and the paid ones."""
         failure = None
         fresh: dict[str, Vector] = {}
         try:
             vectors = answer()
-            if not self._embedder.traits.remote:  # a service's answers are checked as they come in
+            if (
+                not self._embedder.traits.remote
+            ):  # The answers of a service are checked as they arrive.
                 check_vectors(vectors, len(batch.missing), self._identity)
             fresh = dict(zip(batch.missing, vectors, strict=True))
         except EmbeddingError as error:
@@ -243,8 +256,8 @@ class _Filling:
             if failure is None or text_hash not in batch.missing or text_hash in fresh
         ]
         for start in range(0, len(rows), self._portion):
-            with self._index.writing(timeout=self._lock_timeout) as writer:
-                writer.put_vectors(self._space, rows[start : start + self._portion])
+            with self._index.transaction(timeout=self._lock_timeout) as transaction:
+                transaction.put_vectors(self._space, rows[start : start + self._portion])
         self.embedded += len(fresh)
         self.reused += sum(
             vector is not None and text_hash not in self._from_jobs
@@ -262,17 +275,16 @@ class _Filling:
         return failure
 
     def _paid(self, missing: dict[str, str]) -> dict[str, Vector]:
-        """What a failed call of a service brought all the same, where it took several requests; by
-        hash.
-        """
+        """Return vectors that a failed call of a service has already paid for, by hash."""
         take = getattr(self._embedder, "take_paid", None)
         paid = take(list(missing.values())) if take is not None else {}
         return {text_hash: paid[text] for text_hash, text in missing.items() if text in paid}
 
     def _use_batch_jobs(self) -> None:
-        """Where a service has them and they are switched on: one job for all that is due; its
-        vectors land in the cache.
-        """
+        """Submit one batch job for everything that is due, if the service supports it and it is
+        enabled.
+
+        Its vectors go into the cache."""
         embed = getattr(self._embedder, "embed_in_batches", None)
         if embed is None or self._out_of_time():
             return
@@ -290,8 +302,8 @@ class _Filling:
     def _store(self, vectors: dict[str, Vector]) -> None:
         rows = list(vectors.items())
         for start in range(0, len(rows), self._portion):
-            with self._index.writing(timeout=self._lock_timeout) as writer:
-                writer.put_cached(self._identity, dict(rows[start : start + self._portion]))
+            with self._index.transaction(timeout=self._lock_timeout) as transaction:
+                transaction.cache_vectors(self._identity, dict(rows[start : start + self._portion]))
         self._from_jobs.update(vectors)
         self.embedded += len(vectors)
 
@@ -311,14 +323,50 @@ def _degraded(error: EmbeddingError) -> Degraded:
 
 
 def _first_done(running: Iterable[Future[list[Vector]]]) -> Future[list[Vector]]:
-    """Wait until one of these calls has ended; of several the oldest, so that none is left behind."""
+    """Wait until one of these calls has ended; of several, return the oldest."""
     calls = list(running)
     done = wait(calls, return_when=FIRST_COMPLETED).done
     return next(call for call in calls if call in done)
 
 
 def _known_identity(embedder: Embedder) -> Identity:
-    """The identity with its dims, which a service may only tell with its first answer."""
+    """Return the identity with its dimensions, which a service may only report with its first
+    answer."""
     if not embedder.identity.dims:
         embedder.embed_texts(["size"])
     return embedder.identity
+
+
+# --- noise --------------------------------------------------------------------------------------
+
+
+def refresh_noise(store: IndexStore, space: int, lock_timeout: float) -> None:
+    """Measure a space that has not been measured at about its present size."""
+    with store.snapshot() as snapshot:
+        vectors = next((known.vectors for known in snapshot.spaces() if known.id == space), 0)
+        measured = int(snapshot.facts(noise_fact(space)).get("passages", 0))
+        if vectors < FEWEST_VECTORS or measured / NOISE_GROWTH < vectors < measured * NOISE_GROWTH:
+            return
+        sample = snapshot.sample_vectors(space, NOISE_SAMPLE)
+    if len(sample) < FEWEST_VECTORS:
+        return
+    centre, spread = measure_noise(sample)
+    facts = {"centre": centre.hex(), "spread": round(spread, 6), "passages": vectors}
+    with store.transaction(timeout=lock_timeout) as transaction:
+        if any(known.id == space for known in transaction.spaces()):
+            transaction.set_facts(noise_fact(space), facts)
+
+
+def measure_noise(sample: Sequence[Vector]) -> tuple[Vector, float]:
+    """Return the mean of some unit vectors, and the standard deviation of their cosines around each
+    one's own mean."""
+    rows = [memoryview(vector).cast("f") for vector in sample]
+    centre = array("f", [sum(column) / len(rows) for column in zip(*rows, strict=True)]).tobytes()
+    step = max(1, len(sample) // NOISE_PAIRED)
+    squares = count = 0.0
+    for number in range(0, len(sample), step):
+        others = dot_products(sample[number], [*sample[:number], *sample[number + 1 :]])
+        mean = sum(others) / len(others)
+        squares += sum([(cosine - mean) ** 2 for cosine in others])
+        count += len(others)
+    return centre, max(1e-3, math.sqrt(squares / count))

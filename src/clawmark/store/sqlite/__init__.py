@@ -1,7 +1,5 @@
-"""The derived SQLite database: chunks and vectors in, snapshots to search out. All of it can be
-rebuilt from files.
+"""The index in an SQLite file. It is derived and can be rebuilt from the files.
 
-`store.Index` is the door. The layers inside, top to bottom: `store` (connections, the lock) ·
-`writer` · `reader` · `generations` · `cache` · `blocks` and `vec0` (the two vector engines) ·
-`packed` · `meta` · `db` (the only caller of apsw) · `schema`. What to put in and what to ask is
-left to `sync` and `search`."""
+`store.SqliteStore` is the entry point. From top to bottom: `store` (connections and locks),
+`transaction`, `snapshot`, `generations` and `upkeep`, `keywords`, `cache`, `vectors` (the engines
+`blocks` and `vec0`), `meta`, `db` (the only caller of apsw), `schema`."""

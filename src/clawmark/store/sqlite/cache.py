@@ -1,8 +1,8 @@
-"""The embedding cache: every vector once, in float32, under the identity that made it and the hash
-of its text.
+"""The embedding cache: each float32 vector once, by the identity of its embedder and the hash of
+its text.
 
-A text that moves, comes back or is found twice is never embedded again. The least recently used
-vectors go first, but none that a chunk of the index uses: exact scores are read from here."""
+A text that moves, reappears or occurs twice is not embedded again. The least recently used vectors
+are evicted first, but none that a chunk uses: exact scores are computed from them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from clawmark.model.values import Identity, Vector
 from clawmark.store.sqlite.db import Database, as_list
 
 TOUCH_AFTER_NS = 60 * 1_000_000_000
-"""A use within a minute of the last one is not written down again: that is order enough, and pages
-stay clean.
-"""
+"""A use within a minute of the last one is not recorded, so that fewer pages are written."""
 
 _OF_IDENTITY = "provider = ? AND model = ? AND provider_key = ?"
 
 
 def find(db: Database, identity: Identity, hashes: Sequence[str]) -> dict[str, tuple[int, Vector]]:
-    """The cached vectors of some texts (SHA-256 hex) with their row numbers."""
+    """Return the cached vectors of some texts (SHA-256 hex) with their row numbers."""
     owner = identity[:3]
     found = db.many(
         f"SELECT hash, id, embedding FROM embedding_cache WHERE {_OF_IDENTITY} AND hash = ?",
@@ -32,7 +30,7 @@ def find(db: Database, identity: Identity, hashes: Sequence[str]) -> dict[str, t
 
 
 def dims_of(db: Database, provider: str, model: str, provider_key: str) -> int:
-    """The size of some vector of an embedder; 0 when there is none."""
+    """Return the dimensions of some vector of an embedder; 0 if there is none."""
     found = db.rows(
         f"SELECT dims FROM embedding_cache WHERE {_OF_IDENTITY} LIMIT 1",
         (provider, model, provider_key),
@@ -41,7 +39,7 @@ def dims_of(db: Database, provider: str, model: str, provider_key: str) -> int:
 
 
 def touch(db: Database, rows: Iterable[int], now_ns: int) -> None:
-    """Note that these vectors are in use."""
+    """Record that these vectors are in use."""
     db.rows(
         "UPDATE embedding_cache SET used_at = ? WHERE id IN (SELECT value FROM json_each(?)) AND "
         "used_at < ?",
@@ -52,13 +50,11 @@ def touch(db: Database, rows: Iterable[int], now_ns: int) -> None:
 def store(
     db: Database, identity: Identity, vectors: dict[str, Vector], now_ns: int
 ) -> tuple[dict[str, int], int]:
-    """Keep vectors by the hash of their text: the row of each, and how many are new.
+    """Store vectors by the hash of their text; return the row of each, and how many are new.
 
-    What is there already stays.
-    """
+    Existing ones are kept."""
     owner = identity[:3]
-    # The rows are numbered here: asking SQLite for each number (RETURNING) takes longer than all
-    # the rest.
+    # Rows are numbered here: RETURNING takes longer than all the rest.
     first = 1 + db.rows("SELECT ifnull(max(id), 0) FROM embedding_cache")[0][0]
     changes = db.total_changes()
     db.many(
@@ -77,8 +73,8 @@ def store(
         f"SELECT hash, id, dims FROM embedding_cache WHERE {_OF_IDENTITY} AND hash = ?",
         [(*owner, bytes.fromhex(text)) for text in vectors],
     )
-    # A provider may give another number of dimensions under the same name; the vector asked for
-    # last is the one to keep.
+    # A provider may return another number of dimensions under the same name; the latest vector is
+    # kept.
     changed = [
         (identity.dims, now_ns, vectors[text.hex()], row)
         for text, row, dims in known
@@ -89,13 +85,13 @@ def store(
 
 
 def oldest(db: Database, excess: int, used: frozenset[int]) -> list[int]:
-    """Up to `excess` rows, least recently used first, without those in `used`."""
+    """Return up to `excess` rows, least recently used first, without those in `used`."""
     rows = db.rows("SELECT id FROM embedding_cache ORDER BY used_at, id", patient=True)
     return [row for (row,) in rows if row not in used][:excess]
 
 
 def delete(db: Database, rows: Sequence[int]) -> int:
-    """Delete rows and say how many there were."""
+    """Delete rows and return how many there were."""
     before = db.total_changes()
     db.many("DELETE FROM embedding_cache WHERE id = ?", [(row,) for row in rows])
     return db.total_changes() - before

@@ -1,14 +1,12 @@
-"""Opens the database for reading and talks to it; the only module that sees it fail. `opening`
-opens it for writing.
+"""Opens the database for reading and runs statements; `opening` opens it for writing.
 
-A reader's connection is read-only, never creates and never migrates. A writer's connection is made
-under the lock of `locks` and checkpoints only when told to. Both are set up so that a hostile file
-can do little: no trusted schema, no ATTACH, no extensions, bounded lengths, a time limit on every
-question.
+A reader's connection is read-only; it never creates or migrates. A writer's connection is opened
+under the write lock and checkpoints only on request. Both are set up to limit what a hostile file
+can do: no trusted schema, no ATTACH, no extensions, bounded lengths, and a time limit for every
+query.
 
-Every page carries a checksum, by SQLite's own checksum VFS. A writer compares it with each page it
-reads. A reader does so when the main file is not as the last writer left it (the seal tells);
-otherwise it saves the time."""
+Every page has a checksum, by SQLite's own checksum VFS. A writer verifies each page it reads. A
+reader does so only if the main file is not as the last writer left it, which the seal shows."""
 
 from __future__ import annotations
 
@@ -36,19 +34,19 @@ Stamp = tuple[int, int, int, int]
 
 BUSY_MS = 10_000
 LOG_BUSY_MS = 50
-"""How long a checkpoint waits for readers, once the log is long."""
+"""How long a checkpoint waits for readers when the log is long."""
 CHECKING_VFS, CHECKSUM_BYTES = "cksmvfs", 8
-NOWHERE: Stamp = (0, 0, 0, 0)
+NO_STAMP: Stamp = (0, 0, 0, 0)
 SIDECARS = ("-wal", "-shm", "-journal")
-MOST_TRIES = 5
-"""How often opening is begun anew because somebody deletes the index meanwhile."""
+MOST_ATTEMPTS = 5
+"""How often opening is retried if the index is deleted in the meantime."""
 STEPS_BETWEEN_LOOKS = 20_000
-"""SQLite instructions between two looks at the clock; a fraction of a millisecond."""
+"""SQLite instructions between two checks of the time limit; a fraction of a millisecond."""
 
-# Text that is not UTF-8 and buffers longer than their blob come as Python's own errors.
+# Invalid UTF-8, and buffers longer than their blob, raise Python's own errors.
 DRIVER_ERRORS = (apsw.Error, ValueError, OverflowError)
 
-# Checks and limits of sqlite.org's advice for files that may have been tampered with.
+# The precautions that sqlite.org recommends for files that may have been tampered with.
 _CAUTIOUS = (
     "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; "
     "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;"
@@ -62,7 +60,7 @@ _LIMITS = {
     apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1000,
     apsw.SQLITE_LIMIT_ATTACHED: 0,
 }
-_NEVER = frozenset(
+_DENIED = frozenset(
     (
         apsw.SQLITE_ATTACH,
         apsw.SQLITE_DETACH,
@@ -75,14 +73,14 @@ _NEVER = frozenset(
 
 
 class Database:
-    """One connection: serves one thread at a time, and only the process that opened it."""
+    """One connection, for one thread at a time and only for the process that opened it."""
 
     def __init__(
         self, connection: apsw.Connection, path: str, stamp: Stamp, seconds: float | None
     ) -> None:
         self.path = path
         self.stamp = stamp
-        """Which files were opened, to notice when the path leads to others."""
+        """Which files were opened, to notice if the path leads to others."""
         self.pid = os.getpid()
         self.extensions: set[str] = set()
         self._connection = connection
@@ -95,9 +93,8 @@ class Database:
             )
 
     def rows(self, sql: str, bindings: Bindings = (), *, patient: bool = False) -> list[Any]:
-        """All rows of one statement; a reader's is stopped when it takes too long, unless it is
-        `patient`.
-        """
+        """Run one statement and return its rows; a reader's has a time limit, unless it is
+        `patient`."""
         self._start(patient=patient)
         try:
             return self._connection.execute(sql, bindings).fetchall()
@@ -105,7 +102,7 @@ class Database:
             raise translate(error, self.path) from error
 
     def many(self, sql: str, bindings: Iterable[Bindings]) -> list[Any]:
-        """All rows of one statement run for each of the bindings."""
+        """Run one statement for each of the bindings and return all rows."""
         self._start()
         try:
             return self._connection.executemany(sql, bindings).fetchall()
@@ -113,7 +110,7 @@ class Database:
             raise translate(error, self.path) from error
 
     def read_blobs(self, wanted: Sequence[tuple[int, memoryview]]) -> None:
-        """Fill buffers from the start of packed parts (row, buffer), without a copy in between."""
+        """Fill buffers from the start of packed parts (row, buffer), without copying."""
         if not wanted:
             return
         try:
@@ -138,15 +135,15 @@ class Database:
             raise translate(error, self.path) from error
 
     def total_changes(self) -> int:
-        """Rows changed since this connection was opened."""
+        """Return how many rows were changed since this connection was opened."""
         return self._connection.total_changes()
 
     def last_key(self) -> int:
-        """The row number of the last insert."""
+        """Return the row number of the last insert."""
         return self._connection.last_insert_rowid()
 
     def load_extension(self, file: str) -> None:
-        """Load an SQLite extension; loading is possible only while this runs."""
+        """Load an SQLite extension; loading is enabled only during this call."""
         try:
             self._connection.enable_load_extension(True)
             try:
@@ -158,14 +155,13 @@ class Database:
         self.extensions.add(os.path.basename(file))
 
     def truncate_log(self, *, patient: bool = False) -> None:
-        """Move the write-ahead log into the main file and empty it, as far as readers allow now, or
-        in a moment.
-        """
+        """Checkpoint and empty the write-ahead log, as far as readers allow; `patient` waits for
+        them briefly."""
         try:
             self._connection.set_busy_timeout(LOG_BUSY_MS if patient else 0)
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except (apsw.BusyError, apsw.LockedError):
-            # A reader still looks at the old pages; the next checkpoint takes them along.
+            # A reader still uses the old pages; the next checkpoint includes them.
             return
         except apsw.Error as error:
             raise translate(error, self.path) from error
@@ -173,9 +169,9 @@ class Database:
             self._connection.set_busy_timeout(BUSY_MS)
 
     def close(self) -> None:
-        """Close the connection; in a forked child the parent's connection is left alone instead."""
+        """Close the connection, unless it belongs to the parent of a forked process."""
         if self.pid != os.getpid():
-            # Even closing it would touch the parent's locks, so it must outlive this process.
+            # Closing it would release the parent's locks, so the object must never be freed here.
             import ctypes
 
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
@@ -191,29 +187,29 @@ class Database:
 
 
 def translate(error: Exception, path: str) -> ClawmarkError:
-    """Our error for the driver's; loaded only when something failed."""
+    """Return our error for the driver's; imported only when something failed."""
     from clawmark.store.sqlite import faults
 
     return faults.translate(error, path)
 
 
 def as_list(numbers: Iterable[int]) -> str:
-    """Row numbers as one binding, for `IN (SELECT value FROM json_each(?))`."""
+    """Format row numbers as one binding, for `IN (SELECT value FROM json_each(?))`."""
     return f"[{','.join(map(str, numbers))}]"
 
 
 def files_of(path: str) -> tuple[int, int, int] | None:
-    """The part of the stamp that says which index this is: main file and log."""
+    """Return the part of the stamp that identifies the index: main file and log."""
     stamp = stamp_of(path)
     return None if stamp is None else stamp[:3]
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """Which files the path leads to now: device and inode of the index, inodes of its sidecars;
-    nothing when there is none.
+    """Return device and inode of the index and the inodes of its sidecars; None if there is no
+    index.
 
-    Somebody may delete the files at any time. A connection to a deleted log or its index must not
-    write another word."""
+    The files may be deleted at any time. A connection to a deleted log or index must not write any
+    more."""
     try:
         facts = os.stat(path)
     except OSError:
@@ -229,9 +225,8 @@ def _inode(path: str) -> int:
 
 
 def read_seal(path: str) -> str:
-    """The id of the index as the last writer left it, when its main file has not changed since;
-    else nothing.
-    """
+    """Return the id of the index if its main file is as the last writer left it; else an empty
+    string."""
     try:
         facts = os.stat(path)
         flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -250,11 +245,10 @@ def read_seal(path: str) -> str:
 
 
 def open_reader(path: str, *, thorough: bool = False) -> Database | None:
-    """A read-only connection; nothing when there is no index yet.
+    """Open a read-only connection; return None if there is no index.
 
-    A `thorough` one checks pages in any case.
-    """
-    return while_it_stays(path, lambda: _open_reader(path, thorough))
+    With `thorough`, pages are verified in any case."""
+    return retry_if_replaced(path, lambda: _open_reader(path, thorough))
 
 
 def _open_reader(path: str, thorough: bool) -> Database | None:
@@ -271,8 +265,8 @@ def _open_reader(path: str, thorough: bool) -> Database | None:
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             if os.access(os.path.dirname(path) or ".", os.W_OK):
                 raise
-            # A WAL database needs to make a file beside it. Where that is impossible nobody else
-            # writes either.
+            # A WAL database needs to create a file next to it. Where that is not possible, no other
+            # process writes either.
             escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
             flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
             return _reader(
@@ -282,12 +276,12 @@ def _open_reader(path: str, thorough: bool) -> Database | None:
         raise translate(error, path) from error
 
 
-def while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Database | None:
-    """What is opened; begun anew when the index was deleted or replaced meanwhile.
+def retry_if_replaced(path: str, open_it: Callable[[], Database | None]) -> Database | None:
+    """Open the index, and retry if it was deleted or replaced in the meantime.
 
-    Then the log may be that of another index, and what was met says nothing about the one that is
-    there now."""
-    for is_last in (False,) * MOST_TRIES + (True,):
+    In that case the log may belong to another index, and an error says nothing about the current
+    one."""
+    for is_last in (False,) * MOST_ATTEMPTS + (True,):
         before = _main_file(path)
         try:
             found = open_it()
@@ -295,7 +289,7 @@ def while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Databas
             if not is_last and _main_file(path) != before:
                 continue
             raise
-        # What is open keeps its inode; what could not be opened may have left it to its successor.
+        # An open file keeps its inode; that of one that could not be opened may have been reused.
         if found is None or is_last or _main_file(path)[:2] == before[:2]:
             break
         found.close()
@@ -303,9 +297,8 @@ def while_it_stays(path: str, open_it: Callable[[], Database | None]) -> Databas
 
 
 def is_absent(path: str) -> bool:
-    """Whether there is no such file; one in a folder that cannot be entered is not absent, and
-    opening it says why.
-    """
+    """Return whether there is no such file. A file in a folder that cannot be entered is not
+    absent; opening it reports why."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -316,18 +309,15 @@ def is_absent(path: str) -> bool:
 
 
 def check_files(path: str) -> None:
-    """Refuse an index where one of its files is something else: SQLite would hang on a FIFO, and
-    cannot use a directory.
-    """
+    """Refuse an index if one of its files is not a regular file: SQLite would hang on a FIFO."""
     thing = not_a_file(path)
     if thing:
         raise IndexDamaged(f"{thing}, not a file of an index.", hint=FIX_HINT)
 
 
 def not_a_file(path: str) -> str:
-    """Which of an index's files is not a regular file, and what it is instead; empty when all are,
-    or are absent.
-    """
+    """Describe the first of an index's files that exists and is not a regular file; else return an
+    empty string."""
     for suffix in ("", *SIDECARS):
         try:
             mode = os.stat(path + suffix, follow_symlinks=not suffix).st_mode
@@ -357,7 +347,7 @@ def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | Non
         set_up(connection)
         index_id = identify(connection, path)
         stamp = stamp_of(path)
-        if index_id is None or stamp is None:  # empty, or deleted while we opened it
+        if index_id is None or stamp is None:  # Empty, or deleted while it was opened.
             connection.close()
             return None
         check_seal(connection, path, seal, index_id)
@@ -368,10 +358,9 @@ def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | Non
         raise
 
 
-def open_remains(path: str) -> Database:
-    """A connection to an index that was set aside, whatever is left of it: every page is checked,
-    the schema is not.
-    """
+def open_damaged(path: str) -> Database:
+    """Open an index that was set aside, whatever is left of it: every page is verified, the schema
+    is not."""
     check_files(path)
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=checking_vfs())
@@ -383,17 +372,16 @@ def open_remains(path: str) -> Database:
             raise
     except DRIVER_ERRORS as error:
         raise translate(error, path) from error
-    return Database(connection=connection, path=path, stamp=NOWHERE, seconds=QUERY_SECONDS)
+    return Database(connection=connection, path=path, stamp=NO_STAMP, seconds=QUERY_SECONDS)
 
 
 def checking_vfs() -> str | None:
-    """The VFS that keeps a checksum of every page; nothing where the driver came without it."""
+    """Return the name of the VFS that checks pages; None if the driver does not include it."""
     names = apsw.vfs_names()
     if CHECKING_VFS in names:
         return CHECKING_VFS
     try:
-        # It registers itself when it is loaded, by whatever connection, and makes itself
-        # everybody's: that is undone.
+        # It registers itself as the default VFS when it is loaded; that is undone.
         connection = apsw.Connection(":memory:")
         try:
             connection.enable_load_extension(True)
@@ -409,24 +397,24 @@ def checking_vfs() -> str | None:
 
 
 def check_seal(connection: apsw.Connection, path: str, seal: str, index_id: str) -> None:
-    """Refuse the log of another index, and a file whose head says that it has no checksums."""
+    """Refuse the log of another index, and a file whose header says that it has no checksums."""
     if seal and seal != index_id:
-        # The main file is untouched, so only its log can have brought another id.
+        # The main file is unchanged, so only its log can contain another id.
         raise IndexDamaged(f"The log {path}-wal belongs to another index.", hint=FIX_HINT)
     if not seal and checking_vfs() and connection.reserve_bytes("main") != CHECKSUM_BYTES:
         raise IndexDamaged(f"The index {path} has lost its checksums.", hint=FIX_HINT)
 
 
-def finding(text: str) -> str:
-    """What SQLite found, on one line and without the name that it has for every file."""
+def one_line(text: str) -> str:
+    """Return a message of SQLite on one line, without the file name that it always contains."""
     return " ".join(text.replace("*** in database main ***", "").split())
 
 
-def open_nothing(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
-    """An empty index in memory: what a reader sees where no file is."""
+def open_empty(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
+    """Open an empty index in memory: what a reader sees if there is no file."""
     connection = apsw.Connection(":memory:")
     create(connection, first_rows)
-    return Database(connection=connection, path=path, stamp=NOWHERE, seconds=QUERY_SECONDS)
+    return Database(connection=connection, path=path, stamp=NO_STAMP, seconds=QUERY_SECONDS)
 
 
 def set_up(connection: apsw.Connection) -> None:
@@ -435,7 +423,7 @@ def set_up(connection: apsw.Connection) -> None:
         (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
         (apsw.SQLITE_DBCONFIG_DQS_DML, 0),
         (apsw.SQLITE_DBCONFIG_DQS_DDL, 0),
-        # Closing must not checkpoint: that happens under our lock only.
+        # Closing must not checkpoint: that is done only under the write lock.
         (apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1),
     ):
         connection.config(switch, value)
@@ -457,10 +445,9 @@ def create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) -
 
 
 def identify(connection: apsw.Connection, path: str) -> str | None:
-    """The id of the index; nothing for an empty database.
+    """Return the id of the index; None for an empty database.
 
-    Raises when it is not exactly an index of ours.
-    """
+    Raise if it is not exactly an index of ours."""
     found: list[Any] = connection.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_schema"
     ).fetchall()
@@ -480,8 +467,8 @@ def identify(connection: apsw.Connection, path: str) -> str | None:
 def authorize(
     action: int, one: str | None, two: str | None, _database: str | None, _trigger: str | None
 ) -> int:
-    """What no statement of ours needs is refused, in case a damaged schema or a query brings it in."""
-    if action in _NEVER:
+    """Deny what none of our statements need, in case a damaged schema or a query contains it."""
+    if action in _DENIED:
         return apsw.SQLITE_DENY
     if action == apsw.SQLITE_PRAGMA and two is not None and one != "incremental_vacuum":
         return apsw.SQLITE_DENY

@@ -1,10 +1,8 @@
-"""The files an index consists of: made with private permissions, known on network disks, sealed,
-set aside when damaged.
+"""The files of an index: created with private permissions, sealed, and set aside when damaged.
 
 Next to `<agent>.sqlite` and SQLite's own sidecars there are two locks and a seal. The seal is one
 line: size and time of the main file after the last checkpoint, and the id of the index. It is
-written under the lock and believed as long as it is true. A new index is made under another name
-and moved to its own when it is whole."""
+written under the write lock and valid as long as it matches."""
 
 from __future__ import annotations
 
@@ -18,42 +16,45 @@ from clawmark.system.private_files import open_private
 
 SEAL, DRAFT = ".seal", ".new-"
 KEPT_ASIDE = 2
-"""Damaged indexes are kept for a look, but never pile up."""
+"""How many damaged indexes are kept for inspection."""
 
-# File systems whose locks or shared memory SQLite's WAL cannot trust, by the names the kernel gives
-# them.
-_SHARED = (
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "9p",
-    "afs",
-    "ceph",
-    "gfs2",
-    "glusterfs",
-    "lustre",
-    "ncpfs",
-    "ocfs2",
+# File systems on which WAL is not safe, by the kernel's names.
+_SHARED = frozenset(
+    [
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "9p",
+        "afs",
+        "ceph",
+        "gfs2",
+        "glusterfs",
+        "lustre",
+        "ncpfs",
+        "ocfs2",
+        "vboxsf",
+        "virtiofs",
+        "vmhgfs",
+        "fuse",
+        "fuseblk",
+    ]
 )
-_SHARED_WITH_HOST = ("vboxsf", "virtiofs", "vmhgfs", "fuse", "fuseblk")
 
 
 def lock_path(path: str) -> str:
-    """The lock that belongs to an index."""
+    """Return the path of the write lock."""
     return path + ".lock"
 
 
 def staging_lock_path(path: str) -> str:
-    """The lock that is held while a file is stored in several transactions."""
+    """Return the path of the lock that is held while a large file is stored."""
     return path + ".staging.lock"
 
 
 def make_private_folder(folder: str) -> None:
-    """Create a folder and its missing parents with mode 0700; folders that exist are left as they
-    are.
-    """
+    """Create a folder and its missing parents with mode 0700; existing folders are not changed."""
     if os.path.isdir(folder):
         return
 
@@ -67,11 +68,9 @@ def make_private_folder(folder: str) -> None:
 
 
 def make_draft(path: str) -> str:
-    """An empty file with mode 0600, whatever the umask, to make a new index in; SQLite gives its
-    sidecars the same mode.
+    """Create an empty file with mode 0600 for a new index; SQLite gives its sidecars the same mode.
 
-    Call it under the lock.
-    """
+    Requires the write lock."""
     draft = f"{path}{DRAFT}{os.getpid()}"
     try:
         drop_draft(draft)
@@ -84,12 +83,12 @@ def make_draft(path: str) -> str:
     return draft
 
 
-def put_in_place(draft: str, path: str) -> None:
-    """Give a new index its name; call it under the lock.
+def install_draft(draft: str, path: str) -> None:
+    """Rename a new index to its final name; requires the write lock.
 
-    A log that an older file left behind goes first, since SQLite would read it as this one's. Other
-    drafts go then: those of processes that were killed, and of one that makes an index at the same
-    time because somebody deleted the lock."""
+    A log that an older file left is deleted first, since SQLite would apply it to this one. Other
+    drafts are deleted too: they belong to killed processes, or to one that lost because the lock
+    was deleted."""
     folder, name = os.path.split(path)
     try:
         for suffix in (*SIDECARS, SEAL):
@@ -101,7 +100,7 @@ def put_in_place(draft: str, path: str) -> None:
             if entry.startswith(name + DRAFT):
                 _remove(os.path.join(folder, entry))
     except FileNotFoundError:
-        return  # somebody deletes what is here just now: whoever looks finds nothing, and begins anew
+        return  # Another process is deleting the files; opening is retried.
     except OSError as error:
         raise IndexStoreError(
             f"The index {path} cannot be made: {error.strerror}.",
@@ -110,16 +109,15 @@ def put_in_place(draft: str, path: str) -> None:
 
 
 def drop_draft(draft: str) -> None:
-    """Take away a draft that came to nothing."""
+    """Delete an unused draft."""
     for suffix in (*SIDECARS, ""):
         _remove(draft + suffix)
 
 
 def shared_file_system(path: str) -> str:
-    """The kind of network or user-space file system `path` lies on, or nothing for a local disk.
+    """Return the kind of network or user-space file system of `path`; empty for a local disk.
 
-    Known limit: only Linux says so without help; elsewhere every disk counts as local.
-    """
+    Known limit: only Linux reports it; elsewhere every disk counts as local."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
             lines = mounts.readlines()
@@ -133,14 +131,13 @@ def shared_file_system(path: str) -> str:
         inside = real == mount or real.startswith(mount.rstrip("/") + "/")
         if inside and len(mount) >= longest:
             longest, kind = len(mount), after.split(" ")[0]
-    return kind if kind in _SHARED + _SHARED_WITH_HOST or kind.startswith("fuse.") else ""
+    return kind if kind in _SHARED or kind.startswith("fuse.") else ""
 
 
 def write_seal(path: str, index_id: str) -> None:
-    """Note what the main file looks like now; call it under the lock.
+    """Record what the main file looks like now; requires the write lock.
 
-    Failing is fine: without a seal every page is checked.
-    """
+    Failing is harmless: without a seal every page is checked."""
     try:
         facts = os.stat(path)
         seal = f"{facts.st_size} {facts.st_mtime_ns} {index_id} ".encode()
@@ -162,20 +159,19 @@ def set_aside(path: str, kind: str) -> str:
     """Rename a damaged index and its sidecars to `<path>.<kind>-<n>` and return that name; the
     newest two are kept.
 
-    Call it under the lock. A database of another program, or anything that is not a file, is called
-    `foreign`, and every one of them is kept."""
+    Requires the write lock. A database of another program, or anything that is not a file, is named
+    `foreign`, and all of them are kept."""
     try:
         kind = "foreign" if _is_foreign(path) else kind
         taken = sorted(_aside_numbers(path, kind))
         aside = _free_name(path, kind)
         if not os.path.isdir(path + SEAL):
             _remove(path + SEAL)
-        # The sidecars go first: a main file without its log is only old, a log without its main
-        # file is a trap.
+        # The sidecars go first: a main file without its log is only old, but a log without its main
+        # file would be applied to the next one.
         for suffix in (*SIDECARS, ""):
             if os.path.lexists(path + suffix):
-                # Something else in the place of a sidecar must not keep the main file from being
-                # read.
+                # Something else in the place of a sidecar must not prevent reading the main file.
                 is_file = os.path.isfile(path + suffix) or not suffix
                 os.replace(path + suffix, aside + suffix if is_file else f"{aside}.{suffix[1:]}")
         for number in taken[: len(taken) + 1 - KEPT_ASIDE] if kind != "foreign" else ():
@@ -190,9 +186,7 @@ def set_aside(path: str, kind: str) -> str:
 
 
 def _is_foreign(path: str) -> bool:
-    """Whether this is a sound-looking database that another program made, or something that is not
-    a file.
-    """
+    """Return whether this is an intact database of another program, or not a file at all."""
     if not_a_file(path):
         return True
     with open(path, "rb") as file:
@@ -204,7 +198,7 @@ def _is_foreign(path: str) -> bool:
 
 
 def _free_name(path: str, kind: str) -> str:
-    """The next free name that something at `path` can be renamed to."""
+    """Return the next free name for renaming a file."""
     return f"{path}.{kind}-{max(_aside_numbers(path, kind), default=0) + 1}"
 
 
@@ -220,7 +214,7 @@ def _aside_numbers(path: str, kind: str) -> list[int]:
 
 
 def _remove(path: str) -> None:
-    """Delete a file if it is there."""
+    """Delete a file if it exists."""
     try:
         os.unlink(path)
     except FileNotFoundError:

@@ -1,7 +1,6 @@
-"""Which chunks a search may find: its filters as one SQL selection of chunk keys.
+"""Turns the filters of a search into one SQL selection of chunk keys.
 
-Paths are matched in Python, because SQLite's GLOB lets `*` cross folders; everything else is left
-to the query."""
+Paths are matched in Python, because in SQLite's GLOB `*` crosses folders."""
 
 from __future__ import annotations
 
@@ -13,22 +12,22 @@ from clawmark.text.globs import path_matcher
 
 
 class Selection(NamedTuple):
-    """A SELECT that gives the keys of the visible chunks that pass the filters, and its bindings."""
+    """A SELECT for the keys of the visible chunks that pass the filters, and its bindings."""
 
     sql: str
     bindings: tuple[Any, ...]
 
 
 def select(db: Database, generation: int, visible: str, filters: Filters) -> Selection:
-    """The selection among the files `f` that meet a condition, which takes the generation twice.
+    """Build the selection among the files `f` that meet a condition, which takes the generation
+    twice.
 
-    Chunks without a date pass neither `since` nor `until`.
-    """
+    Chunks without a date pass neither `since` nor `until`."""
     sql = f"SELECT c.key FROM files f CROSS JOIN chunks c ON c.file = f.key WHERE {visible}"
     bindings: list[Any] = [generation, generation]
     if filters.source:
-        # `memory` and `sessions` are stored with each file; an added folder is known by the
-        # citations of its files.
+        # `memory` and `sessions` are stored with each file; an added folder is recognised by the
+        # paths of its files.
         sql += " AND (f.source = ? OR lower(substr(f.path, 1, ?)) = ?)"
         prefix = f"{filters.source.lower()}:"
         bindings += [filters.source, len(prefix), prefix]

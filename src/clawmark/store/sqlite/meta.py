@@ -1,8 +1,6 @@
-"""The meta table as a value: which generation answers, which vector spaces exist, where the next
-keys come from.
+"""The meta table: which generation answers, which vector spaces exist, the next keys, and facts.
 
-Read once per snapshot, changed in memory, written back by the transaction that changed it.
-"""
+Read once per snapshot, changed in memory, and written by the transaction that changed it."""
 
 import json
 import os
@@ -13,7 +11,8 @@ from clawmark.model.values import Identity, Space
 from clawmark.store.sqlite.db import Database
 from clawmark.store.sqlite.schema import FIX_HINT, SCHEMA_VERSION
 
-IDENTITY_KEY = "memory_index_meta_v1"
+_NAMES = {"identity": "memory_index_meta_v1"}
+"""Facts that are stored under another key than their name."""
 
 
 class SpaceFacts(NamedTuple):
@@ -21,13 +20,13 @@ class SpaceFacts(NamedTuple):
 
     space: Space
     uncovered: int
-    """Chunks the model does not cover: looked at, and without a vector for good."""
+    """Chunks that the model does not cover and that never get a vector."""
     revision: int
-    """Grows with every change, so that what is kept in memory between searches can be trusted."""
+    """Grows with every change, so that data kept in memory between searches can be validated."""
 
 
 def first_rows(engine: str) -> list[tuple[str, str]]:
-    """The meta table of a new index."""
+    """Return the meta table of a new index."""
     return [
         ("schema_version", str(SCHEMA_VERSION)),
         ("index_id", os.urandom(8).hex()),
@@ -40,7 +39,7 @@ def first_rows(engine: str) -> list[tuple[str, str]]:
 
 
 class Meta:
-    """The rows of the meta table, with the ones that changed."""
+    """The rows of the meta table, and which of them changed."""
 
     def __init__(self, db: Database) -> None:
         self._values: dict[str, str] = dict(db.rows("SELECT key, value FROM meta"))
@@ -50,9 +49,8 @@ class Meta:
 
     @property
     def index_id(self) -> str:
-        """Names this file: what is remembered about one index is not believed of another at the
-        same path.
-        """
+        """The random id of this index: data kept about one index is not used for another at the
+        same path."""
         return self._values.get("index_id", "")
 
     @property
@@ -65,27 +63,22 @@ class Meta:
         self._values["vector_engine"] = name
 
     def has(self, key: str) -> bool:
-        """Whether something is stored under a key."""
+        """Return whether something is stored under a key."""
         return key in self._values
 
     def text(self, key: str) -> str:
-        """A word or two; absent ones are empty."""
+        """Return a short text; empty if absent."""
         return self._values.get(key, "")
 
-    def set_text(self, key: str, value: str) -> None:
-        """Store a word or two."""
-        self._values[key] = value
-
     def add_source(self, source: str) -> None:
-        """Note that a file of a source was stored: a search that leaves the source out need not
-        look for its files.
-        """
+        """Record that a file of a source was stored: a search that excludes the source can skip
+        looking for its files."""
         held = self._values.get("sources")
         if held is not None and source not in held.split():
             self._values["sources"] = f"{held} {source}".strip()
 
     def number(self, key: str) -> int:
-        """A counter; absent ones are 0."""
+        """Return a counter; 0 if absent."""
         value = self._values.get(key, "0")
         try:
             return int(value)
@@ -99,16 +92,22 @@ class Meta:
         else:
             self._values.pop(key, None)
 
+    def end_rebuild(self) -> None:
+        """Clear the counters of a rebuild that was published or removed."""
+        for key in ("building", "building_from", "building_next", "building_identity"):
+            self._values.pop(key, None)
+
     def has_facts(self, key: str, facts: dict[str, Any]) -> bool:
-        """Whether a JSON object is stored that means the same, lists for tuples included."""
+        """Return whether an equal JSON object is stored; tuples equal lists."""
         return bool(self.facts(key) == json.loads(json.dumps(facts)))
 
     def facts(self, key: str) -> dict[str, Any]:
-        """A JSON object; absent ones are empty."""
-        return dict(self._json(key, {}))
+        """Return a stored JSON object; empty if there is none."""
+        return dict(self._json(_NAMES.get(key, key), {}))
 
     def set_facts(self, key: str, facts: dict[str, Any]) -> None:
         """Store a JSON object; an empty one is removed."""
+        key = _NAMES.get(key, key)
         if facts:
             self._values[key] = json.dumps(
                 facts, ensure_ascii=False, allow_nan=False, sort_keys=True
@@ -118,7 +117,7 @@ class Meta:
 
     @property
     def spaces(self) -> dict[int, SpaceFacts]:
-        """The vector spaces by number; treat as read-only and change with `set_space`."""
+        """The vector spaces by number; read-only, changed with `set_space`."""
         if self._spaces is None:
             try:
                 self._spaces = {item["id"]: _space(item) for item in self._json("spaces", [])}
@@ -129,7 +128,7 @@ class Meta:
         return self._spaces
 
     def set_space(self, number: int, facts: SpaceFacts | None) -> None:
-        """Add, replace or (with nothing) remove a space."""
+        """Add, replace or (with None) remove a space."""
         spaces = dict(self.spaces)
         if facts is None:
             spaces.pop(number, None)
@@ -141,7 +140,7 @@ class Meta:
         )
 
     def save(self, db: Database) -> None:
-        """Write back what changed."""
+        """Write what changed."""
         changed = [item for item in self._values.items() if self._stored.get(item[0]) != item[1]]
         if changed:
             db.many("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", changed)

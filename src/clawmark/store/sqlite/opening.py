@@ -1,8 +1,7 @@
-"""Opens an index for writing, and makes one that is missing: loaded by the first write, so that a
-search does without it.
+"""Opens an index for writing, and creates one if necessary; imported by the first write.
 
-A new index is made under another name and moved to its own when it is whole. Everything here
-happens under the lock."""
+A new index is created under another name and renamed when it is complete. Everything here happens
+under the write lock."""
 
 from __future__ import annotations
 
@@ -15,28 +14,28 @@ from clawmark.model.errors import IndexDamaged, IndexStoreError
 from clawmark.store.sqlite.db import (
     CHECKSUM_BYTES,
     DRIVER_ERRORS,
-    MOST_TRIES,
-    NOWHERE,
+    MOST_ATTEMPTS,
+    NO_STAMP,
     Database,
     authorize,
     check_files,
     check_seal,
     checking_vfs,
     create,
-    finding,
     identify,
     is_absent,
+    one_line,
     read_seal,
+    retry_if_replaced,
     set_up,
     stamp_of,
     translate,
-    while_it_stays,
 )
 from clawmark.store.sqlite.files import (
     drop_draft,
+    install_draft,
     make_draft,
     make_private_folder,
-    put_in_place,
     shared_file_system,
 )
 from clawmark.store.sqlite.schema import FIX_HINT, PAGE_SIZE
@@ -45,12 +44,11 @@ LOG_KEPT_BYTES = 64 * 1024 * 1024
 
 
 def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
-    """A connection that may write; call it under the lock.
+    """Open a connection for writing; requires the write lock.
 
-    A new index starts with `first_rows` in its meta table.
-    """
-    for _ in range(MOST_TRIES):
-        found = while_it_stays(path, lambda: _open_writer(path))
+    A new index starts with `first_rows` in its meta table."""
+    for _ in range(MOST_ATTEMPTS):
+        found = retry_if_replaced(path, lambda: _open_writer(path))
         if found is not None:
             return found
         _make(path, first_rows)
@@ -61,7 +59,7 @@ def open_writer(path: str, first_rows: Sequence[tuple[str, str]]) -> Database:
 
 
 def _open_writer(path: str) -> Database | None:
-    """The same for an index that is there; nothing where none is, or one without a single table."""
+    """Open an existing index; return None if there is none, or one without any table."""
     if is_absent(path):
         return None
     check_files(path)
@@ -85,19 +83,18 @@ def _open_writer(path: str) -> Database | None:
             raise
     except DRIVER_ERRORS as error:
         raise translate(error, path) from error
-    return Database(connection=connection, path=path, stamp=stamp or NOWHERE, seconds=None)
+    return Database(connection=connection, path=path, stamp=stamp or NO_STAMP, seconds=None)
 
 
 def _make(path: str, first_rows: Sequence[tuple[str, str]]) -> None:
-    """Make an empty index where nobody looks, and move it into its place: it is there whole, or not
-    at all.
-    """
+    """Create an empty index under another name and rename it, so that it is complete when it
+    appears."""
     make_private_folder(os.path.dirname(path))
     draft = make_draft(path)
     try:
         connection = apsw.Connection(draft, flags=apsw.SQLITE_OPEN_READWRITE, vfs=checking_vfs())
         try:
-            # Room for the checksum at the end of every page.
+            # Reserve space for the checksum at the end of every page.
             connection.reserve_bytes("main", CHECKSUM_BYTES if checking_vfs() else 0)
             connection.execute(
                 f"PRAGMA page_size={PAGE_SIZE}; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA "
@@ -108,33 +105,34 @@ def _make(path: str, first_rows: Sequence[tuple[str, str]]) -> None:
             connection.execute(f"PRAGMA journal_mode={_journal_mode(path)}").fetchall()
         finally:
             connection.close()
-        put_in_place(draft, path)
+        install_draft(draft, path)
     except DRIVER_ERRORS as error:
         if is_absent(draft):
-            return  # deleted under our hands, as if it had never been made
+            return  # Deleted while it was created, as if it had never existed.
         raise translate(error, path) from error
     finally:
         drop_draft(draft)
 
 
 def _set_up_writing(connection: apsw.Connection, path: str) -> None:
-    # Fetching matters: without it the driver stops at the first statement that answers with a row.
+    # Without fetching, the driver stops at the first statement that returns a row.
     connection.execute(
         f"PRAGMA journal_mode={_journal_mode(path)}; "
         f"PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA "
         f"journal_size_limit={LOG_KEPT_BYTES}; "
-        # Text that was deleted from a file must not stay in a free page.
+        # Deleted text must not stay in a free page.
         "PRAGMA secure_delete=ON; PRAGMA foreign_keys=ON; PRAGMA recursive_triggers=OFF"
     ).fetchall()
 
 
 def _journal_mode(path: str) -> str:
-    """The log of a network file system cannot be shared between machines; a rollback journal can."""
+    """A write-ahead log on a network file system cannot be shared between machines; a rollback
+    journal can."""
     return "DELETE" if shared_file_system(path) else "WAL"
 
 
 def _check_pages(connection: apsw.Connection, path: str) -> None:
-    """Read every page of a main file that somebody else changed, or whose writer died over it."""
+    """Read every page of a main file that was changed from outside, or whose writer died."""
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchall()[0]
     if found != "ok":
-        raise IndexDamaged(f"The index {path} is damaged ({finding(str(found))}).", hint=FIX_HINT)
+        raise IndexDamaged(f"The index {path} is damaged ({one_line(str(found))}).", hint=FIX_HINT)

@@ -1,8 +1,7 @@
-"""What the database looks like, and the check that a file found on disk looks exactly like that.
+"""The schema of the database, and the check that a file has exactly this schema.
 
-The index is derived, so a file that differs in any object is not repaired but set aside and
-rebuilt: a foreign trigger or view would run with our hands. Rows are left to the modules that write
-them."""
+The index is derived, so a file that differs is not repaired but set aside and rebuilt: a foreign
+trigger or view would run with our permissions."""
 
 from __future__ import annotations
 
@@ -11,29 +10,25 @@ from collections.abc import Iterable
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
 
 APPLICATION_ID = 0x434C4D4B
-"""`CLMK` in the file's header, so that `file` and other tools can name it."""
+"""`CLMK` in the file's header, so that `file` and other tools can identify it."""
 SCHEMA_VERSION = 3
 QUERY_SECONDS = 2.0
-"""How long one question to the index may take before it is stopped."""
+"""The time limit of one query."""
 PAGE_SIZE = 16384
-"""Vectors and full-text leaves are long; 16 KB pages load them 1.5 times as fast as 4 KB and save
-12 % of the file.
-"""
+"""Vectors and full-text leaves are long; 16 KB pages load 1.5 times as fast as 4 KB and save 12 %
+of the file."""
 WORDS_LEAF_BYTES = 16000
-"""FTS5's own leaf size: one per page, which makes inserting 15 % cheaper than its default of 4050
-bytes.
-"""
+"""FTS5's leaf size: one per page, which makes inserting 15 % cheaper than the default of 4050
+bytes."""
 
 DEAD, STAGED = 0, -1
-"""In `files.died`: replaced or deleted, to be swept; and not finished yet.
+"""Values of `files.died`: replaced or deleted, to be swept; and not complete yet.
 
-Both come before every generation.
-"""
+Both are less than every generation."""
 
 WORDS = ("chunks_fts", "chunks_fts_b")
-"""The full-text index that answers, and the one a rebuild fills; with each rebuild they change
-places. How rare a word is depends on everything in its table, so rows that must not be seen yet may
-not be in the same one."""
+"""The full-text table that answers, and the one a rebuild fills; they swap with each rebuild. How
+rare a word is depends on all rows of its table, so invisible rows must be in another one."""
 
 
 def _words_table(name: str) -> str:
@@ -44,8 +39,8 @@ def _words_table(name: str) -> str:
     )
 
 
-# A file is visible at generation g when born <= g and (died is null or died > g); its chunks are
-# when it is. So a file of any size appears, goes or is replaced by changing one row.
+# A file is visible at generation g if born <= g and (died is null or died > g); its chunks are
+# visible with it. So a file of any size appears, disappears or is replaced by changing one row.
 OBJECTS = {
     "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "files": (
@@ -66,8 +61,7 @@ OBJECTS = {
         "NOT NULL, "
         "last_day TEXT NOT NULL, text TEXT NOT NULL) STRICT"
     ),
-    # Covers the questions "which chunks are there" and "which of them are of these days", so that
-    # they are answered without reading any text.
+    # Covers the queries for all chunks, and for the chunks of some days, without reading any text.
     "chunks_of_file": "CREATE INDEX chunks_of_file ON chunks (file, first_day, last_day)",
     **{name: _words_table(name) for name in WORDS},
     # id = space * 2^32 + block * 8 + part; `packed` explains the parts.
@@ -85,11 +79,9 @@ OBJECTS = {
         "embedding BLOB NOT NULL, UNIQUE (provider, model, provider_key, hash)) STRICT"
     ),
 }
-# With the sqlite-vec engine there is one virtual table per space, since each has its own number of
-# dimensions.
+# With sqlite-vec there is one virtual table per space, since each has its own dimensions.
 VEC0_PREFIX = "chunks_vec_s"
-# SQLite's own tables for FTS5, and the one it makes for a table that counts by itself, as vec0's
-# do.
+# SQLite's own tables for FTS5, and the one for autoincrement, which vec0 uses.
 _INNER_TABLES = {
     "sqlite_sequence",
     *(f"{name}_{part}" for name in WORDS for part in ("data", "idx", "docsize", "config")),
@@ -99,16 +91,14 @@ FIX_HINT = "Run `clawmark index`: it sets the index aside and builds it again fr
 
 
 def create_statements() -> list[str]:
-    """What makes an empty database an index, to be run in one transaction."""
+    """Return the statements that create an index, to be run in one transaction."""
     settings = {
         "pgsz": WORDS_LEAF_BYTES,
         # By default a commit that leaves a tenth of a segment deleted rewrites the segment, which
-        # takes as long as indexing it did. `generations.sweep` does that in small steps instead,
-        # when nobody waits.
+        # takes as long as indexing it. `sweeping` does that in small steps instead.
         "deletemerge": 0,
-        # The same for merging small segments into large ones: left to itself, FTS5 now and then
-        # does a lot of it within the commit that happens to come. `sweeping` does it in small
-        # steps, and where 16 segments are alike.
+        # The same for merging small segments: FTS5 would occasionally do a lot of it within one
+        # commit. `sweeping` does it in small steps, where 16 segments are alike.
         "automerge": 0,
         "crisismerge": 1999,
         "usermerge": 16,
@@ -122,7 +112,7 @@ def create_statements() -> list[str]:
 
 
 def check_version(stored: str, path: str) -> None:
-    """Refuse a database of another schema; an older one is not migrated but built again."""
+    """Refuse a database with another schema version; an older one is not migrated but rebuilt."""
     if not stored.isdecimal():
         raise IndexDamaged(f"{path} does not say which schema it has.", hint=FIX_HINT)
     if int(stored) > SCHEMA_VERSION:
@@ -138,9 +128,8 @@ def check_version(stored: str, path: str) -> None:
 
 
 def check_objects(found: Iterable[tuple[str, str, str, str | None]], path: str) -> None:
-    """Refuse a database with one object more, less or different; `found` are rows (type, name,
-    table, sql).
-    """
+    """Refuse a database with a missing, additional or different object; `found` are rows (type,
+    name, table, sql)."""
     missing = set(OBJECTS)
     for kind, name, table, sql in found:
         if name in OBJECTS:
@@ -164,6 +153,6 @@ def _is_known(table: str) -> bool:
 
 
 def _is_inner_table(name: str) -> bool:
-    """Whether a virtual table keeps its data in this one, or it is a space's vec0 table."""
+    """Return whether this is an internal table of a virtual table, or a space's vec0 table."""
     number = name.removeprefix(VEC0_PREFIX).split("_")[0]
     return name in _INNER_TABLES or (name.startswith(VEC0_PREFIX) and number.isdecimal())

@@ -1,8 +1,8 @@
-"""The door to the index: snapshots to read from, and one transaction at a time to write with.
+"""The SQLite implementation of `IndexStore`: snapshots to read from, one transaction at a time.
 
-`Index` owns the connections. A connection serves one thread at a time and only the process that
-opened it; it is kept between calls, so that the second question is quick. Readers never wait, never
-create and never write; every write and every checkpoint holds the one lock beside the file."""
+`SqliteStore` owns the connections. A connection serves one thread at a time and only the process
+that opened it; it is kept between calls, so that the second query is fast. Readers never wait,
+create or write; every write and every checkpoint holds the write lock next to the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clawmark.model.errors import (
     ClawmarkError,
@@ -20,49 +20,50 @@ from clawmark.model.errors import (
     IndexFromTheFuture,
     IndexStoreError,
 )
+from clawmark.store.base import Mark
 from clawmark.store.sqlite.db import (
-    NOWHERE,
+    NO_STAMP,
     Database,
     Stamp,
     files_of,
-    open_nothing,
+    open_empty,
     open_reader,
     read_seal,
     stamp_of,
 )
 from clawmark.store.sqlite.meta import first_rows
-from clawmark.store.sqlite.reader import Reader
+from clawmark.store.sqlite.snapshot import SqliteSnapshot
 
 if TYPE_CHECKING:
     from threading import Timer
 
+    from clawmark.model.documents import Chunk
+    from clawmark.model.values import FileRow
+    from clawmark.store.base import ChunkWords
     from clawmark.store.sqlite.locks import WriteLock
+    from clawmark.store.sqlite.transaction import SqliteTransaction
     from clawmark.store.sqlite.vectors.base import Residents
-    from clawmark.store.sqlite.writer import Writer
-
-__all__ = ["Index", "Mark", "Reader", "Writer"]
-
-Mark = tuple[int, tuple[int, int, int] | None]
-"""How often the files were found replaced, and which they are: see `Index.mark`."""
 
 LOG_LIMIT_BYTES, LOG_LONG_BYTES, LOG_FULL_BYTES = (
     megabytes * 1024 * 1024 for megabytes in (4, 16, 48)
 )
-"""A write-ahead log longer than the first is moved into the main file once writing pauses; beyond
-the second the writer that made it so long does it, and waits a moment for readers; beyond the third
-nobody writes until it is done."""
+"""A write-ahead log longer than the first limit is checkpointed once writing pauses; beyond the
+second the writer itself does it and waits briefly for readers; beyond the third all writing waits
+for it."""
 LOG_SHARE, LOG_LEAST_BYTES = 32, 512 * 1024
-"""While an index holds two generations it is moved sooner, when it is longer than this part of the
-main file: a rebuild may take little more than twice the room of one index."""
+"""While an index holds two generations the log is checkpointed when it is longer than this fraction
+of the main file: a rebuild should take little more than twice the space of one index."""
 LOG_PAUSE, LOG_RETRY_SECONDS = 0.05, 2.0
 IDLE_CONNECTIONS = 8
 EVICTED_AT_ONCE = 200
+STAGING_SECONDS = 600.0
+"""How long to wait for another process that stores a large file; 64 MB take about a minute."""
 CLOSE_SECONDS = 10.0
 """How long closing waits for a thread that is still writing."""
 
 
-class Index:
-    """The derived database of one workspace; making this object opens nothing."""
+class SqliteStore:
+    """The index of one agent in an SQLite file; see `IndexStore` for the methods."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Index:
         self._engine = vector_engine
         self._cache_entries = cache_entries
         self._unsearched = tuple(unsearched)
-        """Sources that readers leave out; writers see every file."""
+        """Sources that snapshots leave out; transactions see every file."""
         self._clock = clock
         self._write_lock: WriteLock | None = None
         self._staging_lock: WriteLock | None = None
@@ -93,55 +94,48 @@ class Index:
         """The file and the log that were written last."""
         self._replaced = 0
         self.longest_write = 0.0
-        """Seconds that the longest transaction of this object took, for those who measure."""
+        """Seconds that the longest transaction of this object took, for benchmarks."""
 
-    def exists(self) -> bool:
-        """Whether there is a file; it may be damaged."""
-        return stamp_of(self.path) is not None
+    # --- the protocol -----------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """Which files this is about now, to ask later whether it still is."""
         now = files_of(self.path)
         if now is None:
             self._last = None
         return self._replaced, now
 
-    def was_replaced(self, mark: Mark) -> bool:
-        """Whether somebody deleted or replaced the files since: then what was read or written in
-        between may not hold.
-        """
-        replaced, before = mark
+    def was_replaced(self, mark: Mark | None) -> bool:
+        """Return whether the files were deleted or replaced since the mark (None: since opening).
+
+        If so, what was read or written in between may not be valid."""
+        replaced, before = mark or (0, None)
         expected = self._last if before is None else before
         return self._replaced != replaced or (
             expected is not None and files_of(self.path) != expected
         )
 
     @contextmanager
-    def reading(self, *, thorough: bool = False) -> Iterator[Reader]:
-        """One snapshot: everything asked inside the block is answered from the same moment.
+    def snapshot(self, *, thorough: bool = False) -> Iterator[SqliteSnapshot]:
+        """Open a snapshot; everything read inside the block is as of the same moment.
 
-        A `thorough` one compares every page it reads with its checksum, even where nothing speaks
-        for damage."""
+        With `thorough`, the checksum of every page that is read is verified, even if there is no
+        sign of damage."""
         db = self._take_reader(thorough)
         try:
             db.rows("BEGIN")
-            reader = Reader(db, self._residents, self._unsearched)
+            snapshot = SqliteSnapshot(db, self._residents, self._unsearched)
             try:
-                yield reader
+                yield snapshot
             finally:
-                reader.close()
+                snapshot.close()
         except (IndexDamaged, IndexFromTheFuture):
             self._damaged = db.stamp
             raise
         finally:
-            self._give_back(db)
+            self._return_reader(db)
 
     @contextmanager
-    def writing(self, *, timeout: float = 10.0) -> Iterator[Writer]:
-        """One transaction, committed at the end of the block and rolled back when it fails.
-
-        `IndexBusy` when the lock is not had within `timeout` seconds (0 = do not wait).
-        """
+    def transaction(self, *, timeout: float = 10.0) -> Iterator[SqliteTransaction]:
         from clawmark.store.sqlite.files import make_private_folder
 
         make_private_folder(os.path.dirname(self.path))
@@ -150,8 +144,8 @@ class Index:
             with self._lock.held(max(deadline - time.monotonic(), 0.0)):
                 db = self._take_writer()
                 if self._has_room_in_log(db):
-                    with self._transaction(db) as writer:
-                        yield writer
+                    with self._transaction(db) as transaction:
+                        yield transaction
                     self._after_write(db)
                     return
             if time.monotonic() > deadline:
@@ -162,98 +156,98 @@ class Index:
                 )
             time.sleep(LOG_PAUSE)
 
-    @contextmanager
-    def staging(self, *, timeout: float) -> Iterator[None]:
-        """Hold the right to store a file that takes several transactions; one process at a time has
-        it.
+    def put_large_file(
+        self,
+        row: FileRow,
+        chunks: Sequence[Chunk],
+        words: Callable[[Sequence[Chunk]], Sequence[ChunkWords]],
+        *,
+        building: int = 0,
+        timeout: float = 10.0,
+        at_once: int = 300,
+    ) -> None:
+        from clawmark.store.sqlite.upkeep.staging import LargeFile
 
-        The system releases it when its holder dies, so what a killed process left unfinished is
-        replaced at once. `IndexBusy` when another process keeps it for longer than `timeout`
-        seconds (0 = do not wait)."""
-        from clawmark.store.sqlite.files import make_private_folder, staging_lock_path
-        from clawmark.store.sqlite.locks import WriteLock
+        file = LargeFile(row=row, chunks=chunks, words=words, building=building, at_once=at_once)
+        with self.staging(timeout=STAGING_SECONDS if timeout > 0 else 0.0):
+            file.store(self, timeout)
 
-        make_private_folder(os.path.dirname(self.path))
-        with self._pool:
-            self._staging_lock = self._staging_lock or WriteLock(staging_lock_path(self.path))
-        with self._staging_lock.held(timeout):
-            yield
+    def begin_rebuild(
+        self,
+        identity: dict[str, Any],
+        *,
+        timeout: float = 10.0,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> int:
+        """Start a rebuild, or continue one with the same identity, and return its number.
 
-    @contextmanager
-    def _transaction(self, db: Database) -> Iterator[Writer]:
-        from clawmark.store.sqlite.writer import Writer
+        What an earlier one left is removed first, or every rebuild that is killed while it cleans
+        up would leave more behind. Return 0 if `cancelled` returned true meanwhile."""
+        while cancelled is None or not cancelled():
+            self.tidy(timeout=timeout, cancelled=cancelled)
+            with self.transaction(timeout=timeout) as transaction:
+                building = transaction.begin_rebuild(identity)
+            if building:
+                return building
+        return 0
 
-        began = time.monotonic()
-        try:
-            db.rows("BEGIN IMMEDIATE")
-            writer = Writer(db, self._engine, self._clock)
-            yield writer
-            writer.finish()
-            db.rows("COMMIT")
-            writer.close()
-        except BaseException as error:
-            self._writer = None
-            if isinstance(error, IndexDamaged):
-                self._damaged = db.stamp
-            # Closing rolls back, and a connection that failed once is not used again.
-            _close_quietly(db)
-            raise
-        self._index_id = writer.index_id
-        self._holds_two = writer.holds_two
-        self.longest_write = max(self.longest_write, time.monotonic() - began)
+    def tidy(
+        self,
+        *,
+        timeout: float = 10.0,
+        cancelled: Callable[[], bool] | None = None,
+        force: bool = False,
+    ) -> None:
+        """Sweep if there is enough to remove, or in any case with `force`.
 
-    def evict(self, *, timeout: float = 10.0) -> int:
-        """Shrink the cache to its limit and say how many vectors went; those in use stay, even
-        beyond the limit.
-        """
-        with self.reading() as reader:
-            rows = reader.evictable(self._cache_entries)
-        gone = 0
-        for start in range(0, len(rows), EVICTED_AT_ONCE):
-            with self.writing(timeout=timeout) as writer:
-                gone += writer.forget_cached(rows[start : start + EVICTED_AT_ONCE])
-        return gone
+        The transactions are short, so that other writers do not wait long."""
+        from clawmark.store.sqlite.upkeep.sweeping import is_worth_sweeping
+
+        with self.snapshot() as snapshot:
+            is_due = force or is_worth_sweeping(snapshot.state())
+        while is_due and (cancelled is None or not cancelled()):
+            with self.transaction(timeout=timeout) as transaction:
+                is_due = transaction.sweep() > 0
 
     def check(self, *, timeout: float = 10.0) -> None:
-        """Look at every page when the main file is not as the last writer left it; `IndexDamaged`
-        when one is not sound.
-        """
+        """Check every page if the main file is not as the last writer left it.
+
+        Raise `IndexDamaged` if one is not intact."""
         if stamp_of(self.path) is None or read_seal(self.path):
             return
         writer = self._drop_connections()
         if writer is not None:
             _close_quietly(writer)
-        # Opening a writer does it.
-        with self.writing(timeout=timeout):
+        # Opening a writer checks the pages.
+        with self.transaction(timeout=timeout):
             return
 
-    def set_aside(self, kind: str) -> str:
-        """Move the files that were found damaged out of the way and return their new name; the next
-        write begins anew.
+    def recover_vectors(self, *, timeout: float = 10.0) -> int:
+        from clawmark.store.sqlite.upkeep.salvage import salvage
 
-        Nothing when another process did it first. `kind` becomes part of the name.
-        """
-        from clawmark.store.sqlite.files import set_aside
+        return salvage(self, timeout=timeout)
 
-        damaged, self._damaged = self._damaged, None
-        writer = self._drop_connections()
-        if writer is not None:
-            _close_quietly(writer)
-        with self._lock.held(CLOSE_SECONDS):
-            now = stamp_of(self.path)
-            if now is None or damaged is None or now[:2] != damaged[:2]:
-                return ""
-            return set_aside(self.path, kind)
+    def trim_cache(self, *, timeout: float = 10.0) -> int:
+        with self.snapshot() as snapshot:
+            rows = snapshot.evictable(self._cache_entries)
+        gone = 0
+        for start in range(0, len(rows), EVICTED_AT_ONCE):
+            with self.transaction(timeout=timeout) as transaction:
+                gone += transaction.forget_cached(rows[start : start + EVICTED_AT_ONCE])
+        return gone
+
+    @contextmanager
+    def record_sync(self, facts: dict[str, object]) -> Iterator[Callable[..., None]]:
+        from clawmark.store.sqlite.running import SyncRecord
+
+        with SyncRecord(self.path, facts) as record:
+            yield record.note
 
     @property
     def lock_waits(self) -> int:
-        """How often a write had to wait for another one."""
         return self._write_lock.waits if self._write_lock is not None else 0
 
     def close(self) -> None:
-        """Close the connections and leave a short log behind; the index can be used again and opens
-        them anew.
-        """
         writer = self._drop_connections()
         if writer is None:
             return
@@ -267,13 +261,72 @@ class Index:
                     writer.truncate_log()
                     self._seal()
         except ClawmarkError:
-            # Another process is writing; it has the lock and looks after the log.
-            return
+            return  # Another process is writing; it holds the lock and takes care of the log.
         finally:
             _close_quietly(writer)
 
+    # --- for SQLite only -----------------------------------------------------------------------
+
+    @contextmanager
+    def staging(self, *, timeout: float) -> Iterator[None]:
+        """Hold the lock for storing a large file.
+
+        The system releases it if its holder dies, so what a killed process left unfinished is
+        replaced at once."""
+        from clawmark.store.sqlite.files import make_private_folder, staging_lock_path
+        from clawmark.store.sqlite.locks import WriteLock
+
+        make_private_folder(os.path.dirname(self.path))
+        with self._pool:
+            self._staging_lock = self._staging_lock or WriteLock(staging_lock_path(self.path))
+        with self._staging_lock.held(timeout):
+            yield
+
+    def set_aside(self, kind: str) -> str:
+        """Rename the files that were found damaged and return the new name.
+
+        The next write creates a new index. Return an empty string if another process did it first.
+        `kind` becomes part of the name."""
+        from clawmark.store.sqlite.files import set_aside
+
+        damaged, self._damaged = self._damaged, None
+        writer = self._drop_connections()
+        if writer is not None:
+            _close_quietly(writer)
+        with self._lock.held(CLOSE_SECONDS):
+            now = stamp_of(self.path)
+            if now is None or damaged is None or now[:2] != damaged[:2]:
+                return ""
+            return set_aside(self.path, kind)
+
+    # --- transactions and connections -------------------------------------------------------------
+
+    @contextmanager
+    def _transaction(self, db: Database) -> Iterator[SqliteTransaction]:
+        # Imported late: a search does not write.
+        from clawmark.store.sqlite.transaction import SqliteTransaction
+
+        began = time.monotonic()
+        try:
+            db.rows("BEGIN IMMEDIATE")
+            writer = SqliteTransaction(db, self._engine, self._clock)
+            yield writer
+            writer.finish()
+            db.rows("COMMIT")
+            writer.close()
+        except BaseException as error:
+            self._writer = None
+            if isinstance(error, IndexDamaged):
+                self._damaged = db.stamp
+            # Closing rolls back; a connection that failed once is not used again.
+            _close_quietly(db)
+            raise
+        self._index_id = writer.index_id
+        self._holds_two = writer.holds_two
+        self.longest_write = max(self.longest_write, time.monotonic() - began)
+
     def _drop_connections(self) -> Database | None:
-        """Close the readers and give up the writer, which is returned."""
+        """Close the readers; return the writer, which no longer belongs to this object."""
         with self._pool:
             idle, self._idle = self._idle, []
         for db in idle:
@@ -288,10 +341,10 @@ class Index:
             writer, self._writer = self._writer, None
         return writer
 
-    # --- the log -------------------------------------------------------------------------------------------------
+    # --- the log ----------------------------------------------------------------------------------
 
     def _has_room_in_log(self, db: Database) -> bool:
-        """Whether the log may grow; a long one is moved into the main file first."""
+        """Return whether the log may grow; a long one is checkpointed first."""
         if _size_of(self.path + "-wal") <= LOG_FULL_BYTES:
             return True
         db.truncate_log(patient=True)
@@ -299,8 +352,7 @@ class Index:
         return _size_of(self.path + "-wal") <= LOG_FULL_BYTES
 
     def _after_write(self, db: Database) -> None:
-        # A log or an index that was deleted meanwhile must not be written into one that took its
-        # place.
+        # The log of an index that was deleted must not be written into the one that replaced it.
         if self._has_long_log() and db.stamp == stamp_of(self.path):
             is_long = _size_of(self.path + "-wal") > LOG_LONG_BYTES
             if is_long or self._holds_two:
@@ -316,9 +368,7 @@ class Index:
         return _size_of(self.path + "-wal") > limit
 
     def _truncate_later(self) -> None:
-        """Try again when the reader that was in the way has ended, even if nobody writes any more
-        until then.
-        """
+        """Retry the checkpoint later, even if nothing is written until then."""
         import threading
 
         if self._timer is None:
@@ -336,22 +386,21 @@ class Index:
                 db.truncate_log(patient=True)
                 self._seal()
         except IndexBusy:
-            # Whoever writes looks after the log, but may meet the same reader.
-            pass
+            pass  # The process that writes does it, but the same reader may prevent that too.
         except ClawmarkError:
             return
         if self._has_long_log():
             self._truncate_later()
 
     def _seal(self) -> None:
-        """Note what the main file looks like now, so that a change by anybody else is noticed."""
+        """Record what the main file looks like now, to notice changes from outside."""
         from clawmark.store.sqlite.files import write_seal
 
         write_seal(self.path, self._index_id)
 
     @property
     def _lock(self) -> WriteLock:
-        """Made with the first write: a search has no use for it."""
+        """The write lock, created with the first write: a search does not need it."""
         if self._write_lock is None:
             from clawmark.store.sqlite.files import lock_path
             from clawmark.store.sqlite.locks import WriteLock
@@ -360,10 +409,8 @@ class Index:
                 self._write_lock = self._write_lock or WriteLock(lock_path(self.path))
         return self._write_lock
 
-    # --- connections ---------------------------------------------------------------------------------------------
-
     def _take_reader(self, thorough: bool) -> Database:
-        """An idle connection to the file that is there now, or a new one."""
+        """Return an idle connection to the current file, or a new one."""
         stamp = stamp_of(self.path)
         while self._idle and not thorough:
             with self._pool:
@@ -380,28 +427,24 @@ class Index:
             except IndexStoreError:
                 if not os.path.exists(self.path + "-journal"):
                     raise
-                self._take_back()
+                self._roll_back_journal()
                 found = open_reader(self.path, thorough=thorough)
-            return found or open_nothing(self.path, first_rows(self._engine))
+            return found or open_empty(self.path, first_rows(self._engine))
         except (IndexDamaged, IndexFromTheFuture):
             self._damaged = stamp
             raise
 
-    def _take_back(self) -> None:
-        """Undo what a writer without a log left half done when it died: no reader can, and until
-        then none can read.
-        """
+    def _roll_back_journal(self) -> None:
+        """Roll back what a killed writer without a log left; readers cannot read until then."""
         from clawmark.store.sqlite.opening import open_writer
 
         with self._lock.held(CLOSE_SECONDS):
             _close_quietly(open_writer(self.path, first_rows(self._engine)))
 
-    def _give_back(self, db: Database) -> None:
-        """End the snapshot and keep the connection, unless it belongs to a forked parent, is broken
-        or one too many.
-        """
+    def _return_reader(self, db: Database) -> None:
+        """End the snapshot and keep the connection for the next one, if it is still usable."""
         try:
-            if db.stamp != NOWHERE and db.pid == os.getpid():
+            if db.stamp != NO_STAMP and db.pid == os.getpid():
                 db.rows("ROLLBACK")
                 with self._pool:
                     if len(self._idle) < IDLE_CONNECTIONS:
@@ -416,8 +459,7 @@ class Index:
         stamp = stamp_of(self.path)
         db = self._writer
         if db is not None and (db.pid != os.getpid() or db.stamp != stamp):
-            # Counted before it is closed: then the system may give its number to the file that
-            # comes next.
+            # Counted before closing: afterwards the system may reuse the inode for the next file.
             self._replaced += db.stamp != stamp
             self._writer = None
             _close_quietly(db)
@@ -435,7 +477,7 @@ class Index:
 
 
 def _close_quietly(db: Database) -> None:
-    """Close a connection when what matters has been said already."""
+    """Close a connection and ignore errors."""
     try:
         db.close()
     except ClawmarkError:

@@ -1,8 +1,7 @@
 """What a query looks for.
 
-Takes a query, gives terms and an FTS5 expression over the words that `words.index_words` put into
-the index. Nothing here raises, whatever the text, and every expression is valid. Ranking is left to
-`search`.
+Takes a query and gives terms: phrases of the words that `words.index_words` put into the index.
+Nothing here raises, whatever the text. Ranking is left to `search`.
 
 A term is a word, an identifier kept whole (`v2.3.1`, `foo_bar`, `user@example.com`, looked for as a
 phrase), or a few characters where a script has no spaces between words. Small words are left out
@@ -32,7 +31,7 @@ from clawmark.text.keywords.scripts import (
 from clawmark.text.keywords.stopwords import is_small, meaningful, without_small_words
 from clawmark.text.keywords.words import index_words
 
-__all__ = ["any_of", "are_names", "clean_query", "index_words", "query_terms"]
+__all__ = ["are_names", "clean_query", "index_words", "query_terms"]
 
 MAX_QUERY = 4_000
 MAX_TERMS = 64
@@ -49,10 +48,6 @@ _NAME = re.compile(r"[^\W_]+(?:(?:://|[-_./@:+&\\])[^\W_]+)*")
 # What English and French write onto a word with an apostrophe.
 _CONTRACTION = r"(?i)(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b|\b(?:[cdjlmnst]|qu)['’](?=\w)"
 _QUOTED = r'"([^"]{3,100})"'
-
-# How many words may lie between two neighbouring terms of a query for them to count as standing
-# together.
-DISTANCE = 6
 
 
 def clean_query(text: str) -> str:
@@ -79,11 +74,11 @@ def query_terms(text: str) -> list[Term]:
     text = text.lower().replace("i\u0307", "i")  # what Python makes of the Turkish capital İ
     if not text.isascii():
         text = text.translate(_ACCENTS) if is_ordinary(text) else fold(text)
-    unique = {term.match: term for term in _quoted(text)}
+    unique = {term.phrase: term for term in _quoted(text)}
     if "'" in text or "’" in text:
         text = re.sub(_CONTRACTION, " ", text)
     for term in [*_terms(text, names, small_words=False)] or _terms(text, names, small_words=True):
-        unique.setdefault(term.match, term)
+        unique.setdefault(term.phrase, term)
     return list(unique.values())[:MAX_TERMS]
 
 
@@ -131,16 +126,6 @@ def _folded(text: str) -> str:
     )
 
 
-def any_of(terms: Sequence[Term]) -> str:
-    """An FTS5 expression that finds passages with any of the terms."""
-    return " OR ".join(term.match for term in terms)
-
-
-def near_each_other(pairs: Sequence[tuple[Term, Term]]) -> str:
-    """An FTS5 expression that finds passages where the two terms of any pair stand close together."""
-    return " OR ".join(f"NEAR({one.match} {other.match}, {DISTANCE})" for one, other in pairs)
-
-
 def _capitals(text: str) -> set[str]:
     """The words in capitals of a sentence that is not: IT and WHO are names there and not small
     words.
@@ -172,7 +157,7 @@ def _terms(text: str, names: set[str], small_words: bool) -> Iterator[Term]:
         for part in parts:
             if part in wanted:
                 yield from _word_terms(part, small_words, single)
-    yield from [Term(character, f'"{character}"') for character in single]
+    yield from [Term(character, character) for character in single]
 
 
 def _word_terms(word: str, small_words: bool, single: list[str]) -> Iterator[Term]:
@@ -180,7 +165,7 @@ def _word_terms(word: str, small_words: bool, single: list[str]) -> Iterator[Ter
     by one.
     """
     if word.isascii():
-        yield Term(word, f'"{word}"')
+        yield Term(word, word)
         return
     for script, letters in groupby(word, _kind):
         run = "".join(letters)
@@ -218,9 +203,9 @@ def _pieces(run: str, size: int) -> list[str]:
 
 def _piece(characters: str) -> Term:
     """A term for neighbouring characters, which the index holds one by one."""
-    return Term(characters, '"' + " ".join(characters) + '"')
+    return Term(characters, " ".join(characters))
 
 
 def _phrase(text: str) -> Term:
     words = " ".join(index_words(text).replace('"', " ").split())
-    return Term(unfold(text), f'"{words}"')
+    return Term(unfold(text), words)

@@ -6,7 +6,7 @@ from clawmark.engine.search.legs import keyword_leg, text_leg_matches
 from clawmark.engine.search.scoring import TextMatch
 from clawmark.engine.sync.text import words_of
 from clawmark.model.values import Query
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.vectors import file_of
 
 QUESTION = "Where is the spare key of the boat house?"
@@ -14,19 +14,19 @@ ASKED = f"user: {QUESTION}\nassistant: I don't know.\n"
 OTHERS = [f"Note number {number} is about the garden." for number in range(20)]
 
 
-def matches(index: Index, query: str, *texts: str) -> list[TextMatch | None]:
-    """What the words of a query say of each of some passages, which are indexed with others."""
+def matches(index: SqliteStore, query: str, *texts: str) -> list[TextMatch | None]:
+    """The text evidence for each of some passages, which are indexed with others."""
     row, chunks, _ = file_of("memory/notes.md", *texts, *OTHERS)
-    with index.writing() as writer:
+    with index.transaction() as writer:
         keys = writer.put_file(row, chunks, words_of("memory/notes.md", chunks))
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         words = keyword_leg(Query(query), reader)
         found = text_leg_matches(words, reader, keys)
     return [found.get(key) for key in keys[: len(texts)]]
 
 
 def test_words_that_are_only_asked_are_not_evidence_when_they_are_stated_elsewhere(
-    index: Index,
+    index: SqliteStore,
 ) -> None:
     answer, echo = matches(
         index, QUESTION, "The spare key of the boat house is under the pot.", ASKED
@@ -36,7 +36,7 @@ def test_words_that_are_only_asked_are_not_evidence_when_they_are_stated_elsewhe
 
 
 def test_words_that_are_only_asked_are_not_evidence_in_a_passage_that_states_something_else(
-    index: Index,
+    index: SqliteStore,
 ) -> None:
     more = "user: We painted the fence green in May, all of it.\nassistant: That is good to know.\n"
     answer = "The spare key of the boat house is under the pot, and the fence is green."
@@ -48,13 +48,13 @@ def test_words_that_are_only_asked_are_not_evidence_in_a_passage_that_states_som
     assert about_fence.mask == 0b1100
 
 
-def test_words_that_are_nowhere_stated_are_found_where_they_are_asked(index: Index) -> None:
+def test_words_that_are_only_asked_are_found(index: SqliteStore) -> None:
     stated, echo = matches(index, "boat key", "The key is under the pot.", ASKED)
     assert stated is not None and stated.mask == 0b10
     assert echo is not None and echo.mask == 0b01
 
 
-def test_a_question_with_its_answer_is_evidence(index: Index) -> None:
+def test_a_question_with_its_answer_is_evidence(index: SqliteStore) -> None:
     (answered,) = matches(
         index, QUESTION, f"user: {QUESTION}\nassistant: Under the third flower pot.\n"
     )

@@ -63,7 +63,7 @@ def test_a_passage_stops_growing() -> None:
     assert all(len(p.keys) <= MOST_CHUNKS for p in passages)
 
 
-def test_the_threshold_spares_a_match_of_every_term() -> None:
+def test_the_threshold_does_not_apply_to_a_match_of_every_term() -> None:
     passages, dropped = join_neighbours(
         [candidate(1, 1, 2, 0.2, exact=True), candidate(2, 9, 9, 0.2)], 6, 0.35
     )
@@ -71,6 +71,6 @@ def test_the_threshold_spares_a_match_of_every_term() -> None:
     assert dropped == {2: "below the minimum 0.35"}
 
 
-def test_what_comes_after_the_cut_is_told() -> None:
+def test_candidates_after_the_limit_say_so() -> None:
     _, dropped = join_neighbours([candidate(1, 1, 2, 0.9), candidate(2, 9, 9, 0.8)], 1, 0.0)
     assert dropped == {2: "after the first 1"}

@@ -1,4 +1,4 @@
-"""The best candidates change places, and only they; a reranker that fails changes nothing."""
+"""A reranker reorders the best candidates only; if it fails, nothing changes."""
 
 from __future__ import annotations
 
@@ -44,9 +44,7 @@ CANDIDATES = [
 ]
 
 
-def test_the_first_candidates_are_put_in_the_rerankers_order_and_keep_the_scores_of_their_places() -> (
-    None
-):
+def test_the_first_candidates_are_reordered_and_scores_keep_their_positions() -> None:
     found = rerank("heron plan", CANDIDATES, RerankStep(OverlapReranker(), 3, 1.0))
     assert [(one.row.key, one.score, one.rerank) for one in found.candidates] == [
         (2, 0.9, 1.0),
@@ -64,7 +62,7 @@ def test_a_reranker_that_fails_leaves_the_order_and_says_why() -> None:
     assert found.degraded == Degraded("It was late.", "Give it more time.")
 
 
-def test_one_candidate_is_not_worth_asking() -> None:
+def test_one_candidate_is_not_reranked() -> None:
     reranker = OverlapReranker()
     assert (
         rerank("heron", CANDIDATES[:1], RerankStep(reranker, 20, 1.0)).candidates == CANDIDATES[:1]

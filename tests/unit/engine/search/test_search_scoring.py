@@ -76,7 +76,7 @@ def keys(candidates: Sequence[Candidate]) -> list[int]:
     return [one.row.key for one in candidates]
 
 
-# --- words -------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 100_000), st.integers(0, 100_000), st.integers(1, 1000))
@@ -158,7 +158,7 @@ def test_evidence_of_words_lies_between_0_and_1_in_indexes_of_any_size(
     assert 0.0 <= match.name <= 1.0
 
 
-# --- meaning -----------------------------------------------------------------------------------------------------
+# --- meaning --------------------------------------------------------------------------------------
 
 
 def test_vector_evidence_is_0_at_the_mean_and_1_at_the_best_of_chance() -> None:
@@ -181,7 +181,7 @@ def test_a_space_that_was_not_measured_uses_the_start_values_of_its_model() -> N
     assert noise_of_query(None, unit([1.0, 0.0]), 0.2, 0.7) == pytest.approx((0.3, 0.05, 0))
 
 
-def test_a_measure_of_another_length_than_the_query_is_not_used() -> None:
+def test_noise_of_other_dimensions_than_the_query_is_ignored() -> None:
     noise = Noise(unit([1.0, 0.0, 0.0]), 0.5, 1000)
     assert noise_of_query(noise, unit([1.0, 0.0]), 0.2, 0.7) == noise_of_query(
         None, unit([1.0, 0.0]), 0.2, 0.7
@@ -215,7 +215,7 @@ def test_evidence_is_the_same_for_a_model_whose_cosines_are_shifted_and_scaled(
     assert one == pytest.approx(other, abs=1e-9)
 
 
-# --- confidence --------------------------------------------------------------------------------------------------
+# --- confidence -----------------------------------------------------------------------------------
 
 EVIDENCE = st.fixed_dictionaries(
     {
@@ -276,14 +276,14 @@ def test_a_model_counts_more_than_the_instant_tier() -> None:
     [((0.0, 1.0), ("vector", "line", "user")), ((1.0, 0.0), ("text", "name"))],
     ids=["words", "meaning"],
 )
-def test_a_leg_whose_weight_is_0_adds_nothing(
+def test_a_leg_with_weight_0_adds_nothing(
     weights: tuple[float, float], kinds: tuple[str, ...]
 ) -> None:
     query = QUERY._replace(vector_weight=weights[0], text_weight=weights[1])
     assert confidence(with_evidence(1.0, *kinds), query) == confidence(candidate(), query)
 
 
-# --- candidates --------------------------------------------------------------------------------------------------
+# --- candidates -----------------------------------------------------------------------------------
 
 
 def merged(
@@ -357,7 +357,7 @@ def test_equal_scores_are_ordered_by_path_and_line() -> None:
     assert keys(ranked(some)) == [9, 2, 1, 3]
 
 
-# --- rare exact terms --------------------------------------------------------------------------------------------
+# --- rare exact terms -----------------------------------------------------------------------------
 
 
 def test_the_best_passage_with_a_rare_term_is_raised_to_the_third_place() -> None:

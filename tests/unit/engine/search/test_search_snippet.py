@@ -26,9 +26,7 @@ FILLER = "\n".join(f"- an ordinary line about nothing in particular, number {n}"
 
 
 def spotter(*words: str) -> Spotter:
-    return make_spotter(
-        [Term(word, f'"{word}"') for word in words], [1.0 / len(words)] * len(words)
-    )
+    return make_spotter([Term(word, word) for word in words], [1.0 / len(words)] * len(words))
 
 
 def shown(text: str, *words: str, start: int = 1, budget: int = LIMIT) -> Snippet:
@@ -61,7 +59,7 @@ def test_the_line_with_the_words_that_were_asked_for_is_shown() -> None:
 
 def test_a_rare_term_outweighs_a_common_one() -> None:
     text = f"- line line line\n{FILLER}\n- the zebra crossing\n{FILLER}"
-    weighted = make_spotter([Term("line", '"line"'), Term("zebra", '"zebra"')], [0.01, 0.99])
+    weighted = make_spotter([Term("line", "line"), Term("zebra", "zebra")], [0.01, 0.99])
     (snippet,) = pick_evidence([Shown(text, 1, 0.5)], weighted, None, 60)
     assert "zebra" in snippet.text
 

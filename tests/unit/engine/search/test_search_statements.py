@@ -18,9 +18,7 @@ from clawmark.engine.search.statements import weigh_statements
 from clawmark.model.values import ChunkRow, Query, Term
 
 QUERY = Query("spare key boat house")
-SPOTTER = make_spotter(
-    [Term(word, f'"{word}"') for word in ("spare", "key", "boat", "house")], [0.25] * 4
-)
+SPOTTER = make_spotter([Term(word, word) for word in ("spare", "key", "boat", "house")], [0.25] * 4)
 ASKED = "user: Where is the spare key of the boat house?\nassistant: I don't know.\n"
 ANSWERED = (
     "user: Where is the spare key of the boat house?\nassistant: Under the third flower pot.\n"
@@ -61,7 +59,7 @@ def test_a_passage_that_only_asks_loses_the_evidence_of_its_meaning() -> None:
     assert weighed.score == confidence(weighed, QUERY) < QUERY.min_score
 
 
-def test_a_match_of_every_term_that_is_only_asked_is_not_spared_by_the_threshold() -> None:
+def test_the_threshold_applies_to_a_match_that_is_only_asked() -> None:
     exact = candidate(ASKED)._replace(is_exact=True)
     stated = (
         "user: The spare key of the boat house is under the pot.\nassistant: I will remember it.\n"
@@ -93,7 +91,7 @@ def test_a_passage_that_asks_more_than_it_states_keeps_some_of_its_evidence() ->
     assert weighed.text == before.text, "the words of questions are not in it"
 
 
-def test_the_head_of_a_session_note_states_nothing() -> None:
+def test_the_header_of_a_session_note_states_nothing() -> None:
     head = (
         "# Session: 2026-10-01 08:00:00 UTC\n\n- **Session Key**: "
         "agent:main:chat\n- **Session ID**: 1\n\n"

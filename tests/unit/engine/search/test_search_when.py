@@ -1,4 +1,4 @@
-"""A time in the question raises scores of passages of that time, by little, and lowers none."""
+"""A time in the question raises the scores of passages of that time a little and lowers none."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ def test_no_score_is_lowered_and_none_is_raised_by_more_than_the_bonus(
         "on Feb. 3",
     ],
 )
-def test_every_question_with_a_time_is_worth_reading_for_it(text: str) -> None:
+def test_every_question_with_a_time_is_parsed_for_it(text: str) -> None:
     assert time_expressions(text, "2026-02-24")
     assert may_name_time(text)
 
 
-def test_an_ordinary_question_is_not_read_for_times() -> None:
+def test_an_ordinary_question_is_not_parsed_for_times() -> None:
     assert not may_name_time("which database did we pick for billing?")

@@ -1,4 +1,4 @@
-"""How much growth is enough, told by the disk and the index alone."""
+"""How much growth of a transcript is enough, decided from the disk and the index alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from clawmark.config.schema import SessionDeltas
-from clawmark.engine.sync.deltas import is_due, leave_small_growth
-from clawmark.engine.sync.transcript_progress import Reached, decode, encode
+from clawmark.engine.sync.transcript_progress import (
+    Reached,
+    decode,
+    encode,
+    is_due,
+    leave_small_growth,
+)
 from clawmark.model.values import FileRow, FileState, SyncPlan
 from clawmark.workspace.transcripts.sessions import Sessions
 
@@ -50,7 +55,7 @@ def row(state: FileState, read: int) -> FileRow:
     return FileRow(state.path, "sessions", "", *state[2:], 0, 0, encode(Reached(read=read)))
 
 
-def test_transcripts_that_grew_by_little_are_left_and_counted(sessions: Sessions) -> None:
+def test_transcripts_that_grew_by_little_are_skipped_and_counted(sessions: Sessions) -> None:
     states = {Path(state.path).stem: state for state in sessions.scan().files}
     indexed = {
         states["known"].path: row(states["known"], len(LINE) * 50),
@@ -84,7 +89,7 @@ def test_a_transcript_that_is_gone_is_left_to_the_sync(sessions: Sessions) -> No
     assert (kept.add, left) == ((state,), 0)
 
 
-def test_what_a_row_keeps_is_read_back_or_not_believed() -> None:
+def test_stored_progress_is_decoded_or_ignored() -> None:
     reached = Reached(
         read=5,
         lines=2,

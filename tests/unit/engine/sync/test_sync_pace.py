@@ -1,4 +1,4 @@
-"""Progress says how long it will still take, from the rate of its own stage."""
+"""Progress includes the time left, from the rate of its own stage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from clawmark.model.reports import Progress
 
 
 def timed(*moments: tuple[float, str, int, int]) -> list[float | None]:
-    """What is shown as the time left, for moments of (second, stage, done, total)."""
+    """The time left shown for moments of (second, stage, done, total)."""
     shown: list[float | None] = []
     times = iter([moment[0] for moment in moments])
     show = with_time_left(lambda progress: shown.append(progress.seconds_left), lambda: next(times))
@@ -20,7 +20,7 @@ def timed(*moments: tuple[float, str, int, int]) -> list[float | None]:
     return shown
 
 
-def test_the_first_moment_cannot_tell_and_later_ones_go_by_the_rate() -> None:
+def test_the_time_left_follows_the_rate() -> None:
     assert timed((0, "text", 10, 100), (2, "text", 30, 100), (4, "text", 50, 100)) == [
         None,
         7.0,
@@ -28,11 +28,11 @@ def test_the_first_moment_cannot_tell_and_later_ones_go_by_the_rate() -> None:
     ]
 
 
-def test_a_moment_after_the_start_is_too_early_to_tell() -> None:
+def test_no_time_is_estimated_right_after_the_start() -> None:
     assert timed((0, "text", 1, 100), (0.01, "text", 2, 100)) == [None, None]
 
 
-def test_a_new_stage_and_the_next_tier_of_vectors_are_measured_anew() -> None:
+def test_each_stage_and_space_is_measured_separately() -> None:
     assert timed(
         (0, "text", 1, 9), (1, "vectors", 10, 20), (2, "vectors", 15, 20), (3, "vectors", 2, 20)
     ) == [
@@ -43,5 +43,5 @@ def test_a_new_stage_and_the_next_tier_of_vectors_are_measured_anew() -> None:
     ]
 
 
-def test_what_is_done_has_no_time_left() -> None:
+def test_a_finished_stage_has_no_time_left() -> None:
     assert timed((0, "text", 5, 5)) == [0.0]

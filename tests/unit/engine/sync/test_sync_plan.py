@@ -35,7 +35,7 @@ def test_an_unchanged_file_is_left_alone() -> None:
     assert (plan.due, plan.unchanged) == (0, 1)
 
 
-def test_another_size_time_or_inode_means_a_look_inside() -> None:
+def test_a_file_with_another_size_time_or_inode_is_checked() -> None:
     indexed = {"a.md": row("a.md")}
     for changed in (state("a.md", size=11), state("a.md", mtime_ns=6), state("a.md", inode=2)):
         assert plan_sync(scan(changed), indexed).check == (changed,)
@@ -60,22 +60,20 @@ def test_a_root_that_could_not_be_listed_deletes_nothing_at_all() -> None:
     assert len(plan.kept) == 2
 
 
-def test_a_file_indexed_within_the_clocks_grain_of_its_change_is_looked_at_once_more() -> None:
+def test_a_file_indexed_within_a_clock_tick_of_its_change_is_rechecked() -> None:
     fresh = row("a.md", mtime_ns=NOW - 2 * GRAIN_NS, seen_ns=NOW - 2 * GRAIN_NS + 1)
     plan = plan_sync(scan(state("a.md", mtime_ns=fresh[1])), {"a.md": fresh})
     assert [s.path for s in plan.recheck] == ["a.md"]
     assert plan.due == 0, "a second look is not a change"
 
 
-def test_a_file_from_the_future_is_not_looked_at_for_ever() -> None:
+def test_a_file_with_a_future_time_is_not_rechecked_forever() -> None:
     future = NOW + 100 * GRAIN_NS
     plan = plan_sync(scan(state("a.md", mtime_ns=future)), {"a.md": row("a.md", mtime_ns=future)})
     assert (plan.due, plan.recheck, plan.unchanged) == (0, (), 1)
 
 
-def test_the_part_that_came_about_since_a_moment_is_new_and_changed_files_and_what_is_gone() -> (
-    None
-):
+def test_changes_since_a_moment_are_new_and_changed_files_and_deletions() -> None:
     indexed = {
         "changed.md": row("changed.md"),
         "changed-before.md": row("changed-before.md"),

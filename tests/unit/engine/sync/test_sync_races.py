@@ -1,6 +1,4 @@
-"""Two processes that index the same files: the slower one takes nothing back that the quicker one
-has done.
-"""
+"""Two processes index the same files: the slower one does not undo what the faster one has done."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ def finds(memory: Memory, word: str) -> bool:
 def overtake(
     monkeypatch: pytest.MonkeyPatch, memory: Memory, verb: str, meanwhile: Callable[[], object]
 ) -> None:
-    """Let something happen right after the first time that a memory has looked at its files."""
+    """Run something right after the first time that a memory has scanned its files."""
     original = getattr(memory.workspace, verb)
     waiting = [meanwhile]
 
@@ -58,7 +56,7 @@ def overtake(
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_an_old_state_is_not_put_over_a_newer_one(
+def test_an_older_state_does_not_replace_a_newer_one(
     pair: tuple[Memory, Memory], folder: Path, monkeypatch: pytest.MonkeyPatch, force: bool
 ) -> None:
     slow, quick = pair
@@ -76,7 +74,7 @@ def test_an_old_state_is_not_put_over_a_newer_one(
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("name", ["log.md", "new.md"])
-def test_a_file_that_is_there_again_or_new_is_not_taken_for_gone(
+def test_a_file_indexed_again_by_another_process_is_not_deleted(
     pair: tuple[Memory, Memory],
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,

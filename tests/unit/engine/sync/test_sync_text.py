@@ -1,4 +1,4 @@
-"""Text goes into the index some whole files at a time; what there is no time for stays due."""
+"""Text is indexed some whole files at a time; files left for lack of time stay due."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from clawmark import Memory
 from clawmark.engine.sync import text as sync_text
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FILES_AT_ONCE
 from clawmark.model.values import Vector
-from clawmark.store.sqlite.state import MANY_LOOSE
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.sqlite.upkeep.sweeping import MANY_LOOSE
 from clawmark.testing import HashingEmbedder
 
 LINE = "- about the lighthouse, the harbour and the boats that came in that day\n"
 
 
 class Watching(HashingEmbedder):
-    """Looks at the index when it is first asked for vectors."""
+    """Reads the index when it first has to embed something."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ def memory(notes: Path, tmp_path: Path, embedder: Watching) -> Iterator[Memory]:
 
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """How many chunks each file had, of every portion that was stored."""
+    """How many chunks each file had, for every group that was stored."""
     original, portions = sync_text._store, list[list[int]]()
 
     def store(portion: Any, *others: Any) -> None:
@@ -85,7 +85,7 @@ def test_small_files_share_a_transaction(
     )
 
 
-def test_a_transaction_takes_so_many_chunks_and_a_large_file_is_alone(
+def test_a_transaction_has_a_limit_and_a_large_file_is_stored_alone(
     memory: Memory, notes: Path, stored: list[list[int]]
 ) -> None:
     write(notes, 8, lines=2400)
@@ -98,7 +98,7 @@ def test_a_transaction_takes_so_many_chunks_and_a_large_file_is_alone(
     assert memory.verify().problems == ()
 
 
-def test_what_there_is_no_time_for_stays_due_and_is_counted(
+def test_files_left_for_lack_of_time_stay_due_and_are_counted(
     memory: Memory, notes: Path, stored: list[list[int]]
 ) -> None:
     write(notes, 3 * FILES_AT_ONCE)
@@ -131,7 +131,7 @@ def test_words_are_merged_before_the_vectors_which_may_take_long(
 
     def loose() -> int:
         (found,) = (tmp_path / "state").rglob("*.sqlite")
-        with Index(str(found)).reading() as reader:
+        with SqliteStore(str(found)).snapshot() as reader:
             return reader.state().loose_words
 
     embedder.look = loose

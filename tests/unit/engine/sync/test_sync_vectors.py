@@ -1,4 +1,4 @@
-"""Filling a space: what is due is embedded once, side by side, and kept as soon as it is there."""
+"""Filling a space: due texts are embedded once, concurrently, and stored as soon as they arrive."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from clawmark.engine.sync.vectors import fill_space
 from clawmark.model.errors import EmbeddingUnavailable
 from clawmark.model.reports import Progress
 from clawmark.model.values import Vector
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing import HashingEmbedder
+from clawmark.testing.stores import any_of
 from clawmark.testing.vectors import file_of
 
 
 class Service(HashingEmbedder):
-    """A service with a way to answer, which sees the texts of each call."""
+    """A service with a configurable answer that records the texts of each call."""
 
     def __init__(
         self, at_once: int, most: int, answer: Callable[[Sequence[str]], None] = lambda texts: None
@@ -41,29 +42,31 @@ class Service(HashingEmbedder):
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    made = Index(str(tmp_path / "index.sqlite"))
+def index(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore(str(tmp_path / "index.sqlite"))
     yield made
     made.close()
 
 
-def put(index: Index, path: str, *texts: str) -> None:
-    with index.writing() as writer:
+def put(index: SqliteStore, path: str, *texts: str) -> None:
+    with index.transaction() as writer:
         writer.put_file(*file_of(path, *texts))
 
 
 def fill(
-    index: Index, embedder: Service, progress: Callable[[Progress], None] = lambda progress: None
+    index: SqliteStore,
+    embedder: Service,
+    progress: Callable[[Progress], None] = lambda progress: None,
 ) -> VectorReport:
-    return fill_space(embedder, index=index, progress=progress, out_of_time=lambda: False)
+    return fill_space(embedder, store=index, progress=progress, out_of_time=lambda: False)
 
 
-def vectors(index: Index) -> int:
-    with index.reading() as reader:
+def vectors(index: SqliteStore) -> int:
+    with index.snapshot() as reader:
         return sum(space.vectors for space in reader.spaces())
 
 
-def test_calls_get_smaller_towards_the_end_and_none_is_tiny(index: Index) -> None:
+def test_calls_get_smaller_towards_the_end_and_none_is_tiny(index: SqliteStore) -> None:
     put(index, "a.md", *[f"note {number}" for number in range(2000)])
     service = Service(at_once=4, most=200)
     report = fill(index, service)
@@ -77,7 +80,7 @@ def test_calls_get_smaller_towards_the_end_and_none_is_tiny(index: Index) -> Non
     )
 
 
-def test_a_slow_call_does_not_hold_back_what_the_others_brought(index: Index) -> None:
+def test_a_slow_call_does_not_delay_the_vectors_of_others(index: SqliteStore) -> None:
     put(index, "a.md", *[f"note {number}" for number in range(40)])
     others_are_kept = threading.Event()
     held_back: list[str] = []
@@ -96,7 +99,7 @@ def test_a_slow_call_does_not_hold_back_what_the_others_brought(index: Index) ->
     assert len(held_back) == 10
 
 
-def test_a_failed_call_leaves_what_others_brought_and_its_own_texts_due(index: Index) -> None:
+def test_after_a_failed_call_only_its_own_texts_stay_due(index: SqliteStore) -> None:
     put(index, "a.md", *[f"note {number}" for number in range(40)])
 
     def answer(texts: Sequence[str]) -> None:
@@ -113,7 +116,7 @@ def test_a_failed_call_leaves_what_others_brought_and_its_own_texts_due(index: I
     assert sum(map(len, again.calls)) == report.due
 
 
-def test_a_text_that_stands_in_many_files_is_sent_once(index: Index) -> None:
+def test_a_text_in_many_files_is_sent_once(index: SqliteStore) -> None:
     for number in range(30):
         put(index, f"{number}.md", "the same words", f"and others, {number}")
     service = Service(at_once=4, most=8)
@@ -122,7 +125,7 @@ def test_a_text_that_stands_in_many_files_is_sent_once(index: Index) -> None:
     assert sum(map(len, service.calls)) == 31
 
 
-def test_what_the_cache_has_is_not_sent(index: Index) -> None:
+def test_cached_texts_are_not_sent(index: SqliteStore) -> None:
     put(index, "a.md", "one", "two")
     fill(index, Service(at_once=2, most=8))
     put(index, "b.md", "two", "three")
@@ -131,30 +134,28 @@ def test_what_the_cache_has_is_not_sent(index: Index) -> None:
     assert (report.embedded, report.reused, service.calls) == (1, 1, [["three"]])
 
 
-def test_a_chunk_that_goes_while_others_are_embedded_is_passed_over(index: Index) -> None:
+def test_a_chunk_deleted_while_others_are_embedded_is_skipped(index: SqliteStore) -> None:
     put(index, "a.md", *[f"note {number}" for number in range(10)])
     put(index, "b.md", *[f"gone {number}" for number in range(10)])
 
     def answer(texts: Sequence[str]) -> None:
-        with index.writing() as writer:
-            writer.drop_file("b.md")
+        with index.transaction() as writer:
+            writer.delete_file("b.md")
 
     report = fill(index, Service(at_once=1, most=4, answer=answer))
     assert (report.due, vectors(index)) == (0, 10)
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
-def test_what_has_no_words_is_not_embedded_not_due_and_found_by_keywords(
-    index: Index, at_once: int
-) -> None:
+def test_text_without_words_is_not_embedded_and_not_due(index: SqliteStore, at_once: int) -> None:
     numbered = "\n".join(f"- item {number}" for number in range(300))
     put(index, "a.md", "Ann drinks tea.", numbered, "zq" * 800)
     service = Service(at_once=at_once, most=10)
     report = fill(index, service)
     assert service.calls == [["Ann drinks tea."]]
     assert (report.embedded, report.due, report.degraded) == (1, 0, None)
-    with index.reading() as reader:
+    with index.snapshot() as reader:
         assert [space.ready for space in reader.spaces()] == [True]
-        assert len(reader.keywords('"item"', 10)) == 1
+        assert len(reader.search_keywords(any_of("item"), 10)) == 1
     assert fill(index, service).due == 0
     assert len(service.calls) == 1

@@ -1,9 +1,8 @@
-"""Takes the vectors out of an index that was set aside: they may have cost money, and every one can
-be checked by itself.
+"""Recovers vectors from a damaged index that was set aside: they may have cost money.
 
-The name of the file is in the new index; every page of it that can still be read gives its vectors
-to the cache. What is no unit vector of the size it claims is left behind. Text and words are not
-taken: the files have them."""
+The new index knows the name of the old file. The vectors on every page that can still be read go
+into the cache, if they are unit vectors of the size they claim. Text and words are not recovered:
+they are rebuilt from the files."""
 
 from __future__ import annotations
 
@@ -15,39 +14,38 @@ from typing import Any
 
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Identity, Vector
-from clawmark.store.sqlite.db import Database, open_remains
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.db import Database, open_damaged
+from clawmark.store.sqlite.store import SqliteStore
 
-AT_ONCE, MOST_BARREN = 200, 500
-"""How many rows are read together, and after how many portions without any the rest is given up."""
+AT_ONCE, MOST_EMPTY = 200, 500
+"""How many rows are read together, and after how many empty batches reading stops."""
 NEARLY_ONE = 0.01
 
 _COLUMNS = "id, provider, model, provider_key, dims, hash, embedding"
 _ROWS = f"SELECT {_COLUMNS} FROM embedding_cache WHERE id > ? AND id <= ? ORDER BY id"
 
 
-def salvage(index: Index, *, timeout: float = 10.0) -> int:
-    """Copy what can be read of the index set aside last into the cache, and say how many vectors
-    that were.
-    """
-    with index.reading() as reader:
-        name = reader.healed().get("aside")
+def salvage(index: SqliteStore, *, timeout: float = 10.0) -> int:
+    """Copy the readable vectors of the index that was set aside last; return how many."""
+    with index.snapshot() as reader:
+        name = reader.facts("healed").get("aside")
     if not isinstance(name, str) or not name:
         return 0
     count = 0
     for vectors in _portions(os.path.join(os.path.dirname(index.path), os.path.basename(name))):
-        with index.writing(timeout=timeout) as writer:
+        with index.transaction(timeout=timeout) as writer:
             for identity, some in vectors.items():
-                writer.put_cached(identity, some)
+                writer.cache_vectors(identity, some)
                 count += len(some)
-    with index.writing(timeout=timeout) as writer:
-        writer.set_healed({key: value for key, value in writer.healed().items() if key != "aside"})
+    with index.transaction(timeout=timeout) as writer:
+        healed = writer.facts("healed")
+        writer.set_facts("healed", {key: healed[key] for key in healed if key != "aside"})
     return count
 
 
 def _portions(path: str) -> Iterator[dict[Identity, dict[str, Vector]]]:
     try:
-        db = open_remains(path)
+        db = open_damaged(path)
     except ClawmarkError:
         return
     try:
@@ -64,23 +62,21 @@ def _portions(path: str) -> Iterator[dict[Identity, dict[str, Vector]]]:
 
 
 def _readable(db: Database) -> Iterator[list[Any]]:
-    """The rows in portions; one that is not complete is tried row by row.
+    """Yield the rows in batches; an incomplete batch is read again row by row.
 
-    Some rows may have been evicted, a page may be broken, or be in the place of another one and
-    bring other rows, again and again. It comes to an end whatever the numbers in a wrong page are.
-    """
+    Rows may have been evicted, a page may be broken, or be in the place of another one and return
+    the wrong rows. The loop ends whatever numbers a wrong page contains."""
     first, last = _edge(db, "min", 1), _edge(db, "max", sys.maxsize)
-    # A first number that is near may be wrong without harm: what lies before it is looked through
-    # as well.
-    start = first - 1 if AT_ONCE * MOST_BARREN < first <= last else 0
-    barren = 0
+    # A small first number may be wrong without harm: the rows before it are read as well.
+    start = first - 1 if AT_ONCE * MOST_EMPTY < first <= last else 0
+    empty = 0
     for after in range(start, last, AT_ONCE):
         rows = _sound_rows(db, after, after + AT_ONCE)
         if [row[0] for row in rows] != list(range(after + 1, after + AT_ONCE + 1)):
             rows = _one_by_one(db, after)
         yield rows
-        barren = 0 if rows else barren + 1
-        if barren == MOST_BARREN:
+        empty = 0 if rows else empty + 1
+        if empty == MOST_EMPTY:
             return
 
 
@@ -101,7 +97,7 @@ def _one_by_one(db: Database, after: int) -> list[Any]:
 
 
 def _sound_rows(db: Database, after: int, last: int) -> list[Any]:
-    """What a question for some rows brings; nothing when a page of them is broken."""
+    """Return the valid rows of a range; none if one of its pages is broken."""
     try:
         return list(filter(_is_sound, db.rows(_ROWS, (after, last), patient=True)))
     except ClawmarkError:

@@ -1,45 +1,86 @@
-"""Files too large for one short transaction: chunks are stored out of sight, and one row makes all
-of them appear at once.
+"""Stores files too large for one short transaction.
 
-    with index.writing() as writer:  file = writer.stage_file(row)
-    with index.writing() as writer:  writer.add_chunks(file, chunks[:200], words[:200])     # as often as it takes
-    with index.writing() as writer:  writer.finish_file(file)
-
-Until the last step the old version of the file answers. A process holds `Index.staging` all the
-while. What a killed process staged is replaced when the same file is staged again, and swept when
-it has not grown for a minute. All functions work inside the transaction of a `Writer`."""
+Chunks are stored invisibly in several transactions; changing one row makes all of them visible.
+Until then the old version of the file answers. The process holds the staging lock for the whole
+time. What a killed process staged is replaced when the same file is staged again, and swept when it
+has not grown for a minute."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy
+from clawmark.model.values import FileRow
+from clawmark.store.base import ChunkWords
 from clawmark.store.sqlite.schema import STAGED
 
 if TYPE_CHECKING:
-    from clawmark.store.sqlite.writer import Writer
+    from clawmark.store.sqlite.store import SqliteStore
+    from clawmark.store.sqlite.transaction import SqliteTransaction
 
 STALE_NS = 60 * 1_000_000_000
-"""A staged file that did not grow for so long belongs to a process that died."""
-_IN_WORK = "staging"
+"""A staged file that has not grown for this long belongs to a process that died."""
+ATTEMPTS, PAUSE = 20, 0.05
+"""How often storing a file is tried, and the seconds between two attempts."""
+_STAGING = "staging"
 
 
-def note(writer: Writer, file: int) -> None:
-    """Remember that a staged file grew just now."""
-    writer.meta.set_facts(_IN_WORK, writer.meta.facts(_IN_WORK) | {str(file): writer.now()})
+class LargeFile(NamedTuple):
+    """A file to store in several transactions."""
+
+    row: FileRow
+    chunks: Sequence[Chunk]
+    words: Callable[[Sequence[Chunk]], Sequence[ChunkWords]]
+    building: int
+    at_once: int
+
+    def store(self, store: SqliteStore, timeout: float) -> None:
+        """Store the file, unless the index already has this version; needs the staging lock."""
+        with store.snapshot() as snapshot:
+            known = snapshot.files(
+                [self.row.path], which="rebuilt" if self.building else "visible"
+            ).get(self.row.path)
+        if known is not None and known.hash == self.row.hash:
+            return  # Another process has stored the same content.
+        for attempts_left in reversed(range(ATTEMPTS)):
+            try:
+                self._stage(store, timeout)
+                return
+            except IndexBusy:
+                # The write lock was not free in time, or another process removed the staged rows.
+                if timeout <= 0 or not attempts_left:
+                    raise
+                time.sleep(PAUSE)
+
+    def _stage(self, store: SqliteStore, timeout: float) -> None:
+        with store.transaction(timeout=timeout) as transaction:
+            key = transaction.stage_file(self.row, building=self.building)
+        for start in range(0, len(self.chunks), self.at_once):
+            some = self.chunks[start : start + self.at_once]
+            words = self.words(some)
+            with store.transaction(timeout=timeout) as transaction:
+                transaction.add_chunks(key, some, words)
+        with store.transaction(timeout=timeout) as transaction:
+            transaction.finish_file(key)
 
 
-def forget(writer: Writer, file: int) -> None:
-    """A file is not staged any more."""
-    if writer.meta.has(_IN_WORK):
-        writer.meta.set_facts(
-            _IN_WORK,
-            {key: at for key, at in writer.meta.facts(_IN_WORK).items() if key != str(file)},
-        )
+def note(writer: SqliteTransaction, file: int) -> None:
+    """Record that a staged file has grown just now."""
+    writer.meta.set_facts(_STAGING, writer.meta.facts(_STAGING) | {str(file): writer.now()})
 
 
-def origin(writer: Writer, file: int) -> tuple[str, int]:
-    """Path and generation of a file that is still staged; `IndexBusy` when it was taken away."""
+def forget(writer: SqliteTransaction, file: int) -> None:
+    """Record that a file is no longer staged."""
+    staged = writer.meta.facts(_STAGING)
+    staged.pop(str(file), None)
+    writer.meta.set_facts(_STAGING, staged)
+
+
+def origin(writer: SqliteTransaction, file: int) -> tuple[str, int]:
+    """Return path and generation of a staged file; raise `IndexBusy` if it was removed."""
     found: list[tuple[str, int]] = writer.db.rows(
         "SELECT path, born FROM files WHERE key = ? AND died = ?", (file, STAGED)
     )
@@ -51,11 +92,9 @@ def origin(writer: Writer, file: int) -> tuple[str, int]:
     return found[0]
 
 
-def give_up_stale(writer: Writer) -> None:
-    """Mark what dead processes left as dead."""
-    if not writer.meta.has(_IN_WORK):
-        return
-    for file, grown in writer.meta.facts(_IN_WORK).items():
+def give_up_stale(writer: SqliteTransaction) -> None:
+    """Retire what dead processes left."""
+    for file, grown in writer.meta.facts(_STAGING).items():
         if writer.now() - int(grown) >= STALE_NS:
             writer.retire("key = ?", (int(file),))
             forget(writer, int(file))

@@ -1,8 +1,8 @@
-"""What a vector engine offers, and how one is chosen; `blocks` and `vec0` are the two there are.
+"""The protocol of a vector engine, and how one is chosen: `blocks` or `vec0`.
 
-An engine keeps (chunk key, cache row, vector) entries per space inside the transaction of the
-connection it is given. Counting, revisions and the float32 vectors themselves are left to the
-writer and the embedding cache."""
+An engine stores (chunk key, cache row, vector) entries per space inside the transaction of its
+connection. Counts, revisions and the float32 vectors are kept by the transaction and the embedding
+cache."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -14,9 +14,8 @@ from clawmark.store.sqlite.meta import SpaceFacts
 
 
 class Entry(NamedTuple):
-    """One chunk in a space; without a vector (and with cache row 0) when the model does not cover
-    its text.
-    """
+    """One chunk in a space; without a vector (and with cache row 0) if the model does not cover its
+    text."""
 
     key: int
     row: int
@@ -24,36 +23,32 @@ class Entry(NamedTuple):
 
 
 Hidden = Callable[[int], bool] | None
-"""Says which chunk keys a search must leave out; nothing when there are none."""
+"""Returns whether a search must leave out a chunk key; None if there is none to leave out."""
 
 
 class VectorIndex(Protocol):
-    """Entries in, nearest chunks out. All methods work on the spaces of one index."""
+    """Stores entries and finds the nearest chunks, in the spaces of one index."""
 
     def add(self, facts: SpaceFacts, entries: Sequence[Entry]) -> None:
         """Store entries of chunks the space does not hold yet; `facts.revision` is the new
-        revision.
-        """
+        revision."""
 
     def remove(self, facts: SpaceFacts, keys: frozenset[int]) -> tuple[int, int]:
-        """Forget chunks; how many had a vector, and how many were held as not covered."""
+        """Remove chunks; return how many had a vector, and how many were not covered."""
 
     def nearest(
         self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Hidden
     ) -> list[tuple[int, float]]:
-        """The chunks with the highest cosine, best first, hidden ones left out; scores are exact to
-        float32.
-        """
+        """Return the chunks with the highest cosines, best first, without hidden ones; exact to
+        float32."""
 
     def held(self, facts: SpaceFacts, among: frozenset[int] | None = None) -> dict[int, int]:
-        """The chunks the space holds (of those asked about) with their cache rows; 0 for one that
-        is not covered.
-        """
+        """Return the chunks the space holds (all, or some) with their cache rows; 0 if not
+        covered."""
 
     def drop_some(self, space: int) -> bool:
-        """Delete a part of a space that is not used any more, as much as a short transaction can;
-        False when all is gone.
-        """
+        """Delete a part of an unused space, in a short transaction; return False when nothing is
+        left."""
 
 
 Residents = dict[tuple[str, int], Any]
@@ -61,7 +56,7 @@ Residents = dict[tuple[str, int], Any]
 
 
 def open_engine(name: str, db: Database, index_id: str, residents: Residents) -> VectorIndex:
-    """The engine of this name, working on one connection."""
+    """Open the engine of this name on one connection."""
     if name == "blocks":
         from clawmark.store.sqlite.vectors.blocks import BlockVectors
 

@@ -1,10 +1,10 @@
-"""The default vector engine: int8 codes in packed blocks, scanned by `simsimd`, the best rescored
-in float32.
+"""The default vector engine: int8 codes in packed blocks, scanned by `simsimd`; the best are
+rescored in float32.
 
-A search loads the codes of a space once and keeps them; later searches read only blocks that
-changed. Every code is scored: int8 loses nothing (the best 24 are among the best 40 on the shipped
-models), while one bit per component with ten candidates per result lost up to 1 % of them.
-`bench/vectors.py` measures both, and a vec0 scan beside them.
+A search loads the codes of a space once and keeps them; later searches read only changed blocks.
+Every code is scored. int8 loses nothing (the best 24 are among the best 40 with the shipped
+models), while one bit per component with ten candidates per result lost up to 1 %.
+`bench/vectors.py` measures both, and a vec0 scan.
 
 Known limit: a space takes one byte per component in memory, 38 MB for 100,000 x 384, and 1.4 ms to
 scan that."""
@@ -19,16 +19,14 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from clawmark.model.values import Vector
+from clawmark.store.similarity import Buffer, dot_products, matrix
 from clawmark.store.sqlite.db import Database, as_list
 from clawmark.store.sqlite.meta import SpaceFacts
 from clawmark.store.sqlite.vectors import packed
 from clawmark.store.sqlite.vectors.base import Entry, Hidden, Residents
 from clawmark.store.sqlite.vectors.codes import (
-    Buffer,
     best_positions,
-    exact_scores,
     int8_scores,
-    matrix,
     query_int8,
     scale_for,
     to_int8,
@@ -36,7 +34,7 @@ from clawmark.store.sqlite.vectors.codes import (
 from clawmark.store.sqlite.vectors.packed import Head
 
 SPARE = 32
-"""How many candidates are looked at beyond a quarter more than the results asked for."""
+"""How many candidates are considered beyond a quarter more than the requested results."""
 DEVIATIONS = 6.0
 """Every candidate whose code is less than this far below the last result's is scored exactly."""
 HUGE_FROM, HUGE_PAGE = 1 << 20, 1 << 21
@@ -106,7 +104,7 @@ class BlockVectors:
     def _rescored(
         self, resident: Resident, query: Vector, places: Sequence[int]
     ) -> list[tuple[int, float]]:
-        """Chunk keys with their float32 cosines, best first; equal ones in the order of their keys."""
+        """Return chunk keys with their float32 cosines, best first; equal ones in key order."""
         rows = {resident.rows[place] for place in places}
         found = self._db.rows(
             "SELECT id, embedding FROM embedding_cache WHERE id IN (SELECT value FROM "
@@ -116,7 +114,7 @@ class BlockVectors:
         scores = dict(
             zip(
                 [row for row, _ in found],
-                exact_scores(query, [vector for _, vector in found]),
+                dot_products(query, [vector for _, vector in found]),
                 strict=True,
             )
         )
@@ -166,21 +164,19 @@ class BlockVectors:
 
 
 def _candidates(resident: Resident, query: Vector, limit: int, is_hidden: Hidden) -> list[int]:
-    """Places of the entries whose codes say they may be among the best; dead and hidden ones are
-    left out.
-    """
+    """Return the positions of the entries that may be among the best, without dead and hidden
+    ones."""
     count = len(resident.keys)
     if not count:
         return []
     code, scale = query_int8(query)
     scores = int8_scores(code, resident.codes)
     row_scale = scale_for(len(code))
-    # Rounding lengthens a vector by at most half a step per component, so no score lies beyond
-    # this.
+    # Rounding lengthens a vector by at most half a step per component, so no score exceeds this.
     slack = 0.5 * math.sqrt(len(code))
     top = (scale + slack) * (row_scale + slack)
-    # A step is uniformly wrong by up to a half, which has a deviation of 1/sqrt(12), on both sides
-    # of the product.
+    # The rounding error is uniform, up to half a step: a deviation of 1/sqrt(12), on both sides of
+    # the product.
     doubt = DEVIATIONS * math.hypot(scale, row_scale) / math.sqrt(12.0)
     wanted = limit + limit // 4 + SPARE
     while True:
@@ -192,14 +188,13 @@ def _candidates(resident: Resident, query: Vector, limit: int, is_hidden: Hidden
         floor = scores[alive[limit - 1]] - doubt if len(alive) >= limit else -math.inf
         if len(places) >= count or scores[places[-1]] < floor:
             return [place for place in alive if scores[place] >= floor]
-        # Dead, hidden or equally good entries took the places of others: look deeper.
+        # Dead, hidden or equally good entries took the places of others: search deeper.
         wanted *= 4
 
 
 def roomy_buffer(size: int) -> memoryview:
-    """A zeroed buffer; a large one in huge pages, because four thousand small ones take longer to
-    get than to fill.
-    """
+    """Return a zeroed buffer, in huge pages if it is large: allocating thousands of small pages
+    takes longer than filling them."""
     if size >= HUGE_FROM:
         advice = getattr(mmap, "MADV_HUGEPAGE", None)
         if advice is not None:

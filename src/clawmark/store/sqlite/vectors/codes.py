@@ -1,50 +1,35 @@
-"""Vectors as int8 codes, and the best of many scores, at the speed of C and without numpy.
+"""Encodes vectors as int8 and finds the best of many scores, at the speed of C and without numpy.
 
-`simsimd` scores; its pairwise functions also round and shift whole buffers at once, which is all
-that encoding takes. The code of a component is its value in steps of 1/127 of a fixed limit. Codes
-only choose candidates: what counts is the float32 score of those, and which ones to score is left
-to the engine."""
+`simsimd` computes scores; its pairwise functions also round and shift whole buffers, which is all
+that encoding needs. The code of a component is its value in steps of 1/127 of a fixed limit. Codes
+only select candidates, which are then scored in float32."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
-from typing import Any
 
 import simsimd
 
 from clawmark.model.values import Vector
+from clawmark.store.similarity import Buffer, floats_of, matrix
 
 SAMPLE = 1024
-"""How many scores are looked at to guess where the best ones begin."""
+"""How many scores are sampled to estimate where the best ones begin."""
 PIECE = 1 << 14
-"""Components encoded at a time: what comes in between stays in the processor's cache and needs no
-new pages.
-"""
+"""Components encoded at a time, so that intermediate results stay in the processor's cache."""
 _TWO_TO_23 = 8388608.0
-
-Buffer = Any
-"""Anything simsimd reads: bytes seen through a memoryview, or a tensor of its own."""
 
 
 def scale_for(dims: int) -> float:
-    """How many steps make 1.
+    """Return how many steps make 1.
 
-    Components of a unit vector are about 1/sqrt(dims); twelve times that is clipped.
-    """
+    Components of a unit vector are about 1/sqrt(dims); twelve times that is clipped."""
     return 127.0 / min(1.0, 12.0 / math.sqrt(dims))
 
 
-def matrix(data: bytes | bytearray | memoryview, kind: str, dims: int) -> Buffer:
-    """A buffer as rows of `dims` numbers: kind `f` for float32, `b` for int8."""
-    flat: Any = memoryview(data).cast("B")
-    size = 4 if kind == "f" else 1
-    return flat.cast(kind, shape=[len(flat) // (dims * size), dims])
-
-
 def to_int8(vectors: bytes, scale: float) -> bytes:
-    """The int8 codes of float32 vectors, joined: one byte per component."""
+    """Return the int8 codes of float32 vectors, one byte per component."""
     components = memoryview(vectors).cast("f")
     return b"".join(
         [
@@ -55,46 +40,26 @@ def to_int8(vectors: bytes, scale: float) -> bytes:
 
 
 def query_int8(query: Vector) -> tuple[bytes, float]:
-    """The code of a query with a scale of its own, which loses least."""
+    """Return the code of a query with a scale of its own, which loses least."""
     largest = max(map(abs, memoryview(query).cast("f")))
     scale = 127.0 / largest if largest else 1.0
     return to_int8(query, scale), scale
 
 
 def int8_scores(query: bytes, codes: Buffer) -> Buffer:
-    """The dot products of one int8 code with many."""
+    """Return the dot products of one int8 code with many."""
     return floats_of(
         simsimd.cdist(matrix(query, "b", len(query)), codes, metric="dot", out_dtype="float32")
     )
 
 
-def exact_scores(query: Vector, vectors: Sequence[Vector]) -> list[float]:
-    """The dot products of unit vectors in float32, which are their cosines."""
-    if not vectors:
-        return []
-    dims = len(query) // 4
-    many = matrix(b"".join(vectors), "f", dims)
-    scores = simsimd.cdist(matrix(query, "f", dims), many, metric="dot", out_dtype="float32")
-    return list(floats_of(scores))
-
-
-def cosines(query: Vector, vectors: Sequence[Vector]) -> list[float]:
-    """The cosines of a query with vectors of any length."""
-    if not vectors:
-        return []
-    dims = len(query) // 4
-    many = matrix(b"".join(vectors), "f", dims)
-    distances = simsimd.cdist(matrix(query, "f", dims), many, metric="cosine", out_dtype="float32")
-    return [1.0 - distance for distance in floats_of(distances)]
-
-
 def best_positions(scores: Buffer, top: float, wanted: int) -> list[int]:
-    """Where the `wanted` highest of many float32 scores are, in no order; all must lie in
-    -top..top.
+    """Return the positions of the `wanted` highest scores, unordered, and possibly a few more; all
+    must lie in -top..top.
 
-    A few more may come along. Scores are shifted so that float32 keeps them as integers, 2^23 +
-    32768 + score: the second byte of such a float is the score in 256 levels. A sample says which
-    level about `wanted` of them reach, and `bytes` finds these at once."""
+    Scores are shifted so that float32 holds them as integers, 2^23 + 32768 + score: the second byte
+    of such a float is the score in 256 levels. A sample shows which level about `wanted` of them
+    reach, and `bytes` finds these at once."""
     count = len(scores)
     if wanted >= count:
         return list(range(count))
@@ -116,7 +81,7 @@ def best_positions(scores: Buffer, top: float, wanted: int) -> list[int]:
 
 
 def positions_of(marks: bytes) -> list[int]:
-    """Where a byte is 1."""
+    """Return the positions of bytes that are 1."""
     found = []
     position = marks.find(1)
     while position >= 0:
@@ -125,15 +90,10 @@ def positions_of(marks: bytes) -> list[int]:
     return found
 
 
-def floats_of(buffer: Buffer) -> Buffer:
-    """A buffer or a tensor as a flat row of float32."""
-    return memoryview(buffer).cast("B").cast("f")
-
-
 def _codes(components: Buffer, scale: float) -> bytes:
     codes = bytearray(_rounded(components, scale))
-    # Values beyond the limit wrapped around. Divided so that 127.49 becomes 0.5, they are what does
-    # not round to 0.
+    # Values beyond the limit wrapped around. Scaled so that 127.49 becomes 0.5, they do not round
+    # to 0.
     beyond = _rounded(components, scale * 0.5 / 127.49)
     if beyond.count(0) != len(beyond):
         for position in positions_of(beyond.translate(bytes(1) + b"\1" * 255)):
@@ -142,8 +102,8 @@ def _codes(components: Buffer, scale: float) -> bytes:
 
 
 def _rounded(components: Buffer, scale: float) -> bytes:
-    """Every number times `scale`, rounded to an int8: beside 1.5 * 2^23 a float32 has no room for
-    fractions, and its lowest byte is the number's."""
+    """Multiply by `scale` and round to int8: next to 1.5 * 2^23 a float32 has no fraction, and its
+    lowest byte is the number's."""
     ones = memoryview(array("f", [1.0]) * len(components))
     return _bytes_of(simsimd.wsum(components, ones, alpha=scale, beta=1.5 * _TWO_TO_23))[::4]
 

@@ -1,7 +1,4 @@
-"""Checks that a vector engine works: it scores two known vectors in memory.
-
-Nothing is written to disk.
-"""
+"""Checks that a vector engine works, with two known vectors in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from array import array
 from clawmark.model.errors import IndexStoreError
 from clawmark.model.values import Identity, Space
 from clawmark.store.sqlite import cache
-from clawmark.store.sqlite.db import open_nothing
+from clawmark.store.sqlite.db import open_empty
 from clawmark.store.sqlite.meta import SpaceFacts, first_rows
 from clawmark.store.sqlite.vectors.base import Entry, open_engine
 
@@ -19,15 +16,13 @@ TOLERANCE = 0.01
 
 
 def check_engine(name: str) -> None:
-    """Load the engine and have it score, in memory, a vector against itself (1.0) and another one
-    (0.6).
+    """Score a vector against itself (1.0) and another one (0.6).
 
-    Raises IndexStoreError when it cannot be loaded or scores wrongly.
-    """
+    Raise IndexStoreError if the engine cannot be loaded or the scores are wrong."""
     same, other = _vector(1.0, 0.0), _vector(0.6, 0.8)
     identity = Identity(provider="check", model="check", provider_key="", dims=DIMS)
     facts = SpaceFacts(Space(1, identity, ready=True, vectors=2), uncovered=0, revision=1)
-    db = open_nothing(":memory:", first_rows(name))
+    db = open_empty(":memory:", first_rows(name))
     try:
         engine = open_engine(name, db, "", {})
         rows, _ = cache.store(db, identity, {"00" * 32: same, "11" * 32: other}, 0)

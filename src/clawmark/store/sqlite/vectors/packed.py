@@ -1,11 +1,10 @@
-"""Rows of fixed width, packed into a few long blobs of `chunks_vec`: what the vector engines keep
-their entries in.
+"""Packs rows of fixed width into a few long blobs of `chunks_vec`, for the vector engines.
 
-A block has room for some hundred to some thousand entries. It is a head row (capacity, count, live,
-revision) and one row per part: `keys` (chunk keys), `rows` (rows of the embedding cache), and
-whatever codes an engine adds. Appending writes into the tail block in place; removing sets the key
-to 0; a block that is a fifth dead moves its living entries to the tail. The head is a row of its
-own because changing one column of a row rewrites all of it.
+A block holds up to some hundred or thousand entries. It has a head row (capacity, count, live,
+revision) and one row per part: `keys` (chunk keys), `rows` (rows of the embedding cache), and the
+codes of an engine. Appending writes into the last block in place; removing sets the key to 0; a
+block that is a fifth dead moves its living entries to the end. The head is a row of its own because
+changing one column of a row rewrites all of it.
 
 Space -3 holds the chunks that the model of space 3 does not cover: entries without codes, with
 cache row 0."""
@@ -33,19 +32,19 @@ class Head(NamedTuple):
     block: int
     capacity: int
     used: int
-    """Entries written, dead ones included."""
+    """Entries written, including dead ones."""
     live: int
     revision: int
     """The space's revision when the block last changed."""
 
 
 def row_id(space: int, block: int, part: int = 0) -> int:
-    """Where a part of a block is stored; part 0 is the head."""
+    """Return the row id of a part of a block; part 0 is the head."""
     return (space << _SHIFT) + block * _STEP + part
 
 
 def heads(db: Database, space: int) -> list[Head]:
-    """The blocks of a space in order."""
+    """Return the blocks of a space in order."""
     found = db.rows(
         "SELECT block, capacity, count, live, revision FROM chunks_vec "
         "WHERE id >= ? AND id < ? AND part = 'head' ORDER BY id",
@@ -55,14 +54,14 @@ def heads(db: Database, space: int) -> list[Head]:
 
 
 def read_part(db: Database, space: int, head: Head, part: str, width: int) -> bytes:
-    """The written entries of one part."""
+    """Return the written entries of one part."""
     buffer = bytearray(head.used * width)
     db.read_blobs([(row_id(space, head.block, PARTS[part]), memoryview(buffer))])
     return bytes(buffer)
 
 
 def append(db: Database, space: int, revision: int, parts: Mapping[str, bytes]) -> None:
-    """Add entries; `parts` gives the bytes of all of them for every part, `keys` among them."""
+    """Append entries; `parts` holds the bytes of all of them for every part, including `keys`."""
     total = len(parts["keys"]) // 8
     widths = {name: len(data) // total for name, data in parts.items()}
     blocks = heads(db, space)
@@ -84,9 +83,8 @@ def append(db: Database, space: int, revision: int, parts: Mapping[str, bytes]) 
 def remove(
     db: Database, space: int, revision: int, keys: frozenset[int], widths: Mapping[str, int]
 ) -> int:
-    """Let the entries of these chunks die and say how many there were; `widths` are bytes per entry
-    of each part.
-    """
+    """Mark the entries of these chunks as dead and return how many there were; `widths` are bytes
+    per entry of each part."""
     removed = 0
     crowded = []
     for head in heads(db, space):
@@ -103,14 +101,14 @@ def remove(
         if changed.used - changed.live > changed.used * DEAD_SHARE:
             crowded.append(head.block)
     for block in crowded:
-        # Looked up again, because the block before may have moved its entries into this one.
+        # Read again, because the previous block may have moved its entries into this one.
         head = next(head for head in heads(db, space) if head.block == block)
         _move_to_tail(db, space, head, widths)
     return removed
 
 
 def drop_some(db: Database, space: int) -> bool:
-    """Delete a block of a space, or of what it does not cover; False when there is none left."""
+    """Delete a block of a space or of its uncovered chunks; return False if there is none left."""
     for number in (space, -space):
         for head in heads(db, number)[:1]:
             _delete_block(db, number, head.block)
@@ -119,7 +117,7 @@ def drop_some(db: Database, space: int) -> bool:
 
 
 def add_uncovered(db: Database, space: int, revision: int, keys: Sequence[int]) -> None:
-    """Remember chunks that have no vector for good."""
+    """Record chunks that never get a vector."""
     if keys:
         append(
             db, -space, revision, {"keys": array("q", keys).tobytes(), "rows": bytes(8 * len(keys))}
@@ -127,12 +125,13 @@ def add_uncovered(db: Database, space: int, revision: int, keys: Sequence[int]) 
 
 
 def remove_uncovered(db: Database, space: int, revision: int, keys: frozenset[int]) -> int:
-    """Forget such chunks again and say how many there were."""
+    """Remove such chunks and return how many there were."""
     return remove(db, -space, revision, keys, {"keys": 8, "rows": 8})
 
 
 def held(db: Database, space: int, among: frozenset[int] | None) -> dict[int, int]:
-    """The living entries of a space (of those asked about), covered or not, with their cache rows."""
+    """Return the living entries of a space (all, or some), covered or not, with their cache
+    rows."""
     found: dict[int, int] = {}
     for number in (space, -space):
         for head in heads(db, number):
@@ -148,7 +147,7 @@ def held(db: Database, space: int, among: frozenset[int] | None) -> dict[int, in
 
 
 def rows_in_use(db: Database, space: int, among: frozenset[int]) -> set[int]:
-    """Those of some cache rows that a living entry of a space points to."""
+    """Return those of the given cache rows that a living entry of a space refers to."""
     used: set[int] = set()
     for head in heads(db, space):
         rows = _numbers(db, space, head, "rows")
@@ -159,12 +158,13 @@ def rows_in_use(db: Database, space: int, among: frozenset[int]) -> set[int]:
 
 
 def pick(data: bytes, width: int, slots: Sequence[int]) -> bytes:
-    """The entries at some slots, joined."""
+    """Return the entries at some positions, joined."""
     return b"".join([data[slot * width : (slot + 1) * width] for slot in slots])
 
 
 def _new_block(db: Database, space: int, blocks: Sequence[Head], widths: Mapping[str, int]) -> Head:
-    """Blocks grow with the space, so that a small one wastes little and a large one has few."""
+    """Return the capacity of the next block: it grows with the space, so that small ones waste
+    little and large ones have few blocks."""
     quarter = sum(head.used for head in blocks) // 4
     capacity = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, 1 << quarter.bit_length() >> 1))
     while capacity * max(widths.values()) > LARGEST_PART:
@@ -199,7 +199,7 @@ def _save_head(db: Database, space: int, head: Head) -> None:
 
 
 def _move_to_tail(db: Database, space: int, head: Head, widths: Mapping[str, int]) -> None:
-    """Give a block's room back; what lives in it is appended again."""
+    """Delete a block and append its living entries again."""
     keys = _numbers(db, space, head, "keys")
     slots = [slot for slot, key in enumerate(keys) if key]
     kept = {

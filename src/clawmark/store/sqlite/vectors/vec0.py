@@ -1,9 +1,8 @@
-"""The second vector engine (`store.vector.engine: "sqlite-vec"`): one vec0 table per space, scanned
-by the extension.
+"""The alternative vector engine (`store.vector.engine: "sqlite-vec"`): one vec0 table per space.
 
-It answers as `blocks` does, some thirty times slower; it is for people who want to query the
-vectors with SQL. The extension is found without importing its Python package, which would import
-numpy, and can only be loaded while this module loads it."""
+It gives the same answers as `blocks`, about thirty times slower; it is for users who query the
+vectors with SQL. The extension is located without importing its Python package, which would import
+numpy, and can only be loaded by this module."""
 
 from __future__ import annotations
 
@@ -21,13 +20,13 @@ from clawmark.store.sqlite.vectors import packed
 from clawmark.store.sqlite.vectors.base import Entry, Hidden
 
 LARGEST_K = 4096
-"""vec0 refuses to return more."""
+"""The most results vec0 returns."""
 DROPPED_AT_ONCE = 300
-"""Rows of a dropped space that one step deletes: some 30 ms."""
+"""Rows of a dropped space that one step deletes (about 30 ms)."""
 
 
 class Vec0Vectors:
-    """`VectorIndex` over vec0 tables; the packed blocks only say which chunks are there."""
+    """`VectorIndex` over vec0 tables; the packed blocks only record which chunks there are."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -92,7 +91,7 @@ class Vec0Vectors:
     def _nearest_of_all(
         self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Hidden
     ) -> list[tuple[int, float]]:
-        """Compare every entry: more are hidden, or wanted, than vec0 returns at once."""
+        """Compare every entry: more are hidden or wanted than vec0 returns at once."""
         found = self._db.rows(
             f"SELECT key, vec_distance_cosine(embedding, ?) AS away FROM "
             f"{_table(facts.space.id)} ORDER BY away, key",
@@ -112,8 +111,8 @@ class Vec0Vectors:
             return True
         if not self._db.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (_table(space),)):
             return False
-        # Dropping a full table takes as long as overwriting it; a row at a time, vec0 gives its
-        # room back by and by.
+        # Dropping a full table takes as long as overwriting it; row by row, vec0 frees its space
+        # gradually.
         some = self._db.rows(
             f"SELECT rowid FROM {_table(space)}_rowids LIMIT ?", (DROPPED_AT_ONCE,)
         )
@@ -125,7 +124,8 @@ class Vec0Vectors:
 
 
 def find_extension() -> str:
-    """The extension's file without its ending, from the installed package `sqlite-vec`."""
+    """Return the path of the extension in the installed package `sqlite-vec`, without its
+    suffix."""
     spec = find_spec("sqlite_vec")
     for folder in spec.submodule_search_locations or () if spec else ():
         return os.path.join(folder, "vec0")

@@ -1,10 +1,9 @@
-"""What makes a sync happen by itself: one thread that carries out requests, one after the other.
+"""Runs syncs in the background: one thread that handles requests, one after the other.
 
-Requests come in from anywhere: the watcher, a session that starts, a search that found more than it
-had time for, the clock, a person. Syncs go out, and a report for whoever waits. Requests that come
-while one runs become one request, as strong as the strongest of them; it begins after all of them
-were made, so its report answers each. What a sync does is left to `run`, and whether something is
-due to the comparison of disk and index: a request carries no state that could be wrong."""
+Requests come from the watcher, a starting session, a search that found more than it had time for, a
+timer, or the user. Requests that arrive while a sync runs are merged into one that does what all of
+them ask for; it starts after all of them were made, so its report answers each. A request carries
+no state about what is due: the sync compares disk and index."""
 
 from __future__ import annotations
 
@@ -33,44 +32,41 @@ REASONS = (
     "post-compaction",
     "manual",
 )
-"""Why a sync runs; of two that become one, the later one in this list is told.
+"""Why a sync runs; of two merged requests, the later reason in this list is reported.
 
-`settle` is the look after the clock's grain, when a file can no longer have changed unseen.
-"""
+`settle` is the check after the clock's resolution has passed, when a file can no longer have
+changed unnoticed."""
 
 LONGEST_DEBOUNCE = 5
-"""Changes that never stop are waited for at most this many times the debounce."""
+"""Changes that never stop delay a sync by at most this many times the debounce."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-"""How long a busy index is left alone before the next try, doubling."""
+"""How long to wait before retrying a busy index; doubles each time."""
 SETTLE_SECONDS = GRAIN_NS / 1e9 + 0.1
 QUIET_SECONDS = 60.0
-"""After so long without a change, a transcript is indexed to its end, however little it grew."""
+"""A transcript that has not changed for this long is indexed to its end, however little it grew."""
 WATCHED = ("settle", "watch", "session-delta")
-"""Syncs nobody waits for: what one of them could not finish, nobody else would try again."""
+"""Syncs that no caller waits for, so what they leave unfinished has to be retried here."""
 FIRST_RETRY, LONGEST_RETRY = 60.0, 3600.0
-"""How long after such a sync the next try comes, doubling: a disk that was full, a service that was
-away.
+"""How long after such a sync it is retried, doubling: the disk was full, or a service unavailable.
 """
 _LOG = logging.getLogger("clawmark.engine.sync")
 
 
 class Job(NamedTuple):
-    """What is to be done next, not before when, and who waits for it or watches it."""
+    """The next sync, when it may start, and who waits for its report or shows its progress."""
 
     request: SyncRequest
     at: float
     first: float
-    """When the first request of those it was made of came."""
+    """When the first of the merged requests was made."""
     settles: bool
-    """Whether it waits for changes to stop, and longer when more of them come."""
+    """Whether it waits for changes to stop."""
     waiting: tuple[Future[SyncReport], ...] = ()
     watching: tuple[Callable[[Progress], None], ...] = ()
 
 
-class Keeper:
-    """Keeps an index in step in the background; its thread begins with the first request and ends
-    with `close`.
-    """
+class SyncWorker:
+    """Runs syncs in a background thread, from the first request until `close`."""
 
     def __init__(
         self,
@@ -84,43 +80,42 @@ class Keeper:
         self._run = run
         self._debounce = debounce
         self._interval = interval
-        self._tell = tell or _nothing
+        self._notify = tell or _nothing
         self._clock = clock
         self._state = threading.Condition()
         self._next: Job | None = None
         self._now: Job | None = None
         self._stage = ""
-        """How far the sync at hand has come, in the words of its progress."""
+        """The stage of the running sync."""
         self._pause = 0.0
-        self._rest_at: float | None = None
-        """When transcripts that grew too little to be indexed at once will be."""
+        self._quiet_at: float | None = None
+        """When transcripts that grew too little to be indexed at once are indexed."""
         self._retry = 0.0
         self._retry_at: float | None = None
-        """When what a watcher's sync could not finish is tried again."""
+        """When an unfinished sync of the watcher is retried."""
         self._closing = False
         self._thread: threading.Thread | None = None
         self.pid = os.getpid()
         self.runs = 0
-        """How many syncs have ended, well or not."""
+        """How many syncs have ended, successfully or not."""
         self.last_error: Exception | None = None
-        """Why the last sync failed; None after one that did not."""
+        """Why the last sync failed; None if it succeeded."""
         if interval:
             with self._state:
-                self._begin()
+                self._start()
 
-    # --- asking --------------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def ask(self, request: SyncRequest, *, settle: bool = False) -> None:
-        """Have a sync made that begins after this call; with `settle` once changes have stopped for
-        the debounce.
-        """
+        """Request a sync that starts after this call; with `settle`, when changes have stopped for
+        the debounce."""
         self._add(request, settle, ())
 
     def sync(self, request: SyncRequest) -> SyncReport:
-        """The same, waiting for its report; raises what the sync raised."""
+        """Request a sync, wait for its report and return it; raise what the sync raised."""
         if (
             threading.current_thread() is self._thread
-        ):  # a listener asks: waiting for itself would be for ever
+        ):  # Called by a listener: waiting would never end.
             return self._run(request)
         answer: Future[SyncReport] = Future()
         self._add(request, False, (answer,))
@@ -147,44 +142,43 @@ class Keeper:
             )
             before = self._next
             self._next = (
-                job if before is None else joined(before, job, LONGEST_DEBOUNCE * self._debounce)
+                job
+                if before is None
+                else merge_jobs(before, job, LONGEST_DEBOUNCE * self._debounce)
             )
-            self._begin()
+            self._start()
             if before is None or self._next.at < before.at:
-                # A debounce that is prolonged needs no waking: the thread finds out when it looks.
+                # A longer debounce needs no wake-up: the thread notices when it checks.
                 self._state.notify_all()
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs and nothing waits to run."""
+        """Whether no sync is running or requested."""
         return self._now is None and self._next is None
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a sync runs, or would if the thread had woken up; one that waits for changes to
-        stop does not.
-        """
+        """Whether a sync is running or due now; one that waits for changes to stop does not
+        count."""
         job = self._next
         return self._now is not None or (job is not None and job.at <= self._clock())
 
     @property
     def is_at_files(self) -> bool:
-        """Whether a sync runs that has not come to its vectors yet: until then it is the files that
-        it is about.
-        """
+        """Whether a sync is running that has not reached its vectors yet."""
         return self.is_at_work and self._stage != "vectors"
 
-    def wait_for(self, is_so: Callable[[], bool], timeout: float | None) -> bool:
-        """Wait until something is so, asked whenever a sync was asked for, began or ended."""
+    def wait_for(self, condition: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait for a condition, checked whenever a sync is requested, starts or ends."""
         with self._state:
-            return self._state.wait_for(is_so, timeout)
+            return self._state.wait_for(condition, timeout)
 
     def close(self, abort: Callable[[], None] | None = None, patience: float = 2.0) -> None:
-        """Stop after the batch at hand and answer those who still wait; `abort` is tried when that
-        takes too long.
-        """
+        """Stop after the current batch and fail the requests that still wait.
+
+        `abort` is called if that takes longer than `patience` seconds."""
         if self.pid != os.getpid():
-            return  # a forked child has neither the thread nor a lock it could trust
+            return  # A forked child has neither the thread nor a lock it can trust.
         atexit.unregister(self.close)
         with self._state:
             self._closing = True
@@ -201,11 +195,11 @@ class Keeper:
         for answer in left.waiting if left is not None else ():
             answer.set_exception(_closed())
 
-    # --- the thread ----------------------------------------------------------------------------------------------
+    # --- the thread -------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         if self._thread is None:
-            # A daemon, because a program that forgot to close its memory must be able to end.
+            # A daemon thread, so that a program that forgets to close its memory can exit.
             self._thread = threading.Thread(target=self._work, name="clawmark-sync", daemon=True)
             self._thread.start()
             atexit.register(self.close)
@@ -218,10 +212,10 @@ class Keeper:
                     return
                 self._now = job
                 self._state.notify_all()
-            self._carry_out(job)
+            self._run_job(job)
 
     def _take(self) -> Job | None:
-        """The next job when its time has come; None when it is time to end."""
+        """Wait for the next job; None when it is time to end."""
         by_the_clock = self._clock() + self._interval if self._interval else None
         while not self._closing:
             now = self._clock()
@@ -231,40 +225,40 @@ class Keeper:
                 return job
             if by_the_clock is not None and by_the_clock <= now:
                 return Job(SyncRequest(reason="interval"), now, now, settles=False)
-            if self._rest_at is not None and self._rest_at <= now:
+            if self._quiet_at is not None and self._quiet_at <= now:
                 return Job(SyncRequest(reason="session-delta"), now, now, settles=False)
             if self._retry_at is not None and self._retry_at <= now:
                 return Job(SyncRequest(reason="watch"), now, now, settles=False)
             asked = job.at if job is not None else None
             times = [
-                at for at in (asked, by_the_clock, self._rest_at, self._retry_at) if at is not None
+                at for at in (asked, by_the_clock, self._quiet_at, self._retry_at) if at is not None
             ]
             self._state.wait(min(times) - now if times else None)
         return None
 
-    def _carry_out(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> None:
         reason = job.request.reason
-        self._tell(WatchEvent("began", reason))
+        self._notify(WatchEvent("began", reason))
         request = job.request._replace(progress=self._show, cancelled=lambda: self._closing)
         report: SyncReport | None = None
         error: Exception | None = None
         try:
             report = self._run(request)
-        except Exception as caught:  # one of the places that must outlive any error
+        except Exception as caught:  # The boundary of the thread: it must survive any error.
             error = caught
-        again = self._and_then(job, report, error)
+        again = self._follow_up(job, report, error)
         with self._state:
             self._now, self._stage = None, ""
             self.runs += 1
             self.last_error = error
             is_left = report is not None and report.due_files > 0 and job.request.deltas
-            self._rest_at = self._clock() + QUIET_SECONDS if is_left else None
+            self._quiet_at = self._clock() + QUIET_SECONDS if is_left else None
             self._plan_retry(job.request, report)
             if again is not None and not self._closing:
                 self._next = (
                     again
                     if self._next is None
-                    else joined(again, self._next, LONGEST_DEBOUNCE * self._debounce)
+                    else merge_jobs(again, self._next, LONGEST_DEBOUNCE * self._debounce)
                 )
             self._state.notify_all()
         for answer in job.waiting:
@@ -272,19 +266,19 @@ class Keeper:
                 answer.set_result(report)
             else:
                 answer.set_exception(error)
-        self._tell(
+        self._notify(
             WatchEvent("done" if error is None else "failed", reason, report=report, error=error)
         )
 
-    def _and_then(self, job: Job, report: SyncReport | None, error: Exception | None) -> Job | None:
-        """What follows from how a sync ended: another try at a busy index, or a last look at what
-        changed just now.
-        """
+    def _follow_up(
+        self, job: Job, report: SyncReport | None, error: Exception | None
+    ) -> Job | None:
+        """Return what follows a sync: a retry for a busy index, or a check of files that changed
+        just now."""
         now = self._clock()
         if isinstance(error, IndexBusy):
             self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
-            # Whoever waited has been told, and may ask again; what was asked in passing is tried
-            # again.
+            # Callers that waited get the error and may retry; other requests are retried here.
             request = job.request._replace(force=job.request.force and not job.waiting)
             return Job(request, now + self._pause, now, settles=False)
         self._pause = 0.0
@@ -306,9 +300,8 @@ class Keeper:
         return None
 
     def _plan_retry(self, request: SyncRequest, report: SyncReport | None) -> None:
-        """Try again what a watcher left unfinished; transcripts that only grew too little are
-        waited for elsewhere.
-        """
+        """Schedule a retry of what the watcher's sync left; transcripts that grew too little have a
+        timer of their own."""
         due = (
             (report.due_vectors + (0 if request.deltas else report.due_files))
             if report is not None
@@ -321,24 +314,23 @@ class Keeper:
             self._retry_at = self._clock() + self._retry
 
     def _show(self, progress: Progress) -> None:
-        """Progress for all who asked: those of this sync, and those who wait for the next."""
+        """Report progress to the callers of this sync and of the next."""
         self._stage = progress.stage
         with self._state:
             jobs = [job for job in (self._now, self._next) if job is not None]
             reason = self._now.request.reason if self._now is not None else ""
         for watching in dict.fromkeys(one for job in jobs for one in job.watching):
             watching(progress)
-        self._tell(WatchEvent("progress", reason, progress=progress))
+        self._notify(WatchEvent("progress", reason, progress=progress))
 
 
-def joined(before: Job, after: Job, longest: float) -> Job:
-    """Two requests as one: as soon as the sooner wants, except that a debounce begins anew, for at
-    most `longest`.
-    """
+def merge_jobs(before: Job, after: Job, longest: float) -> Job:
+    """Merge two requests: the earlier start counts, but a debounce starts again, up to
+    `longest`."""
     first = min(before.first, after.first)
     settles = before.settles and after.settles
     return Job(
-        request=strongest(before.request, after.request),
+        request=merge_requests(before.request, after.request),
         at=min(after.at, first + longest) if settles else min(before.at, after.at),
         first=first,
         settles=settles,
@@ -347,8 +339,8 @@ def joined(before: Job, after: Job, longest: float) -> Job:
     )
 
 
-def strongest(one: SyncRequest, other: SyncRequest) -> SyncRequest:
-    """One request that does what both ask for."""
+def merge_requests(one: SyncRequest, other: SyncRequest) -> SyncRequest:
+    """Return one request that does what both ask for."""
     return one._replace(
         reason=max(one.reason, other.reason, key=REASONS.index),
         force=one.force or other.force,

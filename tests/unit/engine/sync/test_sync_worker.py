@@ -1,6 +1,5 @@
-"""The keeper: requests become syncs, one at a time, as strong as the strongest, and nobody who
-waits is forgotten.
-"""
+"""The background worker: requests are merged, syncs run one at a time, and every caller is
+answered."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from clawmark.engine.sync.run import SyncRequest
-from clawmark.engine.sync.triggers import REASONS, Job, Keeper, joined, strongest
+from clawmark.engine.sync.worker import REASONS, Job, SyncWorker, merge_jobs, merge_requests
 from clawmark.model.errors import ClawmarkError, IndexBusy
 from clawmark.model.reports import Progress, SyncReport, WatchEvent
 
 LONG = 60.0
-"""A test that has to wait this long has failed."""
+"""A test that waits this long has failed."""
 
 
 def report(number: int = 0, **changes: int) -> SyncReport:
@@ -43,7 +42,7 @@ def report(number: int = 0, **changes: int) -> SyncReport:
 
 
 class Worker:
-    """Stands where the sync is: notes what it was asked for, and takes as long as the test wants."""
+    """Replaces the sync: records its requests and takes as long as the test wants."""
 
     def __init__(self) -> None:
         self.requests: list[SyncRequest] = []
@@ -71,26 +70,26 @@ def worker() -> Worker:
 
 
 @pytest.fixture
-def keeper(worker: Worker) -> Iterator[Keeper]:
-    kept = Keeper(worker, debounce=0.01)
+def keeper(worker: Worker) -> Iterator[SyncWorker]:
+    kept = SyncWorker(worker, debounce=0.01)
     yield kept
     worker.let(100)
     kept.close()
 
 
-def idle(keeper: Keeper, runs: int) -> bool:
+def idle(keeper: SyncWorker, runs: int) -> bool:
     return keeper.wait_for(lambda: keeper.is_idle and keeper.runs == runs, LONG)
 
 
 def test_no_thread_runs_before_the_first_request(worker: Worker) -> None:
     before = threading.active_count()
-    keeper = Keeper(worker)
+    keeper = SyncWorker(worker)
     assert threading.active_count() == before and keeper.is_idle
     keeper.close()
 
 
-def test_a_sync_is_at_its_files_until_it_comes_to_its_vectors(
-    keeper: Keeper, worker: Worker
+def test_a_sync_indexes_files_until_it_reaches_its_vectors(
+    keeper: SyncWorker, worker: Worker
 ) -> None:
     assert not keeper.is_at_work and not keeper.is_at_files
     keeper.ask(SyncRequest())
@@ -105,16 +104,14 @@ def test_a_sync_is_at_its_files_until_it_comes_to_its_vectors(
     assert not keeper.is_at_work and not keeper.is_at_files
 
 
-def test_a_sync_that_waits_for_changes_to_stop_is_not_at_work(worker: Worker) -> None:
-    keeper = Keeper(worker, debounce=LONG)
+def test_a_sync_that_waits_for_the_debounce_is_not_running(worker: Worker) -> None:
+    keeper = SyncWorker(worker, debounce=LONG)
     keeper.ask(SyncRequest(), settle=True)
     assert not keeper.is_idle and not keeper.is_at_work
     keeper.close()
 
 
-def test_requests_that_come_while_one_runs_become_one_with_the_strongest_wish(
-    keeper: Keeper, worker: Worker
-) -> None:
+def test_requests_during_a_sync_are_merged(keeper: SyncWorker, worker: Worker) -> None:
     keeper.ask(SyncRequest(reason="watch", deltas=True))
     worker.wait_until_begun()
     keeper.ask(SyncRequest(reason="watch", deltas=True, instant_only=True))
@@ -133,8 +130,8 @@ def test_requests_that_come_while_one_runs_become_one_with_the_strongest_wish(
     )
 
 
-def test_whoever_waits_gets_the_report_of_a_sync_that_began_after_he_asked(
-    keeper: Keeper, worker: Worker
+def test_a_caller_gets_the_report_of_a_sync_that_started_after_its_request(
+    keeper: SyncWorker, worker: Worker
 ) -> None:
     numbers = iter(range(1, 10))
     worker.outcome = lambda: report(next(numbers))
@@ -150,8 +147,8 @@ def test_whoever_waits_gets_the_report_of_a_sync_that_began_after_he_asked(
         assert [other.result(LONG).chunks for other in others] == [2, 2, 2]
 
 
-def test_progress_reaches_those_of_the_running_sync_and_those_who_wait_for_the_next(
-    keeper: Keeper, worker: Worker
+def test_progress_reaches_the_callers_of_the_running_and_the_next_sync(
+    keeper: SyncWorker, worker: Worker
 ) -> None:
     seen: dict[str, list[int]] = {"one": [], "other": []}
     keeper.ask(SyncRequest(progress=lambda moment: seen["one"].append(moment.done)))
@@ -168,7 +165,7 @@ def test_progress_reaches_those_of_the_running_sync_and_those_who_wait_for_the_n
 
 
 def test_an_error_is_kept_for_status_and_the_next_request_is_served(
-    keeper: Keeper, worker: Worker
+    keeper: SyncWorker, worker: Worker
 ) -> None:
     def fail() -> SyncReport:
         raise ClawmarkError("The disk is full.")
@@ -186,7 +183,7 @@ def test_an_error_is_kept_for_status_and_the_next_request_is_served(
     assert keeper.last_error is None
 
 
-def test_an_error_nobody_foresaw_does_not_end_the_thread(keeper: Keeper, worker: Worker) -> None:
+def test_an_unexpected_error_does_not_end_the_thread(keeper: SyncWorker, worker: Worker) -> None:
     worker.outcome = lambda: report(1 // len(worker.requests[2:]))
     worker.let(3)
     for _ in range(2):
@@ -195,10 +192,10 @@ def test_an_error_nobody_foresaw_does_not_end_the_thread(keeper: Keeper, worker:
     assert keeper.sync(SyncRequest()).chunks == 1
 
 
-def test_a_busy_index_is_tried_again_without_anybody_asking(
-    keeper: Keeper, worker: Worker, monkeypatch: pytest.MonkeyPatch
+def test_a_busy_index_is_retried(
+    keeper: SyncWorker, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.engine.sync.triggers.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("clawmark.engine.sync.worker.FIRST_PAUSE", 0.001)
 
     def busy_at_first() -> SyncReport:
         if len(worker.requests) < 3:
@@ -212,10 +209,10 @@ def test_a_busy_index_is_tried_again_without_anybody_asking(
     assert keeper.last_error is None
 
 
-def test_after_a_change_there_is_one_more_look_past_the_grain_of_the_clock(
-    keeper: Keeper, worker: Worker, monkeypatch: pytest.MonkeyPatch
+def test_after_a_change_files_are_checked_once_more_after_a_clock_tick(
+    keeper: SyncWorker, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.engine.sync.triggers.SETTLE_SECONDS", 0.001)
+    monkeypatch.setattr("clawmark.engine.sync.worker.SETTLE_SECONDS", 0.001)
     worker.outcome = lambda: report(updated=1)
     worker.let(2)
     keeper.ask(SyncRequest(reason="watch"))
@@ -224,9 +221,9 @@ def test_after_a_change_there_is_one_more_look_past_the_grain_of_the_clock(
 
 
 def test_a_transcript_that_grew_too_little_is_indexed_once_it_is_quiet(
-    keeper: Keeper, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    keeper: SyncWorker, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.engine.sync.triggers.QUIET_SECONDS", 0.001)
+    monkeypatch.setattr("clawmark.engine.sync.worker.QUIET_SECONDS", 0.001)
     worker.outcome = lambda: report(due_files=int(len(worker.requests) == 1))
     worker.let(2)
     keeper.ask(SyncRequest(reason="watch", deltas=True))
@@ -238,10 +235,10 @@ def test_a_transcript_that_grew_too_little_is_indexed_once_it_is_quiet(
 
 
 @pytest.mark.parametrize("left", ["due_vectors", "due_files", ""])
-def test_what_a_watcher_could_not_finish_is_tried_again_and_nobody_waits_for_that(
-    keeper: Keeper, worker: Worker, monkeypatch: pytest.MonkeyPatch, left: str
+def test_an_unfinished_sync_of_the_watcher_is_retried(
+    keeper: SyncWorker, worker: Worker, monkeypatch: pytest.MonkeyPatch, left: str
 ) -> None:
-    monkeypatch.setattr("clawmark.engine.sync.triggers.FIRST_RETRY", 0.001)
+    monkeypatch.setattr("clawmark.engine.sync.worker.FIRST_RETRY", 0.001)
 
     def unfinished_at_first() -> SyncReport:
         if len(worker.requests) < 3 and not left:
@@ -256,9 +253,7 @@ def test_what_a_watcher_could_not_finish_is_tried_again_and_nobody_waits_for_tha
     assert keeper.last_error is None and keeper._retry_at is None
 
 
-def test_what_a_search_handed_over_is_left_to_the_next_search(
-    keeper: Keeper, worker: Worker
-) -> None:
+def test_an_unfinished_sync_of_a_search_is_not_retried(keeper: SyncWorker, worker: Worker) -> None:
     worker.outcome = lambda: report(due_vectors=1)
     worker.let()
     keeper.ask(SyncRequest(reason="search"))
@@ -266,8 +261,8 @@ def test_what_a_search_handed_over_is_left_to_the_next_search(
     assert keeper._retry_at is None
 
 
-def test_the_clock_asks_by_itself(worker: Worker) -> None:
-    keeper = Keeper(worker, interval=0.001)
+def test_the_interval_requests_a_sync(worker: Worker) -> None:
+    keeper = SyncWorker(worker, interval=0.001)
     worker.let(3)
     assert keeper.wait_for(lambda: keeper.runs >= 3, LONG)
     assert {request.reason for request in worker.requests} == {"interval"}
@@ -275,10 +270,10 @@ def test_the_clock_asks_by_itself(worker: Worker) -> None:
     keeper.close()
 
 
-def test_closing_stops_the_running_sync_between_batches_and_tells_those_who_wait(
+def test_closing_stops_the_running_sync_between_batches_and_fails_waiting_requests(
     worker: Worker,
 ) -> None:
-    keeper = Keeper(worker)
+    keeper = SyncWorker(worker)
     with ThreadPoolExecutor(3) as pool:
         running = pool.submit(keeper.sync, SyncRequest())
         worker.wait_until_begun()
@@ -298,15 +293,15 @@ def test_closing_stops_the_running_sync_between_batches_and_tells_those_who_wait
         keeper.sync(SyncRequest())
 
 
-def test_what_holds_closing_up_is_cut_short(worker: Worker) -> None:
-    keeper = Keeper(worker)
+def test_closing_aborts_a_slow_sync(worker: Worker) -> None:
+    keeper = SyncWorker(worker)
     keeper.ask(SyncRequest())
     worker.wait_until_begun()
     keeper.close(abort=worker.let, patience=0.001)
     assert keeper.runs == 1
 
 
-def test_a_listener_that_asks_for_a_sync_gets_one(worker: Worker) -> None:
+def test_a_listener_can_request_a_sync(worker: Worker) -> None:
     found: list[SyncReport] = []
     told = threading.Event()
 
@@ -315,7 +310,7 @@ def test_a_listener_that_asks_for_a_sync_gets_one(worker: Worker) -> None:
             found.append(asked.sync(SyncRequest(reason="manual")))
             told.set()
 
-    asked = Keeper(worker, tell=listener)
+    asked = SyncWorker(worker, tell=listener)
     worker.let(2)
     asked.ask(SyncRequest(reason="watch"))
     assert told.wait(LONG) and found == [report()]
@@ -323,7 +318,9 @@ def test_a_listener_that_asks_for_a_sync_gets_one(worker: Worker) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_can_close_what_its_parent_began(keeper: Keeper, worker: Worker) -> None:
+def test_a_forked_child_can_close_the_worker_of_its_parent(
+    keeper: SyncWorker, worker: Worker
+) -> None:
     keeper.ask(SyncRequest())
     worker.wait_until_begun()
     child = os.fork()
@@ -333,27 +330,27 @@ def test_a_forked_child_can_close_what_its_parent_began(keeper: Keeper, worker: 
     assert os.waitpid(child, 0)[1] == 0
 
 
-# --- decisions ---------------------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 def job(at: float, first: float, *, settles: bool, reason: str = "watch") -> Job:
     return Job(request=SyncRequest(reason=reason), at=at, first=first, settles=settles)
 
 
-def test_a_debounce_begins_anew_with_every_change_but_not_for_ever() -> None:
+def test_every_change_restarts_the_debounce_up_to_a_limit() -> None:
     pending = job(1.5, 0.0, settles=True)
     for tenth in range(1, 100):
         now = tenth / 10
-        pending = joined(pending, job(now + 1.5, now, settles=True), 7.5)
+        pending = merge_jobs(pending, job(now + 1.5, now, settles=True), 7.5)
         assert pending.at == pytest.approx(min(now + 1.5, 7.5))
 
 
 def test_a_request_that_does_not_wait_ends_the_debounce() -> None:
-    pending = joined(
+    pending = merge_jobs(
         job(1.5, 0.0, settles=True), job(0.2, 0.2, settles=False, reason="search"), 7.5
     )
     assert (pending.at, pending.settles) == (0.2, False)
-    later = joined(pending, job(2.0, 0.5, settles=True), 7.5)
+    later = merge_jobs(pending, job(2.0, 0.5, settles=True), 7.5)
     assert (later.at, later.settles) == (0.2, False), (
         "a change does not put off what was asked for at once"
     )
@@ -361,7 +358,7 @@ def test_a_request_that_does_not_wait_ends_the_debounce() -> None:
 
 @pytest.mark.parametrize("one", REASONS)
 @pytest.mark.parametrize("other", REASONS)
-def test_the_stronger_reason_is_told_whichever_came_first(one: str, other: str) -> None:
-    both = strongest(SyncRequest(reason=one), SyncRequest(reason=other))
-    assert both.reason == strongest(SyncRequest(reason=other), SyncRequest(reason=one)).reason
+def test_the_stronger_reason_is_reported_whichever_came_first(one: str, other: str) -> None:
+    both = merge_requests(SyncRequest(reason=one), SyncRequest(reason=other))
+    assert both.reason == merge_requests(SyncRequest(reason=other), SyncRequest(reason=one)).reason
     assert REASONS.index(both.reason) == max(REASONS.index(one), REASONS.index(other))
