@@ -5,11 +5,14 @@ with its block.
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -150,3 +153,28 @@ def ok(body: bytes = b"{}", *headers: str) -> bytes:
     """A proper answer."""
     lines = ["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def forward(one: socket.socket, other: socket.socket) -> None:
+    """Copy bytes in both directions until one side closes."""
+    while True:
+        for ready in select.select([one, other], [], [])[0]:
+            data = ready.recv(65536)
+            if not data:
+                return
+            (other if ready is one else one).sendall(data)
+
+
+def new_certificate(folder: Path, name: str) -> Path:
+    """Make a self-signed certificate for `name` and 127.0.0.1, with its key in `key.pem` next to it."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    subprocess.run(
+        [
+            *command.split(),
+            *("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name},IP:127.0.0.1"),
+            *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return folder / "cert.pem"

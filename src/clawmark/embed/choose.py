@@ -28,7 +28,7 @@ from clawmark.embed.services.wire import provider_key
 from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
 from clawmark.model.values import Degraded, Identity
 from clawmark.net.circuit_breaker import Breaker
-from clawmark.net.client import HttpTrouble
+from clawmark.net.client import HttpError
 
 BUILT_IN = ("auto", "default", "static", "local", "none")
 REMOTE = ("openai", "gemini", "voyage", "mistral", "ollama", "bedrock")
@@ -213,7 +213,7 @@ def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
         breaker.check("ollama")
         options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
         models = list_models(options, around.environ, seconds=1.0)
-    except (HttpTrouble, ValueError, ClawmarkError):
+    except (HttpError, ValueError, ClawmarkError):
         if time.monotonic() - began > LONG_LOOK:
             breaker.failed("it did not answer in time")
         return False
@@ -255,7 +255,7 @@ def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
     if name in COMPATIBLE:
         provider = compatible.provider(options, around.environ, name)
     else:
-        provider = import_module(f"clawmark.embed.{name}").provider(options, around.environ)
+        provider = import_module(f"clawmark.embed.services.{name}").provider(options, around.environ)
     key = provider_key(provider.key_facts)
 
     def known_dims() -> int:

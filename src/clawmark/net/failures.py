@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
 
-from clawmark.net.response import Response
-from clawmark.text.secrets.redact import Redactor
+from clawmark.net.client import Response
 
 MOST_WORDS = 200
 LONGEST_WAIT = 86_400.0
@@ -114,15 +113,13 @@ def _is_quota(text: str) -> bool:
     return _has(_PER_DAY, text) or not _has(_SHORT_LIMIT, text)
 
 
-def words(response: Response, secrets: tuple[str, ...]) -> str:
-    """What the server says about it, for a message: redacted, on one line, 200 characters at the
-    most; may be empty.
-    """
+def server_message(response: Response, redact: Callable[[str], str]) -> str:
+    """Return what the server says, redacted, on one line and at most 200 characters long."""
     text = _text(response)
     if _is_page(text):
         return "an HTML page"
     # Redacted before it is cut: half a key is a leak too.
-    clean = " ".join(Redactor(secrets).clean(_message(text)).split())
+    clean = " ".join(redact(_message(text)).split())
     clean = "".join(char if char.isprintable() else "?" for char in clean)
     return clean if len(clean) <= MOST_WORDS else clean[: MOST_WORDS - 1].rstrip() + "…"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import random  # not needed by any call that goes well
 from typing import NamedTuple
 
@@ -18,9 +18,9 @@ from clawmark.model.errors import (
     EmbeddingRejected,
     EmbeddingUnavailable,
 )
-from clawmark.net.failures import Verdict, judge, wait_asked_for, words
-from clawmark.net.response import Response
-from clawmark.net.stream import HttpTrouble
+from clawmark.net.client import Response
+from clawmark.net.failures import Verdict, judge, server_message, wait_asked_for
+from clawmark.net.http_error import HttpError
 
 
 class Policy(NamedTuple):
@@ -54,7 +54,7 @@ def ask(
     *,
     provider: str,
     model: str,
-    secrets: Sequence[str] = (),
+    redact: Callable[[str], str],
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
     jitter: Callable[[], float] | None = None,
@@ -64,14 +64,14 @@ def ask(
     EmbeddingOverloaded.
     """
     end = clock() + policy.total
-    asked = _Asked(provider, model, tuple(secrets))
+    asked = _Asked(provider, model, redact)
     attempt = 1
     while True:
         wanted = 0.0
         failure: EmbeddingError
         try:
             response = send(max(0.001, min(policy.each, end - clock())))
-        except HttpTrouble as trouble:
+        except HttpError as trouble:
             failure = asked.unreachable(trouble)
             is_final = trouble.permanent
         else:
@@ -96,9 +96,9 @@ class _Asked(NamedTuple):
 
     provider: str
     model: str
-    secrets: tuple[str, ...]
+    redact: Callable[[str], str]
 
-    def unreachable(self, trouble: HttpTrouble) -> EmbeddingUnavailable:
+    def unreachable(self, trouble: HttpError) -> EmbeddingUnavailable:
         return EmbeddingUnavailable(
             f"{self.provider} cannot be used: {trouble.reason}.",
             provider=self.provider,
@@ -171,7 +171,7 @@ class _Asked(NamedTuple):
                 )
 
     def _because(self, response: Response) -> str:
-        said = words(response, self.secrets).rstrip(".")
+        said = server_message(response, self.redact).rstrip(".")
         return f": {said}" if said else ""
 
 

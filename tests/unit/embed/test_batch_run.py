@@ -130,7 +130,7 @@ def test_an_output_that_never_ends_is_given_up_after_two_days(runs: Runs) -> Non
     runs.desk.output = lambda data: b"\n".join([b" " * 1_000_000] * 40)
     outcome = runs(TEXTS)
     assert (outcome.failed, outcome.waiting) == ((), HASHES)
-    assert "the answer is larger than 8 MB" in outcome.reason
+    assert "the response is larger than 8 MB" in outcome.reason
     outcome = runs(TEXTS, now=1_790_000_000.0 + LOST_SECONDS + 1)
     assert (outcome.failed, outcome.waiting) == (HASHES, ())
     assert runs.state == []

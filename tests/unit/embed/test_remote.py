@@ -25,7 +25,7 @@ from clawmark.model.errors import (
 )
 from clawmark.model.values import Vector
 from clawmark.net.circuit_breaker import Breaker
-from clawmark.net.client import HttpTrouble
+from clawmark.net.client import HttpError
 from clawmark.testing import embedder_contract
 from clawmark.text.chunking.tokens import estimate_tokens
 
@@ -440,7 +440,7 @@ def test_ollama_lists_its_models_that_embed(server: EmbeddingServer) -> None:
     with pytest.raises(ValueError, match="no list of models"):
         ollama.list_models(options, {})
     server.spoil("nothing-listens")
-    with pytest.raises(HttpTrouble):
+    with pytest.raises(HttpError):
         ollama.list_models(options, {})
 
 

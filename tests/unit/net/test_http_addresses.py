@@ -8,8 +8,8 @@ import threading
 import pytest
 from rawserver import answering, ok, serving
 
-from clawmark.net.addresses import AddressRefused, dialable, problem_with
-from clawmark.net.client import HttpClient, HttpTrouble
+from clawmark.net.addresses import AddressRefused, allowed_addresses, refusal_reason
+from clawmark.net.client import HttpClient, HttpError
 
 SECONDS = 20.0
 
@@ -51,7 +51,7 @@ SECONDS = 20.0
     ],
 )
 def test_addresses_that_can_only_be_a_trap_are_refused_also_when_wrapped(address: str) -> None:
-    assert problem_with(address)
+    assert refusal_reason(address)
 
 
 @pytest.mark.parametrize(
@@ -71,26 +71,26 @@ def test_addresses_that_can_only_be_a_trap_are_refused_also_when_wrapped(address
     ],
 )
 def test_loopback_private_and_public_addresses_may_be_dialled(address: str) -> None:
-    assert problem_with(address) == ""
+    assert refusal_reason(address) == ""
 
 
 def test_one_trap_among_the_addresses_refuses_the_name() -> None:
     with pytest.raises(AddressRefused, match="credentials"):
-        dialable(["104.18.7.192", "169.254.169.254"])
+        allowed_addresses(["104.18.7.192", "169.254.169.254"])
 
 
 def test_a_link_local_address_beside_one_that_works_is_left_out() -> None:
-    assert dialable(["fe80::1%en0", "192.168.1.20", "192.168.1.20"]) == ["192.168.1.20"]
+    assert allowed_addresses(["fe80::1%en0", "192.168.1.20", "192.168.1.20"]) == ["192.168.1.20"]
 
 
 @pytest.mark.parametrize("addresses", [[], ["fe80::1%en0"]])
 def test_without_any_address_left_the_name_is_refused(addresses: list[str]) -> None:
     with pytest.raises(AddressRefused):
-        dialable(addresses)
+        allowed_addresses(addresses)
 
 
-def trouble_of(client: HttpClient, seconds: float = SECONDS) -> HttpTrouble:
-    with pytest.raises(HttpTrouble) as trouble:
+def trouble_of(client: HttpClient, seconds: float = SECONDS) -> HttpError:
+    with pytest.raises(HttpError) as trouble:
         client.send("POST", "/", b"{}", seconds=seconds)
     client.close()
     return trouble.value

@@ -11,7 +11,7 @@ import pytest
 from rawserver import Peer, RawServer, answering, ok, serving
 
 from clawmark.net import client as http
-from clawmark.net.client import HttpClient, HttpTrouble
+from clawmark.net.client import HttpClient, HttpError
 
 SECONDS = 20.0
 KEY = "sk-FAKE" + "0123456789abcdef"
@@ -104,7 +104,7 @@ def test_a_header_that_http_cannot_carry_is_refused_without_repeating_it(
     headers: dict[str, str],
 ) -> None:
     with serving(answering(ok())) as server, client_of(server.url, headers) as client:
-        with pytest.raises(HttpTrouble) as trouble:
+        with pytest.raises(HttpError) as trouble:
             client.send("POST", "/", b"{}", seconds=SECONDS)
         assert server.connections == 0
     assert trouble.value.permanent
@@ -117,7 +117,7 @@ def test_a_header_that_http_cannot_carry_is_refused_without_repeating_it(
 def test_an_impossible_path_is_refused(path: str) -> None:
     with (
         client_of("http://127.0.0.1:9") as client,
-        pytest.raises(HttpTrouble, match="impossible address"),
+        pytest.raises(HttpError, match="impossible address"),
     ):
         client.send("GET", path, seconds=SECONDS)
 
@@ -125,7 +125,7 @@ def test_an_impossible_path_is_refused(path: str) -> None:
 def test_a_key_never_becomes_part_of_the_address() -> None:
     with (
         client_of("http://127.0.0.1:9", secrets=[KEY]) as client,
-        pytest.raises(HttpTrouble) as trouble,
+        pytest.raises(HttpError) as trouble,
     ):
         client.send("GET", f"/embed?key={KEY}", seconds=SECONDS)
     assert KEY not in trouble.value.reason
@@ -142,7 +142,7 @@ def test_no_trouble_repeats_what_the_server_said() -> None:
     with (
         serving(echo) as server,
         client_of(server.url) as client,
-        pytest.raises(HttpTrouble) as trouble,
+        pytest.raises(HttpError) as trouble,
     ):
         client.send("POST", "/", b"{}", seconds=SECONDS)
     assert KEY not in repr(trouble.value)
@@ -161,7 +161,7 @@ def test_no_trouble_repeats_what_the_server_said() -> None:
 def test_an_address_that_is_no_service_is_refused_with_a_reason_that_stays(url: str) -> None:
     with (
         client_of(url) as client,
-        pytest.raises(HttpTrouble, match="the address is refused") as trouble,
+        pytest.raises(HttpError, match="the address is refused") as trouble,
     ):
         client.send("GET", "/", seconds=SECONDS)
     assert trouble.value.permanent
@@ -194,7 +194,7 @@ def test_a_connection_that_was_spoilt_or_given_up_is_not_used_again(answer: byte
 
 
 def test_bytes_that_nobody_asked_for_never_become_an_answer() -> None:
-    """They arrive after the answer was read, on a connection that is kept."""
+    """They arrive after the response was read, on a connection that is kept."""
     was_read, was_forged = threading.Event(), threading.Event()
 
     def script(peer: Peer, server: RawServer) -> None:
@@ -271,8 +271,7 @@ def test_four_threads_share_a_client_and_each_gets_its_own_answer() -> None:
 def test_after_a_fork_the_child_does_not_speak_on_the_connection_of_its_parent() -> None:
     with serving(answering(ok())) as server, client_of(server.url) as client:
         client.send("POST", "/", b"{}", seconds=SECONDS)
-        kept = client._idle[0]
-        client._idle[0] = kept._replace(process=os.getpid() + 1)
+        client._idle[0].process = os.getpid() + 1
         client.send("POST", "/", b"{}", seconds=SECONDS)
         assert server.connections == 2
 
@@ -303,7 +302,7 @@ def test_a_body_that_is_longer_than_allowed_is_a_trouble() -> None:
         client_of(server.url) as client,
     ):
         incoming = client.receive("/file", seconds=SECONDS, most=2 << 20)
-        with pytest.raises(HttpTrouble, match="larger than 2 MB"):
+        with pytest.raises(HttpError, match="larger than 2 MB"):
             list(incoming.pieces)
         incoming.close()
 
@@ -330,7 +329,7 @@ def test_another_address_of_the_same_host_may_have_the_key_and_another_host_may_
         with_upload.close()
         assert server.requests[0].target == "/upload/v1/files"
         for url in ("http://127.0.0.2/", f"https://127.0.0.1:{server.port}/", "http://127.0.0.1/"):
-            with pytest.raises(HttpTrouble, match="the key belongs to another host"):
+            with pytest.raises(HttpError, match="the key belongs to another host"):
                 client.at(url)
 
 
@@ -375,15 +374,15 @@ def test_a_configured_proxy_gets_the_whole_address_and_its_own_password() -> Non
             b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n",
             "the proxy does not connect to the service (status 403)",
         ),
-        (b"nonsense nonsense", "the proxy cannot be used: the answer is not HTTP"),
-        (b"", "the proxy cannot be used: the connection was closed before an answer came"),
+        (b"nonsense nonsense", "the proxy cannot be used: the response is not HTTP"),
+        (b"", "the proxy cannot be used: the connection was closed before a response came"),
     ],
 )
 def test_a_proxy_that_does_not_connect_is_named(answer: bytes, why: str) -> None:
     with (
         serving(answering(answer, close=True)) as proxy,
         client_of("https://api.test/v1", proxy=proxy.url) as client,
-        pytest.raises(HttpTrouble) as trouble,
+        pytest.raises(HttpError) as trouble,
     ):
         client.send("POST", "/embeddings", b"{}", seconds=SECONDS)
     assert trouble.value.reason == why
@@ -403,6 +402,6 @@ def test_a_proxy_that_does_not_connect_is_named(answer: bytes, why: str) -> None
 def test_a_proxy_that_cannot_be_used_is_a_trouble(proxy: str) -> None:
     with (
         client_of("http://127.0.0.1:9", proxy=proxy) as client,
-        pytest.raises(HttpTrouble, match="proxy"),
+        pytest.raises(HttpError, match="proxy"),
     ):
         client.send("GET", "/", seconds=SECONDS)

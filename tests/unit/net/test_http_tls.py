@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 import socket
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
-from rawserver import Peer, RawServer, answering, ok, serving
+from rawserver import Peer, RawServer, answering, forward, new_certificate, ok, serving
 
-from clawmark.net.client import HttpClient, HttpTrouble
+from clawmark.net.client import HttpClient, HttpError
 
 SECONDS = 20.0
 NAME = "embeddings.test"
@@ -23,28 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        [
-            *(
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-                "-days",
-                "2",
-            ),
-            *("-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME},IP:127.0.0.1"),
-            *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return folder / "cert.pem"
+    return new_certificate(tmp_path_factory.mktemp("tls"), NAME)
 
 
 @pytest.fixture
@@ -68,8 +46,8 @@ def client_of(host: str, port: int, **options: str) -> HttpClient:
     )
 
 
-def trouble_of(client: HttpClient, seconds: float = SECONDS) -> HttpTrouble:
-    with pytest.raises(HttpTrouble) as trouble:
+def trouble_of(client: HttpClient, seconds: float = SECONDS) -> HttpError:
+    with pytest.raises(HttpError) as trouble:
         client.send("POST", "/embeddings", b"{}", seconds=seconds)
     client.close()
     return trouble.value
@@ -117,7 +95,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(context: ssl.SSLContex
     with serving(answering(ok()), context) as server:
         trouble = trouble_of(client_of(NAME, server.port))
         assert server.requests == []
-    assert trouble.reason == "the certificate is signed by itself and not trusted"
+    assert trouble.reason == "the certificate is self-signed and not trusted"
     assert "SSL_CERT_FILE" in trouble.hint
 
 
@@ -133,7 +111,7 @@ def test_http_to_a_server_that_speaks_tls_is_a_trouble(context: ssl.SSLContext) 
     # Some versions of OpenSSL say goodbye in TLS, others just hang up.
     assert reason in (
         "the server speaks TLS on this port",
-        "the connection was closed before an answer came",
+        "the connection was closed before a response came",
     )
 
 
@@ -143,8 +121,7 @@ def test_a_server_that_never_shakes_hands_is_left_at_the_deadline() -> None:
 
     with serving(script) as server:
         assert (
-            trouble_of(client_of(NAME, server.port), 0.3).reason
-            == "no secure connection within 0.3 s"
+            trouble_of(client_of(NAME, server.port), 0.3).reason == "no TLS connection within 0.3 s"
         )
 
 
@@ -157,7 +134,7 @@ def test_a_drip_inside_tls_is_left_at_the_deadline(context: ssl.SSLContext) -> N
 
     with serving(script, context) as server:
         reason = trouble_of(client_of(NAME, server.port), 1.5).reason
-    assert reason == "the answer was not complete within 1.5 s"
+    assert reason == "the response was not complete within 1.5 s"
 
 
 def test_no_key_log_is_written_whatever_the_environment_says(
@@ -194,15 +171,3 @@ def test_through_a_proxy_the_certificate_is_still_the_service_s_and_the_proxy_se
         request = proxy.requests[0]
         assert (request.method, request.target) == ("CONNECT", f"{NAME}:{server.port}")
         assert "authorization" not in request.headers
-
-
-def forward(one: socket.socket, other: socket.socket) -> None:
-    """Carry bytes both ways until either side is done."""
-    import select
-
-    while True:
-        for ready in select.select([one, other], [], [])[0]:
-            data = ready.recv(65536)
-            if not data:
-                return
-            (other if ready is one else one).sendall(data)

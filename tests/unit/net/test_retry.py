@@ -13,9 +13,10 @@ from clawmark.model.errors import (
     EmbeddingRejected,
     EmbeddingUnavailable,
 )
-from clawmark.net.client import HttpClient, HttpTrouble, Response
+from clawmark.net.client import HttpClient, HttpError, Response
 from clawmark.net.failures import Verdict, judge, wait_asked_for
 from clawmark.net.retry import INDEXING, QUERY, Policy, QuotaExhausted, TooLarge, ask
+from clawmark.text.secrets.redact import Redactor
 
 KEY = "sk-FAKE" + "0123456789abcdefGHIJ"
 NOW = 1_790_000_000.0
@@ -36,7 +37,7 @@ class World:
     somebody waits.
     """
 
-    def __init__(self, *script: Response | HttpTrouble, cost: float = 0.0) -> None:
+    def __init__(self, *script: Response | HttpError, cost: float = 0.0) -> None:
         self.script = list(script)
         self.cost = cost
         self.now = 100.0
@@ -47,7 +48,7 @@ class World:
         self.calls.append(seconds)
         self.now += min(self.cost, seconds)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        if isinstance(step, HttpTrouble):
+        if isinstance(step, HttpError):
             raise step
         return step
 
@@ -61,7 +62,7 @@ class World:
             policy,
             provider="openai",
             model="m",
-            secrets=[KEY],
+            redact=Redactor([KEY]).clean,
             sleep=self.sleep,
             clock=lambda: self.now,
             jitter=lambda: jitter,
@@ -314,13 +315,13 @@ def test_a_pause_that_does_not_fit_is_not_waited_for(policy: Policy) -> None:
 
 
 def test_a_connection_that_fails_is_tried_again() -> None:
-    world = World(HttpTrouble("the connection was refused"), answer(200))
+    world = World(HttpError("the connection was refused"), answer(200))
     assert world.ask().status == 200
     assert world.pauses == [0.5]
 
 
 def test_a_connection_that_keeps_failing_makes_the_provider_unavailable() -> None:
-    world = World(HttpTrouble("the connection was refused", hint="Start it."))
+    world = World(HttpError("the connection was refused", hint="Start it."))
     error = world.error()
     assert type(error) is EmbeddingUnavailable
     assert error.message == "openai cannot be used: the connection was refused."
@@ -329,20 +330,20 @@ def test_a_connection_that_keeps_failing_makes_the_provider_unavailable() -> Non
 
 
 def test_a_trouble_that_stays_is_not_tried_again() -> None:
-    world = World(HttpTrouble("the certificate is for another name", permanent=True))
+    world = World(HttpError("the certificate is for another name", permanent=True))
     assert isinstance(world.error(), EmbeddingUnavailable)
     assert len(world.calls) == 1
 
 
 def test_no_attempt_is_given_more_time_than_is_left() -> None:
-    world = World(HttpTrouble("no answer within 30 s"), cost=30.0)
+    world = World(HttpError("no answer within 30 s"), cost=30.0)
     world.error()
     assert world.calls == [30.0, 29.5]
     assert world.now <= 160.0
 
 
 def test_a_question_that_gets_no_answer_ends_after_three_seconds() -> None:
-    world = World(HttpTrouble("no answer within 3 s"), cost=10.0)
+    world = World(HttpError("no answer within 3 s"), cost=10.0)
     world.error(QUERY)
     assert world.calls == [3.0]
 
@@ -416,6 +417,7 @@ def test_a_real_server_that_recovers_gets_three_requests() -> None:
             INDEXING,
             provider="p",
             model="m",
+            redact=str,
             sleep=lambda _: None,
         )
         client.close()

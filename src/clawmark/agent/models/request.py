@@ -22,6 +22,7 @@ from clawmark.model.errors import (
 from clawmark.net.client import HttpClient
 from clawmark.net.retry import Policy, TooLarge, ask
 from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.secrets.redact import Redactor
 
 ATTEMPTS = 3
 
@@ -50,7 +51,7 @@ class ChatService:
                 policy,
                 provider=self.provider,
                 model=self.model,
-                secrets=self._secrets,
+                redact=Redactor(self._secrets).clean,
             )
         except EmbeddingError as error:
             raise self._translated(error) from None

@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple
 
 from clawmark.embed.services.wire import Provider, join_headers
 from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
-from clawmark.net.client import HttpClient, HttpTrouble, Incoming, Response
+from clawmark.net.client import HttpClient, HttpError, IncomingResponse, Response
 from clawmark.net.retry import INDEXING, Policy, ask
+from clawmark.text.secrets.redact import Redactor
 
 UPLOAD = Policy(attempts=3, total=1800.0, each=600.0)
 ONCE = Policy(attempts=1, total=60.0, each=60.0)
@@ -137,7 +138,7 @@ class Calls:
         EmbeddingError, also on the way.
         """
         headers = join_headers(self.provider.headers, {"Accept": "*/*"})
-        incoming: Incoming | None = None
+        incoming: IncomingResponse | None = None
 
         def send(seconds: float) -> Response:
             nonlocal incoming
@@ -152,7 +153,7 @@ class Calls:
             self._ask(send, DOWNLOAD)
             if incoming is not None:
                 yield from split(incoming.pieces, MOST_LINE)
-        except HttpTrouble as trouble:
+        except HttpError as trouble:
             who = self.provider
             message = (
                 f"The output of a batch job could not be read from {who.name}: {trouble.reason}."
@@ -184,7 +185,7 @@ class Calls:
             policy,
             provider=who.name,
             model=who.model,
-            secrets=who.secrets,
+            redact=Redactor(who.secrets).clean,
             sleep=self._sleep,
             clock=self._clock,
         )

@@ -17,6 +17,7 @@ from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable, RerankEr
 from clawmark.net.client import HttpClient
 from clawmark.net.retry import Policy, ask
 from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.secrets.redact import Redactor
 
 if TYPE_CHECKING:
     from clawmark.net.circuit_breaker import Breaker
@@ -108,7 +109,7 @@ class HttpReranker:
                 Policy(attempts=1, total=seconds, each=seconds),
                 provider=self._service.name,
                 model=self._model,
-                secrets=self._secrets,
+                redact=Redactor(self._secrets).clean,
             )
             scores = read_scores(response.body, self._service.results, len(texts))
         except EmbeddingError as error:

@@ -33,7 +33,7 @@ from clawmark.embed.services.wire import (
     secrets_of,
 )
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable
-from clawmark.net.connection import parse_url
+from clawmark.net.addresses import parse_url
 
 NAME = "bedrock"
 MODEL = "amazon.titan-embed-text-v2:0"

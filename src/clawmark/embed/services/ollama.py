@@ -98,7 +98,7 @@ def parse(body: bytes, expected: int) -> list[Sequence[float]]:
 def list_models(
     options: RemoteOptions, environ: Mapping[str, str], *, seconds: float = 1.0, proxy: str = ""
 ) -> list[str]:
-    """The installed models that can embed; raises HttpTrouble without an answer and ValueError for
+    """The installed models that can embed; raises HttpError without an answer and ValueError for
     a strange one.
     """
     chosen = provider(options, environ)

@@ -325,7 +325,7 @@ class RemoteEmbedder:
                     policy,
                     provider=provider.name,
                     model=provider.model,
-                    secrets=provider.secrets,
+                    redact=Redactor(provider.secrets).clean,
                     sleep=self._sleep,
                 )
         if not is_query:
