@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from clawmark.model.providers import PROVIDERS
+
 
 class Known(NamedTuple):
     """What a name tells."""
@@ -138,3 +140,11 @@ def prompts_for(model: str) -> tuple[str, str]:
     """What goes before a query and before a passage."""
     name = plain_name(model)
     return next((prompts for start, prompts in PROMPTS.items() if name.startswith(start)), ("", ""))
+
+
+def price_per_million(provider: str, model: str) -> float | None:
+    """Return US dollars per million tokens; 0 for a local provider, None when it is not known."""
+    facts = PROVIDERS.get(provider)
+    if facts is None or facts.is_local:
+        return None if facts is None else 0.0
+    return facts.prices.get(plain_name(model))

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from clawmark.embed.services.wire import JSON_TYPE, RemoteOptions, join_headers
+from clawmark.embed.services.wire import RemoteOptions
+from clawmark.model.providers import embedding_facts
+from clawmark.net.headers import JSON_TYPE, join_headers
 
 Facts = dict[str, object]
 
 
-def openai_facts(options: RemoteOptions, model: str, default_url: str) -> tuple[Facts, ...]:
+def openai_facts(options: RemoteOptions, model: str) -> tuple[Facts, ...]:
     """The provider `openai` of 2026.3 and of 2026.9; both keep a slash at the end of the configured
     address.
     """
-    base_url = options.base_url.strip() or default_url
+    base_url = options.base_url.strip() or embedding_facts("openai").base_url
     both: Facts = {"provider": "openai", "baseUrl": base_url, "model": model}
     found: list[Facts] = []
     if not options.dims and not options.document_input_type:  # 2026.3 has neither

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from clawmark.model.errors import EmbeddingMismatch, EmbeddingUnavailable
 from clawmark.model.values import Degraded
 from clawmark.system import shared_json as statefile
+from clawmark.system.backoff import Backoff
 
 OPEN_SECONDS = 60.0
 PROBE_SECONDS = 60.0
@@ -113,7 +114,8 @@ class Breaker:
         """Remember a failure; `reason` is the sentence that refused calls repeat, so it holds no
         key.
         """
-        pause = min(max(self._seconds, retry_after), max(self._seconds, LONGEST_SECONDS))
+        backoff = Backoff(first=self._seconds, longest=self._seconds)
+        pause = backoff.wait(1, at_least=min(retry_after, LONGEST_SECONDS))
         try:
             with statefile.locked(self.path, LOCK_SECONDS) as is_held:
                 if not is_held:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from random import random  # not needed by any call that goes well
+from random import random
 from typing import NamedTuple
 
 from clawmark.model.errors import (
@@ -21,23 +21,21 @@ from clawmark.model.errors import (
 from clawmark.net.client import Response
 from clawmark.net.failures import Verdict, judge, server_message, wait_asked_for
 from clawmark.net.http_error import HttpError
+from clawmark.system.backoff import Backoff
 
 
 class Policy(NamedTuple):
     """How often, how long and with which pauses; all in seconds."""
 
     attempts: int = 4
-    first: float = 0.5
-    """The first pause; each one is twice the one before."""
-    cap: float = 8.0
-    """The longest pause of our own; a server may ask for more."""
+    backoff: Backoff = Backoff(first=0.5, longest=8.0)
     total: float = 60.0
     """For all attempts and pauses together."""
     each: float = 30.0
 
 
 INDEXING = Policy()
-QUERY = Policy(attempts=2, first=0.25, cap=1.0, total=3.0, each=3.0)
+QUERY = Policy(attempts=2, backoff=Backoff(first=0.25, longest=1.0), total=3.0, each=3.0)
 
 
 class TooLarge(EmbeddingRejected):
@@ -57,7 +55,7 @@ def ask(
     redact: Callable[[str], str],
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
-    jitter: Callable[[], float] | None = None,
+    jitter: Callable[[], float] = random,
     now: Callable[[], float] = time.time,
 ) -> Response:
     """Ask until there is an answer; raises EmbeddingUnavailable, EmbeddingRejected or
@@ -82,8 +80,7 @@ def ask(
             failure = asked.refused(response, verdict, wanted)
             is_final = verdict is not Verdict.BUSY
         # Never sooner than the server asks, and never all callers at the same moment.
-        own = min(policy.cap, policy.first * 2 ** (attempt - 1))
-        pause = max(own * (1 + 0.2 * (jitter or _chance)()), wanted)
+        pause = policy.backoff.wait(attempt, at_least=wanted, jitter=jitter())
         if is_final or attempt >= policy.attempts or clock() + pause >= end:
             raise failure
         _log(asked, failure, pause)
@@ -173,10 +170,6 @@ class _Asked(NamedTuple):
     def _because(self, response: Response) -> str:
         said = server_message(response, self.redact).rstrip(".")
         return f": {said}" if said else ""
-
-
-def _chance() -> float:
-    return random()
 
 
 def _log(asked: _Asked, failure: EmbeddingError, pause: float) -> None:

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batch_desk import DIMS, KEY, Runs, make_texts
+from batch_desk import DIMS, KEY, Runs, limit_jobs, make_texts
 from embeddings import EmbeddingServer
 
-from clawmark.embed.batch import order as batch_order
 from clawmark.embed.batch.run import LOST_SECONDS
 from clawmark.embed.services.ledger import Ledger
 from clawmark.system.shared_json import locked
@@ -51,7 +50,7 @@ def test_a_job_that_takes_too_long_stays_and_is_not_paid_twice(runs: Runs) -> No
 def test_without_waiting_a_run_hands_in_and_a_later_one_collects(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 8)
+    limit_jobs(monkeypatch, requests=8)
     runs.desk._looks = 3
     outcome = runs(TEXTS, wait=False)
     assert (outcome.failed, outcome.waiting, runs.slept) == ((), HASHES, [])

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batch_desk import DIMS, KEY, PROVIDERS, Runs, make_texts
+from batch_desk import DIMS, KEY, PROVIDERS, Runs, limit_jobs, make_texts
 from embeddings import EmbeddingServer
 
 from clawmark.embed.batch import collect as batch_collect
-from clawmark.embed.batch import order as batch_order
 from clawmark.embed.batch.run import LOST_SECONDS, BatchOptions, run_batches
 from clawmark.embed.services.ledger import Ledger
 from clawmark.net.client import HttpClient
@@ -90,7 +89,7 @@ def test_a_job_is_asked_after_at_the_configured_pace_and_says_how_far_it_is(runs
 def test_more_texts_than_a_job_takes_make_more_jobs_two_at_a_time(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 8)
+    limit_jobs(monkeypatch, requests=8)
     outcome = runs(TEXTS)
     assert outcome.vectors.keys() == TEXTS.keys()
     assert [len(job.lines) for job in runs.desk.jobs.values()] == [8, 8, 8, 6]
@@ -106,7 +105,7 @@ def test_more_texts_than_a_job_takes_make_more_jobs_two_at_a_time(
 def test_a_job_is_no_larger_than_the_provider_takes(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_BYTES", 2000)
+    limit_jobs(monkeypatch, bytes=2000)
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     sizes = [len(request.body) for request in runs.server.requests if request.path == "/v1/files"]
     assert len(sizes) == len(runs.desk.jobs) == 4
@@ -168,7 +167,7 @@ def test_a_provider_without_batch_jobs_says_so(runs: Runs) -> None:
 def test_an_address_without_batch_jobs_turns_them_off_at_once(
     server: EmbeddingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 10)
+    limit_jobs(monkeypatch, requests=10)
     runs = Runs(server, tmp_path, name)
     server.script([404] * 9, where=where)
     outcome = runs(TEXTS)
@@ -256,7 +255,7 @@ def test_a_job_in_which_everything_failed_says_why(runs: Runs) -> None:
 def test_two_failures_in_a_row_turn_batch_jobs_off_for_the_run(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
+    limit_jobs(monkeypatch, requests=5)
     runs.desk.script(["failed", "failed"])
     outcome = runs(TEXTS, concurrency=1)
     assert len(runs.desk.jobs) == 2
@@ -269,7 +268,7 @@ def test_two_failures_in_a_row_turn_batch_jobs_off_for_the_run(
 def test_a_success_between_two_failures_keeps_batch_jobs_on(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
+    limit_jobs(monkeypatch, requests=5)
     runs.desk.script(["failed", "completed", "failed", "completed", "expired", "completed"])
     outcome = runs(TEXTS, concurrency=1)
     assert len(runs.desk.jobs) == 6
@@ -279,7 +278,7 @@ def test_a_success_between_two_failures_keeps_batch_jobs_on(
 def test_jobs_under_way_are_still_waited_for_when_others_failed_twice(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 10)
+    limit_jobs(monkeypatch, requests=10)
     runs.desk.script(["failed", "failed", "completed"])
     outcome = runs(TEXTS, concurrency=3)
     assert outcome.vectors.keys() == set(HASHES[20:])
@@ -289,7 +288,7 @@ def test_jobs_under_way_are_still_waited_for_when_others_failed_twice(
 def test_an_upload_that_fails_twice_turns_batch_jobs_off(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
+    limit_jobs(monkeypatch, requests=5)
     runs.server.script([400] * 9, where="/v1/files")
     outcome = runs(TEXTS)
     assert outcome.failed == HASHES
@@ -348,7 +347,7 @@ def test_when_nobody_can_say_whether_there_is_a_job_its_texts_are_not_paid_again
 def test_the_budget_reached_in_the_middle_stops_new_jobs_and_keeps_the_others(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 10)
+    limit_jobs(monkeypatch, requests=10)
     ledger = Ledger(str(tmp_path / "ledger.json"), daily_tokens=200)
     outcome = runs(TEXTS, ledger)
     assert outcome.vectors.keys() == set(HASHES[:20])

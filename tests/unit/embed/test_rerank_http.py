@@ -12,8 +12,9 @@ from rerank import FAULTS, RerankServer
 
 from clawmark.config.schema import RerankOptions
 from clawmark.embed.rerank.base import make_reranker
-from clawmark.embed.rerank.http import SERVICES, HttpReranker
+from clawmark.embed.rerank.http import HttpReranker
 from clawmark.model.errors import RerankError
+from clawmark.model.providers import PROVIDERS, rerank_facts
 from clawmark.net.circuit_breaker import Breaker
 from clawmark.testing import reranker_contract
 
@@ -21,7 +22,7 @@ KEY = "rk-test-4f9aXb21Qz77Lm03"
 TEXTS = ["tea in the morning", "PostgreSQL for billing", "soup in the hut"]
 
 
-@pytest.fixture(params=SERVICES)
+@pytest.fixture(params=[name for name, row in PROVIDERS.items() if row.rerank])
 def server(request: pytest.FixtureRequest) -> Iterator[RerankServer]:
     with RerankServer(request.param, key=KEY) as made:
         yield made
@@ -36,9 +37,12 @@ def cohere() -> Iterator[RerankServer]:
 def reranker(
     server: RerankServer, *, key: str = KEY, breaker: Breaker | None = None
 ) -> HttpReranker:
-    service = SERVICES[server.language]
     return HttpReranker(
-        service=service, model=service.model, base_url=server.url, key=key, breaker=breaker
+        provider=server.language,
+        model=rerank_facts(server.language).model,
+        base_url=server.url,
+        key=key,
+        breaker=breaker,
     )
 
 
@@ -51,7 +55,7 @@ def test_scores_come_back_in_the_order_of_the_texts(server: RerankServer) -> Non
     assert scores == pytest.approx([0.0, 0.5, 0.0])
     body = json.loads(server.requests[-1].body)
     assert (body["query"], body["documents"]) == ("which database for billing", TEXTS)
-    assert body["model"] == SERVICES[server.language].model
+    assert body["model"] == rerank_facts(server.language).model
 
 
 @pytest.mark.parametrize("fault", FAULTS)

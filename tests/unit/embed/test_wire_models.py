@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.embed.models import MODELS, UNKNOWN, look_up, plain_name, prompts_for
+from clawmark.embed.models import (
+    MODELS,
+    UNKNOWN,
+    look_up,
+    plain_name,
+    price_per_million,
+    prompts_for,
+)
 from clawmark.embed.services.packing import BLANK, cut, most_texts, pack, sendable, usual_texts
-from clawmark.embed.services.prices import PRICES, price_per_million
 from clawmark.embed.services.wire import Limits
+from clawmark.model.providers import PROVIDERS
 from clawmark.text.chunking.tokens import estimate_tokens
 
 
@@ -50,7 +57,7 @@ def test_prices_are_given_where_they_are_known() -> None:
     assert price_per_million("ollama", "anything") == 0.0
     assert price_per_million("openai", "text-embedding-9") is None
     assert price_per_million("openai-compatible", "text-embedding-3-small") is None
-    assert all(0 < price < 1 for price in PRICES.values())
+    assert all(0 < price < 1 for row in PROVIDERS.values() for price in row.prices.values())
 
 
 def test_texts_are_packed_by_number_in_their_order() -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from clawmark.embed.services import bedrock, compatible, gemini, mistral, ollama, openai, voyage
-from clawmark.embed.services.wire import Provider, RemoteOptions, join_headers, secrets_of
+from clawmark.embed.services.wire import Provider, RemoteOptions
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable
+from clawmark.model.providers import PROVIDERS, embedding_facts
+from clawmark.net.headers import join_headers, secrets_of
 
 KEYS = {
     "OPENAI_API_KEY": "sk-openai",
@@ -23,6 +25,10 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "secret-secret",
 }
 QWEN = "Given a web search query, retrieve relevant passages that answer the query"
+GEMINI_URL = embedding_facts("gemini").base_url
+COMPATIBLE = [
+    name for name, row in PROVIDERS.items() if row.embedding and row.embedding.is_compatible
+]
 MODULES = {
     "openai": openai,
     "gemini": gemini,
@@ -34,7 +40,7 @@ MODULES = {
 
 
 def make(name: str, environ: Mapping[str, str] = KEYS, **options: Any) -> Provider:
-    if name in compatible.SERVICES:
+    if name in COMPATIBLE:
         return compatible.provider(RemoteOptions(**options), environ, name)
     made: Provider = MODULES[name].provider(RemoteOptions(**options), environ)
     return made
@@ -148,8 +154,8 @@ def test_the_second_gemini_is_told_by_prompts_and_gives_three_sizes() -> None:
 @pytest.mark.parametrize(
     ("configured", "base_url"),
     [
-        ("https://generativelanguage.googleapis.com", gemini.BASE_URL),
-        ("https://generativelanguage.googleapis.com/v1beta/openai/", gemini.BASE_URL),
+        ("https://generativelanguage.googleapis.com", GEMINI_URL),
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", GEMINI_URL),
         ("http://127.0.0.1:9/v1beta/", "http://127.0.0.1:9/v1beta"),
     ],
 )
@@ -267,7 +273,7 @@ def test_a_compatible_service_needs_an_address_and_a_model_and_no_key() -> None:
 
 
 def test_the_key_of_openai_goes_to_openai_only() -> None:
-    for name in compatible.SERVICES:
+    for name in COMPATIBLE:
         provider = make(name, base_url="http://127.0.0.1:9/v1", model="m")
         assert "sk-openai" not in str(provider)
 
@@ -349,7 +355,7 @@ def test_the_region_of_bedrock_is_found_in_order(
 
 
 def test_a_region_that_is_none_is_refused_before_it_becomes_a_host() -> None:
-    with pytest.raises(ConfigError, match="no name of a region"):
+    with pytest.raises(ConfigError, match="not the name of a region"):
         make("bedrock", {**KEYS, "AWS_REGION": "evil.example/#"})
 
 
@@ -361,8 +367,8 @@ def test_bedrock_reads_the_profile_of_the_credentials_file(tmp_path: Path) -> No
         "aws_secret_access_key=second\naws_session_token = token-2\n"
     )
     home = {"HOME": str(tmp_path)}
-    assert bedrock.need_credentials(home, "m") == ("A1", "S%1", "")
-    assert bedrock.need_credentials({**home, "AWS_PROFILE": "work"}, "m") == (
+    assert bedrock._find_credentials(home, "m") == ("A1", "S%1", "")
+    assert bedrock._find_credentials({**home, "AWS_PROFILE": "work"}, "m") == (
         "A2",
         "second",
         "token-2",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from clawmark.embed.services.wire import as_json, secrets_of
 from clawmark.model.errors import (
     CompletionError,
     ContextTooLong,
@@ -20,6 +19,7 @@ from clawmark.model.errors import (
     EmbeddingRejected,
 )
 from clawmark.net.client import HttpClient
+from clawmark.net.headers import as_json, secrets_of
 from clawmark.net.retry import Policy, TooLarge, ask
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor

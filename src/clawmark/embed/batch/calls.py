@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from clawmark.embed.services.wire import Provider, join_headers
+from clawmark.embed.services.wire import Provider
 from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
 from clawmark.net.client import HttpClient, HttpError, IncomingResponse, Response
+from clawmark.net.headers import join_headers
 from clawmark.net.retry import INDEXING, Policy, ask
 from clawmark.text.secrets.redact import Redactor
 

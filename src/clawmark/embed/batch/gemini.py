@@ -25,7 +25,8 @@ from clawmark.embed.batch.calls import (
     stamp,
 )
 from clawmark.embed.services.parsing import complaint_of
-from clawmark.embed.services.wire import Provider, as_json
+from clawmark.embed.services.wire import Provider
+from clawmark.net.headers import as_json
 
 LISTED = 100
 

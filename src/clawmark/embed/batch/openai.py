@@ -25,6 +25,7 @@ from clawmark.embed.batch.calls import (
 )
 from clawmark.embed.services.parsing import complaint_of
 from clawmark.embed.services.wire import Provider
+from clawmark.model.providers import batch_facts
 
 ENDPOINT = "/v1/embeddings"
 LISTED = 100
@@ -38,19 +39,33 @@ _FAILED = ("failed", "expired", "cancelled", "canceled")
 def dialect(provider: Provider) -> Dialect:
     def line(hash_: str, text: str) -> bytes:
         return jsonl(
-            {"custom_id": hash_, "method": "POST", "url": ENDPOINT, "body": body_of(provider, text)}
+            {
+                "custom_id": hash_,
+                "method": "POST",
+                "url": ENDPOINT,
+                "body": _body_of(provider, text),
+            }
         )
 
-    return openai_style(line, {"completion_window": "24h"})
+    return _dialect(line, {})
 
 
-def openai_style(line: Callable[[str, str], bytes], terms: Mapping[str, object]) -> Dialect:
-    """The dialect with these lines; `terms` go into the order for a job."""
+def voyage_dialect(provider: Provider) -> Dialect:
+    """Voyage's dialect: what all requests share is said once for the job."""
 
+    def line(hash_: str, text: str) -> bytes:
+        return jsonl({"custom_id": hash_, "body": {"input": _body_of(provider, text)["input"]}})
+
+    shared = {name: value for name, value in _body_of(provider, "").items() if name != "input"}
+    return _dialect(line, {"request_params": shared})
+
+
+def _dialect(line: Callable[[str, str], bytes], terms: Mapping[str, object]) -> Dialect:
     def create(calls: Calls, upload: str) -> str:
         order = {
             "input_file_id": upload,
             "endpoint": ENDPOINT,
+            "completion_window": batch_facts(calls.provider.name).window,
             **terms,
             "metadata": {"source": "clawmark-memory"},
         }
@@ -68,7 +83,7 @@ def openai_style(line: Callable[[str, str], bytes], terms: Mapping[str, object])
     )
 
 
-def body_of(provider: Provider, text: str) -> dict[str, object]:
+def _body_of(provider: Provider, text: str) -> dict[str, object]:
     """The body of a plain call for one text; raises ValueError when the wire does not speak this
     language.
     """

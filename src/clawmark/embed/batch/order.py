@@ -13,14 +13,11 @@ from collections.abc import Callable, Mapping
 from clawmark.embed.batch.calls import Calls, Dialect
 from clawmark.embed.services import packing
 from clawmark.model.errors import EmbeddingError
+from clawmark.model.providers import batch_facts
+from clawmark.system.backoff import Backoff
 
-MOST_REQUESTS = 50_000
-MOST_BYTES = 100_000_000
-"""OpenAI takes 200 MB, Voyage and Gemini more; an upload is held in memory, and 50,000 chunks are
-about as large as this.
-"""
 ATTEMPTS = 3
-LONGEST_PAUSE = 60.0
+BACKOFF = Backoff(first=0.5, longest=60.0)
 
 
 class Unsure(Exception):
@@ -35,9 +32,10 @@ def pack(
     lines: list[bytes] = []
     size = 0
     longest = calls.provider.wire.limits.text_tokens
-    while rest and len(hashes) < MOST_REQUESTS:
+    limits = batch_facts(calls.provider.name)
+    while rest and len(hashes) < limits.requests:
         line = dialect.line(rest[0], packing.sendable(texts[rest[0]], longest))
-        if hashes and size + len(line) > MOST_BYTES:
+        if hashes and size + len(line) > limits.bytes:
             break
         hashes.append(rest.popleft())
         lines.append(line)
@@ -61,8 +59,8 @@ def create(calls: Calls, dialect: Dialect, upload: str, sleep: Callable[[float],
             # A yes that could not be read was a yes: ordering again would be paying again.
             if attempt == ATTEMPTS or 200 <= status < 300:
                 raise
-            pause = max(0.5 * attempt, getattr(error, "retry_after", 0.0))
-        sleep(min(pause, LONGEST_PAUSE))
+            pause = BACKOFF.wait(attempt, at_least=getattr(error, "retry_after", 0.0))
+        sleep(min(pause, BACKOFF.longest))
     raise AssertionError("the last attempt returns or raises")
 
 

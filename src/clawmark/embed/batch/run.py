@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from clawmark.embed.batch import gemini as batch_gemini
 from clawmark.embed.batch import openai as batch_openai
 from clawmark.embed.batch import order as batch_order
-from clawmark.embed.batch import voyage as batch_voyage
 from clawmark.embed.batch.calls import Calls, Dialect, Job
 from clawmark.embed.batch.collect import Collector
 from clawmark.embed.batch.state import Entry, Register, hashes_in
@@ -50,7 +49,7 @@ TIDYING = Policy(attempts=1, total=10.0, each=10.0)
 DIALECTS: dict[str, Callable[[Provider], Dialect]] = {
     "openai": batch_openai.dialect,
     "gemini": batch_gemini.dialect,
-    "voyage": batch_voyage.dialect,
+    "voyage": batch_openai.voyage_dialect,
 }
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from clawmark.config.load import fill_in
 from clawmark.config.urls import problem_with
-from clawmark.embed.rerank.http import SERVICES, HttpReranker
+from clawmark.embed.rerank.http import HttpReranker
 from clawmark.embed.rerank.onnx import OnnxReranker
 from clawmark.model.errors import ConfigError, RerankError
+from clawmark.model.providers import PROVIDERS, rerank_facts
 from clawmark.net.circuit_breaker import Breaker
 
 if TYPE_CHECKING:
@@ -65,10 +66,10 @@ def make_reranker(
             )
         return OnnxReranker(options.model)
 
-    service = SERVICES[options.provider]
+    service, variables = rerank_facts(options.provider), PROVIDERS[options.provider].keys
     try:
         key = _secret(options.api_key, environ) or next(
-            (environ[name] for name in service.keys if environ.get(name)), ""
+            (environ[name] for name in variables if environ.get(name)), ""
         )
         base_url = _address(options.base_url, environ) or service.base_url
         proxy = _filled(proxy, "memorySearch.remote.proxy", environ)
@@ -76,8 +77,8 @@ def make_reranker(
         raise RerankError(error.message, hint=error.hint) from None
     if not key.strip() and base_url == service.base_url:
         raise RerankError(
-            f"There is no key for the reranker {options.provider}: {service.keys[0]} is not set.",
-            hint=f"Set {service.keys[0]} or {_KEY}apiKey.",
+            f"There is no key for the reranker {options.provider}: {variables[0]} is not set.",
+            hint=f"Set {variables[0]} or {_KEY}apiKey.",
         )
     if not key.isascii() or not key.isprintable():
         raise RerankError(
@@ -86,7 +87,7 @@ def make_reranker(
     breaker = Breaker(os.path.join(state_dir, "providers", f"rerank-{options.provider}.json"))
     model = options.model or service.model
     return HttpReranker(
-        service=service,
+        provider=options.provider,
         model=model,
         base_url=base_url,
         key=key.strip(),

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from clawmark.embed.services.wire import as_json, bearer, secrets_of
 from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable, RerankError
+from clawmark.model.providers import rerank_facts
 from clawmark.net.client import HttpClient
+from clawmark.net.headers import as_json, bearer, secrets_of
 from clawmark.net.retry import Policy, ask
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor
@@ -26,54 +27,12 @@ LONGEST_TEXT = 8000
 """Characters of a passage that are sent; chunks never get there."""
 
 
-class Service(NamedTuple):
-    """How one service is spoken to."""
-
-    name: str
-    base_url: str
-    model: str
-    keys: tuple[str, ...]
-    """The variables its key may be in."""
-    limit: str
-    """The field that says how many results are wanted."""
-    results: str
-    """The field of the answer with the results."""
-
-
-SERVICES = {
-    "cohere": Service(
-        name="cohere",
-        base_url="https://api.cohere.com/v2",
-        model="rerank-v3.5",
-        keys=("COHERE_API_KEY", "CO_API_KEY"),
-        limit="top_n",
-        results="results",
-    ),
-    "jina": Service(
-        name="jina",
-        base_url="https://api.jina.ai/v1",
-        model="jina-reranker-v2-base-multilingual",
-        keys=("JINA_API_KEY",),
-        limit="top_n",
-        results="results",
-    ),
-    "voyage": Service(
-        name="voyage",
-        base_url="https://api.voyageai.com/v1",
-        model="rerank-2.5",
-        keys=("VOYAGE_API_KEY",),
-        limit="top_k",
-        results="data",
-    ),
-}
-
-
 class HttpReranker:
     """Asks one model of one service."""
 
     def __init__(
         self,
-        service: Service,
+        provider: str,
         model: str,
         base_url: str,
         key: str,
@@ -81,7 +40,8 @@ class HttpReranker:
         breaker: Breaker | None = None,
         proxy: str = "",
     ) -> None:
-        self._service = service
+        self._provider = provider
+        self._facts = rerank_facts(provider)
         self._model = model
         self._secrets = secrets_of([key], {})
         self._breaker = breaker
@@ -89,7 +49,7 @@ class HttpReranker:
 
     @property
     def label(self) -> str:
-        return f"{self._model} ({self._service.name})"
+        return f"{self._model} ({self._provider})"
 
     def rerank(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
         if not texts:
@@ -101,22 +61,22 @@ class HttpReranker:
             "model": self._model,
             "query": well_formed(query),
             "documents": [well_formed(text)[:LONGEST_TEXT] or " " for text in texts],
-            self._service.limit: len(texts),
+            self._facts.count_field: len(texts),
         }
         try:
             response = ask(
                 lambda left: self._http.send("POST", "/rerank", as_json(body), seconds=left),
                 Policy(attempts=1, total=seconds, each=seconds),
-                provider=self._service.name,
+                provider=self._provider,
                 model=self._model,
                 redact=Redactor(self._secrets).clean,
             )
-            scores = read_scores(response.body, self._service.results, len(texts))
+            scores = read_scores(response.body, self._facts.results_field, len(texts))
         except EmbeddingError as error:
             raise self._failed(error.message) from None
         except ValueError as error:
             raise self._failed(
-                f"{self._service.name} gave an answer that cannot be used: {error}."
+                f"{self._provider} gave an answer that cannot be used: {error}."
             ) from None
         if self._breaker is not None:
             self._breaker.succeeded()
@@ -132,7 +92,7 @@ class HttpReranker:
         if self._breaker is None:
             return
         try:
-            self._breaker.check(self._service.name)
+            self._breaker.check(self._provider)
         except EmbeddingUnavailable:
             reason = self._breaker.reason().rstrip(".") or "it failed"
             raise RerankError(

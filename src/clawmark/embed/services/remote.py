@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from clawmark.embed.base import Traits
 from clawmark.embed.batch.run import run_batches
+from clawmark.embed.models import price_per_million
 from clawmark.embed.services import packing
 from clawmark.embed.services.ledger import OverBudget
 from clawmark.embed.services.parsing import to_unit, used_tokens
-from clawmark.embed.services.prices import price_per_million
 from clawmark.embed.services.wire import Provider, provider_key
 from clawmark.model.errors import (
     EmbeddingError,
@@ -29,6 +30,7 @@ from clawmark.model.errors import (
     EmbeddingRejected,
     EmbeddingUnavailable,
 )
+from clawmark.model.providers import PROVIDERS
 from clawmark.model.values import Degraded, Identity, Vector
 from clawmark.net.client import HttpClient
 from clawmark.net.failures import Verdict, judge
@@ -43,9 +45,6 @@ if TYPE_CHECKING:
     from clawmark.net.client import HttpClient, Response
     from clawmark.net.retry import Policy
 
-OWN_HOSTS = ("://api.openai.com/", "://generativelanguage.googleapis.com/", "://api.voyageai.com/", "://api.mistral.ai/",
-             ".amazonaws.com", "://api.deepinfra.com/")  # fmt: skip
-"""Where the published prices hold."""
 KEPT = 4096
 """Paid vectors that wait for a second call: a few requests' worth."""
 LONGEST_REASON = 240
@@ -238,8 +237,9 @@ class RemoteEmbedder:
         not known.
         """
         provider = self._provider
-        is_own = any(host in f"{provider.base_url}/" for host in OWN_HOSTS)
         price = price_per_million(provider.name, provider.model)
+        host = f"/{urlsplit(provider.base_url).hostname}"
+        is_own = price and host.endswith(PROVIDERS[provider.name].price_host)
         return price if is_own or price == 0 else None
 
     def learn_dims(self) -> int:
