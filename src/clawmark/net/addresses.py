@@ -105,7 +105,7 @@ def parse_url(url: str) -> Endpoint:
 
 
 def parse_proxy(url: str) -> Proxy | None:
-    """Split the URL of a proxy, which may hold a user name and a password; None when it is empty."""
+    """Split the URL of a proxy, which may hold a user name and a password; None without one."""
     if not url:
         return None
     scheme, _, rest = url.partition("://")
@@ -132,7 +132,7 @@ def parse_proxy(url: str) -> Proxy | None:
 
 
 def resolve_host(host: str, port: int, resolve: Resolve, deadline: Deadline) -> list[str]:
-    """Return the addresses of a host that may be connected to; raise HttpError when there are none."""
+    """Return the addresses of a host that may be connected to; raise HttpError without any."""
     try:
         return allowed_addresses(_look_up(host, port, resolve, deadline))
     except AddressRefused as refused:
@@ -218,7 +218,7 @@ def refusal_reason(text: str) -> str:
 
 
 def _embedded(address: Address) -> Iterator[Address]:
-    """Yield the IPv4 addresses that an IPv6 address reaches on networks that translate or tunnel."""
+    """Yield the IPv4 addresses that an IPv6 address reaches by translation or tunnels."""
     if isinstance(address, ipaddress.IPv4Address):
         return
     number = int(address)

@@ -148,7 +148,7 @@ class HttpClient:
         return IncomingResponse(channel, Response(status, found, body), pieces)
 
     def at(self, base_url: str) -> HttpClient:
-        """Return a client for another path on the same host, with the same headers; close it too."""
+        """Return a client for another path on the same host with the same headers; close it too."""
         if parse_url(base_url)[:3] != parse_url(self._url)[:3]:
             raise HttpError("the key belongs to another host", permanent=True)
         return HttpClient(

@@ -1,4 +1,4 @@
-"""Request headers and bodies: join headers, carry keys in them, and know which values are secret."""
+"""Request headers and JSON bodies, and which header values are secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error of a request without a usable response, its deadline, and sentences for network errors."""
+"""`HttpError`, the deadline of a request, and readable reasons for network errors."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""One question to a provider, asked again while that can help and the time allows.
+"""Send a request, again while that can help and time allows.
 
-In: a function that sends the request with a time limit, and a policy. Out: the answer with a status
-of 2xx, or one of the three errors that say what to do about it. What an answer means is `refusals`'
-part, the wire `http`'s, and whether a 2xx holds vectors the parser's."""
+The result is a response with a status of 2xx or one of three errors that say what to do.
+`failures` classifies responses; whether a 2xx response holds vectors is the parser's part."""
 
 from __future__ import annotations
 
@@ -19,18 +18,18 @@ from clawmark.model.errors import (
     EmbeddingUnavailable,
 )
 from clawmark.net.client import Response
-from clawmark.net.failures import Verdict, judge, server_message, wait_asked_for
+from clawmark.net.failures import Verdict, classify, retry_after, server_message
 from clawmark.net.http_error import HttpError
 from clawmark.system.backoff import Backoff
 
 
 class Policy(NamedTuple):
-    """How often, how long and with which pauses; all in seconds."""
+    """How often and how long a request is tried; times are in seconds."""
 
     attempts: int = 4
     backoff: Backoff = Backoff(first=0.5, longest=8.0)
     total: float = 60.0
-    """For all attempts and pauses together."""
+    """For all attempts and waits together."""
     each: float = 30.0
 
 
@@ -43,10 +42,10 @@ class TooLarge(EmbeddingRejected):
 
 
 class QuotaExhausted(EmbeddingUnavailable):
-    """The account behind this key is used up; another key may not be."""
+    """The quota of this key is used up; that of another key may not be."""
 
 
-def ask(
+def send_with_retries(
     send: Callable[[float], Response],
     policy: Policy,
     *,
@@ -58,125 +57,106 @@ def ask(
     jitter: Callable[[], float] = random,
     now: Callable[[], float] = time.time,
 ) -> Response:
-    """Ask until there is an answer; raises EmbeddingUnavailable, EmbeddingRejected or
-    EmbeddingOverloaded.
+    """Call `send` with a time limit until a response is usable.
+
+    `redact` removes secrets from the server's message before it becomes part of an error. Raises
+    EmbeddingUnavailable, EmbeddingRejected or EmbeddingOverloaded.
     """
     end = clock() + policy.total
-    asked = _Asked(provider, model, redact)
+    errors = _Errors(provider, model, redact)
     attempt = 1
     while True:
         wanted = 0.0
         failure: EmbeddingError
         try:
             response = send(max(0.001, min(policy.each, end - clock())))
-        except HttpError as trouble:
-            failure = asked.unreachable(trouble)
-            is_final = trouble.permanent
+        except HttpError as error:
+            failure = errors.unreachable(error)
+            is_final = error.permanent
         else:
-            verdict = judge(response)
+            verdict = classify(response)
             if verdict is Verdict.FINE:
                 return response
-            wanted = wait_asked_for(response, now())
-            failure = asked.refused(response, verdict, wanted)
+            wanted = retry_after(response, now())
+            failure = errors.refused(response, verdict, wanted)
             is_final = verdict is not Verdict.BUSY
-        # Never sooner than the server asks, and never all callers at the same moment.
-        pause = policy.backoff.wait(attempt, at_least=wanted, jitter=jitter())
-        if is_final or attempt >= policy.attempts or clock() + pause >= end:
+        wait = policy.backoff.wait(attempt, at_least=wanted, jitter=jitter())
+        if is_final or attempt >= policy.attempts or clock() + wait >= end:
             raise failure
-        _log(asked, failure, pause)
-        sleep(pause)
+        facts = {
+            "provider": provider,
+            "model": model,
+            "because": failure.message,
+            "pause": round(wait, 2),
+        }
+        logging.getLogger("clawmark.embed").info("request is tried again", extra={"facts": facts})
+        sleep(wait)
         attempt += 1
 
 
-class _Asked(NamedTuple):
-    """Who was asked, for the errors."""
+class _Errors(NamedTuple):
+    """Makes the errors of one request."""
 
     provider: str
     model: str
     redact: Callable[[str], str]
 
-    def unreachable(self, trouble: HttpError) -> EmbeddingUnavailable:
+    def unreachable(self, error: HttpError) -> EmbeddingUnavailable:
         return EmbeddingUnavailable(
-            f"{self.provider} cannot be used: {trouble.reason}.",
+            f"{self.provider} cannot be used: {error.reason}.",
             provider=self.provider,
             model=self.model,
-            hint=trouble.hint
+            hint=error.hint
             or "Check the connection and memorySearch.remote.baseUrl; until then keywords answer.",
         )
 
     def refused(self, response: Response, verdict: Verdict, wanted: float) -> EmbeddingError:
         status = response.status
         who = {"provider": self.provider, "model": self.model}
+        said = server_message(response, self.redact).rstrip(".")
+        reason = f": {said}" if said else ""
         match verdict:
             case Verdict.KEY:
-                # Providers like to repeat the key they refuse, some of them half masked: a 401 says
-                # nothing else anyway.
-                why = "" if status == 401 else self._because(response)
-                hint = (
-                    "Check memorySearch.remote.apiKey, or the variable "
-                    "of the environment that holds the key."
-                )
+                # Some providers repeat the refused key in a 401, partly masked.
+                reason = "" if status == 401 else reason
                 return EmbeddingUnavailable(
-                    f"{self.provider}: the key was refused (status {status}){why}.",
+                    f"{self.provider}: the key was refused (status {status}){reason}.",
                     **who,
-                    hint=hint,
+                    hint="Check memorySearch.remote.apiKey, or the variable "
+                    "of the environment that holds the key.",
                 )
             case Verdict.QUOTA:
-                message = (
-                    f"{self.provider}: the quota is used up (status "
-                    f"{status}){self._because(response)}."
-                )
                 return QuotaExhausted(
-                    message,
+                    f"{self.provider}: the quota is used up (status {status}){reason}.",
                     **who,
                     hint="Add credit or wait for the quota to renew; until then keywords answer.",
                 )
             case Verdict.TOO_LARGE:
-                message = (
+                return TooLarge(
                     f"{self.provider} says that the request is too large "
-                    f"(status {status}){self._because(response)}."
+                    f"(status {status}){reason}.",
+                    **who,
+                    hint="Send fewer or shorter texts at once.",
                 )
-                return TooLarge(message, **who, hint="Send fewer or shorter texts at once.")
             case Verdict.REDIRECT:
-                message = (
-                    f"{self.provider} answered with a redirect, which "
-                    f"is not followed (status {status})."
-                )
                 return EmbeddingRejected(
-                    message,
+                    f"{self.provider} answered with a redirect, which "
+                    f"is not followed (status {status}).",
                     **who,
                     hint="Set memorySearch.remote.baseUrl to the service's final address.",
                 )
             case Verdict.BUSY:
-                message = (
-                    f"{self.provider} is overloaded or failing (status "
-                    f"{status}){self._because(response)}."
-                )
-                hint = (
-                    f"It asks for a pause of {wanted:.0f} s."
+                return EmbeddingOverloaded(
+                    f"{self.provider} is overloaded or failing (status {status}){reason}.",
+                    **who,
+                    retry_after=wanted,
+                    hint=f"It asks for a pause of {wanted:.0f} s."
                     if wanted >= 1
-                    else "Try again in a while; until then keywords answer."
+                    else "Try again in a while; until then keywords answer.",
                 )
-                return EmbeddingOverloaded(message, **who, retry_after=wanted, hint=hint)
             case _:
-                message = (
-                    f"{self.provider} refused the request (status "
-                    f"{status}){self._because(response)}."
-                )
                 return EmbeddingRejected(
-                    message, **who, hint="Check memorySearch.model and memorySearch.remote.baseUrl."
+                    f"{self.provider} refused the request (status {status}){reason}.",
+                    **who,
+                    hint="Check memorySearch.model and memorySearch.remote.baseUrl.",
                 )
-
-    def _because(self, response: Response) -> str:
-        said = server_message(response, self.redact).rstrip(".")
-        return f": {said}" if said else ""
-
-
-def _log(asked: _Asked, failure: EmbeddingError, pause: float) -> None:
-    facts = {
-        "provider": asked.provider,
-        "model": asked.model,
-        "because": failure.message,
-        "pause": round(pause, 2),
-    }
-    logging.getLogger("clawmark.embed").info("request is tried again", extra={"facts": facts})

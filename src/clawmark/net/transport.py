@@ -42,7 +42,7 @@ _PROTOCOL_ERRORS = (
     ("malformed chunk", "the response is malformed: a chunk is not as long as it says"),
     ("Only Transfer-Encoding", "the response is malformed: its transfer encoding is unknown"),
 )
-"""What h11 says first -> our reason. Its own words may quote the server, so they are not repeated."""
+"""The start of h11's message -> our reason. Its message may quote the server."""
 
 
 class _Password(bytes):

@@ -142,7 +142,7 @@ def test_an_unknown_size_is_learned_once_and_holds(server: EmbeddingServer, embe
     assert one.learn_dims() == 24
     assert sizes(server) == [1]
     server.dims = 12
-    with pytest.raises(EmbeddingUnavailable, match="have 12 numbers where 24 were due"):
+    with pytest.raises(EmbeddingUnavailable, match="have 12 numbers instead of 24"):
         one.embed_texts(["a"])
 
 
@@ -151,7 +151,7 @@ def test_a_known_size_is_not_taken_from_a_wrong_answer(
 ) -> None:
     server.spoil("half-dims")
     one = embedder()
-    with pytest.raises(EmbeddingUnavailable, match="have 768 numbers where 1536 were due"):
+    with pytest.raises(EmbeddingUnavailable, match="have 768 numbers instead of 1536"):
         one.embed_texts(TEXTS)
     server.heal()
     assert len(one.embed_texts(TEXTS)) == 40
@@ -238,7 +238,7 @@ def test_a_wrong_answer_is_refused_with_the_reason(
 ) -> None:
     server.spoil(fault)
     with pytest.raises(
-        EmbeddingUnavailable, match=f"openai gave an answer that cannot be used: .*{why}"
+        EmbeddingUnavailable, match=f"openai gave a response that cannot be used: .*{why}"
     ):
         embedder(breaker=Breaker(str(tmp_path / "breaker"))).embed_texts(TEXTS)
     assert len(server.tally.log) == 1

@@ -34,16 +34,28 @@ def cohere() -> Iterator[RerankServer]:
         yield made
 
 
+MADE: list[HttpReranker] = []
+
+
+@pytest.fixture(autouse=True)
+def close_rerankers() -> Iterator[None]:
+    yield
+    while MADE:
+        MADE.pop().close()
+
+
 def reranker(
     server: RerankServer, *, key: str = KEY, breaker: Breaker | None = None
 ) -> HttpReranker:
-    return HttpReranker(
+    made = HttpReranker(
         provider=server.language,
         model=rerank_facts(server.language).model,
         base_url=server.url,
         key=key,
         breaker=breaker,
     )
+    MADE.append(made)
+    return made
 
 
 def test_each_service_keeps_the_contract(server: RerankServer) -> None:

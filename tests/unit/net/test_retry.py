@@ -14,8 +14,8 @@ from clawmark.model.errors import (
     EmbeddingUnavailable,
 )
 from clawmark.net.client import HttpClient, HttpError, Response
-from clawmark.net.failures import Verdict, judge, wait_asked_for
-from clawmark.net.retry import INDEXING, QUERY, Policy, QuotaExhausted, TooLarge, ask
+from clawmark.net.failures import Verdict, classify, retry_after
+from clawmark.net.retry import INDEXING, QUERY, Policy, QuotaExhausted, TooLarge, send_with_retries
 from clawmark.text.secrets.redact import Redactor
 
 KEY = "sk-FAKE" + "0123456789abcdefGHIJ"
@@ -57,7 +57,7 @@ class World:
         self.now += seconds
 
     def ask(self, policy: Policy = INDEXING, jitter: float = 0.0) -> Response:
-        return ask(
+        return send_with_retries(
             self.send,
             policy,
             provider="openai",
@@ -257,7 +257,7 @@ def test_too_many_or_too_long_inputs_are_told_apart_in_whatever_words(
     ],
 )
 def test_other_refusals_are_not_taken_for_too_large(status: int, body: str) -> None:
-    assert judge(answer(status, body)) is not Verdict.TOO_LARGE
+    assert classify(answer(status, body)) is not Verdict.TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -283,19 +283,19 @@ def test_other_refusals_are_not_taken_for_too_large(status: int, body: str) -> N
     ],
 )
 def test_retry_after_is_understood_or_ignored(header: str, seconds: float) -> None:
-    assert wait_asked_for(answer(429, retry_after=header), 1_790_000_000.0) == seconds
+    assert retry_after(answer(429, retry_after=header), 1_790_000_000.0) == seconds
 
 
 def test_a_date_is_measured_by_the_clock_of_the_server_that_wrote_it() -> None:
     response = answer(
         429, retry_after="Wed, 21 Oct 2015 07:28:30 GMT", date="Wed, 21 Oct 2015 07:28:00 GMT"
     )
-    assert wait_asked_for(response, NOW) == 30
+    assert retry_after(response, NOW) == 30
 
 
 def test_other_ways_to_ask_for_a_pause_are_understood() -> None:
-    assert wait_asked_for(answer(429, retry_after_ms="250", retry_after="9"), NOW) == 0.25
-    assert wait_asked_for(answer(429, '{"details": [{"retryDelay": "34.5s"}]}'), NOW) == 34.5
+    assert retry_after(answer(429, retry_after_ms="250", retry_after="9"), NOW) == 0.25
+    assert retry_after(answer(429, '{"details": [{"retryDelay": "34.5s"}]}'), NOW) == 34.5
 
 
 def test_the_pause_that_the_server_asks_for_is_kept() -> None:
@@ -412,7 +412,7 @@ def test_a_real_server_that_recovers_gets_three_requests() -> None:
 
     with serving(script) as server:
         client = HttpClient(server.url)
-        response = ask(
+        response = send_with_retries(
             lambda seconds: client.send("POST", "/", b"{}", seconds=seconds),
             INDEXING,
             provider="p",

@@ -20,7 +20,7 @@ from clawmark.model.errors import (
 )
 from clawmark.net.client import HttpClient
 from clawmark.net.headers import as_json, secrets_of
-from clawmark.net.retry import Policy, TooLarge, ask
+from clawmark.net.retry import Policy, TooLarge, send_with_retries
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor
 
@@ -46,7 +46,7 @@ class ChatService:
         data = as_json(_well_formed(body))
         policy = Policy(attempts=ATTEMPTS, total=seconds, each=seconds)
         try:
-            response = ask(
+            response = send_with_retries(
                 lambda left: self._http.send("POST", path, data, seconds=left),
                 policy,
                 provider=self.provider,

@@ -19,7 +19,7 @@ from clawmark.embed.services.wire import Provider
 from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
 from clawmark.net.client import HttpClient, HttpError, IncomingResponse, Response
 from clawmark.net.headers import join_headers
-from clawmark.net.retry import INDEXING, Policy, ask
+from clawmark.net.retry import INDEXING, Policy, send_with_retries
 from clawmark.text.secrets.redact import Redactor
 
 UPLOAD = Policy(attempts=3, total=1800.0, each=600.0)
@@ -181,7 +181,7 @@ class Calls:
 
     def _ask(self, send: Callable[[float], Response], policy: Policy) -> Response:
         who = self.provider
-        return ask(
+        return send_with_retries(
             send,
             policy,
             provider=who.name,

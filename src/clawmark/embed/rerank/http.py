@@ -1,6 +1,6 @@
 """Reranking services: Cohere, Jina and Voyage, and servers that speak like one of them.
 
-One request holds the question and all passages; the answer is a list of indexes with scores. An
+One request holds the question and all passages; the response is a list of indexes with scores. An
 answer counts only when it has exactly one finite score for every passage. Sending, deadlines and
 refusals are those of the embedding services (`http`, `retry`); a service that failed is left alone
 for a minute (`breaker`)."""
@@ -16,7 +16,7 @@ from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable, RerankEr
 from clawmark.model.providers import rerank_facts
 from clawmark.net.client import HttpClient
 from clawmark.net.headers import as_json, bearer, secrets_of
-from clawmark.net.retry import Policy, ask
+from clawmark.net.retry import Policy, send_with_retries
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor
 
@@ -64,7 +64,7 @@ class HttpReranker:
             self._facts.count_field: len(texts),
         }
         try:
-            response = ask(
+            response = send_with_retries(
                 lambda left: self._http.send("POST", "/rerank", as_json(body), seconds=left),
                 Policy(attempts=1, total=seconds, each=seconds),
                 provider=self._provider,
@@ -76,7 +76,7 @@ class HttpReranker:
             raise self._failed(error.message) from None
         except ValueError as error:
             raise self._failed(
-                f"{self._provider} gave an answer that cannot be used: {error}."
+                f"{self._provider} gave a response that cannot be used: {error}."
             ) from None
         if self._breaker is not None:
             self._breaker.succeeded()

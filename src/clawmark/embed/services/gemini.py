@@ -115,7 +115,7 @@ def parse(body: bytes, expected: int) -> list[Sequence[float]]:
     answer = load(body, _Answer)
     rows = answer.get("embeddings", [answer["embedding"]] if "embedding" in answer else None)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError("the answer has no list of vectors")
+        raise ValueError("the response has no list of vectors")
     return check_vectors([row.get("values") for row in rows], expected)
 
 

@@ -75,10 +75,10 @@ def list_models(
     finally:
         client.close()
     if answer.status != 200:
-        raise ValueError(f"the answer has the status {answer.status}")
+        raise ValueError(f"the response has the status {answer.status}")
     rows = load(answer.body).get("models")
     if not isinstance(rows, list):
-        raise ValueError("the answer has no list of models")
+        raise ValueError("the response has no list of models")
     names = [row.get("name") for row in rows if isinstance(row, dict)]
     return [name for name in names if isinstance(name, str) and can_embed(name)]
 

@@ -17,7 +17,7 @@ from clawmark.net.headers import JSON_TYPE, bearer, has_key, join_headers, secre
 
 
 class RemoteOptions(NamedTuple):
-    """What the configuration says about a remote provider; empty means the provider's own default."""
+    """The configuration of a remote provider; empty values mean the provider's default."""
 
     model: str = ""
     base_url: str = ""
@@ -28,38 +28,33 @@ class RemoteOptions(NamedTuple):
     document_input_type: str = ""
     region: str = ""
     encoding: str = ""
-    """`base64` where a service offers it: read three times as fast as `float`, and a third of the
-    bytes.
-    """
+    """`base64` where a service offers it; it is a third of the bytes of `float`."""
 
 
 class Limits(NamedTuple):
-    """How much a service takes at a time."""
+    """What one request takes."""
 
     texts: int
-    """Texts in one request."""
     tokens: int
-    """Tokens in one request; 0 when no limit is known."""
+    """0 when no limit is known."""
     text_tokens: int
-    """Tokens in one text. Longer ones are cut; chunks never get there."""
+    """Tokens in one text; longer texts are cut."""
     at_once: int = 4
-    """Requests side by side."""
+    """Requests at the same time."""
 
 
 class Wire(NamedTuple):
-    """A service's language."""
+    """A service's wire format."""
 
     request: Callable[[Sequence[str], bool], tuple[str, bytes]]
     """(texts, whether they are a query) -> the path below the base URL and the body."""
     parse: Callable[[bytes, int], list[Sequence[float]]]
-    """(body, number of texts) -> the vectors in the order of the texts; raises ValueError with the
-    reason.
-    """
+    """(body, number of texts) -> the vectors in the order of the texts; raises ValueError."""
     limits: Limits
 
 
 class Provider(NamedTuple):
-    """Everything there is to know about a configured remote provider before the first request."""
+    """A configured remote provider."""
 
     name: str
     model: str
@@ -70,21 +65,17 @@ class Provider(NamedTuple):
     """What must never be printed."""
     wire: Wire
     dims: int
-    """0 when only the first answer tells."""
+    """0 until the first response when the model is not known."""
     floor: float
     ceiling: float
     key_facts: dict[str, object]
-    """What the numbers depend on, in the order in which OpenClaw hashes it."""
+    """What the vectors depend on, in the order in which OpenClaw hashes it."""
     keys: tuple[dict[str, str], ...] = ()
-    """Header sets, one for each of several keys: the next one is tried when the quota of one is
-    used up.
-    """
+    """Headers for each of several keys; the next one is tried when a quota is used up."""
     sign: Callable[[str, str, bytes], dict[str, str]] | None = None
     """(method, path, body) -> the headers that sign this one request."""
     openclaw_facts: Callable[[], Sequence[dict[str, object]]] = tuple
-    """What releases of OpenClaw hash for the same vectors, where that may not be `key_facts`; for
-    imports.
-    """
+    """What releases of OpenClaw hash for the same vectors where it differs; for imports."""
 
 
 class Service(NamedTuple):
