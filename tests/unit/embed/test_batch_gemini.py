@@ -147,7 +147,7 @@ def test_a_line_is_known_by_any_of_its_names(runs: Runs, row: dict[str, object])
 @pytest.mark.parametrize(
     "row", [{"error": {"message": "no"}}, {"response": {"error": {"message": "no"}}}]
 )
-def test_an_error_in_a_line_is_a_complaint(runs: Runs, row: dict[str, object]) -> None:
+def test_an_error_in_a_line_is_reported(runs: Runs, row: dict[str, object]) -> None:
     assert dialect(runs.provider).read({"key": "a", **row}) == ("a", None, "no")
 
 

@@ -127,10 +127,10 @@ def test_a_completed_job_names_its_files(runs: Runs) -> None:
 @pytest.mark.parametrize(
     "row", [{"response": {"status_code": 429, "body": {}}}, {"error": {"code": "batch_expired"}}]
 )
-def test_an_error_in_a_line_is_a_complaint(runs: Runs, row: dict[str, object]) -> None:
+def test_an_error_in_a_line_is_reported(runs: Runs, row: dict[str, object]) -> None:
     answer = dialect(runs.provider).read({"custom_id": "a", **row})
     assert answer.id == "a"
-    assert answer.complaint
+    assert answer.error
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_vectors_are_stored_in_portions_as_they_arrive(runs: Runs) -> None:
 def test_an_output_beyond_32_mb_is_read_all_the_same(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_collect, "MOST_ANSWER", 2 << 20)
+    monkeypatch.setattr(batch_collect, "MAX_LINE_AVERAGE", 2 << 20)
     runs.desk.output = lambda data: b"\n".join([b" " * 1_000_000] * 40) + b"\n" + data
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
 

@@ -14,9 +14,9 @@ import pytest
 
 from clawmark.embed.services.ledger import (
     KEPT_DAYS,
-    MOST_MODELS,
+    MAX_MODELS,
     OTHERS,
-    PROMISE_SECONDS,
+    RESERVED_SECONDS,
     Ledger,
     ModelUse,
 )
@@ -146,12 +146,12 @@ def test_a_clock_that_ran_ahead_leaves_a_bounded_file(path: Path, clock: Clock) 
 
 def test_too_many_models_share_one_name(path: Path, clock: Clock) -> None:
     ledger = Ledger(str(path), clock=clock)
-    for number in range(MOST_MODELS + 20):
+    for number in range(MAX_MODELS + 20):
         ledger.record("openai", f"model-{number}", 1, 1, 1)
     ledger.flush()
     found = Ledger(str(path), clock=clock).summary()
-    assert found.total_calls == MOST_MODELS + 20
-    assert len(found.by_model) == MOST_MODELS + 1
+    assert found.total_calls == MAX_MODELS + 20
+    assert len(found.by_model) == MAX_MODELS + 1
     assert "/".join(found.by_model[-1][:2]) == OTHERS
 
 
@@ -264,7 +264,7 @@ def test_an_allowed_call_that_failed_is_forgotten_after_a_minute(path: Path, clo
     ledger.allow(100)
     with pytest.raises(EmbeddingUnavailable):
         ledger.allow(1)
-    clock.now += PROMISE_SECONDS
+    clock.now += RESERVED_SECONDS
     ledger.allow(100)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from clawmark.embed.services import bedrock, gemini, ollama
 from clawmark.embed.services.parsing import (
     LONG,
-    complaint_of,
+    error_message,
     load,
     read_data,
     to_unit,
@@ -290,7 +290,7 @@ def test_both_families_of_bedrock_are_read() -> None:
 def test_an_error_is_found_in_any_shape_and_made_one_line(
     answer: dict[str, Any], words: str
 ) -> None:
-    assert complaint_of(answer) == words
+    assert error_message(answer) == words
 
 
 def test_tokens_are_taken_from_the_answer_where_it_is_believable() -> None:

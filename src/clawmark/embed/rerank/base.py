@@ -1,8 +1,7 @@
-"""What a reranker is to Clawmark, and how the configured one is made.
+"""The protocol of rerankers, and the choice of the configured one.
 
-A reranker reads a question and some passages together and says how well each one answers it.
-`rerank_onnx` runs a model in this process, `rerank_http` asks a service. Which passages are judged,
-and what becomes of the scores, is left to `search`."""
+A reranker reads a question and passages together and scores how well each passage answers it.
+`onnx` runs a model in this process, `http` uses a service."""
 
 from __future__ import annotations
 
@@ -29,19 +28,19 @@ class Reranker(Protocol):
 
     @property
     def label(self) -> str:
-        """The model and where it runs, for people."""
+        """The model and where it runs, for display."""
         ...
 
     def rerank(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
-        """How well each text answers the query, 0 to 1, in the order of the texts.
+        """Return how well each text answers the query, 0 to 1, in the order of the texts.
 
-        Raises RerankError when it fails, and when it is not done within `seconds`.
+        Raises RerankError when it fails or takes longer than `seconds`.
         """
         ...
 
 
 class Unusable:
-    """Stands for a reranker that could not be made, and says why whenever it is asked."""
+    """Replaces a reranker that could not be made; every call raises the reason."""
 
     def __init__(self, label: str, error: RerankError) -> None:
         self.label = label
@@ -54,10 +53,7 @@ class Unusable:
 def make_reranker(
     options: RerankOptions, environ: Mapping[str, str], state_dir: str, *, proxy: str = ""
 ) -> Reranker:
-    """The configured reranker; nothing is loaded or asked yet.
-
-    Raises RerankError when something is missing.
-    """
+    """Return the configured reranker without loading it; raise RerankError when it cannot be."""
     if options.provider == "onnx":
         if not options.model:
             raise RerankError(

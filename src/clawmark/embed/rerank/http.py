@@ -1,9 +1,8 @@
-"""Reranking services: Cohere, Jina and Voyage, and servers that speak like one of them.
+"""Reranking services: Cohere, Jina and Voyage, and servers with one of their protocols.
 
-One request holds the question and all passages; the response is a list of indexes with scores. An
-answer counts only when it has exactly one finite score for every passage. Sending, deadlines and
-refusals are those of the embedding services (`http`, `retry`); a service that failed is left alone
-for a minute (`breaker`)."""
+One request holds the question and all passages; the response is a list of indexes with scores. It
+is used only when it has exactly one finite score for every passage. After a failure the circuit
+breaker refuses calls for a minute."""
 
 from __future__ import annotations
 
@@ -23,12 +22,12 @@ from clawmark.text.secrets.redact import Redactor
 if TYPE_CHECKING:
     from clawmark.net.circuit_breaker import Breaker
 
-LONGEST_TEXT = 8000
-"""Characters of a passage that are sent; chunks never get there."""
+MAX_TEXT = 8000
+"""Characters of a passage that are sent; chunks are shorter."""
 
 
 class HttpReranker:
-    """Asks one model of one service."""
+    """Reranks with one model of one service."""
 
     def __init__(
         self,
@@ -55,12 +54,12 @@ class HttpReranker:
         if not texts:
             return []
         if seconds <= 0:
-            raise RerankError(f"There was no time left to ask the reranker {self.label}.")
+            raise RerankError(f"There was no time left for the reranker {self.label}.")
         self._check()
         body = {
             "model": self._model,
             "query": well_formed(query),
-            "documents": [well_formed(text)[:LONGEST_TEXT] or " " for text in texts],
+            "documents": [well_formed(text)[:MAX_TEXT] or " " for text in texts],
             self._facts.count_field: len(texts),
         }
         try:
@@ -96,7 +95,7 @@ class HttpReranker:
         except EmbeddingUnavailable:
             reason = self._breaker.reason().rstrip(".") or "it failed"
             raise RerankError(
-                f"The reranker {self.label} failed a moment ago and is left alone for a minute: "
+                f"The reranker {self.label} failed a moment ago and is not used for a minute: "
                 f"{reason}.",
                 hint=_HINT,
             ) from None
@@ -114,9 +113,7 @@ _HINT = (
 
 
 def read_scores(body: bytes, field: str, count: int) -> list[float]:
-    """The scores in the order of the texts; ValueError, as the end of a sentence, for anything but
-    one for each.
-    """
+    """Return the scores in the order of the texts; raise ValueError unless each text has one."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

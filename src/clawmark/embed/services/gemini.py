@@ -111,7 +111,7 @@ class _Answer(Shape, total=False):
 
 
 def parse(body: bytes, expected: int) -> list[Sequence[float]]:
-    """The vectors of one text or of many."""
+    """Return the vectors of one text or of many."""
     answer = load(body, _Answer)
     rows = answer.get("embeddings", [answer["embedding"]] if "embedding" in answer else None)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -45,7 +45,7 @@ def provider(options: RemoteOptions, environ: Mapping[str, str]) -> Provider:
 
 
 def _base_url(options: RemoteOptions, environ: Mapping[str, str]) -> str:
-    """Return the configured address, or that of OLLAMA_HOST as Ollama reads it; empty for neither."""
+    """Return the configured address, or OLLAMA_HOST as Ollama reads it; empty for neither."""
     host = environ.get("OLLAMA_HOST", "").strip()
     if host and "://" not in host:
         host = f"http://{host}" if ":" in host else f"http://{host}:11434"
@@ -58,16 +58,14 @@ class _Answer(Shape, total=False):
 
 
 def parse(body: bytes, expected: int) -> list[Sequence[float]]:
-    """The vectors, which come in the order of the texts."""
+    """Return the vectors, which come in the order of the texts."""
     return check_vectors(load(body, _Answer).get("embeddings"), expected)
 
 
 def list_models(
     options: RemoteOptions, environ: Mapping[str, str], *, seconds: float = 1.0, proxy: str = ""
 ) -> list[str]:
-    """The installed models that can embed; raises HttpError without an answer and ValueError for
-    a strange one.
-    """
+    """Return the installed models that can embed; raise HttpError or ValueError."""
     chosen = provider(options, environ)
     client = HttpClient(chosen.base_url, chosen.headers, secrets=chosen.secrets, proxy=proxy)
     try:
@@ -84,7 +82,7 @@ def list_models(
 
 
 def can_embed(name: str) -> bool:
-    """Whether a model's name is that of an embedding model; Ollama's list does not say."""
+    """Return whether the name is that of an embedding model; Ollama's list does not say."""
     plain = plain_name(name)
     return "embed" in plain or plain.startswith(
         ("all-minilm", "bge-", "gte-", "paraphrase-", "multilingual-e5", "e5-")

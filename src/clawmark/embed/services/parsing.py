@@ -67,8 +67,8 @@ def load(body: bytes, shape: type[Shape] | None = None) -> Mapping[str, object]:
     answer = _read_quickly(body, shape) if shape is not None and len(body) > LONG else None
     if answer is None:
         answer = _read(body)
-    if complaint := complaint_of(answer):
-        raise ValueError(f'it said "{complaint}"')
+    if message := error_message(answer):
+        raise ValueError(f'it said "{message}"')
     return answer
 
 
@@ -110,7 +110,7 @@ def _read(body: bytes) -> dict[str, object]:
     return answer
 
 
-def complaint_of(answer: Mapping[str, object]) -> str:
+def error_message(answer: Mapping[str, object]) -> str:
     """Return the error message in a response, on one line; empty without one."""
     error = answer.get("error") or answer.get("detail")
     if isinstance(error, dict):
