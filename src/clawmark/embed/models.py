@@ -14,7 +14,7 @@ from clawmark.model.providers import PROVIDERS
 
 
 class Known(NamedTuple):
-    """What is known about a model; `dims` is 0 when its name does not tell."""
+    """What is known about a model; `dims` is 0 when its name is not enough."""
 
     dims: int = 0
     text_tokens: int = 2048

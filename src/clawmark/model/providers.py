@@ -7,7 +7,9 @@ What is known about single models is in `embed.models`."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class EmbeddingFacts(NamedTuple):
@@ -267,23 +269,20 @@ PROVIDERS: dict[str, ProviderFacts] = {
 
 def embedding_facts(name: str) -> EmbeddingFacts:
     """Return how a provider embeds; raise KeyError for one that does not."""
-    facts = PROVIDERS[name].embedding
-    if facts is None:
-        raise KeyError(name)
-    return facts
+    return _present(PROVIDERS[name].embedding, name)
 
 
 def batch_facts(name: str) -> BatchFacts:
-    """Return what a provider's batch jobs take; raise KeyError for one without batch jobs."""
-    facts = PROVIDERS[name].batch
-    if facts is None:
-        raise KeyError(name)
-    return facts
+    """Return what a provider's batch jobs take; raise KeyError for one without them."""
+    return _present(PROVIDERS[name].batch, name)
 
 
 def rerank_facts(name: str) -> RerankFacts:
     """Return how a provider reranks; raise KeyError for one that does not."""
-    facts = PROVIDERS[name].rerank
+    return _present(PROVIDERS[name].rerank, name)
+
+
+def _present(facts: T | None, name: str) -> T:
     if facts is None:
         raise KeyError(name)
     return facts

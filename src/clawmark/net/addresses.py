@@ -139,7 +139,7 @@ def resolve_host(host: str, port: int, resolve: Resolve, deadline: Deadline) -> 
         raise HttpError(
             f"{host} resolves to {refused.reason}, which is refused",
             permanent=True,
-            hint="Check memorySearch.remote.baseUrl, and who answers for that name.",
+            hint="Check memorySearch.remote.baseUrl, and the DNS records of that name.",
         ) from None
 
 

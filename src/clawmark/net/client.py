@@ -138,7 +138,7 @@ class HttpClient:
         request = self._prepare("GET", path, None, headers or {})
         channel = self._open()
         try:
-            status, found = channel.request(*request, deadline=Deadline(seconds))
+            status, found = channel.request(**request._asdict(), deadline=Deadline(seconds))
             is_success = 200 <= status < 300
             pieces = _read_body(channel.body(), found, most if is_success else MAX_BODY_BYTES)
             body = b"" if is_success else b"".join(pieces)
@@ -186,7 +186,7 @@ class HttpClient:
             go_on()
             if self._is_aborted:
                 raise HttpError("the client was closed", permanent=True)
-            status, headers = channel.request(*request, deadline=deadline)
+            status, headers = channel.request(**request._asdict(), deadline=deadline)
             body = b"".join(_read_body(channel.body(), headers, MAX_BODY_BYTES))
             if body and "content-length" in headers and channel.has_unread_bytes():
                 raise HttpError("the response is longer than it says")

@@ -112,7 +112,7 @@ class _Errors(NamedTuple):
 
     def refused(self, response: Response, verdict: Verdict, wanted: float) -> EmbeddingError:
         status = response.status
-        who = {"provider": self.provider, "model": self.model}
+        names = {"provider": self.provider, "model": self.model}
         said = server_message(response, self.redact).rstrip(".")
         reason = f": {said}" if said else ""
         match verdict:
@@ -121,34 +121,34 @@ class _Errors(NamedTuple):
                 reason = "" if status == 401 else reason
                 return EmbeddingUnavailable(
                     f"{self.provider}: the key was refused (status {status}){reason}.",
-                    **who,
+                    **names,
                     hint="Check memorySearch.remote.apiKey, or the variable "
                     "of the environment that holds the key.",
                 )
             case Verdict.QUOTA:
                 return QuotaExhausted(
                     f"{self.provider}: the quota is used up (status {status}){reason}.",
-                    **who,
+                    **names,
                     hint="Add credit or wait for the quota to renew; until then keywords answer.",
                 )
             case Verdict.TOO_LARGE:
                 return TooLarge(
                     f"{self.provider} says that the request is too large "
                     f"(status {status}){reason}.",
-                    **who,
+                    **names,
                     hint="Send fewer or shorter texts at once.",
                 )
             case Verdict.REDIRECT:
                 return EmbeddingRejected(
                     f"{self.provider} answered with a redirect, which "
                     f"is not followed (status {status}).",
-                    **who,
+                    **names,
                     hint="Set memorySearch.remote.baseUrl to the service's final address.",
                 )
             case Verdict.BUSY:
                 return EmbeddingOverloaded(
                     f"{self.provider} is overloaded or failing (status {status}){reason}.",
-                    **who,
+                    **names,
                     retry_after=wanted,
                     hint=f"It asks for a pause of {wanted:.0f} s."
                     if wanted >= 1
@@ -157,6 +157,6 @@ class _Errors(NamedTuple):
             case _:
                 return EmbeddingRejected(
                     f"{self.provider} refused the request (status {status}){reason}.",
-                    **who,
+                    **names,
                     hint="Check memorySearch.model and memorySearch.remote.baseUrl.",
                 )

@@ -77,7 +77,7 @@ def test_a_job_that_is_gone_is_left_to_plain_calls(runs: Runs) -> None:
     assert runs.state == []
 
 
-def test_a_provider_that_falls_silent_is_asked_three_times_and_left_alone(runs: Runs) -> None:
+def test_three_failed_polls_in_a_row_end_the_wait(runs: Runs) -> None:
     runs.desk._looks = 3
     runs(TEXTS, wait=False)
     runs.server.spoil(500)
@@ -116,7 +116,7 @@ def test_texts_that_went_since_are_stored_all_the_same_because_they_are_paid(run
     assert runs.stored.keys() == TEXTS.keys()
 
 
-def test_a_job_of_other_texts_is_left_alone(runs: Runs) -> None:
+def test_job_of_other_texts_is_not_collected(runs: Runs) -> None:
     runs(TEXTS, wait=False)
     others = make_texts(10, 100)
     assert runs(others).vectors.keys() == others.keys()
@@ -124,7 +124,7 @@ def test_a_job_of_other_texts_is_left_alone(runs: Runs) -> None:
     assert [len(job.lines) for job in runs.desk.jobs.values()] == [30, 10]
 
 
-def test_a_job_of_another_model_is_not_taken_up(runs: Runs) -> None:
+def test_job_of_another_model_is_not_resumed(runs: Runs) -> None:
     runs(TEXTS, wait=False)
     first, runs.provider = (
         runs.provider,
@@ -204,7 +204,7 @@ def test_an_upload_that_was_left_is_not_ordered_beyond_the_budget(
     assert not runs.desk.files
 
 
-def test_a_job_that_was_made_is_collected_whatever_the_budget(runs: Runs, tmp_path: Path) -> None:
+def test_created_job_is_collected_regardless_of_the_budget(runs: Runs, tmp_path: Path) -> None:
     runs.server.script(["reset-after-headers", 500, 500, 500, 500], where="/v1/batches")
     assert runs(TEXTS).waiting == HASHES
     runs.server.heal()

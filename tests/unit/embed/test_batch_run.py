@@ -79,7 +79,7 @@ def test_nothing_of_ours_stays_at_the_provider_or_on_disk(
     assert runs.state == []
 
 
-def test_a_job_is_asked_after_at_the_configured_pace_and_says_how_far_it_is(runs: Runs) -> None:
+def test_job_is_polled_at_the_configured_interval_and_reports_progress(runs: Runs) -> None:
     runs.desk._looks = 4
     runs(TEXTS, poll_ms=1500)
     assert runs.slept == [1.5, 1.5, 1.5]
@@ -102,7 +102,7 @@ def test_more_texts_than_a_job_takes_make_more_jobs_two_at_a_time(
     assert runs.progress[-1] == (30, 30)
 
 
-def test_a_job_is_no_larger_than_the_provider_takes(
+def test_job_is_not_larger_than_the_provider_takes(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit_jobs(monkeypatch, bytes=2000)
@@ -156,7 +156,7 @@ def test_batch_jobs_are_off_unless_configured(runs: Runs) -> None:
     assert runs.server.requests == []
 
 
-def test_a_provider_without_batch_jobs_says_so(runs: Runs) -> None:
+def test_provider_without_batch_jobs_is_reported(runs: Runs) -> None:
     runs.provider = runs.provider._replace(name="mistral")
     assert runs(TEXTS)[1:3] == (HASHES, "mistral has no batch jobs.")
 
@@ -232,7 +232,7 @@ def test_of_a_job_that_half_worked_the_good_half_is_kept(
     assert runs.state == []
 
 
-def test_a_job_in_which_everything_failed_says_why(runs: Runs) -> None:
+def test_job_without_any_vector_reports_the_reason(runs: Runs) -> None:
     def spoil(data: bytes) -> bytes:
         return b"".join(
             json.dumps(
@@ -307,13 +307,13 @@ def test_a_refused_key_is_named_without_the_key(runs: Runs) -> None:
     assert KEY not in outcome.reason
 
 
-def test_a_server_that_is_busy_at_first_is_asked_again(runs: Runs) -> None:
+def test_busy_server_is_retried(runs: Runs) -> None:
     runs.server.script([503, 429], where="/v1/files")
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     assert len(runs.desk.jobs) == 1
 
 
-def test_a_lost_answer_to_the_order_does_not_order_twice(runs: Runs) -> None:
+def test_lost_response_to_the_order_does_not_order_twice(runs: Runs) -> None:
     runs.server.script(["reset-after-headers"], where="/v1/batches")
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     assert len(runs.desk.jobs) == 1
@@ -329,7 +329,7 @@ def test_an_order_that_was_refused_for_a_moment_is_given_again(
     assert len(runs.desk.jobs) == 1
 
 
-def test_when_nobody_can_say_whether_there_is_a_job_its_texts_are_not_paid_again(
+def test_texts_of_a_possible_job_are_not_paid_again(
     runs: Runs,
 ) -> None:
     runs.server.script(["reset-after-headers", *[500] * 8], where="/v1/batches")
@@ -359,7 +359,7 @@ def test_the_budget_reached_in_the_middle_stops_new_jobs_and_keeps_the_others(
     assert 0 < ledger.summary().today_tokens <= 200
 
 
-def test_a_job_is_counted_once_however_often_it_is_taken_up(runs: Runs, tmp_path: Path) -> None:
+def test_resumed_job_is_counted_once(runs: Runs, tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "ledger.json"))
     runs.desk._looks = 4
     for _ in range(3):

@@ -71,7 +71,7 @@ def test_scores_come_back_in_the_order_of_the_texts(server: RerankServer) -> Non
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_an_answer_that_cannot_be_used_is_an_error(cohere: RerankServer, fault: str) -> None:
+def test_unusable_response_is_an_error(cohere: RerankServer, fault: str) -> None:
     cohere.fault = fault
     with pytest.raises(RerankError) as raised:
         reranker(cohere).rerank("tea", TEXTS, seconds=10.0)
@@ -88,7 +88,7 @@ def test_a_refusal_is_an_error_without_the_key(cohere: RerankServer, fault: str)
 
 
 @pytest.mark.parametrize("fault", ["hang", "drip"])
-def test_a_slow_answer_is_given_up_at_the_deadline(cohere: RerankServer, fault: str) -> None:
+def test_slow_response_is_aborted_at_the_deadline(cohere: RerankServer, fault: str) -> None:
     cohere.fault = fault
     with pytest.raises(RerankError):
         reranker(cohere).rerank("tea", TEXTS, seconds=0.2)
@@ -101,9 +101,7 @@ def test_a_wrong_key_is_not_repeated(cohere: RerankServer) -> None:
     assert wrong not in raised.value.message
 
 
-def test_a_service_that_failed_is_left_alone_for_a_minute(
-    cohere: RerankServer, tmp_path: Path
-) -> None:
+def test_failed_service_is_not_used_for_a_minute(cohere: RerankServer, tmp_path: Path) -> None:
     now = [1000.0]
     breaker = Breaker(str(tmp_path / "state.json"), clock=lambda: now[0])
     asked = reranker(cohere, breaker=breaker)

@@ -46,7 +46,7 @@ def test_a_size_is_known_where_the_name_is_enough(model: str, dims: int) -> None
     assert look_up(model).dims == dims
 
 
-def test_a_model_nobody_knows_is_an_average_one() -> None:
+def test_unknown_model_has_average_cosines() -> None:
     assert look_up("my-own") == UNKNOWN
     assert prompts_for("my-own") == ("", "")
 
@@ -71,7 +71,7 @@ def test_texts_are_packed_by_tokens_and_one_that_fits_nowhere_goes_alone() -> No
     assert pack(texts, limits, 100) == [range(2), range(2, 3), range(3, 4), range(4, 5)]
 
 
-def test_an_answer_stays_small_enough_to_be_read() -> None:
+def test_requests_limit_the_size_of_their_responses() -> None:
     assert most_texts(Limits(2048, 0, 8191), 1536) * 1536 * 22 <= 8 << 20
     assert most_texts(Limits(2048, 0, 8191), 0) < most_texts(Limits(2048, 0, 8191), 1536)
     assert most_texts(Limits(1, 0, 8191), 1024) == 1
@@ -93,7 +93,7 @@ def test_a_text_is_cut_to_what_a_model_reads(text: str) -> None:
     assert 999 <= estimate_tokens(short) <= 1000
 
 
-def test_a_text_that_fits_is_left_alone() -> None:
+def test_text_that_fits_is_unchanged() -> None:
     assert cut("hello", 2) == "hello"
     assert cut("x" * 9000, 0) == "x" * 9000
 

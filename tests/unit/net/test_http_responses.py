@@ -1,6 +1,4 @@
-"""Whatever a server says, the client ends with an answer or with a reason, in time and in bounded
-memory.
-"""
+"""The client returns a response or an error with a reason, in time and in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from rawserver import Peer, RawServer, answering, ok, serving
 
 from clawmark.net.client import HttpClient, HttpError, Response
 
-SECONDS = 20.0  # for answers that come; a busy machine is no reason to fail
-SOON = 1.0  # for answers that never come
+SECONDS = 20.0  # for responses that come, also on a busy machine
+SOON = 1.0  # for responses that never come
 BIG = 33 << 20
 
 
@@ -40,9 +38,9 @@ class Closing:
 
 
 def reason(data: bytes, *, close: bool = True) -> str:
-    with pytest.raises(HttpError) as trouble:
+    with pytest.raises(HttpError) as error:
         ask(data, close=close)
-    return trouble.value.reason
+    return error.value.reason
 
 
 def reason_for(
@@ -51,24 +49,24 @@ def reason_for(
     with (
         serving(script) as server,
         closing(server.url) as client,
-        pytest.raises(HttpError) as trouble,
+        pytest.raises(HttpError) as error,
     ):
         client.send("POST", "/embed", body, seconds=seconds)
-    return trouble.value.reason
+    return error.value.reason
 
 
 def head(*lines: str) -> bytes:
     return "\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""]).encode()
 
 
-def test_an_answer_has_its_status_its_headers_in_lower_case_and_its_body() -> None:
+def test_response_has_status_lower_case_headers_and_body() -> None:
     response = ask(ok(b'{"a": 1}', "X-Thing:  one ", "x-thing: two"))
     assert (response.status, response.body) == (200, b'{"a": 1}')
     assert response.headers["x-thing"] == "one, two"
 
 
 @pytest.mark.parametrize("status", [201, 204, 301, 302, 304, 400, 401, 429, 500, 529, 599, 999])
-def test_every_status_is_an_answer_and_none_is_followed(status: int) -> None:
+def test_every_status_is_returned_and_no_redirect_followed(status: int) -> None:
     with serving(
         answering(f"HTTP/1.1 {status} X\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n".encode())
     ) as server:
@@ -77,7 +75,7 @@ def test_every_status_is_an_answer_and_none_is_followed(status: int) -> None:
         assert len(server.requests) == 1
 
 
-def test_a_redirect_to_another_host_is_returned_and_not_dialled() -> None:
+def test_redirect_to_another_host_is_not_followed() -> None:
     with serving(answering(ok())) as other:
         response = ask(
             f"HTTP/1.1 302 Found\r\nLocation: {other.url}/\r\nContent-Length: 0\r\n\r\n".encode()
@@ -89,7 +87,7 @@ def test_a_body_without_a_length_ends_with_the_connection() -> None:
     assert ask(head() + b"abc").body == b"abc"
 
 
-def test_an_answer_of_http_1_0_is_understood() -> None:
+def test_http_1_0_response_is_understood() -> None:
     assert ask(b"HTTP/1.0 200 OK\r\n\r\nabc").body == b"abc"
 
 
@@ -101,14 +99,14 @@ def test_a_folded_header_line_is_joined_with_a_space() -> None:
     assert ask(ok(b"ok", "A: b", " folded")).headers["a"] == "b folded"
 
 
-def test_interim_answers_are_passed_over() -> None:
+def test_interim_responses_are_skipped() -> None:
     assert (
         ask(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n" + ok(b"yes")).body
         == b"yes"
     )
 
 
-def test_a_chunked_body_is_put_together() -> None:
+def test_chunked_body_is_joined() -> None:
     assert (
         ask(
             head("Transfer-Encoding: chunked")
@@ -142,7 +140,7 @@ def test_a_gzip_bomb_is_stopped_at_the_limit() -> None:
     )
 
 
-def test_empty_gzip_members_count_as_what_they_are() -> None:
+def test_empty_gzip_members_count_toward_the_limit() -> None:
     def script(peer: Peer, server: RawServer) -> None:
         peer.request()
         peer.send(head("Content-Encoding: gzip"))
@@ -164,7 +162,7 @@ def test_empty_gzip_members_count_as_what_they_are() -> None:
         ("gzip, gzip", b"x", "the response is compressed in a way that was not requested"),
     ],
 )
-def test_a_body_that_is_not_compressed_as_it_says_is_a_trouble(
+def test_wrongly_compressed_body_is_an_error(
     name: str, body: bytes, why: str
 ) -> None:
     assert reason(ok(body, f"Content-Encoding: {name}")) == why
@@ -232,7 +230,7 @@ def test_a_body_that_is_not_compressed_as_it_says_is_a_trouble(
     ],
     ids=range(29),
 )
-def test_what_is_no_answer_is_a_trouble_with_its_reason(data: bytes, why: str) -> None:
+def test_malformed_response_is_an_error_with_a_reason(data: bytes, why: str) -> None:
     assert reason(data) == why
 
 
@@ -288,7 +286,7 @@ def after_the_request(
         "slow chunks",
     ],
 )
-def test_a_server_that_takes_its_time_is_left_at_the_deadline(
+def test_slow_response_is_aborted_at_the_deadline(
     script: Callable[[Peer, RawServer], None], why: str
 ) -> None:
     assert reason_for(script) == why
@@ -330,20 +328,20 @@ def test_a_server_that_takes_its_time_is_left_at_the_deadline(
     ],
     ids=["body", "chunks", "headers", "one header", "interim answers", "trailers"],
 )
-def test_a_server_that_never_ends_is_left_at_the_limit(
+def test_endless_response_is_aborted_at_the_size_limit(
     script: Callable[[Peer, RawServer], None], why: str
 ) -> None:
     assert reason_for(script, SECONDS) == why
 
 
-def test_a_server_that_never_reads_is_left_at_the_deadline() -> None:
+def test_server_that_never_reads_is_abandoned_at_the_deadline() -> None:
     def script(peer: Peer, server: RawServer) -> None:
         peer.stopped.wait()
 
     assert reason_for(script, body=bytes(64 << 20)) == "no response within 1 s"
 
 
-def test_a_server_that_answers_instead_of_reading_is_heard() -> None:
+def test_response_sent_before_the_request_was_read_is_returned() -> None:
     def script(peer: Peer, server: RawServer) -> None:
         peer.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
@@ -351,7 +349,7 @@ def test_a_server_that_answers_instead_of_reading_is_heard() -> None:
         assert client.send("POST", "/embed", bytes(8 << 20), seconds=SECONDS).status == 413
 
 
-def test_a_reset_is_a_trouble() -> None:
+def test_connection_reset_is_an_error() -> None:
     def script(peer: Peer, server: RawServer) -> None:
         peer.request()
         peer.send(head("Content-Length: 9"))
@@ -360,7 +358,7 @@ def test_a_reset_is_a_trouble() -> None:
     assert reason_for(script, SECONDS) in ("the connection was cut", "the response was cut short")
 
 
-def test_a_refused_connection_is_a_trouble() -> None:
+def test_refused_connection_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with (
@@ -370,7 +368,7 @@ def test_a_refused_connection_is_a_trouble() -> None:
         client.send("POST", "/", b"{}", seconds=SECONDS)
 
 
-def test_a_server_that_never_accepts_is_left_at_the_deadline() -> None:
+def test_server_that_never_accepts_is_abandoned_at_the_deadline() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
@@ -379,7 +377,7 @@ def test_a_server_that_never_accepts_is_left_at_the_deadline() -> None:
             client.send("POST", "/", b"{}", seconds=SOON)
 
 
-def test_without_any_time_there_is_no_answer() -> None:
+def test_request_without_time_fails() -> None:
     with (
         serving(answering(ok())) as server,
         closing(server.url) as client,
@@ -388,6 +386,6 @@ def test_without_any_time_there_is_no_answer() -> None:
         client.send("POST", "/", b"{}", seconds=0)
 
 
-def test_an_answer_to_head_has_no_body() -> None:
+def test_response_to_head_has_no_body() -> None:
     response = ask(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", method="HEAD")
     assert response.body == b""

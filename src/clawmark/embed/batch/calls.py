@@ -139,12 +139,12 @@ class Calls:
             if incoming is not None:
                 yield from split(incoming.pieces, MAX_LINE)
         except HttpError as error:
-            who = self.provider
+            provider = self.provider
             message = (
-                f"The output of a batch job could not be read from {who.name}: {error.reason}."
+                f"The output of a batch job could not be read from {provider.name}: {error.reason}."
             )
             raise EmbeddingUnavailable(
-                message, provider=who.name, model=who.model, hint=error.hint
+                message, provider=provider.name, model=provider.model, hint=error.hint
             ) from None
         finally:
             if incoming is not None:
@@ -164,13 +164,13 @@ class Calls:
         return value
 
     def _ask(self, send: Callable[[float], Response], policy: Policy) -> Response:
-        who = self.provider
+        provider = self.provider
         return send_with_retries(
             send,
             policy,
-            provider=who.name,
-            model=who.model,
-            redact=Redactor(who.secrets).clean,
+            provider=provider.name,
+            model=provider.model,
+            redact=Redactor(provider.secrets).clean,
             sleep=self._sleep,
             clock=self._clock,
         )

@@ -143,7 +143,7 @@ def _output_of(row: Mapping[str, object]) -> object:
 
 
 def _read(row: Mapping[str, object]) -> Answer:
-    who = next(
+    text_hash = next(
         (
             row[name]
             for name in ("key", "custom_id", "request_id")
@@ -153,8 +153,10 @@ def _read(row: Mapping[str, object]) -> Answer:
     )
     answer = row.get("response")
     if error := error_message(row) or error_message(answer if isinstance(answer, dict) else {}):
-        return Answer(str(who), None, error)
-    return Answer(str(who), part(row, "embedding", "values") or part(answer, "embedding", "values"))
+        return Answer(str(text_hash), None, error)
+    return Answer(
+        str(text_hash), part(row, "embedding", "values") or part(answer, "embedding", "values")
+    )
 
 
 def _name(calls: Calls, value: object, kind: str, what: str) -> str:

@@ -147,8 +147,8 @@ def _poll(calls: Calls, job: str) -> Job:
 
 
 def _read(row: Mapping[str, object]) -> Answer:
-    who = row.get("custom_id")
-    name = who if isinstance(who, str) else ""
+    text_hash = row.get("custom_id")
+    name = text_hash if isinstance(text_hash, str) else ""
     status, body = part(row, "response", "status_code"), part(row, "response", "body")
     if error := error_message(row) or error_message(body if isinstance(body, dict) else {}):
         return Answer(name, None, error)

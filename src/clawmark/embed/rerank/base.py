@@ -9,10 +9,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from clawmark.config.load import fill_in
-from clawmark.config.urls import problem_with
 from clawmark.embed.rerank.http import HttpReranker
 from clawmark.embed.rerank.onnx import OnnxReranker
+from clawmark.embed.services.settings import checked_address, filled
 from clawmark.model.errors import ConfigError, RerankError
 from clawmark.model.providers import PROVIDERS, rerank_facts
 from clawmark.net.circuit_breaker import Breaker
@@ -64,11 +63,12 @@ def make_reranker(
 
     service, variables = rerank_facts(options.provider), PROVIDERS[options.provider].keys
     try:
-        key = _secret(options.api_key, environ) or next(
+        key = filled(options.api_key, f"{_KEY}apiKey", environ) or next(
             (environ[name] for name in variables if environ.get(name)), ""
         )
-        base_url = _address(options.base_url, environ) or service.base_url
-        proxy = _filled(proxy, "memorySearch.remote.proxy", environ)
+        url = filled(options.base_url, f"{_KEY}baseUrl", environ).strip().rstrip("/")
+        base_url = checked_address(url, f"{_KEY}baseUrl") or service.base_url
+        proxy = filled(proxy, "memorySearch.remote.proxy", environ)
     except ConfigError as error:
         raise RerankError(error.message, hint=error.hint) from None
     if not key.strip() and base_url == service.base_url:
@@ -90,21 +90,3 @@ def make_reranker(
         breaker=breaker,
         proxy=proxy,
     )
-
-
-def _secret(value: object, environ: Mapping[str, str]) -> str:
-    if isinstance(value, Mapping):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
-        return environ.get(str(value.get("id", "")), "")
-    return _filled(str(value or ""), f"{_KEY}apiKey", environ)
-
-
-def _filled(value: str, key: str, environ: Mapping[str, str]) -> str:
-    return fill_in(value, key, environ) if value else ""
-
-
-def _address(value: str, environ: Mapping[str, str]) -> str:
-    url = _filled(value, f"{_KEY}baseUrl", environ).strip().rstrip("/")
-    problem = problem_with(url) if url else ""
-    if problem:
-        raise ConfigError(f"{_KEY}baseUrl is refused: {problem}.", key=f"{_KEY}baseUrl")
-    return url

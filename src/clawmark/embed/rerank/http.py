@@ -9,18 +9,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable, RerankError
 from clawmark.model.providers import rerank_facts
+from clawmark.net.circuit_breaker import Breaker
 from clawmark.net.client import HttpClient
 from clawmark.net.headers import as_json, bearer, secrets_of
 from clawmark.net.retry import Policy, send_with_retries
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor
-
-if TYPE_CHECKING:
-    from clawmark.net.circuit_breaker import Breaker
 
 MAX_TEXT = 8000
 """Characters of a passage that are sent; chunks are shorter."""

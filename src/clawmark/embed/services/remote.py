@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from clawmark.embed.base import Traits
@@ -29,14 +28,12 @@ from clawmark.model.errors import (
 )
 from clawmark.model.providers import PROVIDERS
 from clawmark.model.values import Degraded, Identity, Vector
+from clawmark.net.circuit_breaker import Breaker
 from clawmark.net.client import HttpClient, Response
 from clawmark.net.failures import Verdict, classify
 from clawmark.net.retry import INDEXING, QUERY, Policy, TooLarge, send_with_retries
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.secrets.redact import Redactor
-
-if TYPE_CHECKING:
-    from clawmark.net.circuit_breaker import Breaker
 
 MAX_KEPT = 4096
 """Paid vectors that are kept for the next call: those of a few requests."""

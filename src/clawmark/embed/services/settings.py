@@ -20,14 +20,11 @@ def remote_options(
     """Return the options; raise ConfigError for a missing variable or a refused address."""
 
     def text(name: str) -> str:
-        value = remote.get(name)
-        if isinstance(value, dict):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
-            return environ.get(str(value.get("id", "")), "")
-        return fill_in(str(value), f"memorySearch.remote.{name}", environ) if value else ""
+        return filled(remote.get(name), f"memorySearch.remote.{name}", environ)
 
     return RemoteOptions(
         model=model,
-        base_url=_address(text("baseUrl")),
+        base_url=checked_address(text("baseUrl"), "memorySearch.remote.baseUrl"),
         api_key=text("apiKey"),
         headers=filled_headers(remote, environ),
         dims=dims,
@@ -48,15 +45,18 @@ def filled_headers(remote: Mapping[str, object], environ: Mapping[str, str]) -> 
     }
 
 
-def _address(url: str) -> str:
-    """Check an address after its references were filled in."""
-    if url:
-        problem = problem_with(url.strip())
-        if problem:
-            raise ConfigError(
-                f"memorySearch.remote.baseUrl is refused: {problem}.",
-                key="memorySearch.remote.baseUrl",
-            )
+def filled(value: object, key: str, environ: Mapping[str, str]) -> str:
+    """Return the text of a setting with its references filled in."""
+    if isinstance(value, Mapping):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
+        return environ.get(str(value.get("id", "")), "")
+    return fill_in(str(value), key, environ) if value else ""
+
+
+def checked_address(url: str, key: str) -> str:
+    """Return an address whose references were filled in; raise ConfigError when it is refused."""
+    problem = problem_with(url.strip()) if url else ""
+    if problem:
+        raise ConfigError(f"{key} is refused: {problem}.", key=key)
     return url
 
 
