@@ -28,8 +28,10 @@ from embeddings import EmbeddingServer
 from hostile import MAKER, cases, needs_maker
 
 from clawmark import Memory
+from clawmark.embed.services import remote
 from clawmark.model.values import Degraded
-from clawmark.net import retry
+from clawmark.net.retry import Policy
+from clawmark.system.backoff import Backoff
 
 pytestmark = needs_maker
 
@@ -197,13 +199,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same retries as ever, sooner."""
-    monkeypatch.setattr(
-        retry, "INDEXING", retry.Policy(attempts=3, first=0.02, cap=0.1, total=1.0, each=0.5)
-    )
+    soon = Backoff(first=0.02, longest=0.1)
+    monkeypatch.setattr(remote, "INDEXING", Policy(attempts=3, backoff=soon, total=1.0, each=0.5))
     if not ALL:
-        monkeypatch.setattr(
-            retry, "QUERY", retry.Policy(attempts=2, first=0.05, cap=0.1, total=0.6, each=0.6)
-        )
+        monkeypatch.setattr(remote, "QUERY", Policy(attempts=2, backoff=soon, total=0.6, each=0.6))
 
 
 def in_time(step: Callable[[], T]) -> T:

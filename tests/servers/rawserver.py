@@ -1,15 +1,16 @@
-"""A server on loopback that says exactly the bytes a test wants, one thread per connection; it ends
-with its block.
-"""
+"""A loopback server that sends exactly the bytes a test wants, one thread per connection."""
 
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -50,17 +51,17 @@ class Peer:
         self.sock.sendall(data)
 
     def until_closed(self) -> None:
-        """Say nothing until the client gives up."""
+        """Send nothing until the client closes."""
         while self._file.read(4096):
             pass
 
     def for_ever(self, data: bytes, pause: float = 0.0) -> None:
-        """Send the same again and again until the client gives up."""
+        """Send the same bytes repeatedly until the client closes."""
         while not self.stopped.wait(pause) if pause else not self.stopped.is_set():
             self.send(data)
 
     def reset(self) -> None:
-        """Cut the connection with a reset instead of a proper end."""
+        """Make closing reset the connection."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def close(self) -> None:
@@ -69,7 +70,7 @@ class Peer:
 
 
 class RawServer:
-    """What a test sees of the server."""
+    """The address of the server and the requests it got."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -77,14 +78,14 @@ class RawServer:
         self.connections = 0
         self.requests: list[Request] = []
         self.hosts: list[str] = []
-        """The names that clients asked for in TLS."""
+        """The hosts that clients named."""
 
 
 @contextlib.contextmanager
 def serving(
     script: Callable[[Peer, RawServer], None], context: ssl.SSLContext | None = None
 ) -> Iterator[RawServer]:
-    """Run `script` for every connection until the block ends; what clients break is no error here."""
+    """Run `script` for every connection until the block ends; connection errors are ignored."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = RawServer(listener.getsockname()[1])
     stopped = threading.Event()
@@ -132,9 +133,7 @@ def serving(
 
 
 def answering(data: bytes, *, close: bool = False) -> Callable[[Peer, RawServer], None]:
-    """The script that answers every request with the same bytes, on the same connection unless told
-    to close.
-    """
+    """Return a script that answers every request with the same bytes."""
 
     def script(peer: Peer, server: RawServer) -> None:
         while request := peer.request():
@@ -147,6 +146,31 @@ def answering(data: bytes, *, close: bool = False) -> Callable[[Peer, RawServer]
 
 
 def ok(body: bytes = b"{}", *headers: str) -> bytes:
-    """A proper answer."""
+    """Return a well-formed response."""
     lines = ["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def forward(one: socket.socket, other: socket.socket) -> None:
+    """Copy bytes in both directions until one side closes."""
+    while True:
+        for ready in select.select([one, other], [], [])[0]:
+            data = ready.recv(65536)
+            if not data:
+                return
+            (other if ready is one else one).sendall(data)
+
+
+def new_certificate(folder: Path, name: str) -> Path:
+    """Make a self-signed certificate for `name` and 127.0.0.1; its key is in `key.pem`."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    subprocess.run(
+        [
+            *command.split(),
+            *("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name},IP:127.0.0.1"),
+            *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return folder / "cert.pem"

@@ -9,27 +9,10 @@ import os
 import re
 from collections.abc import Mapping
 
-from clawmark.embed.choose import LADDER
 from clawmark.embed.services.settings import filled_headers, remote_options
-from clawmark.embed.services.wire import secrets_of
 from clawmark.model.errors import ConfigError
-
-OTHER_KEYS = (
-    "ANTHROPIC_API_KEY",
-    "CLAWMARK_MODEL_API_KEY",
-    "OLLAMA_API_KEY",
-    "DEEPINFRA_API_KEY",
-    "LMSTUDIO_API_KEY",
-    "VLLM_API_KEY",
-    "LLAMA_API_KEY",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_BEARER_TOKEN_BEDROCK",
-    "COHERE_API_KEY",
-    "CO_API_KEY",
-    "JINA_API_KEY",
-)
-"""Variables of models that make no vectors, and of providers that `auto` does not look for."""
+from clawmark.model.providers import secret_variables
+from clawmark.net.headers import secrets_of
 
 
 def configured_keys(
@@ -42,7 +25,7 @@ def configured_keys(
     """The keys, from `memorySearch.remote`, from `models.providers`, of the reranker, and from the
     providers' variables.
     """
-    names = {*(name for ladder in LADDER.values() for name in ladder), *OTHER_KEYS}
+    names = secret_variables()
     held = [
         value
         for name, value in environ.items()

@@ -26,20 +26,22 @@ from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.embed.services.settings import batch_options, remote_options
 from clawmark.embed.services.wire import provider_key
 from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
+from clawmark.model.providers import PROVIDERS, embedding_facts
 from clawmark.model.values import Degraded, Identity
 from clawmark.net.circuit_breaker import Breaker
-from clawmark.net.client import HttpTrouble
+from clawmark.net.client import HttpError
 
 BUILT_IN = ("auto", "default", "static", "local", "none")
-REMOTE = ("openai", "gemini", "voyage", "mistral", "ollama", "bedrock")
-COMPATIBLE = ("openai-compatible", "lmstudio", "vllm", "llamacpp", "deepinfra")
-LADDER = {"openai": ("OPENAI_API_KEY",), "gemini": ("GEMINI_API_KEY", "GEMINI_API_KEYS", "GOOGLE_API_KEY"),
-          "voyage": ("VOYAGE_API_KEY",), "mistral": ("MISTRAL_API_KEY",)}  # fmt: skip
+_EMBEDDING = {name: row.embedding for name, row in PROVIDERS.items() if row.embedding}
+REMOTE = tuple(name for name, facts in _EMBEDDING.items() if not facts.is_compatible)
+COMPATIBLE = tuple(name for name, facts in _EMBEDDING.items() if facts.is_compatible)
+LADDER = {
+    name: PROVIDERS[name].keys + PROVIDERS[name].other_secrets
+    for name, facts in _EMBEDDING.items()
+    if facts.is_auto
+}
 """Where `auto` looks for keys, first found first."""
 
-
-OPENAI_MODEL = "text-embedding-3-small"
-"""What OpenClaw asks a service like OpenAI's for when no model is configured."""
 LONG_LOOK = 0.5
 """Seconds that an Ollama may take to say no.
 
@@ -213,7 +215,7 @@ def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
         breaker.check("ollama")
         options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
         models = list_models(options, around.environ, seconds=1.0)
-    except (HttpTrouble, ValueError, ClawmarkError):
+    except (HttpError, ValueError, ClawmarkError):
         if time.monotonic() - began > LONG_LOOK:
             breaker.failed("it did not answer in time")
         return False
@@ -255,7 +257,9 @@ def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
     if name in COMPATIBLE:
         provider = compatible.provider(options, around.environ, name)
     else:
-        provider = import_module(f"clawmark.embed.{name}").provider(options, around.environ)
+        provider = import_module(f"clawmark.embed.services.{name}").provider(
+            options, around.environ
+        )
     key = provider_key(provider.key_facts)
 
     def known_dims() -> int:
@@ -304,7 +308,9 @@ def _from_entry(
             hint="Set memorySearch.provider to a service that makes embeddings.",
         )
     spoken = "ollama" if language == "ollama" else "openai-compatible"
-    model = wanted.model.removeprefix(f"{name}/") or ("" if spoken == "ollama" else OPENAI_MODEL)
+    model = wanted.model.removeprefix(f"{name}/") or (
+        "" if spoken == "ollama" else embedding_facts("openai").model
+    )
     try:
         return _remote(spoken, wanted._replace(model=model, remote=remote), around)
     except ConfigError as error:

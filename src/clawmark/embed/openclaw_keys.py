@@ -1,26 +1,23 @@
-"""What OpenClaw hashes to name the vectors of a provider, where that differs from what Clawmark
-hashes.
+"""The facts that releases of OpenClaw hash for a provider where they differ from ours.
 
-Takes the options of a provider, gives the facts that each release of OpenClaw would hash with the
-same configuration, in its order. An import compares them with the keys in OpenClaw's database, to
-find the vectors that the configured provider would make. Where the facts are the same for both,
-nothing is needed here."""
+An import compares these hashes with the keys in OpenClaw's database, to find the vectors that the
+configured provider would make."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from clawmark.embed.services.wire import JSON_TYPE, RemoteOptions, join_headers
+from clawmark.embed.services.wire import RemoteOptions
+from clawmark.model.providers import embedding_facts
+from clawmark.net.headers import JSON_TYPE, join_headers
 
 Facts = dict[str, object]
 
 
-def openai_facts(options: RemoteOptions, model: str, default_url: str) -> tuple[Facts, ...]:
-    """The provider `openai` of 2026.3 and of 2026.9; both keep a slash at the end of the configured
-    address.
-    """
-    base_url = options.base_url.strip() or default_url
+def openai_facts(options: RemoteOptions, model: str) -> tuple[Facts, ...]:
+    """Return the facts of `openai` in 2026.3 and 2026.9; both keep a trailing slash."""
+    base_url = options.base_url.strip() or embedding_facts("openai").base_url
     both: Facts = {"provider": "openai", "baseUrl": base_url, "model": model}
     found: list[Facts] = []
     if not options.dims and not options.document_input_type:  # 2026.3 has neither
@@ -39,7 +36,7 @@ def openai_facts(options: RemoteOptions, model: str, default_url: str) -> tuple[
 
 
 def compatible_facts(options: RemoteOptions, model: str, base_url: str) -> tuple[Facts, ...]:
-    """The provider `openai-compatible` of 2026.9; the address comes without a slash at its end."""
+    """Return the facts of `openai-compatible` in 2026.9; it has no trailing slash."""
     both: Facts = {"provider": "openai-compatible", "baseUrl": base_url, "model": model}
     if options.dims:
         both["dimensions"] = options.dims
@@ -54,7 +51,7 @@ def compatible_facts(options: RemoteOptions, model: str, base_url: str) -> tuple
 
 
 def _input_types(options: RemoteOptions) -> Iterator[dict[str, str]]:
-    """Every way to configure these input types: OpenClaw also has one key, `inputType`, for both."""
+    """Yield every way to configure these input types: OpenClaw also has `inputType` for both."""
     query, document = options.query_input_type, options.document_input_type
     yield {
         name: value

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from clawmark.embed.base import Embedder, Traits, check_vectors
 from clawmark.embed.local.model_file import plain
-from clawmark.embed.services.wire import secrets_of
 from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable
 from clawmark.model.values import Identity, Vector
+from clawmark.net.headers import secrets_of
 from clawmark.text.secrets.redact import Redactor
 
 if TYPE_CHECKING:

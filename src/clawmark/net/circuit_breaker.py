@@ -1,13 +1,11 @@
-"""Remembers that a provider failed, so that a dead one costs one timeout a minute and not one a
-query.
+"""A circuit breaker: a provider that failed costs one timeout per minute, not one per query.
 
-In: the failures and successes of calls, from any thread and process. Out: a refusal while the
-provider is left alone; when the minute is over, exactly one caller is let through to see. The state
-is a small file, so the next process knows too. It is only a saving: a file that is damaged or
-cannot be written means that everybody is let through, and is never an error.
+The state is a small file that all processes share. After a failure, calls are refused for a minute;
+then exactly one caller may probe the provider. A state file that is damaged or cannot be written is
+not an error: calls are let through.
 
-A provider whose answers cannot be used with the present settings is refused for good. The file is
-named after these settings, so other settings begin with a file of their own."""
+A provider whose responses cannot be used with the current settings is refused permanently. The file
+is named after these settings, so other settings start with a file of their own."""
 
 from __future__ import annotations
 
@@ -19,32 +17,33 @@ from typing import NamedTuple
 
 from clawmark.model.errors import EmbeddingMismatch, EmbeddingUnavailable
 from clawmark.model.values import Degraded
-from clawmark.system import shared_json as statefile
+from clawmark.system import shared_json
+from clawmark.system.backoff import Backoff
 
 OPEN_SECONDS = 60.0
 PROBE_SECONDS = 60.0
-"""How long the one who was let through has for an answer: as long as the longest call may take."""
+"""How long a probe may take: as long as the longest call."""
 LONGEST_SECONDS = 600.0
-"""A server may ask for an hour of rest; ten minutes later we look whether it means it."""
+"""The longest pause that a server can ask for."""
 LOCK_SECONDS = 0.2
 
-_MOST_REASON = 300
-_MOST_HINT = 600
+_MAX_REASON = 300
+_MAX_HINT = 600
 
 
 class _State(NamedTuple):
     failures: int = 0
     since: float = 0.0
     until: float = 0.0
-    """Nobody is let through before; 0 when the provider works."""
+    """Calls are refused before this time; 0 when the provider works."""
     reason: str = ""
     hint: str = ""
-    """Set when the provider is refused for good, for `reason`."""
+    """Set when the provider is refused permanently."""
 
 
 class Breaker:
-    """Closed while the provider works, open after `failures` failures in a row, half open when
-    `seconds` are over.
+    """Closed while the provider works, open for `seconds` after `failures` failures in a row, then
+    half open.
     """
 
     def __init__(
@@ -62,83 +61,79 @@ class Breaker:
         self._seconds = seconds
         self._probe_seconds = probe_seconds
 
-    def check(self, who: str) -> None:
-        """Let a call to the provider `who` through, or raise EmbeddingUnavailable or
-        EmbeddingMismatch.
-        """
+    def check(self, provider: str) -> None:
+        """Let a call through, or raise EmbeddingUnavailable or EmbeddingMismatch."""
         state = self._load()
         if refusal := self.refusal():
-            raise EmbeddingMismatch(refusal.reason, provider=who, hint=refusal.fix)
+            raise EmbeddingMismatch(refusal.reason, provider=provider, hint=refusal.fix)
         if not state.until:
             return
         if self._clock() < state.until:
-            raise self._refusal(who, state)
-        # Half open: whoever gets the lock first takes the probe, and the others see that it is
-        # taken.
+            raise self._refused(provider, state)
+        # Half open: the first caller to get the lock probes, the others see that it does.
         try:
-            with statefile.locked(self.path, LOCK_SECONDS) as is_held:
+            with shared_json.locked(self.path, LOCK_SECONDS) as is_held:
                 state = self._load()
                 now = self._clock()
                 if not state.until:
                     return
                 if not is_held or now < state.until:
-                    raise self._refusal(who, state)
+                    raise self._refused(provider, state)
                 self._save(state._replace(until=now + self._probe_seconds))
         except OSError:
             return
 
     def reason(self) -> str:
-        """Why calls are refused now; empty when they are not. Takes nobody's turn to probe."""
+        """Return why calls are refused now; empty when they are not. Never starts a probe."""
         state = self._load()
         return state.reason if state.hint or self._clock() < state.until else ""
 
     def refusal(self) -> Degraded | None:
-        """Why the provider is refused for good, and what to change; None when it is not."""
+        """Return why the provider is refused permanently and what to change, if it is."""
         state = self._load()
         return Degraded(state.reason, state.hint, needs_change=True) if state.hint else None
 
     def refuse(self, reason: str, hint: str) -> None:
-        """Let no further call through: with these settings no response can be used."""
+        """Refuse all further calls: with these settings no response can be used."""
         try:
-            with statefile.locked(self.path, LOCK_SECONDS):
+            with shared_json.locked(self.path, LOCK_SECONDS):
                 self._save(
-                    _State(
-                        since=self._clock(), reason=reason[:_MOST_REASON], hint=hint[:_MOST_HINT]
-                    )
+                    _State(since=self._clock(), reason=reason[:_MAX_REASON], hint=hint[:_MAX_HINT])
                 )
         except OSError:
             return
 
     def failed(self, reason: str, retry_after: float = 0.0) -> None:
-        """Remember a failure; `reason` is the sentence that refused calls repeat, so it holds no
-        key.
-        """
-        pause = min(max(self._seconds, retry_after), max(self._seconds, LONGEST_SECONDS))
+        """Record a failure; `reason` is repeated in errors, so it must not hold a key."""
+        backoff = Backoff(first=self._seconds, longest=self._seconds)
+        pause = backoff.wait(1, at_least=min(retry_after, LONGEST_SECONDS))
         try:
-            with statefile.locked(self.path, LOCK_SECONDS) as is_held:
+            with shared_json.locked(self.path, LOCK_SECONDS) as is_held:
                 if not is_held:
                     return
                 state, now = self._load(), self._clock()
                 failures = state.failures + 1
                 until = max(state.until, now + pause) if failures >= self._failures else state.until
-                self._save(_State(failures, now, until, reason[:_MOST_REASON]))
+                self._save(
+                    _State(failures=failures, since=now, until=until, reason=reason[:_MAX_REASON])
+                )
         except OSError:
             return
 
     def succeeded(self) -> None:
-        """Remember that the provider works: everybody is let through again."""
+        """Record that the provider works: calls are let through again."""
         if not os.path.exists(self.path):
             return
         try:
-            with statefile.locked(self.path, LOCK_SECONDS):
+            with shared_json.locked(self.path, LOCK_SECONDS):
                 os.unlink(self.path)
         except OSError:
             return
 
     def _load(self) -> _State:
-        """The state, or the one of a provider that works when the file says nothing sensible."""
+        """Read the state; that of a working provider when the file is missing or damaged."""
         try:
-            found = statefile.load(self.path) or {}
+            found = shared_json.load(self.path) or {}
         except (OSError, ValueError):
             return _State()
         numbers = [found.get(name) for name in ("failures", "since", "until")]
@@ -148,28 +143,28 @@ class Breaker:
         ) or not isinstance(reason, str):
             return _State()
         failures, since, until = (float(number) for number in numbers)  # type: ignore[arg-type]
-        # A clock that was set back must not leave the provider alone for years.
+        # After the clock was set back, the time may lie years ahead.
         if until > self._clock() + max(self._seconds, self._probe_seconds, LONGEST_SECONDS):
             return _State()
         hint = found.get("hint")
         return _State(
-            int(failures),
-            since,
-            until,
-            reason[:_MOST_REASON],
-            hint if isinstance(hint, str) else "",
+            failures=int(failures),
+            since=since,
+            until=until,
+            reason=reason[:_MAX_REASON],
+            hint=hint if isinstance(hint, str) else "",
         )
 
     def _save(self, state: _State) -> None:
-        statefile.save(self.path, dict(state._asdict()))
+        shared_json.save(self.path, dict(state._asdict()))
 
-    def _refusal(self, who: str, state: _State) -> EmbeddingUnavailable:
+    def _refused(self, provider: str, state: _State) -> EmbeddingUnavailable:
         now = self._clock()
         ago, rest = max(0.0, now - state.since), max(0.0, state.until - now)
         reason = state.reason.rstrip(".") or "it failed"
         return EmbeddingUnavailable(
             f"The embedding provider failed {ago:.0f} s ago ({reason}) and is asked again in "
             f"{max(1.0, rest):.0f} s.",
-            provider=who,
+            provider=provider,
             hint="Keywords answer until then. `clawmark doctor` says more.",
         )

@@ -1,48 +1,36 @@
-"""The one HTTP client of all remote providers: a request in, a whole answer out, or the reason why
-there is none.
+"""The HTTP client of all remote providers: send a request and return the whole response.
 
-One client talks to one configured host. Connections are kept and handed from call to call, so
-threads may share a client; a deadline covers name lookup, connection, TLS, request and answer
-together. Redirects are answers like others: nothing is ever followed, so a key goes nowhere but to
-the host it was configured for. No header, body or key is logged or raised. Resolving and connecting
-is `dial`'s part, reading `answer`'s, trying again `retry`'s."""
+A client talks to one configured host and may be shared by threads. One deadline covers name
+lookup, connection, TLS, request and response. Redirects are returned and never followed, so a key
+is sent only to the host it was configured for. Headers, bodies and keys are neither logged nor
+raised. Connections are the part of `transport`, retries of `retry`."""
 
 from __future__ import annotations
 
 import os
 import re
-import select
-import socket
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from clawmark.net.connection import (
-    Endpoint,
-    Resolve,
-    dial,
-    new_context,
-    parse_proxy,
-    parse_url,
-    system_resolve,
-)
-from clawmark.net.response import MOST_BODY, Response, read_answer, read_body, read_head
-from clawmark.net.stream import Deadline, HttpTrouble, Stream, Unanswered
+from clawmark.net.addresses import Resolve, parse_proxy, parse_url, system_resolve
+from clawmark.net.http_error import Deadline, HttpError, Unanswered
 from clawmark.system.cancellation import current_asker, go_on
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["HttpClient", "HttpTrouble", "Incoming", "Response"]
+    from clawmark.net.transport import Channel
+
+__all__ = ["HttpClient", "HttpError", "IncomingResponse", "Response"]
 
 IDLE_SECONDS = 30.0
-"""Servers and routers forget silent connections, the strict ones after a minute, and some without a
-word.
-"""
-MOST_IDLE = 8
+"""Servers and routers drop silent connections, the strict ones after a minute."""
+MAX_IDLE = 8
+MAX_BODY_BYTES = 32 << 20
 
-_OURS = frozenset(
+_FRAMING_HEADERS = frozenset(
     {
         "host",
         "content-length",
@@ -54,30 +42,41 @@ _OURS = frozenset(
         "trailer",
     }
 )
-"""Headers that frame a message; a configured one would only break it."""
+"""Headers that frame a message; a configured one would break it."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 _TARGET = re.compile(r"/[\x21-\x7e]*")
+_INFLATED_BYTES = 1 << 20
+"""How much of a decompressed body is in memory at once beyond the limit."""
 
 
-class _Kept(NamedTuple):
-    stream: Stream
-    since: float
-    process: int
+class Response(NamedTuple):
+    """A response; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
-class Incoming:
-    """An answer whose body is read while it arrives; close it."""
+class _Request(NamedTuple):
+    method: str
+    target: str
+    headers: Sequence[tuple[str, str]]
+    body: bytes | None
 
-    def __init__(self, stream: Stream, head: Response, pieces: Iterator[bytes]) -> None:
+
+class IncomingResponse:
+    """A response whose body is read while it arrives; close it."""
+
+    def __init__(self, channel: Channel, head: Response, pieces: Iterator[bytes]) -> None:
         self.head = head
-        """With a status other than 2xx it has its body."""
+        """It includes the body when the status is not 2xx."""
         self.pieces = pieces
-        """The body; raises HttpTrouble on the way when it is too long, too late or cut."""
-        self._stream = stream
+        """The body; raises HttpError when it is too large, late or incomplete."""
+        self._channel = channel
 
     def close(self) -> None:
-        self._stream.close()
+        self._channel.close()
 
 
 class HttpClient:
@@ -98,8 +97,8 @@ class HttpClient:
         self._proxy = proxy
         self._resolve = resolve or system_resolve
         self._lock = threading.Lock()
-        self._idle: list[_Kept] = []
-        self._busy: set[Stream] = set()
+        self._idle: list[Channel] = []
+        self._busy: set[Channel] = set()
         self._is_closed = self._is_aborted = False
         self._context: ssl.SSLContext | None = None
 
@@ -115,200 +114,212 @@ class HttpClient:
         seconds: float,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
-        """Send one request and read the whole answer within `seconds`, whatever the server does;
-        raises HttpTrouble.
-        """
+        """Send one request and read the whole response within `seconds`; raise HttpError."""
         go_on()
         deadline = Deadline(seconds)
-        request = self._request(parse_url(self._url), method, path, body, headers or {})
-        kept = self._take()
-        if kept is not None:
-            kept.begin(deadline)
+        request = self._prepare(method, path, body, headers or {})
+        idle = self._take()
+        if idle is not None:
             try:
-                return self._exchange(kept, request, method)
+                return self._exchange(idle, request, deadline)
             except Unanswered:
-                # It was closed while it lay idle: that says nothing about the service, so a new one
-                # is tried at once.
-                pass
-        return self._exchange(self._dial(deadline), request, method)
+                # The server closed it while it was idle, which says nothing about the service.
+                if idle.is_fresh:
+                    raise
+        return self._exchange(self._open(), request, deadline)
 
     def receive(
         self, path: str, *, seconds: float, most: int, headers: Mapping[str, str] | None = None
-    ) -> Incoming:
-        """Ask for a body that may be longer than an answer should be and read it piece by piece,
-        `most` bytes in all.
+    ) -> IncomingResponse:
+        """Request a long body and return it piece by piece, at most `most` bytes of it.
 
-        The same deadline is for all of it, what the reader does in between included.
+        The deadline includes the time that the caller takes between the pieces.
         """
-        deadline = Deadline(seconds)
-        request = self._request(parse_url(self._url), "GET", path, None, headers or {})
-        stream = self._dial(deadline)
+        request = self._prepare("GET", path, None, headers or {})
+        channel = self._open()
         try:
-            try:
-                stream.send(request)
-            except OSError as error:
-                raise stream.trouble(error) from None
-            head = read_head(stream)
-            is_fine = 200 <= head.status < 300
-            pieces = (
-                iter(())
-                if head.status in (204, 304)
-                else read_body(stream, head, most if is_fine else MOST_BODY)
-            )
-            body = b"" if is_fine else b"".join(pieces)
+            status, found = channel.request(**request._asdict(), deadline=Deadline(seconds))
+            is_success = 200 <= status < 300
+            pieces = _read_body(channel.body(), found, most if is_success else MAX_BODY_BYTES)
+            body = b"" if is_success else b"".join(pieces)
         except BaseException:
-            stream.close()
+            channel.close()
             raise
-        return Incoming(stream, Response(head.status, head.headers, body), pieces)
+        return IncomingResponse(channel, Response(status, found, body), pieces)
 
     def at(self, base_url: str) -> HttpClient:
-        """A client for another address on the same host, with the same headers; close it too."""
+        """Return a client for another path on the same host with the same headers; close it too."""
         if parse_url(base_url)[:3] != parse_url(self._url)[:3]:
-            raise HttpTrouble("the key belongs to another host", permanent=True)
+            raise HttpError("the key belongs to another host", permanent=True)
         return HttpClient(
             base_url, self._headers, secrets=self._secrets, proxy=self._proxy, resolve=self._resolve
         )
 
     def close(self) -> None:
-        """Close what lies idle; a call that is under way ends first, and a later one closes its own
-        connection.
-        """
+        """Close the idle connections; later requests open connections that are not kept."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
-        for kept in idle:
-            kept.stream.close()
+        for channel in idle:
+            channel.close()
 
     def abort(self) -> None:
-        """Cut short every call that is under way, and refuse later ones."""
+        """Make all current and later requests fail."""
         with self._lock:
             self._is_aborted = True
             busy = tuple(self._busy)
-        for stream in busy:
-            stream.abort()
+        for channel in busy:
+            channel.abort()
         self.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_idle"):
             self.close()
 
-    def _dial(self, deadline: Deadline) -> Stream:
-        proxy = parse_proxy(self._proxy)
-        return dial(
-            parse_url(self._url), deadline, resolve=self._resolve, context=self._tls, proxy=proxy
-        )
-
-    def _exchange(self, stream: Stream, request: bytes, method: str) -> Response:
+    def _exchange(self, channel: Channel, request: _Request, deadline: Deadline) -> Response:
         asker = current_asker()
         if asker is not None:
-            asker.wake_with(stream.abort)
+            asker.wake_with(channel.abort)
         with self._lock:
-            self._busy.add(stream)
+            self._busy.add(channel)
         try:
             go_on()
             if self._is_aborted:
-                raise HttpTrouble("it was closed", permanent=True)
-            try:
-                stream.send(request)
-            except TimeoutError as error:
-                raise stream.trouble(error) from None
-            except OSError:
-                # A server that will not read a large body answers and closes: the answer says more
-                # than the broken pipe.
-                response, _ = read_answer(stream)
-                stays_open = False
-            else:
-                response, stays_open = read_answer(stream, has_body=method != "HEAD")
+                raise HttpError("the client was closed", permanent=True)
+            status, headers = channel.request(**request._asdict(), deadline=deadline)
+            body = b"".join(_read_body(channel.body(), headers, MAX_BODY_BYTES))
+            if body and "content-length" in headers and channel.has_unread_bytes():
+                raise HttpError("the response is longer than it says")
+            is_reusable = channel.finish()
         except BaseException:
-            stream.close()
-            go_on()  # cut short by an asker who left: that is no failure of the service
+            channel.close()
+            go_on()  # a cancelled request is not a failure of the service
             raise
         finally:
             if asker is not None:
                 asker.wake_with(None)
             with self._lock:
-                self._busy.discard(stream)
-        if stays_open:
-            self._keep(stream)
-        else:
-            stream.close()
-        return response
+                self._busy.discard(channel)
+        self._keep(channel, is_reusable)
+        return Response(status, headers, body)
 
-    def _request(
-        self,
-        endpoint: Endpoint,
-        method: str,
-        path: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-    ) -> bytes:
-        """The whole request as bytes; what HTTP cannot carry is refused without being repeated."""
+    def _prepare(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> _Request:
+        """Return the request; raise HttpError, without repeating it, for what HTTP cannot carry."""
+        endpoint = parse_url(self._url)
         target = endpoint.path + path
         if endpoint.query:
             target += ("&" if "?" in target else "?") + endpoint.query
         target = target or "/"
         if not _NAME.fullmatch(method) or not _TARGET.fullmatch(target):
-            raise HttpTrouble("the request has an impossible address", permanent=True)
+            raise HttpError("the request has an impossible address", permanent=True)
         if any(secret in target for secret in self._secrets):
-            raise HttpTrouble(
+            raise HttpError(
                 "the key would be part of the address, where logs would show it", permanent=True
             )
-        fields = {
-            "user-agent": "clawmark",
-            "accept": "application/json",
-            "accept-encoding": "gzip",
-            **({} if body is None else {"content-type": "application/json"}),
-        }
+        fields = {"user-agent": "clawmark", "accept": "application/json", "accept-encoding": "gzip"}
+        if body is not None:
+            fields["content-type"] = "application/json"
         for name, value in (*self._headers.items(), *headers.items()):
             if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-                raise HttpTrouble(
+                raise HttpError(
                     "a header holds characters that HTTP does not allow",
                     permanent=True,
                     hint="Check the key and memorySearch.remote.headers for "
                     "line breaks and letters outside Latin-1.",
                 )
             fields[name.lower()] = value.strip()
-        if self._proxy and not endpoint.is_secure:
-            target = f"http://{endpoint.authority}{target}"
-            proxy = parse_proxy(self._proxy)
-            if proxy and proxy.authorization:
-                fields["proxy-authorization"] = proxy.authorization
-        lines = [f"{method} {target} HTTP/1.1", f"host: {endpoint.authority}"]
-        lines += [f"{name}: {value}" for name, value in fields.items() if name not in _OURS]
+        allowed = [field for field in fields.items() if field[0] not in _FRAMING_HEADERS]
         if body is not None or method in ("POST", "PUT", "PATCH"):
-            lines.append(f"content-length: {len(body or b'')}")
-        return "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
+            allowed.append(("content-length", str(len(body or b""))))
+        return _Request(
+            method=method,
+            target=target,
+            headers=[("host", endpoint.authority), *allowed],
+            body=body,
+        )
 
-    def _tls(self) -> ssl.SSLContext:
-        with self._lock:
-            self._context = self._context or new_context()
-            return self._context
+    def _open(self) -> Channel:
+        # Imported late: httpcore takes longer to import than a cold search without a provider.
+        from clawmark.net.transport import Channel, new_tls_context
 
-    def _take(self) -> Stream | None:
-        """A kept connection that still looks alive; the others are closed."""
+        def tls_context() -> ssl.SSLContext:
+            with self._lock:
+                self._context = self._context or new_tls_context()
+                return self._context
+
+        return Channel(
+            parse_url(self._url),
+            parse_proxy(self._proxy),
+            resolve=self._resolve,
+            idle_seconds=IDLE_SECONDS,
+            tls_context=tls_context,
+        )
+
+    def _take(self) -> Channel | None:
         while True:
             with self._lock:
-                kept = self._idle.pop() if self._idle else None
-            if kept is None:
-                return None
+                channel = self._idle.pop() if self._idle else None
             # After a fork the connection belongs to two processes, and their requests would mix.
-            is_fresh = kept.process == os.getpid() and time.monotonic() - kept.since < IDLE_SECONDS
-            if is_fresh and not _has_news(kept.stream.sock):
-                return kept.stream
-            kept.stream.close()
+            if channel is None or channel.process == os.getpid():
+                return channel
+            channel.close()
 
-    def _keep(self, stream: Stream) -> None:
+    def _keep(self, channel: Channel, is_reusable: bool) -> None:
         with self._lock:
-            if not self._is_closed and len(self._idle) < MOST_IDLE:
-                self._idle.append(_Kept(stream, time.monotonic(), os.getpid()))
+            if is_reusable and not self._is_closed and len(self._idle) < MAX_IDLE:
+                self._idle.append(channel)
                 return
-        stream.close()
+        channel.close()
 
 
-def _has_news(sock: socket.socket) -> bool:
-    """Whether an idle connection has something to read: its end, or bytes nobody asked for."""
-    if hasattr(select, "poll"):
-        poll = select.poll()
-        poll.register(sock, select.POLLIN)
-        return bool(poll.poll(0))
-    return bool(select.select([sock], [], [], 0)[0])
+def _read_body(pieces: Iterator[bytes], headers: Mapping[str, str], limit: int) -> Iterator[bytes]:
+    """Yield the decompressed body; raise HttpError when it is larger than `limit`."""
+    length = headers.get("content-length", "").partition(",")[0].strip()
+    if length.isdigit() and int(length) > limit:
+        raise _too_large(limit)
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        # The compressed bytes count as well: empty gzip members inflate to nothing.
+        pieces = _inflated(_limited(pieces, limit), is_gzip="gzip" in encoding)
+    elif encoding not in ("", "identity"):
+        raise HttpError("the response is compressed in a way that was not requested")
+    return _limited(pieces, limit)
+
+
+def _limited(pieces: Iterable[bytes], limit: int) -> Iterator[bytes]:
+    total = 0
+    for piece in pieces:
+        total += len(piece)
+        if total > limit:
+            raise _too_large(limit)
+        yield piece
+
+
+def _too_large(limit: int) -> HttpError:
+    return HttpError(f"the response is larger than {limit >> 20} MB")
+
+
+def _inflated(pieces: Iterable[bytes], *, is_gzip: bool) -> Iterator[bytes]:
+    decoder: zlib._Decompress | None = None
+    try:
+        for piece in pieces:
+            data = piece
+            while data:
+                decoder = decoder or zlib.decompressobj(_window_bits(data, is_gzip))
+                yield decoder.decompress(data, _INFLATED_BYTES)
+                data = decoder.unconsumed_tail
+                if decoder.eof:
+                    data, decoder = decoder.unused_data, None
+    except zlib.error:
+        raise HttpError("the response is malformed: it cannot be decompressed") from None
+    if decoder is not None:
+        raise HttpError("the response was cut short")
+
+
+def _window_bits(data: bytes, is_gzip: bool) -> int:
+    """Return zlib's number for gzip, or for one of the two formats that servers call deflate."""
+    if is_gzip:
+        return 31
+    return 15 if data[0] & 0x0F == 8 else -15

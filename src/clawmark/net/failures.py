@@ -1,40 +1,38 @@
-"""What a provider means by an answer that is no vectors: a status, headers and some words in, a
-verdict out.
+"""Classify an error response: is it worth another attempt, smaller requests, or a user's action?
 
-Pure: nothing waits and nothing is raised here. Statuses decide; words only tell apart what shares a
-status, because "too many inputs" comes as 400, 413, 422, 429 and 500, and a quota as 402, 403 and
-429. How long to try is `retry`'s part."""
+The status decides. The message only separates what shares a status: "too many inputs" comes as 400,
+413, 422, 429 and 500, an exhausted quota as 402, 403 and 429."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
 
-from clawmark.net.response import Response
-from clawmark.text.secrets.redact import Redactor
+from clawmark.net.client import Response
 
-MOST_WORDS = 200
+MAX_MESSAGE = 200
+"""Characters."""
 LONGEST_WAIT = 86_400.0
-"""Seconds. A server that asks for more than a day is not asking for a pause."""
+"""Seconds. Nobody waits longer than a day for a retry."""
 
-_LOOKED_AT = 8192
-"""Bytes of a refusal that are read for its words; they stand at its beginning."""
+_READ_BYTES = 8192
+"""How much of the body is searched; the message stands at its beginning."""
 
 
 class Verdict(Enum):
-    """What follows from an answer."""
+    """What follows from a response."""
 
     FINE = "fine"
     BUSY = "busy"
-    """Worth another try."""
+    """Worth another attempt."""
     QUOTA = "quota"
-    """The account is used up: another try only costs time."""
+    """The account's quota is used up: another attempt only costs time."""
     KEY = "key"
     TOO_LARGE = "too large"
-    """Worth another try in smaller pieces."""
+    """Worth another attempt with fewer or shorter texts."""
     REDIRECT = "redirect"
     REFUSED = "refused"
 
@@ -54,10 +52,9 @@ _BAD_KEY = (
     r"|(?:invalid|incorrect) (?:api[ _-]?key|token)"
 )
 
-# Every provider has its own words for "too many or too long inputs", and new ones come every month.
-# They all name what there is too much of and some limit; asking for both, anywhere in the message,
-# finds the wordings nobody has met yet. A wrong guess costs a few halvings, a missed one the whole
-# batch.
+# Every provider words "too many or too long inputs" differently, and the words change. All of them
+# name a thing and a limit, so both are searched for anywhere in the message. A wrong guess costs a
+# few smaller requests, a missed one the whole batch.
 _TOO_MUCH = (
     r"\btoo (?:many|long|large|big|much)\b|\bexceed|\bmax|\bat most\b|\bup "
     r"to\b|\blimit|\breduce|\bsplit|\babove\b|\bover\b"
@@ -76,8 +73,8 @@ _PLAINLY_TOO_LARGE = (
 )
 
 
-def judge(response: Response) -> Verdict:
-    """What follows from an answer, before anybody looks for vectors in it."""
+def classify(response: Response) -> Verdict:
+    """Return what follows from a response; a response that is FINE may still lack vectors."""
     status = response.status
     if 200 <= status < 300:
         return Verdict.FINE
@@ -96,35 +93,32 @@ def judge(response: Response) -> Verdict:
 
 
 def _is_too_large(status: int, message: str) -> bool:
-    if _is_page(message):  # of some gateway in between, whose markup is full of such words
+    if _is_page(message):  # a gateway's page, whose markup is full of such words
         return False
     if status in (400, 422):
         return _has(_TOO_MUCH, message) and _has(_THING, message) and not _has(_RATE, message)
-    # Some servers say it with the status of an overload; only plain words count there, for most
-    # overloads pass.
+    # Some servers use the status of an overload; there only unmistakable words count.
     if status == 429:
         return "request too large" in message.lower()
     return status == 500 and _has(_PLAINLY_TOO_LARGE, message)
 
 
 def _is_quota(text: str) -> bool:
-    """Whether it is the account and not the minute: on free tiers both speak of quotas and billing."""
+    """Tell the account's quota from a rate limit: on free tiers both mention quotas and billing."""
     if not _has(_QUOTA, text):
         return False
     return _has(_PER_DAY, text) or not _has(_SHORT_LIMIT, text)
 
 
-def words(response: Response, secrets: tuple[str, ...]) -> str:
-    """What the server says about it, for a message: redacted, on one line, 200 characters at the
-    most; may be empty.
-    """
+def server_message(response: Response, redact: Callable[[str], str]) -> str:
+    """Return what the server says, redacted, on one line and at most 200 characters long."""
     text = _text(response)
     if _is_page(text):
         return "an HTML page"
     # Redacted before it is cut: half a key is a leak too.
-    clean = " ".join(Redactor(secrets).clean(_message(text)).split())
+    clean = " ".join(redact(_message(text)).split())
     clean = "".join(char if char.isprintable() else "?" for char in clean)
-    return clean if len(clean) <= MOST_WORDS else clean[: MOST_WORDS - 1].rstrip() + "…"
+    return clean if len(clean) <= MAX_MESSAGE else clean[: MAX_MESSAGE - 1].rstrip() + "…"
 
 
 def _is_page(text: str) -> bool:
@@ -132,16 +126,15 @@ def _is_page(text: str) -> bool:
 
 
 def _has(pattern: str, text: str) -> bool:
-    """Patterns are text and compiled when they are first needed: an answer that is fine needs none."""
     return re.search(pattern, text, re.IGNORECASE) is not None
 
 
 def _text(response: Response) -> str:
-    return response.body[:_LOOKED_AT].decode("utf-8", "replace")
+    return response.body[:_READ_BYTES].decode("utf-8", "replace")
 
 
 def _message(text: str) -> str:
-    """The sentence inside the JSON that most providers wrap it in."""
+    """Return the message inside the JSON that most providers wrap it in."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -158,18 +151,14 @@ def _message(text: str) -> str:
             )
             if found is None:
                 return text
-            # {"error": {"message": …}} and {"error": "…"}: one step further in either way.
             value = found
         if isinstance(value, str):
             return value
     return text
 
 
-def wait_asked_for(response: Response, now: float) -> float:
-    """How many seconds the server asks to be left alone; 0 when it does not say, or says nonsense.
-
-    `now` is Unix time.
-    """
+def retry_after(response: Response, now: float) -> float:
+    """Return the seconds that the server asks to wait; 0 if it does not. `now` is Unix time."""
     headers = response.headers
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -179,7 +168,7 @@ def wait_asked_for(response: Response, now: float) -> float:
     if seconds is None and said:
         seconds = _until(said, headers, now)
     if seconds is None:
-        # Google says it in the body: {"@type": "…RetryInfo", "retryDelay": "34s"}
+        # Google puts it into the body: {"@type": "…RetryInfo", "retryDelay": "34s"}
         delay = re.search(
             r'"retryDelay"\s{0,9}:\s{0,9}"([0-9]{1,9}(?:\.[0-9]{1,9})?)s"', _text(response)
         )
@@ -193,7 +182,7 @@ def _number(text: str) -> float | None:
 
 
 def _until(text: str, headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds until an HTTP date, by the server's own clock when it shows it."""
+    """Return the seconds until an HTTP date, by the server's clock when it sends a date."""
     moment = _moment(text)
     if moment is None:
         return None

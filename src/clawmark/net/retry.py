@@ -1,15 +1,14 @@
-"""One question to a provider, asked again while that can help and the time allows.
+"""Send a request, again while that can help and time allows.
 
-In: a function that sends the request with a time limit, and a policy. Out: the answer with a status
-of 2xx, or one of the three errors that say what to do about it. What an answer means is `refusals`'
-part, the wire `http`'s, and whether a 2xx holds vectors the parser's."""
+The result is a response with a status of 2xx or one of three errors that say what to do.
+`failures` classifies responses; whether a 2xx response holds vectors is the parser's part."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from random import random  # not needed by any call that goes well
+from collections.abc import Callable
+from random import random
 from typing import NamedTuple
 
 from clawmark.model.errors import (
@@ -18,26 +17,24 @@ from clawmark.model.errors import (
     EmbeddingRejected,
     EmbeddingUnavailable,
 )
-from clawmark.net.failures import Verdict, judge, wait_asked_for, words
-from clawmark.net.response import Response
-from clawmark.net.stream import HttpTrouble
+from clawmark.net.client import Response
+from clawmark.net.failures import Verdict, classify, retry_after, server_message
+from clawmark.net.http_error import HttpError
+from clawmark.system.backoff import Backoff
 
 
 class Policy(NamedTuple):
-    """How often, how long and with which pauses; all in seconds."""
+    """How often and how long a request is tried; times are in seconds."""
 
     attempts: int = 4
-    first: float = 0.5
-    """The first pause; each one is twice the one before."""
-    cap: float = 8.0
-    """The longest pause of our own; a server may ask for more."""
+    backoff: Backoff = Backoff(first=0.5, longest=8.0)
     total: float = 60.0
-    """For all attempts and pauses together."""
+    """For all attempts and waits together."""
     each: float = 30.0
 
 
 INDEXING = Policy()
-QUERY = Policy(attempts=2, first=0.25, cap=1.0, total=3.0, each=3.0)
+QUERY = Policy(attempts=2, backoff=Backoff(first=0.25, longest=1.0), total=3.0, each=3.0)
 
 
 class TooLarge(EmbeddingRejected):
@@ -45,145 +42,121 @@ class TooLarge(EmbeddingRejected):
 
 
 class QuotaExhausted(EmbeddingUnavailable):
-    """The account behind this key is used up; another key may not be."""
+    """The quota of this key is used up; that of another key may not be."""
 
 
-def ask(
+def send_with_retries(
     send: Callable[[float], Response],
     policy: Policy,
     *,
     provider: str,
     model: str,
-    secrets: Sequence[str] = (),
+    redact: Callable[[str], str],
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
-    jitter: Callable[[], float] | None = None,
+    jitter: Callable[[], float] = random,
     now: Callable[[], float] = time.time,
 ) -> Response:
-    """Ask until there is an answer; raises EmbeddingUnavailable, EmbeddingRejected or
-    EmbeddingOverloaded.
+    """Call `send` with a time limit until a response is usable.
+
+    `redact` removes secrets from the server's message before it becomes part of an error. Raises
+    EmbeddingUnavailable, EmbeddingRejected or EmbeddingOverloaded.
     """
     end = clock() + policy.total
-    asked = _Asked(provider, model, tuple(secrets))
+    errors = _Errors(provider, model, redact)
     attempt = 1
     while True:
         wanted = 0.0
         failure: EmbeddingError
         try:
             response = send(max(0.001, min(policy.each, end - clock())))
-        except HttpTrouble as trouble:
-            failure = asked.unreachable(trouble)
-            is_final = trouble.permanent
+        except HttpError as error:
+            failure = errors.unreachable(error)
+            is_final = error.permanent
         else:
-            verdict = judge(response)
+            verdict = classify(response)
             if verdict is Verdict.FINE:
                 return response
-            wanted = wait_asked_for(response, now())
-            failure = asked.refused(response, verdict, wanted)
+            wanted = retry_after(response, now())
+            failure = errors.refused(response, verdict, wanted)
             is_final = verdict is not Verdict.BUSY
-        # Never sooner than the server asks, and never all callers at the same moment.
-        own = min(policy.cap, policy.first * 2 ** (attempt - 1))
-        pause = max(own * (1 + 0.2 * (jitter or _chance)()), wanted)
-        if is_final or attempt >= policy.attempts or clock() + pause >= end:
+        wait = policy.backoff.wait(attempt, at_least=wanted, jitter=jitter())
+        if is_final or attempt >= policy.attempts or clock() + wait >= end:
             raise failure
-        _log(asked, failure, pause)
-        sleep(pause)
+        facts = {
+            "provider": provider,
+            "model": model,
+            "because": failure.message,
+            "pause": round(wait, 2),
+        }
+        logging.getLogger("clawmark.embed").info("request is tried again", extra={"facts": facts})
+        sleep(wait)
         attempt += 1
 
 
-class _Asked(NamedTuple):
-    """Who was asked, for the errors."""
+class _Errors(NamedTuple):
+    """Makes the errors of one request."""
 
     provider: str
     model: str
-    secrets: tuple[str, ...]
+    redact: Callable[[str], str]
 
-    def unreachable(self, trouble: HttpTrouble) -> EmbeddingUnavailable:
+    def unreachable(self, error: HttpError) -> EmbeddingUnavailable:
         return EmbeddingUnavailable(
-            f"{self.provider} cannot be used: {trouble.reason}.",
+            f"{self.provider} cannot be used: {error.reason}.",
             provider=self.provider,
             model=self.model,
-            hint=trouble.hint
+            hint=error.hint
             or "Check the connection and memorySearch.remote.baseUrl; until then keywords answer.",
         )
 
     def refused(self, response: Response, verdict: Verdict, wanted: float) -> EmbeddingError:
         status = response.status
-        who = {"provider": self.provider, "model": self.model}
+        names = {"provider": self.provider, "model": self.model}
+        said = server_message(response, self.redact).rstrip(".")
+        reason = f": {said}" if said else ""
         match verdict:
             case Verdict.KEY:
-                # Providers like to repeat the key they refuse, some of them half masked: a 401 says
-                # nothing else anyway.
-                why = "" if status == 401 else self._because(response)
-                hint = (
-                    "Check memorySearch.remote.apiKey, or the variable "
-                    "of the environment that holds the key."
-                )
+                # Some providers repeat the refused key in a 401, partly masked.
+                reason = "" if status == 401 else reason
                 return EmbeddingUnavailable(
-                    f"{self.provider}: the key was refused (status {status}){why}.",
-                    **who,
-                    hint=hint,
+                    f"{self.provider}: the key was refused (status {status}){reason}.",
+                    **names,
+                    hint="Check memorySearch.remote.apiKey, or the variable "
+                    "of the environment that holds the key.",
                 )
             case Verdict.QUOTA:
-                message = (
-                    f"{self.provider}: the quota is used up (status "
-                    f"{status}){self._because(response)}."
-                )
                 return QuotaExhausted(
-                    message,
-                    **who,
+                    f"{self.provider}: the quota is used up (status {status}){reason}.",
+                    **names,
                     hint="Add credit or wait for the quota to renew; until then keywords answer.",
                 )
             case Verdict.TOO_LARGE:
-                message = (
+                return TooLarge(
                     f"{self.provider} says that the request is too large "
-                    f"(status {status}){self._because(response)}."
+                    f"(status {status}){reason}.",
+                    **names,
+                    hint="Send fewer or shorter texts at once.",
                 )
-                return TooLarge(message, **who, hint="Send fewer or shorter texts at once.")
             case Verdict.REDIRECT:
-                message = (
-                    f"{self.provider} answered with a redirect, which "
-                    f"is not followed (status {status})."
-                )
                 return EmbeddingRejected(
-                    message,
-                    **who,
+                    f"{self.provider} answered with a redirect, which "
+                    f"is not followed (status {status}).",
+                    **names,
                     hint="Set memorySearch.remote.baseUrl to the service's final address.",
                 )
             case Verdict.BUSY:
-                message = (
-                    f"{self.provider} is overloaded or failing (status "
-                    f"{status}){self._because(response)}."
-                )
-                hint = (
-                    f"It asks for a pause of {wanted:.0f} s."
+                return EmbeddingOverloaded(
+                    f"{self.provider} is overloaded or failing (status {status}){reason}.",
+                    **names,
+                    retry_after=wanted,
+                    hint=f"It asks for a pause of {wanted:.0f} s."
                     if wanted >= 1
-                    else "Try again in a while; until then keywords answer."
+                    else "Try again in a while; until then keywords answer.",
                 )
-                return EmbeddingOverloaded(message, **who, retry_after=wanted, hint=hint)
             case _:
-                message = (
-                    f"{self.provider} refused the request (status "
-                    f"{status}){self._because(response)}."
-                )
                 return EmbeddingRejected(
-                    message, **who, hint="Check memorySearch.model and memorySearch.remote.baseUrl."
+                    f"{self.provider} refused the request (status {status}){reason}.",
+                    **names,
+                    hint="Check memorySearch.model and memorySearch.remote.baseUrl.",
                 )
-
-    def _because(self, response: Response) -> str:
-        said = words(response, self.secrets).rstrip(".")
-        return f": {said}" if said else ""
-
-
-def _chance() -> float:
-    return random()
-
-
-def _log(asked: _Asked, failure: EmbeddingError, pause: float) -> None:
-    facts = {
-        "provider": asked.provider,
-        "model": asked.model,
-        "because": failure.message,
-        "pause": round(pause, 2),
-    }
-    logging.getLogger("clawmark.embed").info("request is tried again", extra={"facts": facts})

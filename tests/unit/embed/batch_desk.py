@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from batches import Job, Jobs
 from embeddings import EmbeddingServer
 from loopback import Request
@@ -18,6 +19,8 @@ from clawmark.embed.batch.run import BatchOptions, BatchOutcome, run_batches
 from clawmark.embed.services import gemini, openai, voyage
 from clawmark.embed.services.ledger import Ledger
 from clawmark.embed.services.wire import Provider, RemoteOptions
+from clawmark.model.providers import PROVIDERS as FACTS
+from clawmark.model.providers import batch_facts
 from clawmark.model.values import Vector
 from clawmark.net.client import HttpClient
 
@@ -86,6 +89,13 @@ def make_texts(number: int, start: int = 0) -> dict[str, str]:
         f"text number {count} about subject {count % 7}" for count in range(start, start + number)
     ]
     return {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}
+
+
+def limit_jobs(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
+    """Make the batch jobs of all providers take less."""
+    for name in PROVIDERS:
+        row = FACTS[name]._replace(batch=batch_facts(name)._replace(**limits))
+        monkeypatch.setitem(FACTS, name, row)
 
 
 class Runs:

@@ -26,7 +26,7 @@ def runs(tmp_path: Path) -> Iterator[Runs]:
         yield Runs(server, tmp_path, "gemini")
 
 
-def test_uploads_go_beside_the_versioned_address() -> None:
+def test_uploads_have_an_address_of_their_own() -> None:
     google = "https://generativelanguage.googleapis.com"
     assert upload_base(f"{google}/v1beta") == f"{google}/upload/v1beta"
     assert upload_base("http://127.0.0.1:1/proxy/v1/") == "http://127.0.0.1:1/proxy/upload/v1"
@@ -147,11 +147,11 @@ def test_a_line_is_known_by_any_of_its_names(runs: Runs, row: dict[str, object])
 @pytest.mark.parametrize(
     "row", [{"error": {"message": "no"}}, {"response": {"error": {"message": "no"}}}]
 )
-def test_an_error_in_a_line_is_a_complaint(runs: Runs, row: dict[str, object]) -> None:
+def test_an_error_in_a_line_is_reported(runs: Runs, row: dict[str, object]) -> None:
     assert dialect(runs.provider).read({"key": "a", **row}) == ("a", None, "no")
 
 
-def test_several_keys_take_no_turns_because_a_job_belongs_to_one(runs: Runs) -> None:
+def test_batch_jobs_do_not_alternate_keys(runs: Runs) -> None:
     keys = ({"x-goog-api-key": "other"}, {"x-goog-api-key": "another"})
     runs.provider = runs.provider._replace(keys=keys)
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()

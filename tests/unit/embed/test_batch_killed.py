@@ -44,7 +44,9 @@ if os.path.exists(cache):
                 due.pop(json.loads(line)[0], None)
 options = BatchOptions(True, smallest=1, poll_ms=1)
 client = HttpClient(provider.base_url, provider.headers, secrets=provider.secrets)
-run_batches(provider, due, options, folder=folder, client=client, store=store, progress=lambda done, total: None)
+run_batches(
+    provider, due, options, folder=folder, client=client, store=store, progress=lambda *_: None
+)
 """
 
 
@@ -84,7 +86,7 @@ class Killed:
         return {json.loads(line)[0] for line in lines if line.endswith("]")}
 
     def again(self) -> None:
-        """What the child had not stored is due; afterwards every text has one vector from one job."""
+        """Embed what the child did not store; then every text has one vector from one job."""
         stored = self.stored()
         due = {hash_: text for hash_, text in TEXTS.items() if hash_ not in stored}
         outcome = self.runs(due)

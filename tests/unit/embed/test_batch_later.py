@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batch_desk import DIMS, KEY, Runs, make_texts
+from batch_desk import DIMS, KEY, Runs, limit_jobs, make_texts
 from embeddings import EmbeddingServer
 
-from clawmark.embed.batch import order as batch_order
 from clawmark.embed.batch.run import LOST_SECONDS
 from clawmark.embed.services.ledger import Ledger
 from clawmark.system.shared_json import locked
@@ -51,7 +50,7 @@ def test_a_job_that_takes_too_long_stays_and_is_not_paid_twice(runs: Runs) -> No
 def test_without_waiting_a_run_hands_in_and_a_later_one_collects(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 8)
+    limit_jobs(monkeypatch, requests=8)
     runs.desk._looks = 3
     outcome = runs(TEXTS, wait=False)
     assert (outcome.failed, outcome.waiting, runs.slept) == ((), HASHES, [])
@@ -78,7 +77,7 @@ def test_a_job_that_is_gone_is_left_to_plain_calls(runs: Runs) -> None:
     assert runs.state == []
 
 
-def test_a_provider_that_falls_silent_is_asked_three_times_and_left_alone(runs: Runs) -> None:
+def test_three_failed_polls_in_a_row_end_the_wait(runs: Runs) -> None:
     runs.desk._looks = 3
     runs(TEXTS, wait=False)
     runs.server.spoil(500)
@@ -117,7 +116,7 @@ def test_texts_that_went_since_are_stored_all_the_same_because_they_are_paid(run
     assert runs.stored.keys() == TEXTS.keys()
 
 
-def test_a_job_of_other_texts_is_left_alone(runs: Runs) -> None:
+def test_job_of_other_texts_is_not_collected(runs: Runs) -> None:
     runs(TEXTS, wait=False)
     others = make_texts(10, 100)
     assert runs(others).vectors.keys() == others.keys()
@@ -125,7 +124,7 @@ def test_a_job_of_other_texts_is_left_alone(runs: Runs) -> None:
     assert [len(job.lines) for job in runs.desk.jobs.values()] == [30, 10]
 
 
-def test_a_job_of_another_model_is_not_taken_up(runs: Runs) -> None:
+def test_job_of_another_model_is_not_resumed(runs: Runs) -> None:
     runs(TEXTS, wait=False)
     first, runs.provider = (
         runs.provider,
@@ -205,7 +204,7 @@ def test_an_upload_that_was_left_is_not_ordered_beyond_the_budget(
     assert not runs.desk.files
 
 
-def test_a_job_that_was_made_is_collected_whatever_the_budget(runs: Runs, tmp_path: Path) -> None:
+def test_created_job_is_collected_regardless_of_the_budget(runs: Runs, tmp_path: Path) -> None:
     runs.server.script(["reset-after-headers", 500, 500, 500, 500], where="/v1/batches")
     assert runs(TEXTS).waiting == HASHES
     runs.server.heal()

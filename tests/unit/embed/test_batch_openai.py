@@ -69,7 +69,7 @@ def test_the_order_names_the_upload_and_a_day(server: EmbeddingServer, runs: Run
     }
 
 
-def test_a_line_is_ascii_whatever_the_text(runs: Runs) -> None:
+def test_upload_lines_are_ascii(runs: Runs) -> None:
     line = dialect(runs.provider).line("ab" * 32, "Größe \u2028 \x85 \U0001f600 \n end")
     assert line.isascii()
     assert len(line.splitlines()) == 1
@@ -102,7 +102,7 @@ def test_what_is_not_over_is_under_way(runs: Runs, status: object) -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "expired", "cancelled", "canceled"])
-def test_what_failed_says_why_in_one_line(runs: Runs, status: str) -> None:
+def test_failure_is_explained_in_one_line(runs: Runs, status: str) -> None:
     answer = {
         "status": status,
         "errors": {"data": [{"code": "c", "message": "Enqueued\ntoken limit"}]},
@@ -127,10 +127,10 @@ def test_a_completed_job_names_its_files(runs: Runs) -> None:
 @pytest.mark.parametrize(
     "row", [{"response": {"status_code": 429, "body": {}}}, {"error": {"code": "batch_expired"}}]
 )
-def test_an_error_in_a_line_is_a_complaint(runs: Runs, row: dict[str, object]) -> None:
+def test_an_error_in_a_line_is_reported(runs: Runs, row: dict[str, object]) -> None:
     answer = dialect(runs.provider).read({"custom_id": "a", **row})
     assert answer.id == "a"
-    assert answer.complaint
+    assert answer.error
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_lines_are_the_same_however_they_arrive(size: int) -> None:
 @pytest.mark.parametrize(
     "name", ["", "a/b", "..", "a..b", "a b", "a?x", "a#", "é", ".hidden", "x" * 201, 7, None]
 )
-def test_an_id_that_could_lead_elsewhere_is_none(name: object) -> None:
+def test_id_with_path_characters_is_refused(name: object) -> None:
     assert not is_id(name)
     assert is_id("file-abc_1.2:3")
 

@@ -48,11 +48,12 @@ def runs(server: EmbeddingServer, tmp_path: Path) -> Runs:
         "[" * 5000,
     ],
 )
-def test_a_vector_that_is_none_is_left_to_a_plain_call(runs: Runs, value: str) -> None:
+def test_text_with_an_invalid_vector_is_left_to_a_plain_request(runs: Runs, value: str) -> None:
     bad = HASHES[3]
 
     def spoil(data: bytes) -> bytes:
-        line = f'{{"custom_id":"{bad}","response":{{"status_code":200,"body":{{"data":[{{"embedding":{value}}}]}}}}}}'
+        body = f'{{"data":[{{"embedding":{value}}}]}}'
+        line = f'{{"custom_id":"{bad}","response":{{"status_code":200,"body":{body}}}}}'
         return (
             line.encode()
             + b"\n"
@@ -83,13 +84,13 @@ def test_a_vector_that_is_none_is_left_to_a_plain_call(runs: Runs, value: str) -
         b"x" * 2_000_000,
     ],
 )
-def test_a_broken_line_costs_no_other_line(runs: Runs, line: bytes) -> None:
+def test_broken_line_does_not_affect_other_lines(runs: Runs, line: bytes) -> None:
     runs.desk.output = lambda data: line + b"\n" + data.replace(b"\n", b"\n" + line + b"\n", 2)
     outcome = runs(TEXTS)
     assert outcome.vectors.keys() == TEXTS.keys()
 
 
-def test_a_text_that_is_answered_twice_keeps_its_first_vector(runs: Runs) -> None:
+def test_repeated_line_keeps_the_first_vector(runs: Runs) -> None:
     first = runs(TEXTS).vectors
     second = make_texts(30)
     runs.desk.output = lambda data: data + re_signed(data)
@@ -132,7 +133,7 @@ def test_an_output_that_is_gone_is_left_to_plain_calls(runs: Runs) -> None:
     assert runs.state == []
 
 
-def test_an_answer_without_an_id_orders_once_and_leaves_the_texts_to_plain_calls(
+def test_job_without_an_id_is_not_ordered_again(
     runs: Runs,
 ) -> None:
     from behaviours import Behaviour

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from batch_desk import DIMS, KEY, PROVIDERS, Runs, make_texts
+from batch_desk import DIMS, KEY, PROVIDERS, Runs, limit_jobs, make_texts
 from embeddings import EmbeddingServer
 
 from clawmark.embed.batch import collect as batch_collect
-from clawmark.embed.batch import order as batch_order
 from clawmark.embed.batch.run import LOST_SECONDS, BatchOptions, run_batches
 from clawmark.embed.services.ledger import Ledger
 from clawmark.net.client import HttpClient
@@ -80,7 +79,7 @@ def test_nothing_of_ours_stays_at_the_provider_or_on_disk(
     assert runs.state == []
 
 
-def test_a_job_is_asked_after_at_the_configured_pace_and_says_how_far_it_is(runs: Runs) -> None:
+def test_job_is_polled_at_the_configured_interval_and_reports_progress(runs: Runs) -> None:
     runs.desk._looks = 4
     runs(TEXTS, poll_ms=1500)
     assert runs.slept == [1.5, 1.5, 1.5]
@@ -90,7 +89,7 @@ def test_a_job_is_asked_after_at_the_configured_pace_and_says_how_far_it_is(runs
 def test_more_texts_than_a_job_takes_make_more_jobs_two_at_a_time(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 8)
+    limit_jobs(monkeypatch, requests=8)
     outcome = runs(TEXTS)
     assert outcome.vectors.keys() == TEXTS.keys()
     assert [len(job.lines) for job in runs.desk.jobs.values()] == [8, 8, 8, 6]
@@ -103,10 +102,10 @@ def test_more_texts_than_a_job_takes_make_more_jobs_two_at_a_time(
     assert runs.progress[-1] == (30, 30)
 
 
-def test_a_job_is_no_larger_than_the_provider_takes(
+def test_job_is_not_larger_than_the_provider_takes(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_BYTES", 2000)
+    limit_jobs(monkeypatch, bytes=2000)
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     sizes = [len(request.body) for request in runs.server.requests if request.path == "/v1/files"]
     assert len(sizes) == len(runs.desk.jobs) == 4
@@ -121,7 +120,7 @@ def test_vectors_are_stored_in_portions_as_they_arrive(runs: Runs) -> None:
 def test_an_output_beyond_32_mb_is_read_all_the_same(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_collect, "MOST_ANSWER", 2 << 20)
+    monkeypatch.setattr(batch_collect, "MAX_LINE_AVERAGE", 2 << 20)
     runs.desk.output = lambda data: b"\n".join([b" " * 1_000_000] * 40) + b"\n" + data
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
 
@@ -130,7 +129,7 @@ def test_an_output_that_never_ends_is_given_up_after_two_days(runs: Runs) -> Non
     runs.desk.output = lambda data: b"\n".join([b" " * 1_000_000] * 40)
     outcome = runs(TEXTS)
     assert (outcome.failed, outcome.waiting) == ((), HASHES)
-    assert "the answer is larger than 8 MB" in outcome.reason
+    assert "the response is larger than 8 MB" in outcome.reason
     outcome = runs(TEXTS, now=1_790_000_000.0 + LOST_SECONDS + 1)
     assert (outcome.failed, outcome.waiting) == (HASHES, ())
     assert runs.state == []
@@ -157,7 +156,7 @@ def test_batch_jobs_are_off_unless_configured(runs: Runs) -> None:
     assert runs.server.requests == []
 
 
-def test_a_provider_without_batch_jobs_says_so(runs: Runs) -> None:
+def test_provider_without_batch_jobs_is_reported(runs: Runs) -> None:
     runs.provider = runs.provider._replace(name="mistral")
     assert runs(TEXTS)[1:3] == (HASHES, "mistral has no batch jobs.")
 
@@ -168,7 +167,7 @@ def test_a_provider_without_batch_jobs_says_so(runs: Runs) -> None:
 def test_an_address_without_batch_jobs_turns_them_off_at_once(
     server: EmbeddingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 10)
+    limit_jobs(monkeypatch, requests=10)
     runs = Runs(server, tmp_path, name)
     server.script([404] * 9, where=where)
     outcome = runs(TEXTS)
@@ -233,7 +232,7 @@ def test_of_a_job_that_half_worked_the_good_half_is_kept(
     assert runs.state == []
 
 
-def test_a_job_in_which_everything_failed_says_why(runs: Runs) -> None:
+def test_job_without_any_vector_reports_the_reason(runs: Runs) -> None:
     def spoil(data: bytes) -> bytes:
         return b"".join(
             json.dumps(
@@ -256,7 +255,7 @@ def test_a_job_in_which_everything_failed_says_why(runs: Runs) -> None:
 def test_two_failures_in_a_row_turn_batch_jobs_off_for_the_run(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
+    limit_jobs(monkeypatch, requests=5)
     runs.desk.script(["failed", "failed"])
     outcome = runs(TEXTS, concurrency=1)
     assert len(runs.desk.jobs) == 2
@@ -269,7 +268,7 @@ def test_two_failures_in_a_row_turn_batch_jobs_off_for_the_run(
 def test_a_success_between_two_failures_keeps_batch_jobs_on(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
+    limit_jobs(monkeypatch, requests=5)
     runs.desk.script(["failed", "completed", "failed", "completed", "expired", "completed"])
     outcome = runs(TEXTS, concurrency=1)
     assert len(runs.desk.jobs) == 6
@@ -279,7 +278,7 @@ def test_a_success_between_two_failures_keeps_batch_jobs_on(
 def test_jobs_under_way_are_still_waited_for_when_others_failed_twice(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 10)
+    limit_jobs(monkeypatch, requests=10)
     runs.desk.script(["failed", "failed", "completed"])
     outcome = runs(TEXTS, concurrency=3)
     assert outcome.vectors.keys() == set(HASHES[20:])
@@ -289,7 +288,7 @@ def test_jobs_under_way_are_still_waited_for_when_others_failed_twice(
 def test_an_upload_that_fails_twice_turns_batch_jobs_off(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 5)
+    limit_jobs(monkeypatch, requests=5)
     runs.server.script([400] * 9, where="/v1/files")
     outcome = runs(TEXTS)
     assert outcome.failed == HASHES
@@ -308,13 +307,13 @@ def test_a_refused_key_is_named_without_the_key(runs: Runs) -> None:
     assert KEY not in outcome.reason
 
 
-def test_a_server_that_is_busy_at_first_is_asked_again(runs: Runs) -> None:
+def test_busy_server_is_retried(runs: Runs) -> None:
     runs.server.script([503, 429], where="/v1/files")
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     assert len(runs.desk.jobs) == 1
 
 
-def test_a_lost_answer_to_the_order_does_not_order_twice(runs: Runs) -> None:
+def test_lost_response_to_the_order_does_not_order_twice(runs: Runs) -> None:
     runs.server.script(["reset-after-headers"], where="/v1/batches")
     assert runs(TEXTS).vectors.keys() == TEXTS.keys()
     assert len(runs.desk.jobs) == 1
@@ -330,7 +329,7 @@ def test_an_order_that_was_refused_for_a_moment_is_given_again(
     assert len(runs.desk.jobs) == 1
 
 
-def test_when_nobody_can_say_whether_there_is_a_job_its_texts_are_not_paid_again(
+def test_texts_of_a_possible_job_are_not_paid_again(
     runs: Runs,
 ) -> None:
     runs.server.script(["reset-after-headers", *[500] * 8], where="/v1/batches")
@@ -348,7 +347,7 @@ def test_when_nobody_can_say_whether_there_is_a_job_its_texts_are_not_paid_again
 def test_the_budget_reached_in_the_middle_stops_new_jobs_and_keeps_the_others(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_order, "MOST_REQUESTS", 10)
+    limit_jobs(monkeypatch, requests=10)
     ledger = Ledger(str(tmp_path / "ledger.json"), daily_tokens=200)
     outcome = runs(TEXTS, ledger)
     assert outcome.vectors.keys() == set(HASHES[:20])
@@ -360,7 +359,7 @@ def test_the_budget_reached_in_the_middle_stops_new_jobs_and_keeps_the_others(
     assert 0 < ledger.summary().today_tokens <= 200
 
 
-def test_a_job_is_counted_once_however_often_it_is_taken_up(runs: Runs, tmp_path: Path) -> None:
+def test_resumed_job_is_counted_once(runs: Runs, tmp_path: Path) -> None:
     ledger = Ledger(str(tmp_path / "ledger.json"))
     runs.desk._looks = 4
     for _ in range(3):

@@ -14,9 +14,9 @@ import pytest
 
 from clawmark.embed.services.ledger import (
     KEPT_DAYS,
-    MOST_MODELS,
+    MAX_MODELS,
     OTHERS,
-    PROMISE_SECONDS,
+    RESERVED_SECONDS,
     Ledger,
     ModelUse,
 )
@@ -146,12 +146,12 @@ def test_a_clock_that_ran_ahead_leaves_a_bounded_file(path: Path, clock: Clock) 
 
 def test_too_many_models_share_one_name(path: Path, clock: Clock) -> None:
     ledger = Ledger(str(path), clock=clock)
-    for number in range(MOST_MODELS + 20):
+    for number in range(MAX_MODELS + 20):
         ledger.record("openai", f"model-{number}", 1, 1, 1)
     ledger.flush()
     found = Ledger(str(path), clock=clock).summary()
-    assert found.total_calls == MOST_MODELS + 20
-    assert len(found.by_model) == MOST_MODELS + 1
+    assert found.total_calls == MAX_MODELS + 20
+    assert len(found.by_model) == MAX_MODELS + 1
     assert "/".join(found.by_model[-1][:2]) == OTHERS
 
 
@@ -173,7 +173,7 @@ def test_too_many_models_share_one_name(path: Path, clock: Clock) -> None:
         b"\xff\xfe",
     ],
 )
-def test_a_damaged_file_is_set_aside_and_counting_starts_anew(
+def test_damaged_file_is_renamed_and_counting_restarts(
     path: Path, clock: Clock, content: bytes
 ) -> None:
     path.parent.mkdir()
@@ -202,7 +202,7 @@ def _pipe(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [_folder, _link, _pipe])
-def test_what_is_no_file_is_set_aside(
+def test_folder_or_link_in_place_of_the_file_is_renamed(
     path: Path, clock: Clock, make: Callable[[Path], None]
 ) -> None:
     make(path)
@@ -212,9 +212,7 @@ def test_what_is_no_file_is_set_aside(
     assert path.is_file() and not path.is_symlink()
 
 
-def test_a_folder_that_cannot_be_made_is_no_error_and_the_counts_stay_in_memory(
-    tmp_path: Path, clock: Clock
-) -> None:
+def test_counts_stay_in_memory_without_a_folder(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "file").write_text("in the way")
     ledger = Ledger(str(tmp_path / "file" / "ledger.json"), daily_tokens=25, clock=clock)
     ledger.record("openai", "small", 1, 1, 10)
@@ -240,7 +238,7 @@ def test_the_budget_stops_the_call_that_would_pass_it(path: Path, clock: Clock) 
     ledger.allow(40_000)
 
 
-def test_the_budget_starts_anew_with_the_day(path: Path, clock: Clock) -> None:
+def test_budget_is_renewed_every_day(path: Path, clock: Clock) -> None:
     ledger = Ledger(str(path), daily_tokens=100, clock=clock)
     ledger.record("openai", "small", 1, 1, 100)
     with pytest.raises(EmbeddingUnavailable):
@@ -264,7 +262,7 @@ def test_an_allowed_call_that_failed_is_forgotten_after_a_minute(path: Path, clo
     ledger.allow(100)
     with pytest.raises(EmbeddingUnavailable):
         ledger.allow(1)
-    clock.now += PROMISE_SECONDS
+    clock.now += RESERVED_SECONDS
     ledger.allow(100)
 
 
@@ -279,7 +277,7 @@ def test_what_another_process_spent_counts_at_once_when_there_is_a_budget(
         mine.allow(41)
 
 
-def test_four_processes_at_once_lose_no_count(path: Path) -> None:
+def test_counts_of_four_processes_add_up(path: Path) -> None:
     children = [
         subprocess.Popen([sys.executable, "-c", COUNTING, str(path), "100"]) for _ in range(4)
     ]
@@ -302,7 +300,7 @@ def test_a_killed_process_leaves_a_whole_file(path: Path) -> None:
     assert not path.with_name("ledger.json.damaged").exists()
 
 
-def test_eight_threads_lose_no_count(path: Path) -> None:
+def test_counts_of_eight_threads_add_up(path: Path) -> None:
     ledger = Ledger(str(path))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: ledger.record("openai", "small", 1, 1, 2), range(400)))

@@ -59,7 +59,7 @@ def test_a_family_is_known_by_many_names(name: str, family: str) -> None:
     assert calibration_of(name) == (MODELS[family].floor, MODELS[family].ceiling)
 
 
-def test_a_model_nobody_knows_is_an_average_one() -> None:
+def test_unknown_model_has_average_cosines() -> None:
     assert calibration_of("", "my-own") == (UNKNOWN.floor, UNKNOWN.ceiling)
     assert prompts_of("", "my-own") == ("", "")
 

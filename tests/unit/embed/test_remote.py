@@ -25,7 +25,7 @@ from clawmark.model.errors import (
 )
 from clawmark.model.values import Vector
 from clawmark.net.circuit_breaker import Breaker
-from clawmark.net.client import HttpTrouble
+from clawmark.net.client import HttpError
 from clawmark.testing import embedder_contract
 from clawmark.text.chunking.tokens import estimate_tokens
 
@@ -124,7 +124,7 @@ def test_base64_gives_the_same_vectors(embedder: Any) -> None:
         )
 
 
-def test_it_says_who_it_is_before_the_first_request(server: EmbeddingServer, embedder: Any) -> None:
+def test_identity_is_known_before_the_first_request(server: EmbeddingServer, embedder: Any) -> None:
     one = embedder()
     assert one.identity[:2] == ("openai", "text-embedding-3-small")
     assert one.identity.dims == 1536
@@ -142,16 +142,16 @@ def test_an_unknown_size_is_learned_once_and_holds(server: EmbeddingServer, embe
     assert one.learn_dims() == 24
     assert sizes(server) == [1]
     server.dims = 12
-    with pytest.raises(EmbeddingUnavailable, match="have 12 numbers where 24 were due"):
+    with pytest.raises(EmbeddingUnavailable, match="have 12 numbers instead of 24"):
         one.embed_texts(["a"])
 
 
-def test_a_known_size_is_not_taken_from_a_wrong_answer(
+def test_known_size_is_not_changed_by_a_wrong_response(
     server: EmbeddingServer, embedder: Any
 ) -> None:
     server.spoil("half-dims")
     one = embedder()
-    with pytest.raises(EmbeddingUnavailable, match="have 768 numbers where 1536 were due"):
+    with pytest.raises(EmbeddingUnavailable, match="have 768 numbers instead of 1536"):
         one.embed_texts(TEXTS)
     server.heal()
     assert len(one.embed_texts(TEXTS)) == 40
@@ -193,7 +193,7 @@ def test_one_long_text_does_not_make_all_later_requests_small(
     assert sizes(server)[-1] == 25
 
 
-def test_a_limit_in_unusual_words_is_understood(server: EmbeddingServer, embedder: Any) -> None:
+def test_limit_in_unusual_words_is_understood(server: EmbeddingServer, embedder: Any) -> None:
     server.spoil("400-too-many-inputs-worded-otherwise")
     assert len(embedder().embed_texts(TEXTS)) == 40
     assert server.tally.repeated == []
@@ -233,12 +233,12 @@ def test_one_text_that_is_too_long_is_cut_to_half_once(
         ("data-is-object", "no list of vectors"),
     ],
 )
-def test_a_wrong_answer_is_refused_with_the_reason(
+def test_wrong_response_is_refused_with_the_reason(
     server: EmbeddingServer, embedder: Any, fault: str, why: str, tmp_path: Path
 ) -> None:
     server.spoil(fault)
     with pytest.raises(
-        EmbeddingUnavailable, match=f"openai gave an answer that cannot be used: .*{why}"
+        EmbeddingUnavailable, match=f"openai gave a response that cannot be used: .*{why}"
     ):
         embedder(breaker=Breaker(str(tmp_path / "breaker"))).embed_texts(TEXTS)
     assert len(server.tally.log) == 1
@@ -265,7 +265,7 @@ def test_what_was_paid_before_another_request_failed_is_not_paid_again(
     assert server.tally.repeated == TEXTS[:10]  # kept for one call, not for ever
 
 
-def test_texts_are_asked_again_and_questions_only_once_more(
+def test_passages_are_retried_more_often_than_queries(
     server: EmbeddingServer, embedder: Any
 ) -> None:
     pauses: list[float] = []
@@ -294,7 +294,7 @@ def test_the_next_key_is_tried_when_the_quota_of_one_is_used_up(
     assert sent == ["key-one", "key-two", "key-three", "key-three"]
 
 
-def test_when_every_key_is_used_up_it_says_so(server: EmbeddingServer, embedder: Any) -> None:
+def test_exhausted_quota_of_every_key_is_reported(server: EmbeddingServer, embedder: Any) -> None:
     pauses: list[float] = []
     server.spoil(429)
     with pytest.raises(EmbeddingOverloaded, match="status 429"):
@@ -305,7 +305,7 @@ def test_when_every_key_is_used_up_it_says_so(server: EmbeddingServer, embedder:
     assert len(pauses) == 1
 
 
-def test_a_dead_provider_is_asked_once_a_minute(
+def test_dead_provider_gets_one_request_per_minute(
     server: EmbeddingServer, embedder: Any, tmp_path: Path
 ) -> None:
     now = [1000.0]
@@ -334,7 +334,7 @@ def test_a_refused_request_does_not_count_as_a_dead_provider(
     one.embed_query("a")
 
 
-def test_the_ledger_is_asked_before_and_told_after(
+def test_ledger_allows_before_and_records_after_a_request(
     server: EmbeddingServer, embedder: Any, tmp_path: Path
 ) -> None:
     ledger = Ledger(str(tmp_path / "ledger"), daily_tokens=500)
@@ -357,7 +357,7 @@ def test_a_refused_request_takes_nothing_from_the_budget(
     assert len(one.embed_texts(TEXTS)) == 40
 
 
-def test_no_key_is_in_any_message(server: EmbeddingServer, embedder: Any) -> None:
+def test_keys_are_in_no_message(server: EmbeddingServer, embedder: Any) -> None:
     key = "sk-FAKE-planted-9f3c1e7ab2d84650"
     answers = [
         {
@@ -387,14 +387,14 @@ def test_no_key_is_in_any_message(server: EmbeddingServer, embedder: Any) -> Non
     assert key not in repr(one) + repr(one.identity) + repr(one.traits)
 
 
-def test_a_text_that_is_no_text_is_sent_as_one(server: EmbeddingServer, embedder: Any) -> None:
+def test_malformed_text_is_sent_well_formed(server: EmbeddingServer, embedder: Any) -> None:
     assert len(embedder().embed_texts(["", "  ", "a\ud800", "\ud83d"])) == 4
     for request in server.requests:
         request.body.decode("utf-8")
         assert b"\\ud8" not in request.body
 
 
-def test_four_requests_run_side_by_side_and_a_question_beside_them(
+def test_four_requests_and_a_query_run_at_the_same_time(
     server: EmbeddingServer, embedder: Any
 ) -> None:
     server.delay = 60.0
@@ -440,10 +440,10 @@ def test_ollama_lists_its_models_that_embed(server: EmbeddingServer) -> None:
     with pytest.raises(ValueError, match="no list of models"):
         ollama.list_models(options, {})
     server.spoil("nothing-listens")
-    with pytest.raises(HttpTrouble):
+    with pytest.raises(HttpError):
         ollama.list_models(options, {})
 
 
-def test_what_runs_at_home_is_free_and_a_price_holds_only_at_its_own_address(embedder: Any) -> None:
+def test_local_services_are_free_and_prices_hold_only_at_their_own_host(embedder: Any) -> None:
     assert embedder("ollama").price_per_million == 0
     assert embedder("openai").price_per_million is None

@@ -12,8 +12,9 @@ from rerank import FAULTS, RerankServer
 
 from clawmark.config.schema import RerankOptions
 from clawmark.embed.rerank.base import make_reranker
-from clawmark.embed.rerank.http import SERVICES, HttpReranker
+from clawmark.embed.rerank.http import HttpReranker
 from clawmark.model.errors import RerankError
+from clawmark.model.providers import PROVIDERS, rerank_facts
 from clawmark.net.circuit_breaker import Breaker
 from clawmark.testing import reranker_contract
 
@@ -21,7 +22,7 @@ KEY = "rk-test-4f9aXb21Qz77Lm03"
 TEXTS = ["tea in the morning", "PostgreSQL for billing", "soup in the hut"]
 
 
-@pytest.fixture(params=SERVICES)
+@pytest.fixture(params=[name for name, row in PROVIDERS.items() if row.rerank])
 def server(request: pytest.FixtureRequest) -> Iterator[RerankServer]:
     with RerankServer(request.param, key=KEY) as made:
         yield made
@@ -33,13 +34,28 @@ def cohere() -> Iterator[RerankServer]:
         yield made
 
 
+MADE: list[HttpReranker] = []
+
+
+@pytest.fixture(autouse=True)
+def close_rerankers() -> Iterator[None]:
+    yield
+    while MADE:
+        MADE.pop().close()
+
+
 def reranker(
     server: RerankServer, *, key: str = KEY, breaker: Breaker | None = None
 ) -> HttpReranker:
-    service = SERVICES[server.language]
-    return HttpReranker(
-        service=service, model=service.model, base_url=server.url, key=key, breaker=breaker
+    made = HttpReranker(
+        provider=server.language,
+        model=rerank_facts(server.language).model,
+        base_url=server.url,
+        key=key,
+        breaker=breaker,
     )
+    MADE.append(made)
+    return made
 
 
 def test_each_service_keeps_the_contract(server: RerankServer) -> None:
@@ -51,11 +67,11 @@ def test_scores_come_back_in_the_order_of_the_texts(server: RerankServer) -> Non
     assert scores == pytest.approx([0.0, 0.5, 0.0])
     body = json.loads(server.requests[-1].body)
     assert (body["query"], body["documents"]) == ("which database for billing", TEXTS)
-    assert body["model"] == SERVICES[server.language].model
+    assert body["model"] == rerank_facts(server.language).model
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_an_answer_that_cannot_be_used_is_an_error(cohere: RerankServer, fault: str) -> None:
+def test_unusable_response_is_an_error(cohere: RerankServer, fault: str) -> None:
     cohere.fault = fault
     with pytest.raises(RerankError) as raised:
         reranker(cohere).rerank("tea", TEXTS, seconds=10.0)
@@ -72,7 +88,7 @@ def test_a_refusal_is_an_error_without_the_key(cohere: RerankServer, fault: str)
 
 
 @pytest.mark.parametrize("fault", ["hang", "drip"])
-def test_a_slow_answer_is_given_up_at_the_deadline(cohere: RerankServer, fault: str) -> None:
+def test_slow_response_is_aborted_at_the_deadline(cohere: RerankServer, fault: str) -> None:
     cohere.fault = fault
     with pytest.raises(RerankError):
         reranker(cohere).rerank("tea", TEXTS, seconds=0.2)
@@ -85,9 +101,7 @@ def test_a_wrong_key_is_not_repeated(cohere: RerankServer) -> None:
     assert wrong not in raised.value.message
 
 
-def test_a_service_that_failed_is_left_alone_for_a_minute(
-    cohere: RerankServer, tmp_path: Path
-) -> None:
+def test_failed_service_is_not_used_for_a_minute(cohere: RerankServer, tmp_path: Path) -> None:
     now = [1000.0]
     breaker = Breaker(str(tmp_path / "state.json"), clock=lambda: now[0])
     asked = reranker(cohere, breaker=breaker)

@@ -29,7 +29,7 @@ WORDS = sorted(set(re.findall(r"\w+", f"{PASSAGE} {QUESTION} {OTHER}".lower())))
 
 
 def write_overlap(folder: Path, words: Sequence[str] = WORDS, outputs: int = 1) -> Path:
-    """A cross-encoder whose score is the number of words that the two texts share, times a factor."""
+    """Write a cross-encoder whose score is the number of words that the two texts share."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = np.zeros((len(MARKS) + len(words), len(words)), "float32")
     rows[len(MARKS) :] = np.eye(len(words), dtype="float32")

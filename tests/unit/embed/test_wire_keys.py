@@ -53,7 +53,7 @@ def test_input_types_make_other_vectors(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_slash_at_the_end_of_an_address_makes_no_difference(name: str) -> None:
+def test_trailing_slash_of_an_address_makes_no_difference(name: str) -> None:
     address = make(name).base_url
     assert key(name, base_url=address + "/") == key(name)
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.embed.models import MODELS, UNKNOWN, look_up, plain_name, prompts_for
+from clawmark.embed.models import (
+    MODELS,
+    UNKNOWN,
+    look_up,
+    plain_name,
+    price_per_million,
+    prompts_for,
+)
 from clawmark.embed.services.packing import BLANK, cut, most_texts, pack, sendable, usual_texts
-from clawmark.embed.services.prices import PRICES, price_per_million
 from clawmark.embed.services.wire import Limits
+from clawmark.model.providers import PROVIDERS
 from clawmark.text.chunking.tokens import estimate_tokens
 
 
@@ -39,7 +46,7 @@ def test_a_size_is_known_where_the_name_is_enough(model: str, dims: int) -> None
     assert look_up(model).dims == dims
 
 
-def test_a_model_nobody_knows_is_an_average_one() -> None:
+def test_unknown_model_has_average_cosines() -> None:
     assert look_up("my-own") == UNKNOWN
     assert prompts_for("my-own") == ("", "")
 
@@ -50,7 +57,7 @@ def test_prices_are_given_where_they_are_known() -> None:
     assert price_per_million("ollama", "anything") == 0.0
     assert price_per_million("openai", "text-embedding-9") is None
     assert price_per_million("openai-compatible", "text-embedding-3-small") is None
-    assert all(0 < price < 1 for price in PRICES.values())
+    assert all(0 < price < 1 for row in PROVIDERS.values() for price in row.prices.values())
 
 
 def test_texts_are_packed_by_number_in_their_order() -> None:
@@ -64,7 +71,7 @@ def test_texts_are_packed_by_tokens_and_one_that_fits_nowhere_goes_alone() -> No
     assert pack(texts, limits, 100) == [range(2), range(2, 3), range(3, 4), range(4, 5)]
 
 
-def test_an_answer_stays_small_enough_to_be_read() -> None:
+def test_requests_limit_the_size_of_their_responses() -> None:
     assert most_texts(Limits(2048, 0, 8191), 1536) * 1536 * 22 <= 8 << 20
     assert most_texts(Limits(2048, 0, 8191), 0) < most_texts(Limits(2048, 0, 8191), 1536)
     assert most_texts(Limits(1, 0, 8191), 1024) == 1
@@ -86,7 +93,7 @@ def test_a_text_is_cut_to_what_a_model_reads(text: str) -> None:
     assert 999 <= estimate_tokens(short) <= 1000
 
 
-def test_a_text_that_fits_is_left_alone() -> None:
+def test_text_that_fits_is_unchanged() -> None:
     assert cut("hello", 2) == "hello"
     assert cut("x" * 9000, 0) == "x" * 9000
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from clawmark.embed.services import bedrock, gemini, ollama
 from clawmark.embed.services.parsing import (
     LONG,
-    complaint_of,
+    error_message,
     load,
     read_data,
     to_unit,
@@ -63,7 +63,7 @@ def test_base64_is_read_as_float32() -> None:
         max_size=5,
     )
 )
-def test_long_and_short_answers_mean_the_same(rows: list[list[float]]) -> None:
+def test_long_and_short_responses_are_read_alike(rows: list[list[float]]) -> None:
     answer = data(*[row(at, numbers) for at, numbers in enumerate(rows)]).replace(
         b"Infinity", b"1e999"
     )
@@ -73,7 +73,7 @@ def test_long_and_short_answers_mean_the_same(rows: list[list[float]]) -> None:
     ]
 
 
-def test_of_a_long_answer_only_the_vectors_are_looked_at_but_all_of_it_is_json() -> None:
+def test_long_response_must_be_json_as_a_whole() -> None:
     vectors = b'{"data":[{"embedding":[1.0],"index":0}],"usage":'
     assert read_data(long(vectors + b'{"total_tokens":9,"x":[[],"\\u00e9"]}}'), 1) == [(1.0,)]
     for rest, why in (
@@ -86,7 +86,7 @@ def test_of_a_long_answer_only_the_vectors_are_looked_at_but_all_of_it_is_json()
             read_data(long(vectors + rest), 1)
 
 
-def test_an_error_in_a_long_answer_is_found_beside_vectors() -> None:
+def test_error_in_a_long_response_with_vectors_is_found() -> None:
     with pytest.raises(ValueError, match='it said "overloaded"'):
         read_data(long(b'{"data":[{"embedding":[1.0]}],"error":{"message":"overloaded"}}'), 1)
 
@@ -104,7 +104,7 @@ def test_one_vector_is_read_without_loading_msgspec() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_threads_that_read_their_first_long_answer_together_do_not_crash() -> None:
+def test_threads_can_read_their_first_long_responses_together() -> None:
     """Without a lock around the making of decoders this ended every process with a segmentation
     fault.
     """
@@ -177,7 +177,7 @@ for _ in range(20):
         (b'{"data":[' + b"9" * 5000 + b"]}", "beyond all measure"),
     ],
 )
-def test_an_answer_that_is_not_what_was_asked_for_is_refused(body: bytes, why: str) -> None:
+def test_unexpected_response_is_refused(body: bytes, why: str) -> None:
     for answer in (body, long(body)):
         with pytest.raises(ValueError, match=why):
             read_data(answer, 2)
@@ -186,7 +186,7 @@ def test_an_answer_that_is_not_what_was_asked_for_is_refused(body: bytes, why: s
 @pytest.mark.parametrize(
     "values", [[1e308] * 4, [math.inf, 1.0], [10**400, 1], [-math.inf, math.inf]]
 )
-def test_numbers_that_are_too_large_make_no_vector(values: list[float]) -> None:
+def test_too_large_numbers_are_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="not finite or far too large"):
         to_unit(values)
 
@@ -216,7 +216,7 @@ def test_infinity_in_disguise_is_found() -> None:
         to_unit(values[0])
 
 
-def test_long_answers_of_every_shape_are_read() -> None:
+def test_long_responses_of_every_shape_are_read() -> None:
     assert gemini.parse(long(b'{"embeddings":[{"values":[1.0]},{"values":[2]}]}'), 2) == [
         (1.0,),
         (2.0,),
@@ -233,7 +233,7 @@ def test_long_answers_of_every_shape_are_read() -> None:
     assert load(long(b'{"models":[]}')) == {"models": []}
 
 
-def test_gemini_answers_one_or_many() -> None:
+def test_gemini_responses_hold_one_or_many_vectors() -> None:
     assert gemini.parse(b'{"embedding":{"values":[1.0]}}', 1) == [[1.0]]
     assert gemini.parse(b'{"embeddings":[{"values":[1.0]},{"values":[2.0]}]}', 2) == [[1.0], [2.0]]
     for body in (
@@ -249,7 +249,7 @@ def test_gemini_answers_one_or_many() -> None:
         gemini.parse(b'{"embeddings":[{}]}', 1)
 
 
-def test_ollama_answers_in_order() -> None:
+def test_ollama_vectors_are_in_order() -> None:
     assert ollama.parse(b'{"model":"m","embeddings":[[1.0],[2.0]],"prompt_eval_count":3}', 2) == [
         [1.0],
         [2.0],
@@ -290,10 +290,10 @@ def test_both_families_of_bedrock_are_read() -> None:
 def test_an_error_is_found_in_any_shape_and_made_one_line(
     answer: dict[str, Any], words: str
 ) -> None:
-    assert complaint_of(answer) == words
+    assert error_message(answer) == words
 
 
-def test_tokens_are_taken_from_the_answer_where_it_is_believable() -> None:
+def test_token_count_of_the_response_is_used_when_plausible() -> None:
     assert used_tokens(b'{"data":[],"usage":{"prompt_tokens":7,"total_tokens":9}}', 5) == 9
     assert used_tokens(b'{"prompt_eval_count": 12}', 5) == 12
     assert (
@@ -303,5 +303,5 @@ def test_tokens_are_taken_from_the_answer_where_it_is_believable() -> None:
         assert used_tokens(body, 5) == 5
 
 
-def test_a_null_error_beside_vectors_is_no_error() -> None:
+def test_null_error_with_vectors_is_ignored() -> None:
     assert load(b'{"error":null,"data":[]}') == {"error": None, "data": []}

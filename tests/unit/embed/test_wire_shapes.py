@@ -1,4 +1,4 @@
-"""What goes out: path, body and headers of every provider, byte for byte where a service is picky."""
+"""The path, body and headers of the requests to every provider."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from clawmark.embed.services import bedrock, compatible, gemini, mistral, ollama, openai, voyage
-from clawmark.embed.services.wire import Provider, RemoteOptions, join_headers, secrets_of
+from clawmark.embed.services.wire import Provider, RemoteOptions
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable
+from clawmark.model.providers import PROVIDERS, embedding_facts
+from clawmark.net.headers import join_headers, secrets_of
 
 KEYS = {
     "OPENAI_API_KEY": "sk-openai",
@@ -23,6 +25,10 @@ KEYS = {
     "AWS_SECRET_ACCESS_KEY": "secret-secret",
 }
 QWEN = "Given a web search query, retrieve relevant passages that answer the query"
+GEMINI_URL = embedding_facts("gemini").base_url
+COMPATIBLE = [
+    name for name, row in PROVIDERS.items() if row.embedding and row.embedding.is_compatible
+]
 MODULES = {
     "openai": openai,
     "gemini": gemini,
@@ -34,7 +40,7 @@ MODULES = {
 
 
 def make(name: str, environ: Mapping[str, str] = KEYS, **options: Any) -> Provider:
-    if name in compatible.SERVICES:
+    if name in COMPATIBLE:
         return compatible.provider(RemoteOptions(**options), environ, name)
     made: Provider = MODULES[name].provider(RemoteOptions(**options), environ)
     return made
@@ -123,7 +129,7 @@ def test_gemini_has_a_task_for_each_kind_of_text_and_its_key_in_a_header_of_its_
     assert provider.wire.limits[:3] == (100, 0, 2048)
 
 
-def test_gemini_is_told_the_size_in_every_request_of_a_batch() -> None:
+def test_gemini_requests_include_the_size() -> None:
     provider = make("gemini", model="models/gemini-embedding-001", dims=768)
     assert [row["outputDimensionality"] for row in sent(provider, "a", "b")[1]["requests"]] == [
         768,
@@ -132,7 +138,7 @@ def test_gemini_is_told_the_size_in_every_request_of_a_batch() -> None:
     assert sent(provider, "q", is_query=True)[1]["outputDimensionality"] == 768
 
 
-def test_the_second_gemini_is_told_by_prompts_and_gives_three_sizes() -> None:
+def test_second_gemini_generation_uses_prompts_and_has_three_sizes() -> None:
     provider = make("gemini", model="google/gemini-embedding-2-preview")
     assert sent(provider, "q", is_query=True)[1] == {
         "content": {"parts": [{"text": "task: search result | query: q"}]},
@@ -148,8 +154,8 @@ def test_the_second_gemini_is_told_by_prompts_and_gives_three_sizes() -> None:
 @pytest.mark.parametrize(
     ("configured", "base_url"),
     [
-        ("https://generativelanguage.googleapis.com", gemini.BASE_URL),
-        ("https://generativelanguage.googleapis.com/v1beta/openai/", gemini.BASE_URL),
+        ("https://generativelanguage.googleapis.com", GEMINI_URL),
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", GEMINI_URL),
         ("http://127.0.0.1:9/v1beta/", "http://127.0.0.1:9/v1beta"),
     ],
 )
@@ -192,7 +198,7 @@ def test_a_gemini_key_that_is_a_login_becomes_a_bearer_token() -> None:
     assert "ya29.secret" in provider.secrets
 
 
-def test_ollama_needs_no_key_and_puts_the_prompts_of_its_models_before_texts() -> None:
+def test_ollama_needs_no_key_and_adds_prompts() -> None:
     provider = make("ollama", {})
     assert provider.headers == {"Content-Type": "application/json"}
     assert provider.base_url == "http://127.0.0.1:11434"
@@ -267,7 +273,7 @@ def test_a_compatible_service_needs_an_address_and_a_model_and_no_key() -> None:
 
 
 def test_the_key_of_openai_goes_to_openai_only() -> None:
-    for name in compatible.SERVICES:
+    for name in COMPATIBLE:
         provider = make(name, base_url="http://127.0.0.1:9/v1", model="m")
         assert "sk-openai" not in str(provider)
 
@@ -304,7 +310,7 @@ def test_titan_takes_one_text_and_its_second_version_a_size() -> None:
     assert first.dims == 1536
 
 
-def test_cohere_on_bedrock_takes_96_texts_and_is_told_what_they_are() -> None:
+def test_cohere_on_bedrock_takes_96_texts_with_an_input_type() -> None:
     third = make("bedrock", model="cohere.embed-multilingual-v3")
     assert sent(third, "a", "b") == (
         "/model/cohere.embed-multilingual-v3/invoke",
@@ -348,8 +354,8 @@ def test_the_region_of_bedrock_is_found_in_order(
     assert f"/{region}/bedrock/aws4_request" in provider.sign("POST", "/", b"")["authorization"]
 
 
-def test_a_region_that_is_none_is_refused_before_it_becomes_a_host() -> None:
-    with pytest.raises(ConfigError, match="no name of a region"):
+def test_invalid_region_is_refused() -> None:
+    with pytest.raises(ConfigError, match="not the name of a region"):
         make("bedrock", {**KEYS, "AWS_REGION": "evil.example/#"})
 
 
@@ -361,8 +367,8 @@ def test_bedrock_reads_the_profile_of_the_credentials_file(tmp_path: Path) -> No
         "aws_secret_access_key=second\naws_session_token = token-2\n"
     )
     home = {"HOME": str(tmp_path)}
-    assert bedrock.need_credentials(home, "m") == ("A1", "S%1", "")
-    assert bedrock.need_credentials({**home, "AWS_PROFILE": "work"}, "m") == (
+    assert bedrock._find_credentials(home, "m") == ("A1", "S%1", "")
+    assert bedrock._find_credentials({**home, "AWS_PROFILE": "work"}, "m") == (
         "A2",
         "second",
         "token-2",
@@ -398,7 +404,7 @@ def test_a_missing_key_names_its_variable(name: str, variable: str, tmp_path: Pa
     assert variable in caught.value.hint
 
 
-def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated() -> None:
+def test_key_with_invalid_characters_is_refused_and_not_quoted() -> None:
     for key in ("sk-a\nb", "sk-\u200bab", "sk-a\x7fb"):
         with pytest.raises(EmbeddingUnavailable, match="characters that no key has") as caught:
             make("openai", {"OPENAI_API_KEY": key})
@@ -426,6 +432,6 @@ def test_headers_that_look_like_secrets_are_secrets() -> None:
     assert secrets_of(["sk-one", ""], headers) == ("sk-one", "hidden", "Basic Zm9v")
 
 
-def test_a_word_in_place_of_a_key_is_no_secret() -> None:
+def test_short_placeholder_key_is_not_a_secret() -> None:
     """Servers at home take any key, and people give them one letter."""
     assert make("lmstudio", api_key="e").secrets == ()

@@ -1,4 +1,4 @@
-"""Signatures of the test suite AWS publishes for version 4 (its requests, its keys, its results)."""
+"""Signatures of the test suite that AWS publishes for version 4."""
 
 from __future__ import annotations
 

@@ -46,13 +46,13 @@ def is_open(breaker: Breaker) -> bool:
     return False
 
 
-def test_a_provider_that_never_failed_is_asked_and_nothing_is_written(breaker: Breaker) -> None:
+def test_calls_pass_and_nothing_is_written_before_the_first_failure(breaker: Breaker) -> None:
     breaker.check("openai")
     breaker.succeeded()
     assert not os.path.exists(os.path.dirname(breaker.path))
 
 
-def test_after_the_first_failure_it_is_left_alone_for_a_minute(
+def test_calls_are_refused_for_a_minute_after_the_first_failure(
     breaker: Breaker, clock: Clock
 ) -> None:
     breaker.failed("openai cannot be used: no answer within 3 s.")
@@ -63,7 +63,7 @@ def test_after_the_first_failure_it_is_left_alone_for_a_minute(
     assert not is_open(breaker)
 
 
-def test_the_refusal_says_why_and_until_when(breaker: Breaker, clock: Clock) -> None:
+def test_refusal_names_the_reason_and_the_time_left(breaker: Breaker, clock: Clock) -> None:
     breaker.failed("openai cannot be used: no answer within 3 s.")
     clock.now += 12
     with pytest.raises(EmbeddingUnavailable) as error:
@@ -74,7 +74,7 @@ def test_the_refusal_says_why_and_until_when(breaker: Breaker, clock: Clock) -> 
     assert error.value.hint
 
 
-def test_when_the_minute_is_over_one_caller_is_let_through_and_the_others_wait_for_it(
+def test_after_a_minute_one_caller_probes_and_the_others_are_refused(
     breaker: Breaker, clock: Clock
 ) -> None:
     breaker.failed("no answer")
@@ -82,7 +82,7 @@ def test_when_the_minute_is_over_one_caller_is_let_through_and_the_others_wait_f
     assert [is_open(breaker) for _ in range(4)] == [False, True, True, True]
 
 
-def test_a_probe_that_succeeds_lets_everybody_through(breaker: Breaker, clock: Clock) -> None:
+def test_successful_probe_closes_the_breaker(breaker: Breaker, clock: Clock) -> None:
     breaker.failed("no answer")
     clock.now += 61
     breaker.check("openai")
@@ -90,7 +90,7 @@ def test_a_probe_that_succeeds_lets_everybody_through(breaker: Breaker, clock: C
     assert [is_open(breaker) for _ in range(4)] == [False] * 4
 
 
-def test_a_probe_that_fails_costs_another_minute(breaker: Breaker, clock: Clock) -> None:
+def test_failed_probe_opens_the_breaker_for_another_minute(breaker: Breaker, clock: Clock) -> None:
     breaker.failed("no answer")
     clock.now += 61
     breaker.check("openai")
@@ -101,7 +101,7 @@ def test_a_probe_that_fails_costs_another_minute(breaker: Breaker, clock: Clock)
     assert not is_open(breaker)
 
 
-def test_a_probe_whose_process_died_is_given_to_another(breaker: Breaker, clock: Clock) -> None:
+def test_probe_of_a_dead_process_is_taken_over(breaker: Breaker, clock: Clock) -> None:
     breaker.failed("no answer")
     clock.now += 61
     assert not is_open(breaker)
@@ -109,7 +109,7 @@ def test_a_probe_whose_process_died_is_given_to_another(breaker: Breaker, clock:
     assert not is_open(breaker)
 
 
-def test_an_hour_of_dead_provider_costs_one_call_a_minute(breaker: Breaker, clock: Clock) -> None:
+def test_dead_provider_costs_one_call_per_minute(breaker: Breaker, clock: Clock) -> None:
     calls = 0
     for _ in range(3600):
         clock.now += 1
@@ -119,7 +119,7 @@ def test_an_hour_of_dead_provider_costs_one_call_a_minute(breaker: Breaker, cloc
     assert calls == 60
 
 
-def test_another_breaker_on_the_same_file_knows(breaker: Breaker, clock: Clock) -> None:
+def test_breakers_share_their_state_through_the_file(breaker: Breaker, clock: Clock) -> None:
     breaker.failed("no answer")
     other = Breaker(breaker.path, clock=clock)
     assert is_open(other)
@@ -127,7 +127,7 @@ def test_another_breaker_on_the_same_file_knows(breaker: Breaker, clock: Clock) 
     assert not is_open(breaker)
 
 
-def test_number_of_failures_and_length_of_the_pause_can_be_chosen(
+def test_number_of_failures_and_pause_are_configurable(
     tmp_path: Path, clock: Clock
 ) -> None:
     breaker = Breaker(str(tmp_path / "b"), clock=clock, failures=3, seconds=5)
@@ -143,7 +143,7 @@ def test_number_of_failures_and_length_of_the_pause_can_be_chosen(
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(0, 60), (90, 90), (1e9, 600)])
-def test_a_server_may_ask_for_a_longer_rest_up_to_ten_minutes(
+def test_server_can_ask_for_a_pause_of_at_most_ten_minutes(
     breaker: Breaker, clock: Clock, asked: float, kept: float
 ) -> None:
     breaker.failed("busy", asked)
@@ -153,13 +153,13 @@ def test_a_server_may_ask_for_a_longer_rest_up_to_ten_minutes(
     assert not is_open(breaker)
 
 
-def test_a_user_who_asks_for_another_try_gets_it(breaker: Breaker) -> None:
+def test_success_reopens_the_way_at_once(breaker: Breaker) -> None:
     breaker.failed("no answer")
     breaker.succeeded()
     assert not is_open(breaker)
 
 
-def test_a_refused_provider_stays_refused_until_it_succeeds(breaker: Breaker, clock: Clock) -> None:
+def test_permanent_refusal_lasts_until_a_success(breaker: Breaker, clock: Clock) -> None:
     breaker.refuse("It sends 3 numbers.", "Set the size to 3.")
     clock.now += 1e9
     with pytest.raises(EmbeddingMismatch) as refused:
@@ -173,7 +173,7 @@ def test_a_refused_provider_stays_refused_until_it_succeeds(breaker: Breaker, cl
     breaker.check("openai")
 
 
-def test_a_clock_that_was_set_back_does_not_keep_it_open(breaker: Breaker, clock: Clock) -> None:
+def test_clock_set_back_does_not_keep_the_breaker_open(breaker: Breaker, clock: Clock) -> None:
     breaker.failed("no answer")
     clock.now -= 86_400
     assert not is_open(breaker)
@@ -196,7 +196,7 @@ def test_a_clock_that_was_set_back_does_not_keep_it_open(breaker: Breaker, clock
     ],
     ids=range(11),
 )
-def test_a_damaged_file_means_that_everybody_is_let_through_and_is_mended_by_the_next_failure(
+def test_damaged_file_lets_calls_through_and_is_replaced_by_the_next_failure(
     tmp_path: Path, clock: Clock, content: bytes
 ) -> None:
     path = tmp_path / "breaker.json"
@@ -207,7 +207,7 @@ def test_a_damaged_file_means_that_everybody_is_let_through_and_is_mended_by_the
     assert is_open(breaker)
 
 
-def test_a_folder_in_its_place_is_no_error(tmp_path: Path, clock: Clock) -> None:
+def test_folder_in_place_of_the_file_is_not_an_error(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "breaker.json").mkdir()
     breaker = Breaker(str(tmp_path / "breaker.json"), clock=clock)
     breaker.failed("no answer")
@@ -215,7 +215,7 @@ def test_a_folder_in_its_place_is_no_error(tmp_path: Path, clock: Clock) -> None
     breaker.succeeded()
 
 
-def test_a_state_folder_that_cannot_be_made_is_no_error(tmp_path: Path, clock: Clock) -> None:
+def test_missing_state_folder_is_not_an_error(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "file").write_text("in the way")
     breaker = Breaker(str(tmp_path / "file" / "breaker.json"), clock=clock)
     breaker.failed("no answer")
@@ -223,7 +223,7 @@ def test_a_state_folder_that_cannot_be_made_is_no_error(tmp_path: Path, clock: C
     breaker.succeeded()
 
 
-def test_a_link_in_its_place_is_not_followed(tmp_path: Path, clock: Clock) -> None:
+def test_link_in_place_of_the_file_is_not_followed(tmp_path: Path, clock: Clock) -> None:
     state = {"failures": 1, "since": NOW, "until": NOW + 60, "reason": "planted"}
     (tmp_path / "elsewhere").write_text(json.dumps(state))
     (tmp_path / "breaker.json").symlink_to(tmp_path / "elsewhere")
@@ -231,12 +231,12 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path, clock: Clock) -> No
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX")
-def test_the_file_is_for_its_owner_alone(breaker: Breaker) -> None:
+def test_state_file_is_readable_by_the_owner_only(breaker: Breaker) -> None:
     breaker.failed("no answer")
     assert stat.S_IMODE(os.stat(breaker.path).st_mode) == 0o600
 
 
-def test_of_many_threads_one_is_let_through(breaker: Breaker, clock: Clock) -> None:
+def test_one_of_many_threads_probes(breaker: Breaker, clock: Clock) -> None:
     breaker.failed("no answer")
     clock.now += 61
     start = threading.Barrier(8)
@@ -255,7 +255,7 @@ def test_of_many_threads_one_is_let_through(breaker: Breaker, clock: Clock) -> N
     assert through == [1]
 
 
-def test_of_many_processes_one_is_let_through(breaker: Breaker) -> None:
+def test_one_of_many_processes_probes(breaker: Breaker) -> None:
     """The state is a minute old for all of them, and they knock at the same moment."""
     breaker.failed("no answer")
     code = (

@@ -1,4 +1,4 @@
-"""A name is resolved once, every address is checked, and only a checked address is dialled."""
+"""A name is resolved once, and only a checked address is connected to."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import threading
 import pytest
 from rawserver import answering, ok, serving
 
-from clawmark.net.addresses import AddressRefused, dialable, problem_with
-from clawmark.net.client import HttpClient, HttpTrouble
+from clawmark.net.addresses import AddressRefused, allowed_addresses, refusal_reason
+from clawmark.net.client import HttpClient, HttpError
 
 SECONDS = 20.0
 
@@ -50,8 +50,8 @@ SECONDS = 20.0
         "",
     ],
 )
-def test_addresses_that_can_only_be_a_trap_are_refused_also_when_wrapped(address: str) -> None:
-    assert problem_with(address)
+def test_dangerous_addresses_are_refused_also_inside_ipv6(address: str) -> None:
+    assert refusal_reason(address)
 
 
 @pytest.mark.parametrize(
@@ -70,45 +70,45 @@ def test_addresses_that_can_only_be_a_trap_are_refused_also_when_wrapped(address
         "64:ff9b::6812:7c0",
     ],
 )
-def test_loopback_private_and_public_addresses_may_be_dialled(address: str) -> None:
-    assert problem_with(address) == ""
+def test_loopback_private_and_public_addresses_are_allowed(address: str) -> None:
+    assert refusal_reason(address) == ""
 
 
-def test_one_trap_among_the_addresses_refuses_the_name() -> None:
+def test_one_dangerous_address_refuses_the_name() -> None:
     with pytest.raises(AddressRefused, match="credentials"):
-        dialable(["104.18.7.192", "169.254.169.254"])
+        allowed_addresses(["104.18.7.192", "169.254.169.254"])
 
 
-def test_a_link_local_address_beside_one_that_works_is_left_out() -> None:
-    assert dialable(["fe80::1%en0", "192.168.1.20", "192.168.1.20"]) == ["192.168.1.20"]
+def test_link_local_address_is_skipped_when_another_works() -> None:
+    assert allowed_addresses(["fe80::1%en0", "192.168.1.20", "192.168.1.20"]) == ["192.168.1.20"]
 
 
 @pytest.mark.parametrize("addresses", [[], ["fe80::1%en0"]])
-def test_without_any_address_left_the_name_is_refused(addresses: list[str]) -> None:
+def test_name_without_an_allowed_address_is_refused(addresses: list[str]) -> None:
     with pytest.raises(AddressRefused):
-        dialable(addresses)
+        allowed_addresses(addresses)
 
 
-def trouble_of(client: HttpClient, seconds: float = SECONDS) -> HttpTrouble:
-    with pytest.raises(HttpTrouble) as trouble:
+def error_of(client: HttpClient, seconds: float = SECONDS) -> HttpError:
+    with pytest.raises(HttpError) as error:
         client.send("POST", "/", b"{}", seconds=seconds)
     client.close()
-    return trouble.value
+    return error.value
 
 
-def test_a_name_that_resolves_to_a_trap_is_never_dialled() -> None:
-    trouble = trouble_of(
+def test_name_that_resolves_to_a_dangerous_address_is_never_connected_to() -> None:
+    error = error_of(
         HttpClient("http://service.test:9", resolve=lambda host, port: ["169.254.169.254"])
     )
     assert (
-        trouble.reason
+        error.reason
         == "service.test resolves to an address that serves a cloud's credentials, which is refused"
     )
-    assert trouble.permanent
+    assert error.permanent
 
 
-def test_the_checked_address_is_the_dialled_one_and_the_name_is_asked_for_once() -> None:
-    """A resolver that changes its answer has no second chance."""
+def test_checked_address_is_used_and_the_name_is_resolved_once() -> None:
+    """A resolver that changes its result is not asked again."""
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])
     asked = []
 
@@ -125,7 +125,7 @@ def test_the_checked_address_is_the_dialled_one_and_the_name_is_asked_for_once()
         assert server.requests[0].headers["host"] == f"service.test:{server.port}"
 
 
-def test_the_next_address_is_tried_when_the_first_does_not_answer() -> None:
+def test_next_address_is_tried_when_the_first_fails() -> None:
     with serving(answering(ok())) as server:
         client = HttpClient(
             f"http://service.test:{server.port}", resolve=lambda host, port: ["::1", "127.0.0.1"]
@@ -141,39 +141,39 @@ def test_localhost_works() -> None:
         client.close()
 
 
-def test_a_name_that_does_not_resolve_is_a_trouble() -> None:
+def test_name_that_does_not_resolve_is_an_error() -> None:
     def resolve(host: str, port: int) -> list[str]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     assert (
-        trouble_of(HttpClient("http://service.test", resolve=resolve)).reason
+        error_of(HttpClient("http://service.test", resolve=resolve)).reason
         == "the name service.test does not resolve"
     )
 
 
-def test_the_system_knows_no_name_under_invalid() -> None:
-    reason = trouble_of(HttpClient("http://service.invalid")).reason
+def test_system_resolver_is_used() -> None:
+    reason = error_of(HttpClient("http://service.invalid")).reason
     assert reason.startswith("the name service.invalid ")
 
 
-def test_a_resolver_that_hangs_is_left_at_the_deadline() -> None:
+def test_hanging_resolver_is_abandoned_at_the_deadline() -> None:
     released = threading.Event()
 
     def resolve(host: str, port: int) -> list[str]:
         released.wait()
         return []
 
-    trouble = trouble_of(HttpClient("http://service.test", resolve=resolve), seconds=0.2)
+    error = error_of(HttpClient("http://service.test", resolve=resolve), seconds=0.2)
     released.set()
-    assert trouble.reason == "the name service.test was not resolved within 0.2 s"
+    assert error.reason == "the name service.test was not resolved within 0.2 s"
 
 
 @pytest.mark.parametrize("base", ["http://[::1]:{}", "http://[::1]:{}/v1"])
-def test_an_address_of_version_6_is_dialled(base: str) -> None:
+def test_ipv6_address_is_connected_to(base: str) -> None:
     try:
         listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
     except OSError:
         pytest.skip("this machine has no IPv6")
     port = listener.getsockname()[1]
     listener.close()
-    assert trouble_of(HttpClient(base.format(port))).reason == "the connection was refused"
+    assert error_of(HttpClient(base.format(port))).reason == "the connection was refused"

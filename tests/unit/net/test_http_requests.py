@@ -1,8 +1,10 @@
-"""What the client sends, to whom, over which connections; and what it never sends or says."""
+"""Requests, connections and proxies of the client, and what it never sends or shows."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ import pytest
 from rawserver import Peer, RawServer, answering, ok, serving
 
 from clawmark.net import client as http
-from clawmark.net.client import HttpClient, HttpTrouble
+from clawmark.net.client import HttpClient, HttpError
 
 SECONDS = 20.0
 KEY = "sk-FAKE" + "0123456789abcdef"
@@ -66,7 +68,7 @@ def test_a_request_without_a_body_has_no_length_and_no_type() -> None:
         ("", "", "/"),
     ],
 )
-def test_the_path_is_below_the_base_url_whose_query_stays(
+def test_path_is_appended_to_the_base_url_and_its_query_kept(
     base: str, path: str, target: str
 ) -> None:
     with serving(answering(ok())) as server, client_of(server.url + base) as client:
@@ -104,20 +106,20 @@ def test_a_header_that_http_cannot_carry_is_refused_without_repeating_it(
     headers: dict[str, str],
 ) -> None:
     with serving(answering(ok())) as server, client_of(server.url, headers) as client:
-        with pytest.raises(HttpTrouble) as trouble:
+        with pytest.raises(HttpError) as error:
             client.send("POST", "/", b"{}", seconds=SECONDS)
         assert server.connections == 0
-    assert trouble.value.permanent
-    assert KEY not in repr(trouble.value) + trouble.value.reason + trouble.value.hint + repr(
-        trouble.value.__context__
+    assert error.value.permanent
+    assert KEY not in repr(error.value) + error.value.reason + error.value.hint + repr(
+        error.value.__context__
     )
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "/ä", "no-slash"])
-def test_an_impossible_path_is_refused(path: str) -> None:
+def test_invalid_path_is_refused(path: str) -> None:
     with (
         client_of("http://127.0.0.1:9") as client,
-        pytest.raises(HttpTrouble, match="impossible address"),
+        pytest.raises(HttpError, match="impossible address"),
     ):
         client.send("GET", path, seconds=SECONDS)
 
@@ -125,27 +127,27 @@ def test_an_impossible_path_is_refused(path: str) -> None:
 def test_a_key_never_becomes_part_of_the_address() -> None:
     with (
         client_of("http://127.0.0.1:9", secrets=[KEY]) as client,
-        pytest.raises(HttpTrouble) as trouble,
+        pytest.raises(HttpError) as error,
     ):
         client.send("GET", f"/embed?key={KEY}", seconds=SECONDS)
-    assert KEY not in trouble.value.reason
+    assert KEY not in error.value.reason
 
 
-def test_what_a_client_shows_of_itself_holds_no_key() -> None:
+def test_repr_of_a_client_holds_no_key() -> None:
     assert KEY not in repr(
         HttpClient("http://127.0.0.1:9/v1?key=1", {"Authorization": KEY}, secrets=[KEY])
     )
 
 
-def test_no_trouble_repeats_what_the_server_said() -> None:
+def test_errors_do_not_quote_the_server() -> None:
     echo = answering(f"ECHO {KEY}\r\n\r\n".encode(), close=True)
     with (
         serving(echo) as server,
         client_of(server.url) as client,
-        pytest.raises(HttpTrouble) as trouble,
+        pytest.raises(HttpError) as error,
     ):
         client.send("POST", "/", b"{}", seconds=SECONDS)
-    assert KEY not in repr(trouble.value)
+    assert KEY not in repr(error.value)
 
 
 @pytest.mark.parametrize(
@@ -158,19 +160,19 @@ def test_no_trouble_repeats_what_the_server_said() -> None:
         "",
     ],
 )
-def test_an_address_that_is_no_service_is_refused_with_a_reason_that_stays(url: str) -> None:
+def test_refused_base_url_is_a_permanent_error(url: str) -> None:
     with (
         client_of(url) as client,
-        pytest.raises(HttpTrouble, match="the address is refused") as trouble,
+        pytest.raises(HttpError, match="the address is refused") as error,
     ):
         client.send("GET", "/", seconds=SECONDS)
-    assert trouble.value.permanent
+    assert error.value.permanent
 
 
-# --- connections --------------------------------------------------------------------------------------------------
+# --- connections ----------------------------------------------------------------------------------
 
 
-def test_a_connection_is_used_again() -> None:
+def test_connection_is_reused() -> None:
     with serving(answering(ok())) as server, client_of(server.url) as client:
         for _ in range(5):
             client.send("POST", "/", b"{}", seconds=SECONDS)
@@ -186,15 +188,15 @@ def test_a_connection_is_used_again() -> None:
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nand more",
     ],
 )
-def test_a_connection_that_was_spoilt_or_given_up_is_not_used_again(answer: bytes) -> None:
+def test_connection_with_extra_bytes_or_close_is_not_reused(answer: bytes) -> None:
     with serving(answering(answer)) as server, client_of(server.url) as client:
         for _ in range(2):
             client.send("POST", "/", b"{}", seconds=SECONDS)
         assert server.connections == 2
 
 
-def test_bytes_that_nobody_asked_for_never_become_an_answer() -> None:
-    """They arrive after the answer was read, on a connection that is kept."""
+def test_unsolicited_bytes_are_never_taken_for_a_response() -> None:
+    """They arrive after the response was read, on a connection that is kept."""
     was_read, was_forged = threading.Event(), threading.Event()
 
     def script(peer: Peer, server: RawServer) -> None:
@@ -214,14 +216,14 @@ def test_bytes_that_nobody_asked_for_never_become_an_answer() -> None:
         assert client.send("POST", "/", b"{}", seconds=SECONDS).body == b"second"
 
 
-def test_a_connection_that_the_server_closed_meanwhile_is_replaced_without_a_word() -> None:
+def test_idle_connection_closed_by_the_server_is_replaced() -> None:
     with serving(answering(ok(), close=True)) as server, client_of(server.url) as client:
         for _ in range(5):
             assert client.send("POST", "/", b"{}", seconds=SECONDS).status == 200
         assert server.connections == 5
 
 
-def test_a_kept_connection_that_dies_under_the_request_is_replaced_without_a_word() -> None:
+def test_idle_connection_that_fails_during_the_request_is_replaced() -> None:
     """The server closes when the second request arrives: the client cannot have seen it coming."""
 
     def script(peer: Peer, server: RawServer) -> None:
@@ -237,7 +239,7 @@ def test_a_kept_connection_that_dies_under_the_request_is_replaced_without_a_wor
         assert (server.connections, len(server.requests)) == (2, 2)
 
 
-def test_an_old_connection_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_idle_connection_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "IDLE_SECONDS", 0.0)
     with serving(answering(ok())) as server, client_of(server.url) as client:
         for _ in range(3):
@@ -245,7 +247,7 @@ def test_an_old_connection_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> No
         assert server.connections == 3
 
 
-def test_four_threads_share_a_client_and_each_gets_its_own_answer() -> None:
+def test_four_threads_share_a_client_and_each_gets_its_own_response() -> None:
     def echo(peer: Peer, server: RawServer) -> None:
         while request := peer.request():
             peer.send(ok(request.body))
@@ -268,16 +270,15 @@ def test_four_threads_share_a_client_and_each_gets_its_own_answer() -> None:
     assert wrong == []
 
 
-def test_after_a_fork_the_child_does_not_speak_on_the_connection_of_its_parent() -> None:
+def test_forked_child_does_not_use_the_connection_of_its_parent() -> None:
     with serving(answering(ok())) as server, client_of(server.url) as client:
         client.send("POST", "/", b"{}", seconds=SECONDS)
-        kept = client._idle[0]
-        client._idle[0] = kept._replace(process=os.getpid() + 1)
+        client._idle[0].process = os.getpid() + 1
         client.send("POST", "/", b"{}", seconds=SECONDS)
         assert server.connections == 2
 
 
-def test_a_closed_client_keeps_no_connection_and_still_answers() -> None:
+def test_closed_client_still_works_and_keeps_no_connection() -> None:
     with serving(answering(ok())) as server, client_of(server.url) as client:
         client.close()
         for _ in range(2):
@@ -285,7 +286,7 @@ def test_a_closed_client_keeps_no_connection_and_still_answers() -> None:
         assert server.connections == 2
 
 
-# --- long bodies, other addresses -----------------------------------------------------------------------------------
+# --- long bodies, other addresses -----------------------------------------------------------------
 
 
 def test_a_long_body_is_received_in_pieces() -> None:
@@ -297,18 +298,18 @@ def test_a_long_body_is_received_in_pieces() -> None:
         incoming.close()
 
 
-def test_a_body_that_is_longer_than_allowed_is_a_trouble() -> None:
+def test_body_longer_than_the_limit_is_an_error() -> None:
     with (
         serving(answering(b"HTTP/1.1 200 OK\r\n\r\n" + bytes(3 << 20), close=True)) as server,
         client_of(server.url) as client,
     ):
         incoming = client.receive("/file", seconds=SECONDS, most=2 << 20)
-        with pytest.raises(HttpTrouble, match="larger than 2 MB"):
+        with pytest.raises(HttpError, match="larger than 2 MB"):
             list(incoming.pieces)
         incoming.close()
 
 
-def test_a_refused_download_has_its_words() -> None:
+def test_failed_download_includes_its_body() -> None:
     with (
         serving(
             answering(b"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\ngone", close=True)
@@ -320,7 +321,7 @@ def test_a_refused_download_has_its_words() -> None:
     assert (incoming.head.status, incoming.head.body, list(incoming.pieces)) == (404, b"gone", [])
 
 
-def test_another_address_of_the_same_host_may_have_the_key_and_another_host_may_not() -> None:
+def test_key_is_sent_to_another_path_but_not_to_another_host() -> None:
     with (
         serving(answering(ok())) as server,
         client_of(f"{server.url}/v1", {"Authorization": KEY}) as client,
@@ -330,11 +331,11 @@ def test_another_address_of_the_same_host_may_have_the_key_and_another_host_may_
         with_upload.close()
         assert server.requests[0].target == "/upload/v1/files"
         for url in ("http://127.0.0.2/", f"https://127.0.0.1:{server.port}/", "http://127.0.0.1/"):
-            with pytest.raises(HttpTrouble, match="the key belongs to another host"):
+            with pytest.raises(HttpError, match="the key belongs to another host"):
                 client.at(url)
 
 
-# --- proxies --------------------------------------------------------------------------------------------------------
+# --- proxies --------------------------------------------------------------------------------------
 
 
 def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,7 +354,7 @@ def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch)
         assert (proxy.connections, server.connections) == (0, 1)
 
 
-def test_a_configured_proxy_gets_the_whole_address_and_its_own_password() -> None:
+def test_configured_proxy_gets_the_full_url_and_its_password() -> None:
     with serving(answering(ok(b"via proxy"))) as proxy:
         place = proxy.url.removeprefix("http://")
         with client_of("http://ollama.test:11434", proxy=f"http://me:p%40ss@{place}") as client:
@@ -375,18 +376,18 @@ def test_a_configured_proxy_gets_the_whole_address_and_its_own_password() -> Non
             b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n",
             "the proxy does not connect to the service (status 403)",
         ),
-        (b"nonsense nonsense", "the proxy cannot be used: the answer is not HTTP"),
-        (b"", "the proxy cannot be used: the connection was closed before an answer came"),
+        (b"nonsense nonsense", "the proxy cannot be used: the response is not HTTP"),
+        (b"", "the proxy cannot be used: the connection was closed before a response came"),
     ],
 )
 def test_a_proxy_that_does_not_connect_is_named(answer: bytes, why: str) -> None:
     with (
         serving(answering(answer, close=True)) as proxy,
         client_of("https://api.test/v1", proxy=proxy.url) as client,
-        pytest.raises(HttpTrouble) as trouble,
+        pytest.raises(HttpError) as error,
     ):
         client.send("POST", "/embeddings", b"{}", seconds=SECONDS)
-    assert trouble.value.reason == why
+    assert error.value.reason == why
     assert (proxy.requests[0].method, proxy.requests[0].target) == ("CONNECT", "api.test:443")
 
 
@@ -400,9 +401,19 @@ def test_a_proxy_that_does_not_connect_is_named(answer: bytes, why: str) -> None
         "http://127.0.0.1:9",
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_a_trouble(proxy: str) -> None:
+def test_unusable_proxy_is_an_error(proxy: str) -> None:
     with (
         client_of("http://127.0.0.1:9", proxy=proxy) as client,
-        pytest.raises(HttpTrouble, match="proxy"),
+        pytest.raises(HttpError, match="proxy"),
     ):
         client.send("GET", "/", seconds=SECONDS)
+
+
+def test_httpcore_is_not_imported_before_the_first_request() -> None:
+    """A cold search without a remote provider must not pay for it."""
+    code = (
+        "import sys, clawmark.composition, clawmark.embed.choose, clawmark.agent.models.models\n"
+        "print('httpcore' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

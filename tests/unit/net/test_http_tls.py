@@ -1,17 +1,16 @@
-"""Https: the certificate must be trusted and must be for the configured name, also through a proxy."""
+"""TLS: the certificate must be trusted and for the configured name, also through a proxy."""
 
 from __future__ import annotations
 
 import shutil
 import socket
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
-from rawserver import Peer, RawServer, answering, ok, serving
+from rawserver import Peer, RawServer, answering, forward, new_certificate, ok, serving
 
-from clawmark.net.client import HttpClient, HttpTrouble
+from clawmark.net.client import HttpClient, HttpError
 
 SECONDS = 20.0
 NAME = "embeddings.test"
@@ -23,28 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        [
-            *(
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-                "-days",
-                "2",
-            ),
-            *("-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME},IP:127.0.0.1"),
-            *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return folder / "cert.pem"
+    return new_certificate(tmp_path_factory.mktemp("tls"), NAME)
 
 
 @pytest.fixture
@@ -68,15 +46,15 @@ def client_of(host: str, port: int, **options: str) -> HttpClient:
     )
 
 
-def trouble_of(client: HttpClient, seconds: float = SECONDS) -> HttpTrouble:
-    with pytest.raises(HttpTrouble) as trouble:
+def error_of(client: HttpClient, seconds: float = SECONDS) -> HttpError:
+    with pytest.raises(HttpError) as error:
         client.send("POST", "/embeddings", b"{}", seconds=seconds)
     client.close()
-    return trouble.value
+    return error.value
 
 
 @pytest.mark.usefixtures("trusted")
-def test_a_trusted_server_of_the_right_name_gets_the_request_and_the_connection_is_kept(
+def test_trusted_server_gets_the_request_and_the_connection_is_kept(
     context: ssl.SSLContext,
 ) -> None:
     names: list[str | None] = []
@@ -95,10 +73,10 @@ def test_a_certificate_for_another_name_is_refused_before_anything_is_sent(
     context: ssl.SSLContext,
 ) -> None:
     with serving(answering(ok()), context) as server:
-        trouble = trouble_of(client_of("other.test", server.port))
+        error = error_of(client_of("other.test", server.port))
         assert server.requests == []
-    assert trouble.reason == "the certificate is for another name"
-    assert trouble.permanent
+    assert error.reason == "the certificate is for another name"
+    assert error.permanent
 
 
 @pytest.mark.usefixtures("trusted")
@@ -107,60 +85,59 @@ def test_a_certificate_may_be_for_an_address(context: ssl.SSLContext) -> None:
         client = HttpClient(f"https://127.0.0.1:{server.port}")
         assert client.send("POST", "/", b"{}", seconds=SECONDS).status == 200
         client.close()
-        assert trouble_of(HttpClient(f"https://127.0.0.2:{server.port}")).reason in (
+        assert error_of(HttpClient(f"https://127.0.0.2:{server.port}")).reason in (
             "the certificate is for another address",
             "the connection was refused",
         )
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(context: ssl.SSLContext) -> None:
+def test_untrusted_certificate_is_refused(context: ssl.SSLContext) -> None:
     with serving(answering(ok()), context) as server:
-        trouble = trouble_of(client_of(NAME, server.port))
+        error = error_of(client_of(NAME, server.port))
         assert server.requests == []
-    assert trouble.reason == "the certificate is signed by itself and not trusted"
-    assert "SSL_CERT_FILE" in trouble.hint
+    assert error.reason == "the certificate is self-signed and not trusted"
+    assert "SSL_CERT_FILE" in error.hint
 
 
-def test_https_to_a_server_that_speaks_plain_http_is_named() -> None:
+def test_https_to_a_plain_http_server_is_explained() -> None:
     with serving(lambda peer, server: peer.send(b"HTTP/1.1 400 Bad\r\n\r\n")) as server:
-        trouble = trouble_of(client_of(NAME, server.port))
-    assert trouble.reason == "the server does not speak TLS (https) on this port"
+        error = error_of(client_of(NAME, server.port))
+    assert error.reason == "the server does not speak TLS (https) on this port"
 
 
-def test_http_to_a_server_that_speaks_tls_is_a_trouble(context: ssl.SSLContext) -> None:
+def test_http_to_a_tls_server_is_an_error(context: ssl.SSLContext) -> None:
     with serving(answering(ok()), context) as server:
-        reason = trouble_of(HttpClient(f"http://127.0.0.1:{server.port}")).reason
+        reason = error_of(HttpClient(f"http://127.0.0.1:{server.port}")).reason
     # Some versions of OpenSSL say goodbye in TLS, others just hang up.
     assert reason in (
         "the server speaks TLS on this port",
-        "the connection was closed before an answer came",
+        "the connection was closed before a response came",
     )
 
 
-def test_a_server_that_never_shakes_hands_is_left_at_the_deadline() -> None:
+def test_hanging_tls_handshake_is_aborted_at_the_deadline() -> None:
     def script(peer: Peer, server: RawServer) -> None:
         peer.until_closed()
 
     with serving(script) as server:
         assert (
-            trouble_of(client_of(NAME, server.port), 0.3).reason
-            == "no secure connection within 0.3 s"
+            error_of(client_of(NAME, server.port), 0.3).reason == "no TLS connection within 0.3 s"
         )
 
 
 @pytest.mark.usefixtures("trusted")
-def test_a_drip_inside_tls_is_left_at_the_deadline(context: ssl.SSLContext) -> None:
+def test_slow_tls_response_is_aborted_at_the_deadline(context: ssl.SSLContext) -> None:
     def script(peer: Peer, server: RawServer) -> None:
         peer.request()
         peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n")
         peer.for_ever(b"x", 0.02)
 
     with serving(script, context) as server:
-        reason = trouble_of(client_of(NAME, server.port), 1.5).reason
-    assert reason == "the answer was not complete within 1.5 s"
+        reason = error_of(client_of(NAME, server.port), 1.5).reason
+    assert reason == "the response was not complete within 1.5 s"
 
 
-def test_no_key_log_is_written_whatever_the_environment_says(
+def test_tls_key_log_is_never_written(
     context: ssl.SSLContext, trusted: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys.log"))
@@ -172,7 +149,7 @@ def test_no_key_log_is_written_whatever_the_environment_says(
 
 
 @pytest.mark.usefixtures("trusted")
-def test_through_a_proxy_the_certificate_is_still_the_service_s_and_the_proxy_sees_no_key(
+def test_tunnelled_tls_checks_the_service_and_hides_the_key_from_the_proxy(
     context: ssl.SSLContext,
 ) -> None:
     with serving(answering(ok(b"tunnelled")), context) as server:
@@ -188,21 +165,9 @@ def test_through_a_proxy_the_certificate_is_still_the_service_s_and_the_proxy_se
             assert client.send("POST", "/embeddings", b"{}", seconds=SECONDS).body == b"tunnelled"
             client.close()
             assert (
-                trouble_of(client_of("other.test", server.port, proxy=proxy.url)).reason
+                error_of(client_of("other.test", server.port, proxy=proxy.url)).reason
                 == "the certificate is for another name"
             )
         request = proxy.requests[0]
         assert (request.method, request.target) == ("CONNECT", f"{NAME}:{server.port}")
         assert "authorization" not in request.headers
-
-
-def forward(one: socket.socket, other: socket.socket) -> None:
-    """Carry bytes both ways until either side is done."""
-    import select
-
-    while True:
-        for ready in select.select([one, other], [], [])[0]:
-            data = ready.recv(65536)
-            if not data:
-                return
-            (other if ready is one else one).sendall(data)

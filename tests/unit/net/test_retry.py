@@ -13,9 +13,10 @@ from clawmark.model.errors import (
     EmbeddingRejected,
     EmbeddingUnavailable,
 )
-from clawmark.net.client import HttpClient, HttpTrouble, Response
-from clawmark.net.failures import Verdict, judge, wait_asked_for
-from clawmark.net.retry import INDEXING, QUERY, Policy, QuotaExhausted, TooLarge, ask
+from clawmark.net.client import HttpClient, HttpError, Response
+from clawmark.net.failures import Verdict, classify, retry_after
+from clawmark.net.retry import INDEXING, QUERY, Policy, QuotaExhausted, TooLarge, send_with_retries
+from clawmark.text.secrets.redact import Redactor
 
 KEY = "sk-FAKE" + "0123456789abcdefGHIJ"
 NOW = 1_790_000_000.0
@@ -36,7 +37,7 @@ class World:
     somebody waits.
     """
 
-    def __init__(self, *script: Response | HttpTrouble, cost: float = 0.0) -> None:
+    def __init__(self, *script: Response | HttpError, cost: float = 0.0) -> None:
         self.script = list(script)
         self.cost = cost
         self.now = 100.0
@@ -47,7 +48,7 @@ class World:
         self.calls.append(seconds)
         self.now += min(self.cost, seconds)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        if isinstance(step, HttpTrouble):
+        if isinstance(step, HttpError):
             raise step
         return step
 
@@ -56,12 +57,12 @@ class World:
         self.now += seconds
 
     def ask(self, policy: Policy = INDEXING, jitter: float = 0.0) -> Response:
-        return ask(
+        return send_with_retries(
             self.send,
             policy,
             provider="openai",
             model="m",
-            secrets=[KEY],
+            redact=Redactor([KEY]).clean,
             sleep=self.sleep,
             clock=lambda: self.now,
             jitter=lambda: jitter,
@@ -77,14 +78,14 @@ class World:
 
 
 @pytest.mark.parametrize("status", [200, 201, 204])
-def test_an_answer_is_returned_at_once_whatever_is_in_it(status: int) -> None:
+def test_successful_response_is_returned_at_once(status: int) -> None:
     world = World(answer(status, "<html>"))
     assert world.ask().status == status
     assert world.pauses == []
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 501, 502, 503, 504, 520, 529, 599])
-def test_a_busy_provider_is_asked_four_times_with_doubled_pauses(status: int) -> None:
+def test_busy_provider_gets_four_attempts_with_doubled_waits(status: int) -> None:
     world = World(answer(status, said(f"status {status}")))
     error = world.error()
     assert isinstance(error, EmbeddingOverloaded)
@@ -92,20 +93,20 @@ def test_a_busy_provider_is_asked_four_times_with_doubled_pauses(status: int) ->
     assert world.pauses == [0.5, 1.0, 2.0]
 
 
-def test_jitter_makes_pauses_longer_by_a_fifth_at_the_most() -> None:
+def test_jitter_lengthens_waits_by_at_most_a_fifth() -> None:
     world = World(answer(503))
     world.error(jitter=1.0)
     assert world.pauses == pytest.approx([0.6, 1.2, 2.4])
 
 
-def test_our_own_pauses_are_capped() -> None:
+def test_waits_are_capped() -> None:
     world = World(answer(503))
     world.error(Policy(attempts=8, total=1000))
     assert world.pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
 
 
 @pytest.mark.parametrize("status", [400, 404, 405, 415, 418, 422, 431, 451, 499, 999])
-def test_a_wrong_request_is_refused_once_and_for_all(status: int) -> None:
+def test_wrong_request_is_not_retried(status: int) -> None:
     world = World(answer(status, said(f"status {status}")))
     error = world.error()
     assert type(error) is EmbeddingRejected
@@ -134,7 +135,7 @@ def test_a_redirect_is_refused_and_its_target_is_not_shown(status: int) -> None:
         ),
     ],
 )
-def test_a_refused_key_is_said_and_not_repeated(response: Response) -> None:
+def test_refused_key_is_reported_and_not_quoted(response: Response) -> None:
     world = World(response)
     error = world.error()
     assert type(error) is EmbeddingUnavailable
@@ -172,7 +173,7 @@ def test_a_refused_key_is_said_and_not_repeated(response: Response) -> None:
         answer(400, said("Your credit balance is too low")),
     ],
 )
-def test_an_exhausted_quota_is_terminal_and_says_so(response: Response) -> None:
+def test_exhausted_quota_is_not_retried(response: Response) -> None:
     world = World(response)
     error = world.error()
     assert isinstance(error, QuotaExhausted)
@@ -191,7 +192,7 @@ def test_an_exhausted_quota_is_terminal_and_says_so(response: Response) -> None:
         "Too many requests, slow down",
     ],
 )
-def test_a_limit_per_minute_is_no_exhausted_quota(message: str) -> None:
+def test_rate_limit_is_not_an_exhausted_quota(message: str) -> None:
     world = World(answer(429, said(message)))
     assert isinstance(world.error(), EmbeddingOverloaded)
     assert len(world.calls) == 4
@@ -227,7 +228,7 @@ def test_a_limit_per_minute_is_no_exhausted_quota(message: str) -> None:
         (500, "input is too large to process. increase the physical batch size"),
     ],
 )
-def test_too_many_or_too_long_inputs_are_told_apart_in_whatever_words(
+def test_too_many_or_too_long_inputs_are_recognised_by_their_message(
     status: int, message: str
 ) -> None:
     world = World(answer(status, said(message)))
@@ -255,8 +256,8 @@ def test_too_many_or_too_long_inputs_are_told_apart_in_whatever_words(
         (429, said("too busy: wait, or reduce the batch size")),
     ],
 )
-def test_other_refusals_are_not_taken_for_too_large(status: int, body: str) -> None:
-    assert judge(answer(status, body)) is not Verdict.TOO_LARGE
+def test_other_rejections_are_not_taken_for_too_large(status: int, body: str) -> None:
+    assert classify(answer(status, body)) is not Verdict.TOO_LARGE
 
 
 @pytest.mark.parametrize(
@@ -282,29 +283,29 @@ def test_other_refusals_are_not_taken_for_too_large(status: int, body: str) -> N
     ],
 )
 def test_retry_after_is_understood_or_ignored(header: str, seconds: float) -> None:
-    assert wait_asked_for(answer(429, retry_after=header), 1_790_000_000.0) == seconds
+    assert retry_after(answer(429, retry_after=header), 1_790_000_000.0) == seconds
 
 
-def test_a_date_is_measured_by_the_clock_of_the_server_that_wrote_it() -> None:
+def test_retry_after_date_uses_the_clock_of_the_server() -> None:
     response = answer(
         429, retry_after="Wed, 21 Oct 2015 07:28:30 GMT", date="Wed, 21 Oct 2015 07:28:00 GMT"
     )
-    assert wait_asked_for(response, NOW) == 30
+    assert retry_after(response, NOW) == 30
 
 
-def test_other_ways_to_ask_for_a_pause_are_understood() -> None:
-    assert wait_asked_for(answer(429, retry_after_ms="250", retry_after="9"), NOW) == 0.25
-    assert wait_asked_for(answer(429, '{"details": [{"retryDelay": "34.5s"}]}'), NOW) == 34.5
+def test_other_forms_of_retry_after_are_understood() -> None:
+    assert retry_after(answer(429, retry_after_ms="250", retry_after="9"), NOW) == 0.25
+    assert retry_after(answer(429, '{"details": [{"retryDelay": "34.5s"}]}'), NOW) == 34.5
 
 
-def test_the_pause_that_the_server_asks_for_is_kept() -> None:
+def test_requested_wait_is_kept() -> None:
     world = World(answer(429, retry_after="7"), answer(429, retry_after="0.01"), answer(200))
     assert world.ask().status == 200
     assert world.pauses == [7, 1.0]
 
 
 @pytest.mark.parametrize("policy", [INDEXING, QUERY])
-def test_a_pause_that_does_not_fit_is_not_waited_for(policy: Policy) -> None:
+def test_requested_wait_beyond_the_deadline_fails_at_once(policy: Policy) -> None:
     world = World(answer(429, retry_after="3600"))
     error = world.error(policy)
     assert isinstance(error, EmbeddingOverloaded)
@@ -313,14 +314,14 @@ def test_a_pause_that_does_not_fit_is_not_waited_for(policy: Policy) -> None:
     assert world.pauses == []
 
 
-def test_a_connection_that_fails_is_tried_again() -> None:
-    world = World(HttpTrouble("the connection was refused"), answer(200))
+def test_failed_connection_is_retried() -> None:
+    world = World(HttpError("the connection was refused"), answer(200))
     assert world.ask().status == 200
     assert world.pauses == [0.5]
 
 
-def test_a_connection_that_keeps_failing_makes_the_provider_unavailable() -> None:
-    world = World(HttpTrouble("the connection was refused", hint="Start it."))
+def test_repeatedly_failing_connection_is_unavailable() -> None:
+    world = World(HttpError("the connection was refused", hint="Start it."))
     error = world.error()
     assert type(error) is EmbeddingUnavailable
     assert error.message == "openai cannot be used: the connection was refused."
@@ -328,26 +329,26 @@ def test_a_connection_that_keeps_failing_makes_the_provider_unavailable() -> Non
     assert len(world.calls) == 4
 
 
-def test_a_trouble_that_stays_is_not_tried_again() -> None:
-    world = World(HttpTrouble("the certificate is for another name", permanent=True))
+def test_permanent_error_is_not_retried() -> None:
+    world = World(HttpError("the certificate is for another name", permanent=True))
     assert isinstance(world.error(), EmbeddingUnavailable)
     assert len(world.calls) == 1
 
 
-def test_no_attempt_is_given_more_time_than_is_left() -> None:
-    world = World(HttpTrouble("no answer within 30 s"), cost=30.0)
+def test_attempts_get_no_more_time_than_is_left() -> None:
+    world = World(HttpError("no answer within 30 s"), cost=30.0)
     world.error()
     assert world.calls == [30.0, 29.5]
     assert world.now <= 160.0
 
 
-def test_a_question_that_gets_no_answer_ends_after_three_seconds() -> None:
-    world = World(HttpTrouble("no answer within 3 s"), cost=10.0)
+def test_query_without_a_response_ends_after_three_seconds() -> None:
+    world = World(HttpError("no answer within 3 s"), cost=10.0)
     world.error(QUERY)
     assert world.calls == [3.0]
 
 
-def test_a_question_is_asked_a_second_time_when_the_first_fails_fast() -> None:
+def test_query_is_retried_when_the_first_attempt_fails_fast() -> None:
     world = World(answer(503), answer(200), cost=0.1)
     assert world.ask(QUERY).status == 200
     assert world.pauses == [0.25]
@@ -365,7 +366,7 @@ def test_a_question_is_asked_a_second_time_when_the_first_fails_fast() -> None:
         ("[" * 5000, "[" * 199 + "…"),
     ],
 )
-def test_the_words_of_the_server_are_one_short_clean_line(body: str, shown: str) -> None:
+def test_server_message_is_one_short_printable_line(body: str, shown: str) -> None:
     assert (
         World(answer(404, body)).error().message
         == f"openai refused the request (status 404): {shown}."
@@ -373,11 +374,11 @@ def test_the_words_of_the_server_are_one_short_clean_line(body: str, shown: str)
 
 
 @pytest.mark.parametrize("body", ["", " ", "{}", "null", "[]"])
-def test_a_refusal_without_words_is_said_without_them(body: str) -> None:
+def test_rejection_without_a_message_is_reported_without_one(body: str) -> None:
     assert World(answer(404, body)).error().message == "openai refused the request (status 404)."
 
 
-def test_words_are_redacted_before_they_are_cut() -> None:
+def test_server_message_is_redacted_before_it_is_cut() -> None:
     """The key begins where the message ends."""
     for length in range(150, 205):
         message = (
@@ -386,7 +387,7 @@ def test_words_are_redacted_before_they_are_cut() -> None:
         assert KEY[:12] not in message
 
 
-def test_bytes_that_are_no_text_are_no_trouble() -> None:
+def test_message_that_is_not_text_is_tolerated() -> None:
     assert World(Response(404, {}, b"\xff\xfe\x00")).error().message
 
 
@@ -411,11 +412,12 @@ def test_a_real_server_that_recovers_gets_three_requests() -> None:
 
     with serving(script) as server:
         client = HttpClient(server.url)
-        response = ask(
+        response = send_with_retries(
             lambda seconds: client.send("POST", "/", b"{}", seconds=seconds),
             INDEXING,
             provider="p",
             model="m",
+            redact=str,
             sleep=lambda _: None,
         )
         client.close()

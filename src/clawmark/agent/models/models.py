@@ -18,9 +18,10 @@ from clawmark.agent.models.completer import Completer
 from clawmark.agent.models.openai_chat import OpenAIChat
 from clawmark.config.urls import problem_with
 from clawmark.model.errors import ConfigError
+from clawmark.model.providers import MODEL_KEY
+from clawmark.model.providers import PROVIDERS as FACTS
 
-OWN_KEY = "CLAWMARK_MODEL_API_KEY"
-"""The variable with the key for a model at an address of one's own."""
+OWN_KEY = MODEL_KEY
 
 
 class Provider(NamedTuple):
@@ -30,20 +31,16 @@ class Provider(NamedTuple):
     keys: tuple[str, ...] = ()
     """The variables its key may be in; none where none is needed."""
     window: int = 128_000
-    """Tokens that its models hold when nothing better is known.
-
-    Too low costs an early flush, too high a late one.
-    """
 
 
 PROVIDERS: dict[str, Provider] = {
-    "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",)),
-    "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), 200_000),
-    "gemini": Provider(
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    ),
-    "ollama": Provider("http://127.0.0.1:11434/v1", window=32_768),
+    name: Provider(
+        base_url=row.chat.base_url,
+        keys=row.keys if row.chat.needs_key else (),
+        window=row.chat.context_tokens,
+    )
+    for name, row in FACTS.items()
+    if row.chat
 }
 _ALIASES = {"google": "gemini"}
 _OWN = Provider("", window=32_768)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from clawmark.agent.models.completer import Completion, Message, Tool, ToolCall
 from clawmark.agent.models.request import ChatService, whole
 from clawmark.agent.tools.base import as_openai
-from clawmark.embed.services.wire import bearer
+from clawmark.net.headers import bearer
 
 BASE_URL = "https://api.openai.com/v1"
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from clawmark.embed.services.wire import as_json, secrets_of
 from clawmark.model.errors import (
     CompletionError,
     ContextTooLong,
@@ -20,8 +19,10 @@ from clawmark.model.errors import (
     EmbeddingRejected,
 )
 from clawmark.net.client import HttpClient
-from clawmark.net.retry import Policy, TooLarge, ask
+from clawmark.net.headers import as_json, secrets_of
+from clawmark.net.retry import Policy, TooLarge, send_with_retries
 from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.secrets.redact import Redactor
 
 ATTEMPTS = 3
 
@@ -45,12 +46,12 @@ class ChatService:
         data = as_json(_well_formed(body))
         policy = Policy(attempts=ATTEMPTS, total=seconds, each=seconds)
         try:
-            response = ask(
+            response = send_with_retries(
                 lambda left: self._http.send("POST", path, data, seconds=left),
                 policy,
                 provider=self.provider,
                 model=self.model,
-                secrets=self._secrets,
+                redact=Redactor(self._secrets).clean,
             )
         except EmbeddingError as error:
             raise self._translated(error) from None

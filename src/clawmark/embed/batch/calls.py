@@ -1,9 +1,6 @@
-"""What every provider's batch interface shares: the shapes of its language, and the calls that
-speak it.
+"""What the batch interfaces of all providers share: their types and their HTTP calls.
 
-In: a provider and the one HTTP client. Out: JSON objects, uploads and long outputs, retried like
-every other call, or an EmbeddingError. Each provider's words are left to `batch_openai`,
-`batch_voyage` and `batch_gemini`, what is done with them to `batch`."""
+`openai` and `gemini` describe the interface of one provider, `run` uses it."""
 
 from __future__ import annotations
 
@@ -15,28 +12,26 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from clawmark.embed.services.wire import Provider, join_headers
+from clawmark.embed.services.wire import Provider
 from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
-from clawmark.net.client import HttpClient, HttpTrouble, Incoming, Response
-from clawmark.net.retry import INDEXING, Policy, ask
+from clawmark.net.client import HttpClient, HttpError, IncomingResponse, Response
+from clawmark.net.headers import join_headers
+from clawmark.net.retry import INDEXING, Policy, send_with_retries
+from clawmark.text.secrets.redact import Redactor
 
 UPLOAD = Policy(attempts=3, total=1800.0, each=600.0)
 ONCE = Policy(attempts=1, total=60.0, each=60.0)
-"""For what must not be done twice by accident: an answer that got lost may have been a yes."""
+"""For requests that must not be repeated: the first one may have succeeded."""
 DOWNLOAD = Policy(attempts=4, total=1800.0, each=900.0)
 
-MOST_LINE = 1 << 20
-"""A vector of 3072 numbers takes 80 KB as text; a longer line is skipped and its text left to plain
-calls.
-"""
+MAX_LINE = 1 << 20
+"""A vector of 3072 numbers takes 80 KB; the text of a longer line is left to plain requests."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 
 
 class Job(NamedTuple):
-    """What a provider says of a job; `failed` ones may have an output all the same, of what was
-    done before.
-    """
+    """The state of a job; a failed one may have the output of what was done before."""
 
     state: Literal["running", "done", "failed"]
     done: int = 0
@@ -47,37 +42,33 @@ class Job(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One line of an output: whose it is, and the vector as it came or why there is none."""
+    """One line of an output: the hash of the text, and its vector or an error message."""
 
     id: str
     vector: object
-    complaint: str = ""
+    error: str = ""
 
 
 class Dialect(NamedTuple):
-    """One provider's way to speak of uploads, jobs and outputs."""
+    """The batch interface of one provider."""
 
     line: Callable[[str, str], bytes]
-    """(hash, text) -> a line of the upload; raises ValueError for a wire that cannot be put into
-    one.
-    """
+    """(hash, text) -> a line of the upload; raises ValueError for another wire format."""
     upload: Callable[[Calls, bytes], str]
     create: Callable[[Calls, str], str]
-    """(upload) -> the job; tried once, because a lost answer may hide a job that is paid for."""
+    """(upload) -> the job; sent once, because a lost response may hide a paid job."""
     find: Callable[[Calls, str], str]
-    """(upload) -> the job that was made of it, or nothing."""
+    """(upload) -> the job that was made of it; empty without one."""
     poll: Callable[[Calls, str], Job]
     output: Callable[[str], str]
     """(output) -> the path to download it from."""
     read: Callable[[Mapping[str, object]], Answer]
     discard: Callable[[str], str]
-    """(file) -> the path to delete it at: our texts need not stay there."""
+    """(file) -> the path to delete it at."""
 
 
 class Calls:
-    """The conversation with one provider about its batches; `status` is that of the last answer, 0
-    without one.
-    """
+    """Requests about batch jobs; `status` is that of the last response, 0 without one."""
 
     def __init__(
         self,
@@ -102,14 +93,11 @@ class Calls:
         client: HttpClient | None = None,
         content_type: str = "",
     ) -> Mapping[str, object]:
-        """Send one request and read the JSON object it is answered with; bytes are sent as they
-        are.
-        """
+        """Send one request and return the JSON object of the response; bytes are sent as is."""
         data = (
             body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
         )
-        # Signed by itself: the client may be one whose keys take turns, and a job belongs to the
-        # key that made it.
+        # With its own headers: other requests alternate keys, and a job belongs to one key.
         headers = join_headers(
             self.provider.headers, {"Content-Type": content_type} if content_type else {}
         )
@@ -128,16 +116,14 @@ class Calls:
             answer = None
         if not isinstance(answer, dict):
             raise self.rejected(
-                f"{self.provider.name} answered about a batch job with something that is not JSON."
+                f"{self.provider.name} sent a response about a batch job that is not JSON."
             )
         return answer
 
     def lines(self, path: str, most: int) -> Iterator[bytes]:
-        """The lines of a long output as they arrive, `most` bytes at the most; raises
-        EmbeddingError, also on the way.
-        """
+        """Yield the lines of a long output as they arrive, at most `most` bytes."""
         headers = join_headers(self.provider.headers, {"Accept": "*/*"})
-        incoming: Incoming | None = None
+        incoming: IncomingResponse | None = None
 
         def send(seconds: float) -> Response:
             nonlocal incoming
@@ -151,49 +137,47 @@ class Calls:
         try:
             self._ask(send, DOWNLOAD)
             if incoming is not None:
-                yield from split(incoming.pieces, MOST_LINE)
-        except HttpTrouble as trouble:
-            who = self.provider
+                yield from split(incoming.pieces, MAX_LINE)
+        except HttpError as error:
+            provider = self.provider
             message = (
-                f"The output of a batch job could not be read from {who.name}: {trouble.reason}."
+                f"The output of a batch job could not be read from {provider.name}: {error.reason}."
             )
             raise EmbeddingUnavailable(
-                message, provider=who.name, model=who.model, hint=trouble.hint
+                message, provider=provider.name, model=provider.model, hint=error.hint
             ) from None
         finally:
             if incoming is not None:
                 incoming.close()
 
     def at(self, base_url: str) -> HttpClient:
-        """A client for another address of the same provider; close it after use."""
+        """Return a client for another address of the same provider; close it after use."""
         return self._client.at(base_url)
 
     def rejected(self, message: str) -> EmbeddingRejected:
         return EmbeddingRejected(message, provider=self.provider.name, model=self.provider.model)
 
     def id(self, value: object, what: str) -> str:
-        """An id that can stand in an address; raises EmbeddingRejected for anything else."""
+        """Return an id that may stand in a URL; raise EmbeddingRejected for anything else."""
         if not isinstance(value, str) or not is_id(value):
             raise self.rejected(f"{self.provider.name} answered without the id of {what}.")
         return value
 
     def _ask(self, send: Callable[[float], Response], policy: Policy) -> Response:
-        who = self.provider
-        return ask(
+        provider = self.provider
+        return send_with_retries(
             send,
             policy,
-            provider=who.name,
-            model=who.model,
-            secrets=who.secrets,
+            provider=provider.name,
+            model=provider.model,
+            redact=Redactor(provider.secrets).clean,
             sleep=self._sleep,
             clock=self._clock,
         )
 
 
 def split(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
-    """The lines in a body that arrives in pieces, without their ends; one that is longer than
-    `most` is left out.
-    """
+    """Yield the lines of a body that arrives in pieces; those longer than `most` are skipped."""
     line, is_too_long = bytearray(), False
     for piece in pieces:
         *ended, rest = piece.split(b"\n")
@@ -212,17 +196,17 @@ def split(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
 
 
 def is_id(value: object) -> bool:
-    """Whether this may stand in an address as it is."""
+    """Return whether this may stand in a URL."""
     return isinstance(value, str) and bool(_ID.fullmatch(value)) and ".." not in value
 
 
 def jsonl(value: object) -> bytes:
-    """One line of an upload; in ASCII, so that no letter of a text is taken for the end of a line."""
+    """Return one line of an upload, in ASCII so that no character of a text ends the line."""
     return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def multipart(kind: str, parts: Sequence[tuple[Mapping[str, str], bytes]]) -> tuple[str, bytes]:
-    """Parts with their headers -> the content type and the body."""
+    """Return the content type and the body of parts with their headers."""
     border = f"clawmark-{os.urandom(16).hex()}"
     pieces: list[bytes] = []
     for headers, content in parts:
@@ -232,19 +216,19 @@ def multipart(kind: str, parts: Sequence[tuple[Mapping[str, str], bytes]]) -> tu
 
 
 def count(value: object) -> int:
-    """A number of requests; Google writes its own in quotes."""
+    """Return a number of requests, which Google puts in quotes; 0 for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return value if type(value) is int and 0 <= value < 10**9 else 0
 
 
 def part(value: object, *names: str) -> object:
-    """What lies under these names, one inside the other; None when something is missing on the way."""
+    """Return the nested value under these names; None when one is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def stamp() -> str:
-    """A name for an upload that nobody has used before."""
+    """Return a new name for an upload."""
     return hashlib.sha256(str(time.time_ns()).encode()).hexdigest()[:32]

@@ -1,33 +1,27 @@
-"""The output of a finished batch job: lines in as they arrive, checked unit vectors out, stored in
-portions.
+"""Read the output of a finished batch job and store its checked unit vectors in portions.
 
-A line belongs to the text whose hash it names, whatever its place. What is missing, of another size
-or without a direction is no vector; its text is left to plain calls. A connection that breaks costs
-time and nothing else: what was stored stays, and the output is there to be read again."""
+A line belongs to the text whose hash it names. Texts whose vector is missing or invalid are left to
+plain requests. When the connection breaks, the output is read again; what was stored stays."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator
 
-from clawmark.embed.batch.calls import MOST_LINE, Answer, Calls, Dialect
+from clawmark.embed.batch.calls import MAX_LINE, Answer, Calls, Dialect
 from clawmark.embed.services.parsing import check_vectors, to_unit
 from clawmark.model.errors import EmbeddingUnavailable
 from clawmark.model.values import Vector
 
 PORTION = 256
-"""Vectors stored at a time: seldom enough for the index, often enough for a kill to cost no more
-than a second.
-"""
-MOST_ANSWER = 256 << 10
-"""Bytes of a line on average at the most; three times what the largest vectors need as text."""
+"""Vectors stored at a time; a killed process loses at most that many."""
+MAX_LINE_AVERAGE = 256 << 10
+"""Bytes per line on average; three times what the largest vectors need."""
 DOWNLOADS = 3
 
 
 class Collector:
-    """Takes in one output after the other; `dims` is learned from the first vector where it is not
-    known before.
-    """
+    """Reads outputs; `dims` is learned from the first vector when it is 0."""
 
     def __init__(
         self, calls: Calls, dialect: Dialect, dims: int, store: Callable[[dict[str, Vector]], None]
@@ -36,14 +30,12 @@ class Collector:
         self._calls = calls
         self._dialect = dialect
         self._store = store
-        self._complaint = ""
+        self._error = ""
 
     def collect(self, output: str, hashes: Collection[str]) -> tuple[dict[str, Vector], str]:
-        """The vectors of these texts, all of them stored, and the first complaint; raises
-        EmbeddingError.
-        """
+        """Store the vectors of these texts; return them and the first error message."""
         found: dict[str, Vector] = {}
-        self._complaint = ""
+        self._error = ""
         for attempt in range(1, DOWNLOADS + 1):
             try:
                 self._read(output, frozenset(hashes), found)
@@ -51,19 +43,19 @@ class Collector:
             except EmbeddingUnavailable:
                 if attempt == DOWNLOADS:
                     raise
-        return found, self._complaint
+        return found, self._error
 
-    def first_complaint(self, errors: str) -> str:
-        """What a file of errors says first; raises EmbeddingError."""
+    def first_error(self, errors: str) -> str:
+        """Return the first message in a file of errors."""
         return next(
-            (answer.complaint for answer in self._answers(errors, MOST_LINE) if answer.complaint),
+            (answer.error for answer in self._answers(errors, MAX_LINE) if answer.error),
             "",
         )
 
     def _read(self, output: str, wanted: frozenset[str], found: dict[str, Vector]) -> None:
         fresh: dict[str, Vector] = {}
         try:
-            for answer in self._answers(output, len(wanted) * MOST_ANSWER + MOST_LINE):
+            for answer in self._answers(output, len(wanted) * MAX_LINE_AVERAGE + MAX_LINE):
                 if answer.id not in wanted or answer.id in found:
                     continue
                 vector = self._checked(answer)
@@ -87,15 +79,13 @@ class Collector:
 
     def _checked(self, answer: Answer) -> Vector | None:
         try:
-            if answer.complaint:
-                raise ValueError(answer.complaint)
+            if answer.error:
+                raise ValueError(answer.error)
             vector = to_unit(check_vectors([answer.vector], 1)[0])
             self.dims = self.dims or len(vector) // 4
             if len(vector) != self.dims * 4:
-                raise ValueError(
-                    f"a vector has {len(vector) // 4} numbers where {self.dims} were due"
-                )
+                raise ValueError(f"a vector has {len(vector) // 4} numbers instead of {self.dims}")
         except (ValueError, OverflowError) as error:
-            self._complaint = self._complaint or str(error)
+            self._error = self._error or str(error)
             return None
         return vector

@@ -1,9 +1,6 @@
-"""Gemini's batch interface: `:asyncBatchEmbedContent` over an uploaded file of requests, each with
-the key of its text.
+"""Gemini's batch interface: `:asyncBatchEmbedContent` over an uploaded file of requests.
 
-Every call is signed like a plain one, by header. The upload has an address of its own beside the
-versioned one; Google deletes what lies there after two days. Limits, waiting and checking vectors
-are left to `batch`."""
+Uploads have an address of their own; Google deletes them after two days."""
 
 from __future__ import annotations
 
@@ -24,8 +21,9 @@ from clawmark.embed.batch.calls import (
     part,
     stamp,
 )
-from clawmark.embed.services.parsing import complaint_of
-from clawmark.embed.services.wire import Provider, as_json
+from clawmark.embed.services.parsing import error_message
+from clawmark.embed.services.wire import Provider
+from clawmark.net.headers import as_json
 
 LISTED = 100
 
@@ -35,6 +33,7 @@ _FAILED = ("FAILED", "CANCELLED", "CANCELED", "EXPIRED")
 
 
 def dialect(provider: Provider) -> Dialect:
+    """Return Gemini's batch interface."""
     return Dialect(
         line=lambda hash_, text: jsonl({"key": hash_, "request": _request(provider, text)}),
         upload=_upload,
@@ -48,7 +47,7 @@ def dialect(provider: Provider) -> Dialect:
 
 
 def upload_base(base_url: str) -> str:
-    """The address for uploads: `/upload` goes in before the version."""
+    """Return the address for uploads: `/upload` is inserted before the version."""
     base = base_url.rstrip("/")
     return _VERSION.sub(r"/upload/\1", base) if _VERSION.search(base) else f"{base}/upload"
 
@@ -107,15 +106,15 @@ def _poll(calls: Calls, job: str) -> Job:
     row = calls.json("GET", f"/batches/{job}")
     about = row.get("metadata") if isinstance(row.get("metadata"), dict) else row
     said = part(about, "state") or row.get("state")
-    # BATCH_STATE_SUCCEEDED here, JOB_STATE_SUCCEEDED there, and the bare word from older versions.
+    # BATCH_STATE_SUCCEEDED, JOB_STATE_SUCCEEDED, or the bare word from older versions.
     state = said.rpartition("_STATE_")[2] if isinstance(said, str) else ""
     stats = part(about, "batchStats")
     done = count(part(stats, "successfulRequestCount")) + count(part(stats, "failedRequestCount"))
     total = count(part(stats, "requestCount"))
     file = _output_of(row)
     output = _name(calls, file, "files", "an output") if file else ""
-    complaint = complaint_of(row)
-    if state in _FAILED or complaint:
+    error = error_message(row)
+    if state in _FAILED or error:
         word = state.lower() if state in _FAILED else "failed"
         return Job(
             state="failed",
@@ -123,15 +122,15 @@ def _poll(calls: Calls, job: str) -> Job:
             total=total,
             output=output,
             errors="",
-            reason=f"{word}: {complaint}" if complaint else word,
+            reason=f"{word}: {error}" if error else word,
         )
     if state in _DONE or (not state and row.get("done") is True):
         return Job(state="done", done=done, total=total, output=output)
-    return Job("running", done, total)
+    return Job(state="running", done=done, total=total)
 
 
 def _output_of(row: Mapping[str, object]) -> object:
-    """The file with the answers; where it is named has changed over the versions."""
+    """Return the output file, whose place differs between versions."""
     found = (
         part(row, "metadata", "output", "responsesFile"),
         part(row, "response", "responsesFile"),
@@ -144,7 +143,7 @@ def _output_of(row: Mapping[str, object]) -> object:
 
 
 def _read(row: Mapping[str, object]) -> Answer:
-    who = next(
+    text_hash = next(
         (
             row[name]
             for name in ("key", "custom_id", "request_id")
@@ -153,13 +152,15 @@ def _read(row: Mapping[str, object]) -> Answer:
         "",
     )
     answer = row.get("response")
-    if complaint := complaint_of(row) or complaint_of(answer if isinstance(answer, dict) else {}):
-        return Answer(str(who), None, complaint)
-    return Answer(str(who), part(row, "embedding", "values") or part(answer, "embedding", "values"))
+    if error := error_message(row) or error_message(answer if isinstance(answer, dict) else {}):
+        return Answer(str(text_hash), None, error)
+    return Answer(
+        str(text_hash), part(row, "embedding", "values") or part(answer, "embedding", "values")
+    )
 
 
 def _name(calls: Calls, value: object, kind: str, what: str) -> str:
-    """The id in a resource name such as `files/abc`."""
+    """Return the id in a resource name such as `files/abc`."""
     return calls.id(value.removeprefix(f"{kind}/") if isinstance(value, str) else None, what)
 
 

@@ -1,9 +1,6 @@
-"""OpenAI's batch interface: a JSONL file goes up, a job is made of it, another JSONL file comes
-down.
+"""The batch interfaces of OpenAI and Voyage: upload a JSONL file, create a job, get the output.
 
-The bodies of the requests are those of plain calls, so the vectors are the same. Voyage speaks
-almost the same language and shares what is here. Limits, waiting and checking vectors are left to
-`batch`."""
+The request bodies are those of plain requests, so the vectors are the same."""
 
 from __future__ import annotations
 
@@ -23,34 +20,49 @@ from clawmark.embed.batch.calls import (
     part,
     stamp,
 )
-from clawmark.embed.services.parsing import complaint_of
+from clawmark.embed.services.parsing import error_message
 from clawmark.embed.services.wire import Provider
+from clawmark.model.providers import batch_facts
 
 ENDPOINT = "/v1/embeddings"
 LISTED = 100
-"""How many jobs one look at the list shows, newest first: the one we look for was made moments
-before a kill.
-"""
+"""Jobs in one listing, newest first; the wanted one was created just before a kill."""
 
 _FAILED = ("failed", "expired", "cancelled", "canceled")
 
 
 def dialect(provider: Provider) -> Dialect:
+    """Return OpenAI's batch interface."""
+
     def line(hash_: str, text: str) -> bytes:
         return jsonl(
-            {"custom_id": hash_, "method": "POST", "url": ENDPOINT, "body": body_of(provider, text)}
+            {
+                "custom_id": hash_,
+                "method": "POST",
+                "url": ENDPOINT,
+                "body": _body_of(provider, text),
+            }
         )
 
-    return openai_style(line, {"completion_window": "24h"})
+    return _dialect(line, {})
 
 
-def openai_style(line: Callable[[str, str], bytes], terms: Mapping[str, object]) -> Dialect:
-    """The dialect with these lines; `terms` go into the order for a job."""
+def voyage_dialect(provider: Provider) -> Dialect:
+    """Return Voyage's batch interface, in which the job holds what all requests share."""
 
+    def line(hash_: str, text: str) -> bytes:
+        return jsonl({"custom_id": hash_, "body": {"input": _body_of(provider, text)["input"]}})
+
+    shared = {name: value for name, value in _body_of(provider, "").items() if name != "input"}
+    return _dialect(line, {"request_params": shared})
+
+
+def _dialect(line: Callable[[str, str], bytes], terms: Mapping[str, object]) -> Dialect:
     def create(calls: Calls, upload: str) -> str:
         order = {
             "input_file_id": upload,
             "endpoint": ENDPOINT,
+            "completion_window": batch_facts(calls.provider.name).window,
             **terms,
             "metadata": {"source": "clawmark-memory"},
         }
@@ -68,10 +80,8 @@ def openai_style(line: Callable[[str, str], bytes], terms: Mapping[str, object])
     )
 
 
-def body_of(provider: Provider, text: str) -> dict[str, object]:
-    """The body of a plain call for one text; raises ValueError when the wire does not speak this
-    language.
-    """
+def _body_of(provider: Provider, text: str) -> dict[str, object]:
+    """Return the body of a plain request for one text; raise ValueError for another format."""
     body = json.loads(provider.wire.request([text], False)[1])
     if not isinstance(body, dict) or "input" not in body:
         raise ValueError("the provider's requests cannot be put into a batch job")
@@ -128,18 +138,20 @@ def _poll(calls: Calls, job: str) -> Job:
             total=total,
             output=output,
             errors=errors,
-            reason=f"{status}: {said}" if (said := complaint_of({"error": first})) else str(status),
+            reason=f"{status}: {said}"
+            if (said := error_message({"error": first}))
+            else str(status),
         )
-    # A state nobody has told us of is not the end: the time limit is.
-    return Job("running", done, total)
+    # An unknown state counts as running until the time limit.
+    return Job(state="running", done=done, total=total)
 
 
 def _read(row: Mapping[str, object]) -> Answer:
-    who = row.get("custom_id")
-    name = who if isinstance(who, str) else ""
+    text_hash = row.get("custom_id")
+    name = text_hash if isinstance(text_hash, str) else ""
     status, body = part(row, "response", "status_code"), part(row, "response", "body")
-    if complaint := complaint_of(row) or complaint_of(body if isinstance(body, dict) else {}):
-        return Answer(name, None, complaint)
+    if error := error_message(row) or error_message(body if isinstance(body, dict) else {}):
+        return Answer(name, None, error)
     if isinstance(status, int) and status >= 400:
         return Answer(name, None, f"status {status}")
     data = part(body, "data")

@@ -1,9 +1,7 @@
-"""Orders for batch jobs: texts packed into one upload, and one job made of it, whatever gets lost
-on the way.
+"""Pack texts into an upload and create exactly one job from it.
 
-An order costs money and its answer may get lost, so it is never just repeated: between two attempts
-the provider's own list of jobs is asked whether there is one already. Writing down what was ordered
-is left to `batch_state`."""
+A job costs money and the response to its creation may get lost. Before another attempt the
+provider's list of jobs is searched for it."""
 
 from __future__ import annotations
 
@@ -13,31 +11,29 @@ from collections.abc import Callable, Mapping
 from clawmark.embed.batch.calls import Calls, Dialect
 from clawmark.embed.services import packing
 from clawmark.model.errors import EmbeddingError
+from clawmark.model.providers import batch_facts
+from clawmark.system.backoff import Backoff
 
-MOST_REQUESTS = 50_000
-MOST_BYTES = 100_000_000
-"""OpenAI takes 200 MB, Voyage and Gemini more; an upload is held in memory, and 50,000 chunks are
-about as large as this.
-"""
 ATTEMPTS = 3
-LONGEST_PAUSE = 60.0
+BACKOFF = Backoff(first=0.5, longest=60.0)
 
 
 class Unsure(Exception):
-    """Whether there is a job cannot be found out now; there may be one, and then it is paid for."""
+    """It is not known whether there is a job; there may be one, and it would be paid for."""
 
 
 def pack(
     rest: deque[str], texts: Mapping[str, str], calls: Calls, dialect: Dialect
 ) -> tuple[tuple[str, ...], bytes]:
-    """Take as many hashes from `rest` as fit into one job; they and the upload they make."""
+    """Take as many hashes from `rest` as fit into one job; return them and the upload."""
     hashes: list[str] = []
     lines: list[bytes] = []
     size = 0
     longest = calls.provider.wire.limits.text_tokens
-    while rest and len(hashes) < MOST_REQUESTS:
+    limits = batch_facts(calls.provider.name)
+    while rest and len(hashes) < limits.requests:
         line = dialect.line(rest[0], packing.sendable(texts[rest[0]], longest))
-        if hashes and size + len(line) > MOST_BYTES:
+        if hashes and size + len(line) > limits.bytes:
             break
         hashes.append(rest.popleft())
         lines.append(line)
@@ -46,9 +42,7 @@ def pack(
 
 
 def create(calls: Calls, dialect: Dialect, upload: str, sleep: Callable[[float], None]) -> str:
-    """Make a job of an upload; raises EmbeddingError when there is none and will be none, and
-    Unsure.
-    """
+    """Create a job from an upload; raise EmbeddingError when there is none, or Unsure."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return dialect.create(calls, upload)
@@ -58,19 +52,19 @@ def create(calls: Calls, dialect: Dialect, upload: str, sleep: Callable[[float],
                 raise
             if job := find(calls, dialect, upload):
                 return job
-            # A yes that could not be read was a yes: ordering again would be paying again.
+            # After a 2xx that cannot be read there is a job: another one would be paid as well.
             if attempt == ATTEMPTS or 200 <= status < 300:
                 raise
-            pause = max(0.5 * attempt, getattr(error, "retry_after", 0.0))
-        sleep(min(pause, LONGEST_PAUSE))
+            pause = BACKOFF.wait(attempt, at_least=getattr(error, "retry_after", 0.0))
+        sleep(min(pause, BACKOFF.longest))
     raise AssertionError("the last attempt returns or raises")
 
 
 def find(calls: Calls, dialect: Dialect, upload: str) -> str:
-    """The job that was made of an upload, or nothing; raises Unsure when nobody can say."""
+    """Return the job of an upload; empty without one. Raise Unsure when it is not known."""
     try:
         return dialect.find(calls, upload)
     except EmbeddingError as error:
         if calls.status in (404, 405):
-            return ""  # a service without such a list: there is nothing to find out
+            return ""  # the service has no list of jobs
         raise Unsure(error.message) from None

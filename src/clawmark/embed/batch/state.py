@@ -1,10 +1,8 @@
-"""The batch jobs under way, on disk: what was sent, as what it is known to the provider, and which
-texts it covers.
+"""The register of running batch jobs on disk: their ids at the provider and the texts they cover.
 
-In: the file of one provider key, held under its lock by one process at a time. Out: the jobs a
-killed run left behind. A job is written down before each step that could not be undone, so that a
-kill leaves one upload too many at the worst and never a job that is paid for twice. Talking to the
-provider is left to `batch`."""
+One process at a time holds the lock of the file. An entry is written before each step that cannot
+be undone, so a killed process leaves at most one superfluous upload and never a job that is paid
+for twice."""
 
 from __future__ import annotations
 
@@ -15,16 +13,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from clawmark.embed.batch.calls import is_id
-from clawmark.system import shared_json as statefile
+from clawmark.system import shared_json
 
 _VERSION = 1
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class Entry(NamedTuple):
-    """One job: planned while it has no upload, uploaded while it has no job, then running, then
-    done.
-    """
+    """One job: planned without an upload, uploaded without a job, then running, then done."""
 
     hashes: tuple[str, ...]
     since: float
@@ -33,11 +29,11 @@ class Entry(NamedTuple):
     job: str = ""
     output: str = ""
     is_done: bool = False
-    """Every vector is stored: all that is left is to delete the files at the provider."""
+    """All vectors are stored; only the files at the provider remain to be deleted."""
 
 
 class Register:
-    """The jobs of one provider key; whoever uses it holds the lock of the file."""
+    """The jobs of one provider key; the user holds the lock of the file."""
 
     def __init__(self, path: str, identity: tuple[str, str, str]) -> None:
         self._path = path
@@ -45,22 +41,20 @@ class Register:
         self.entries: list[Entry] = []
 
     def load(self) -> None:
-        """Read what an earlier run left; a damaged file is set aside, and what it knew is lost."""
+        """Read the jobs of an earlier run; a damaged file is renamed and ignored."""
         try:
-            self.entries = self._parsed(statefile.load(self._path))
+            self.entries = self._parsed(shared_json.load(self._path))
         except ValueError:
-            statefile.set_aside(self._path)
+            shared_json.set_aside(self._path)
         except OSError:
-            return  # the first save will tell
+            return  # the first save will fail as well
 
     def add(self, entry: Entry) -> bool:
         self.entries.append(entry)
         return self._save()
 
     def replace(self, old: Entry, new: Entry) -> Entry:
-        """Put a job a step further; without a disk that takes it, this run goes on and only a kill
-        would cost.
-        """
+        """Replace an entry; when it cannot be written, the run continues."""
         self.entries[self.entries.index(old)] = new
         self._save()
         return new
@@ -75,7 +69,7 @@ class Register:
         jobs = [entry._asdict() for entry in self.entries]
         try:
             if jobs:
-                statefile.save(
+                shared_json.save(
                     self._path,
                     {"version": _VERSION, "identity": self._identity, "jobs": jobs},
                     durable=True,
@@ -101,10 +95,10 @@ class Register:
 
 
 def hashes_in(path: str, identity: tuple[str, str, str]) -> set[str]:
-    """The texts that jobs under way cover, for a process that does not hold the lock."""
+    """Return the texts that running jobs cover, for a process without the lock."""
     register = Register(path, identity)
     try:
-        found = register._parsed(statefile.load(path))
+        found = register._parsed(shared_json.load(path))
     except (OSError, ValueError):
         return set()
     return {text for entry in found for text in entry.hashes}

@@ -1,8 +1,7 @@
-"""What a reranker is to Clawmark, and how the configured one is made.
+"""The protocol of rerankers, and the choice of the configured one.
 
-A reranker reads a question and some passages together and says how well each one answers it.
-`rerank_onnx` runs a model in this process, `rerank_http` asks a service. Which passages are judged,
-and what becomes of the scores, is left to `search`."""
+A reranker reads a question and passages together and scores how well each passage answers it.
+`onnx` runs a model in this process, `http` uses a service."""
 
 from __future__ import annotations
 
@@ -10,11 +9,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from clawmark.config.load import fill_in
-from clawmark.config.urls import problem_with
-from clawmark.embed.rerank.http import SERVICES, HttpReranker
+from clawmark.embed.rerank.http import HttpReranker
 from clawmark.embed.rerank.onnx import OnnxReranker
+from clawmark.embed.services.settings import checked_address, filled
 from clawmark.model.errors import ConfigError, RerankError
+from clawmark.model.providers import PROVIDERS, rerank_facts
 from clawmark.net.circuit_breaker import Breaker
 
 if TYPE_CHECKING:
@@ -28,19 +27,19 @@ class Reranker(Protocol):
 
     @property
     def label(self) -> str:
-        """The model and where it runs, for people."""
+        """The model and where it runs, for display."""
         ...
 
     def rerank(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
-        """How well each text answers the query, 0 to 1, in the order of the texts.
+        """Return how well each text answers the query, 0 to 1, in the order of the texts.
 
-        Raises RerankError when it fails, and when it is not done within `seconds`.
+        Raises RerankError when it fails or takes longer than `seconds`.
         """
         ...
 
 
 class Unusable:
-    """Stands for a reranker that could not be made, and says why whenever it is asked."""
+    """Replaces a reranker that could not be made; every call raises the reason."""
 
     def __init__(self, label: str, error: RerankError) -> None:
         self.label = label
@@ -53,10 +52,7 @@ class Unusable:
 def make_reranker(
     options: RerankOptions, environ: Mapping[str, str], state_dir: str, *, proxy: str = ""
 ) -> Reranker:
-    """The configured reranker; nothing is loaded or asked yet.
-
-    Raises RerankError when something is missing.
-    """
+    """Return the configured reranker without loading it; raise RerankError when it cannot be."""
     if options.provider == "onnx":
         if not options.model:
             raise RerankError(
@@ -65,19 +61,20 @@ def make_reranker(
             )
         return OnnxReranker(options.model)
 
-    service = SERVICES[options.provider]
+    service, variables = rerank_facts(options.provider), PROVIDERS[options.provider].keys
     try:
-        key = _secret(options.api_key, environ) or next(
-            (environ[name] for name in service.keys if environ.get(name)), ""
+        key = filled(options.api_key, f"{_KEY}apiKey", environ) or next(
+            (environ[name] for name in variables if environ.get(name)), ""
         )
-        base_url = _address(options.base_url, environ) or service.base_url
-        proxy = _filled(proxy, "memorySearch.remote.proxy", environ)
+        url = filled(options.base_url, f"{_KEY}baseUrl", environ).strip().rstrip("/")
+        base_url = checked_address(url, f"{_KEY}baseUrl") or service.base_url
+        proxy = filled(proxy, "memorySearch.remote.proxy", environ)
     except ConfigError as error:
         raise RerankError(error.message, hint=error.hint) from None
     if not key.strip() and base_url == service.base_url:
         raise RerankError(
-            f"There is no key for the reranker {options.provider}: {service.keys[0]} is not set.",
-            hint=f"Set {service.keys[0]} or {_KEY}apiKey.",
+            f"There is no key for the reranker {options.provider}: {variables[0]} is not set.",
+            hint=f"Set {variables[0]} or {_KEY}apiKey.",
         )
     if not key.isascii() or not key.isprintable():
         raise RerankError(
@@ -86,28 +83,10 @@ def make_reranker(
     breaker = Breaker(os.path.join(state_dir, "providers", f"rerank-{options.provider}.json"))
     model = options.model or service.model
     return HttpReranker(
-        service=service,
+        provider=options.provider,
         model=model,
         base_url=base_url,
         key=key.strip(),
         breaker=breaker,
         proxy=proxy,
     )
-
-
-def _secret(value: object, environ: Mapping[str, str]) -> str:
-    if isinstance(value, Mapping):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
-        return environ.get(str(value.get("id", "")), "")
-    return _filled(str(value or ""), f"{_KEY}apiKey", environ)
-
-
-def _filled(value: str, key: str, environ: Mapping[str, str]) -> str:
-    return fill_in(value, key, environ) if value else ""
-
-
-def _address(value: str, environ: Mapping[str, str]) -> str:
-    url = _filled(value, f"{_KEY}baseUrl", environ).strip().rstrip("/")
-    problem = problem_with(url) if url else ""
-    if problem:
-        raise ConfigError(f"{_KEY}baseUrl is refused: {problem}.", key=f"{_KEY}baseUrl")
-    return url

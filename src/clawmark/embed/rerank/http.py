@@ -1,78 +1,34 @@
-"""Reranking services: Cohere, Jina and Voyage, and servers that speak like one of them.
+"""Reranking services: Cohere, Jina and Voyage, and servers with one of their protocols.
 
-One request holds the question and all passages; the answer is a list of indexes with scores. An
-answer counts only when it has exactly one finite score for every passage. Sending, deadlines and
-refusals are those of the embedding services (`http`, `retry`); a service that failed is left alone
-for a minute (`breaker`)."""
+One request holds the question and all passages; the response is a list of indexes with scores. It
+is used only when it has exactly one finite score for every passage. After a failure the circuit
+breaker refuses calls for a minute."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
-from clawmark.embed.services.wire import as_json, bearer, secrets_of
 from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable, RerankError
+from clawmark.model.providers import rerank_facts
+from clawmark.net.circuit_breaker import Breaker
 from clawmark.net.client import HttpClient
-from clawmark.net.retry import Policy, ask
+from clawmark.net.headers import as_json, bearer, secrets_of
+from clawmark.net.retry import Policy, send_with_retries
 from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.secrets.redact import Redactor
 
-if TYPE_CHECKING:
-    from clawmark.net.circuit_breaker import Breaker
-
-LONGEST_TEXT = 8000
-"""Characters of a passage that are sent; chunks never get there."""
-
-
-class Service(NamedTuple):
-    """How one service is spoken to."""
-
-    name: str
-    base_url: str
-    model: str
-    keys: tuple[str, ...]
-    """The variables its key may be in."""
-    limit: str
-    """The field that says how many results are wanted."""
-    results: str
-    """The field of the answer with the results."""
-
-
-SERVICES = {
-    "cohere": Service(
-        name="cohere",
-        base_url="https://api.cohere.com/v2",
-        model="rerank-v3.5",
-        keys=("COHERE_API_KEY", "CO_API_KEY"),
-        limit="top_n",
-        results="results",
-    ),
-    "jina": Service(
-        name="jina",
-        base_url="https://api.jina.ai/v1",
-        model="jina-reranker-v2-base-multilingual",
-        keys=("JINA_API_KEY",),
-        limit="top_n",
-        results="results",
-    ),
-    "voyage": Service(
-        name="voyage",
-        base_url="https://api.voyageai.com/v1",
-        model="rerank-2.5",
-        keys=("VOYAGE_API_KEY",),
-        limit="top_k",
-        results="data",
-    ),
-}
+MAX_TEXT = 8000
+"""Characters of a passage that are sent; chunks are shorter."""
 
 
 class HttpReranker:
-    """Asks one model of one service."""
+    """Reranks with one model of one service."""
 
     def __init__(
         self,
-        service: Service,
+        provider: str,
         model: str,
         base_url: str,
         key: str,
@@ -80,7 +36,8 @@ class HttpReranker:
         breaker: Breaker | None = None,
         proxy: str = "",
     ) -> None:
-        self._service = service
+        self._provider = provider
+        self._facts = rerank_facts(provider)
         self._model = model
         self._secrets = secrets_of([key], {})
         self._breaker = breaker
@@ -88,34 +45,34 @@ class HttpReranker:
 
     @property
     def label(self) -> str:
-        return f"{self._model} ({self._service.name})"
+        return f"{self._model} ({self._provider})"
 
     def rerank(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
         if not texts:
             return []
         if seconds <= 0:
-            raise RerankError(f"There was no time left to ask the reranker {self.label}.")
+            raise RerankError(f"There was no time left for the reranker {self.label}.")
         self._check()
         body = {
             "model": self._model,
             "query": well_formed(query),
-            "documents": [well_formed(text)[:LONGEST_TEXT] or " " for text in texts],
-            self._service.limit: len(texts),
+            "documents": [well_formed(text)[:MAX_TEXT] or " " for text in texts],
+            self._facts.count_field: len(texts),
         }
         try:
-            response = ask(
+            response = send_with_retries(
                 lambda left: self._http.send("POST", "/rerank", as_json(body), seconds=left),
                 Policy(attempts=1, total=seconds, each=seconds),
-                provider=self._service.name,
+                provider=self._provider,
                 model=self._model,
-                secrets=self._secrets,
+                redact=Redactor(self._secrets).clean,
             )
-            scores = read_scores(response.body, self._service.results, len(texts))
+            scores = read_scores(response.body, self._facts.results_field, len(texts))
         except EmbeddingError as error:
             raise self._failed(error.message) from None
         except ValueError as error:
             raise self._failed(
-                f"{self._service.name} gave an answer that cannot be used: {error}."
+                f"{self._provider} gave a response that cannot be used: {error}."
             ) from None
         if self._breaker is not None:
             self._breaker.succeeded()
@@ -131,11 +88,11 @@ class HttpReranker:
         if self._breaker is None:
             return
         try:
-            self._breaker.check(self._service.name)
+            self._breaker.check(self._provider)
         except EmbeddingUnavailable:
             reason = self._breaker.reason().rstrip(".") or "it failed"
             raise RerankError(
-                f"The reranker {self.label} failed a moment ago and is left alone for a minute: "
+                f"The reranker {self.label} failed a moment ago and is not used for a minute: "
                 f"{reason}.",
                 hint=_HINT,
             ) from None
@@ -153,9 +110,7 @@ _HINT = (
 
 
 def read_scores(body: bytes, field: str, count: int) -> list[float]:
-    """The scores in the order of the texts; ValueError, as the end of a sentence, for anything but
-    one for each.
-    """
+    """Return the scores in the order of the texts; raise ValueError unless each text has one."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,10 +1,9 @@
-"""A local cross-encoder, run by onnxruntime inside this process: a question and a passage in, one
-score out.
+"""A local cross-encoder, run by onnxruntime in this process.
 
 The model is a folder with `model.onnx` and its tokenizer, as optimum and sentence-transformers
-write it; the engine is the extra `onnx`. It is loaded by the first call and kept. A model with one
-output gives a score, one with two the share of the second class. Time is looked at before each
-passage, so a call ends late by one passage at most."""
+write it. It is loaded by the first call. A model with one output gives a score, one with two the
+share of the second class. The time is checked before each passage, so a call is late by one passage
+at most."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ class _Model(NamedTuple):
 
 
 class OnnxReranker:
-    """Scores with the cross-encoder in a folder or package."""
+    """Reranks with the cross-encoder in a folder or package."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -122,7 +121,8 @@ class OnnxReranker:
                 wellformed(query[:most]), wellformed(text[:most]), model.tokens
             )
             logits = _run(model, tokens, kinds)
-        except Exception as error:  # onnxruntime's exceptions have no class in common, nor have damaged vocabularies
+        except Exception as error:
+            # The boundary to onnxruntime, whose exceptions have no common class.
             message = (
                 f"The cross-encoder {self.label} could not read a passage: {plain(str(error))}."
             )
@@ -149,7 +149,7 @@ class OnnxReranker:
 
 
 def _run(model: _Model, tokens: list[int], kinds: list[int]) -> list[float]:
-    """The numbers the model gives for one pair."""
+    """Return the output of the model for one pair."""
     numpy = model.numpy
     row = numpy.array([tokens])
     filled = {

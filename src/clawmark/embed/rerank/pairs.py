@@ -1,9 +1,7 @@
-"""A question and a passage as one sequence of tokens, as the tokenizer of a cross-encoder puts them
-together.
+"""Encode a question and a passage as one sequence of tokens for a cross-encoder.
 
-The folder of a model comes in; out comes a function from two texts to token numbers and their
-types. BERT's and RoBERTa's ways are built from our own tokenizers; every other kind needs the
-package `tokenizers`."""
+The formats of BERT and RoBERTa use our own tokenizers; every other one needs the package
+`tokenizers`."""
 
 from __future__ import annotations
 
@@ -17,15 +15,13 @@ from clawmark.embed.local.onnx_tokenizer import Encode, frame_of, is_known_kind,
 Pair: TypeAlias = tuple[list[int], list[int]]
 """Token numbers, and for each whether it belongs to the first (0) or the second text (1)."""
 EncodePair: TypeAlias = Callable[[str, str, int], Pair]
-"""(question, passage, most tokens) -> the pair; what is too long is cut off the passage, then off
-the question.
-"""
+"""(question, passage, limit) -> the pair; the passage is cut first, then the question."""
 Part: TypeAlias = tuple[str | list[int], int]
 """`A`, `B` or the numbers of marks, with their type."""
 
 
 def open_pair_tokenizer(folder: str) -> EncodePair:
-    """The pair tokenizer whose files lie in the folder; raises OSError, ValueError, ImportError."""
+    """Return the pair tokenizer of a folder; raise OSError, ValueError or ImportError."""
     described = read_json(folder, "tokenizer.json")
     if described and not is_known_kind(described):
         return _from_package(folder)
@@ -58,7 +54,7 @@ def open_pair_tokenizer(folder: str) -> EncodePair:
 def _inner(
     encode: Encode, text: str, limit: int, before: Sequence[int], after: Sequence[int]
 ) -> list[int]:
-    """The tokens of a text without the marks around them."""
+    """Return the tokens of a text without the special tokens around it."""
     marks = len(before) + len(after)
     tokens = encode(text, limit + marks)
     return tokens[len(before) : len(tokens) - len(after)]
@@ -97,7 +93,7 @@ def _from_package(folder: str) -> EncodePair:
         tokenizer = tokenizers.Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()
-    except Exception as error:  # the package raises bare Exceptions
+    except Exception as error:  # the boundary to the package, which raises bare Exceptions
         raise ValueError(
             f"its tokenizer.json cannot be read by the package tokenizers: {error}"
         ) from error

@@ -1,10 +1,9 @@
-"""Gemini: `:batchEmbedContents` for passages, `:embedContent` for a question, and several keys that
-take turns.
+"""Gemini: `:batchEmbedContents` for passages, `:embedContent` for a query, and several keys.
 
-The first generation is told by `taskType` which of the two a text is; the second has no such field
-and reads it from a prompt. Keys go into a header, never into the address. When the quota of one key
-is used up the next one is tried: GEMINI_API_KEYS (several), GEMINI_API_KEY, GEMINI_API_KEY_* and
-GOOGLE_API_KEY, after the configured one."""
+The first generation of models has `taskType` for queries and passages; the second has no such field
+and uses prompts. Keys are sent in a header, never in the address. When the quota of one key is used
+up, the next one is tried: the configured one, GEMINI_API_KEYS (several), GEMINI_API_KEY,
+GEMINI_API_KEY_* and GOOGLE_API_KEY."""
 
 from __future__ import annotations
 
@@ -14,62 +13,50 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 from urllib.parse import quote
 
-from clawmark.embed.models import look_up
 from clawmark.embed.services.parsing import Numbers, Shape, check_vectors, load
 from clawmark.embed.services.wire import (
-    JSON_TYPE,
     Limits,
     Provider,
     RemoteOptions,
     Wire,
+    configure,
+    fingerprint_facts,
+)
+from clawmark.model.errors import ConfigError
+from clawmark.net.headers import (
+    JSON_TYPE,
     as_json,
     bearer,
-    facts,
     join_headers,
-    make_provider,
-    names_a_key,
-    need_key,
-    pick_model,
     public_headers,
     secrets_of,
 )
-from clawmark.model.errors import ConfigError
 
-NAME = "gemini"
 HOST = "https://generativelanguage.googleapis.com"
-BASE_URL = f"{HOST}/v1beta"
-MODEL = "gemini-embedding-001"
-KEY = "GEMINI_API_KEY"
-
-TEXTS = 100
-"""More are refused: "at most 100 requests can be in one batch"."""
 SECOND = "gemini-embedding-2"
 SECOND_DIMS = (3072, 1536, 768)
 PROMPTS = ("task: search result | query: ", "title: none | text: ")
-"""How the second generation wants to be asked."""
+"""What the second generation expects before a query and before a passage."""
 
 
 def provider(options: RemoteOptions, environ: Mapping[str, str]) -> Provider:
-    """Gemini as configured; raises EmbeddingUnavailable without a key, ConfigError for a size the
-    model has not.
+    """Return Gemini as configured; raise EmbeddingUnavailable without a key, ConfigError for a size
+    that the model does not have.
     """
-    model = pick_model(options, MODEL, "models/", "gemini/", "google/")
-    dims = _chosen_dims(model, options.dims)
-    base_url = _base_of(options.base_url)
-    keys = find_keys(options, environ)
-    if not names_a_key(options.headers):
-        need_key(keys[0] if keys else "", NAME, model, KEY)
-    sets = tuple(join_headers(JSON_TYPE, _auth(key), options.headers) for key in keys)
-    key_facts = facts(
-        NAME,
-        model,
-        base_url=base_url,
+    keys = _find_keys(options, environ)
+    chosen = options._replace(base_url=_base_url(options.base_url), api_key=keys[0] if keys else "")
+    service = configure("gemini", chosen, environ, "models/", "gemini/", "google/")
+    dims = _chosen_dims(service.model, options.dims)
+    key_facts = fingerprint_facts(
+        service.name,
+        service.model,
+        base_url=service.base_url,
         dims=dims,
         headers=public_headers(options.headers),
-        prompts=list(PROMPTS) if model.startswith(SECOND) else None,
+        prompts=list(PROMPTS) if service.model.startswith(SECOND) else None,
     )
-    language = wire(model, dims, look_up(model).text_tokens)
-    made = make_provider(NAME, model, base_url, "", options, wire=language, key_facts=key_facts)
+    made = service.provider(wire(service.model, dims, service.limits()), key_facts)
+    sets = tuple(join_headers(JSON_TYPE, _auth(key), options.headers) for key in keys)
     return made._replace(
         headers=sets[0] if sets else made.headers,
         secrets=secrets_of(
@@ -80,27 +67,21 @@ def provider(options: RemoteOptions, environ: Mapping[str, str]) -> Provider:
     )
 
 
-def find_keys(options: RemoteOptions, environ: Mapping[str, str]) -> list[str]:
-    """Every key there is, the configured one first, each once."""
+def _find_keys(options: RemoteOptions, environ: Mapping[str, str]) -> list[str]:
+    """Return every key once, the configured one first."""
     configured = options.api_key.strip()
-    if configured in (
-        KEY,
-        "GOOGLE_API_KEY",
-    ):  # OpenClaw takes these words for the variable of that name
+    if configured in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):  # OpenClaw reads them as variables
         configured = environ.get(configured, "").strip()
-    found = [
-        configured,
-        *re.split(r"[\s,;]+", environ.get("GEMINI_API_KEYS", "")),
-        environ.get(KEY, ""),
-    ]
+    found = [configured, *re.split(r"[\s,;]+", environ.get("GEMINI_API_KEYS", ""))]
+    found.append(environ.get("GEMINI_API_KEY", ""))
     found += [environ[name] for name in sorted(environ) if name.startswith("GEMINI_API_KEY_")]
     found.append(environ.get("GOOGLE_API_KEY", ""))
     keys = list(dict.fromkeys(key.strip() for key in found if key.strip()))
     return [key for key in keys if key.isascii() and key.isprintable()] or keys
 
 
-def wire(model: str, dims: int, text_tokens: int) -> Wire:
-    """Gemini's language."""
+def wire(model: str, dims: int, limits: Limits) -> Wire:
+    """Return Gemini's wire format."""
     path = f"/models/{quote(model, safe='')}"
     size: dict[str, object] = {"outputDimensionality": dims} if dims else {}
     is_second = model.startswith(SECOND)
@@ -117,7 +98,7 @@ def wire(model: str, dims: int, text_tokens: int) -> Wire:
         rows = [{"model": f"models/{model}", **one(text, is_query)} for text in texts]
         return f"{path}:batchEmbedContents", as_json({"requests": rows})
 
-    return Wire(request, parse, Limits(TEXTS, 0, text_tokens))
+    return Wire(request, parse, limits)
 
 
 class _Row(TypedDict, total=False):
@@ -130,11 +111,11 @@ class _Answer(Shape, total=False):
 
 
 def parse(body: bytes, expected: int) -> list[Sequence[float]]:
-    """The vectors of one text or of many."""
+    """Return the vectors of one text or of many."""
     answer = load(body, _Answer)
     rows = answer.get("embeddings", [answer["embedding"]] if "embedding" in answer else None)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError("the answer has no list of vectors")
+        raise ValueError("the response has no list of vectors")
     return check_vectors([row.get("values") for row in rows], expected)
 
 
@@ -150,12 +131,10 @@ def _chosen_dims(model: str, dims: int) -> int:
     return dims or SECOND_DIMS[0]
 
 
-def _base_of(configured: str) -> str:
-    """An address for OpenAI's clients is made one for Gemini's own language; the bare host gets its
-    version.
-    """
+def _base_url(configured: str) -> str:
+    """Return the address without `/openai`; empty for the usual one, with or without a version."""
     base_url = configured.strip().split("/openai", 1)[0].rstrip("/")
-    return BASE_URL if base_url in ("", HOST) else base_url
+    return "" if base_url == HOST else base_url
 
 
 def _auth(key: str) -> dict[str, str]:
@@ -164,7 +143,7 @@ def _auth(key: str) -> dict[str, str]:
 
 
 def _token_of(key: str) -> str:
-    """The token of a key that is a JSON object with one, as some logins leave it."""
+    """Return the token of a key that is a JSON object, as some logins store it."""
     if not key.startswith("{"):
         return ""
 

@@ -1,10 +1,7 @@
-"""What embedding cost: calls, texts and tokens per day and model, in one small file; and the daily
-budget.
+"""Count the calls, texts and tokens of embedding per day and model, and enforce the daily budget.
 
-In: every call that was answered. Out: sums for `status`, and a refusal when a call would pass the
-budget of the day. The file only counts: losing it loses history and nothing else, so no trouble
-with it ever reaches the caller. Prices are left to `prices`; what happens when the budget is used
-up (keywords answer) is left to sync and search."""
+All threads and processes share one small file. Losing it loses only history, so errors with it are
+never raised."""
 
 from __future__ import annotations
 
@@ -15,19 +12,17 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from clawmark.model.errors import EmbeddingUnavailable
-from clawmark.system import shared_json as statefile
+from clawmark.system import shared_json
 
 BUDGET_KEY = "memorySearch.remote.dailyTokens"
 """The setting that `daily_tokens` comes from, for the hint."""
 KEPT_DAYS = 90
-MOST_MODELS = 64
-"""More names than anybody uses; a day with more keeps the rest under one name, so that the file
-stays small.
-"""
+MAX_MODELS = 64
+"""Per day; more of them are counted under one name, so that the file stays small."""
 OTHERS = "other/models"
 WRITE_SECONDS = 0.5
-PROMISE_SECONDS = 60.0
-"""How long an allowed call may be on its way; one that was never recorded has failed by then."""
+RESERVED_SECONDS = 60.0
+"""How long an allowed call may take; one that is not recorded by then has failed."""
 LOCK_SECONDS = 1.0
 
 _VERSION = 1
@@ -35,7 +30,7 @@ _OLDER = "older"
 
 
 class OverBudget(EmbeddingUnavailable):
-    """More tokens than are left today: fewer texts may still pass."""
+    """More tokens than are left today; fewer texts may still fit."""
 
 
 class Used(NamedTuple):
@@ -47,7 +42,7 @@ class Used(NamedTuple):
 
 
 class ModelUse(NamedTuple):
-    """Everything one model was ever used for."""
+    """The sum of all calls of one model."""
 
     provider: str
     model: str
@@ -73,7 +68,7 @@ Book: TypeAlias = dict[str, dict[str, Used]]
 
 
 class Ledger:
-    """Counts for every thread and process that shares the file; call `flush` when the work is done."""
+    """The counts in one file; call `flush` at the end."""
 
     def __init__(
         self, path: str, *, daily_tokens: int = 0, clock: Callable[[], float] = time.time
@@ -84,18 +79,20 @@ class Ledger:
         self._lock = threading.Lock()
         self._pending: Book = {}
         self._written = float("-inf")
-        self._promised: list[tuple[float, int]] = []
-        """When, and how many tokens: calls that were allowed and are still on their way."""
+        self._reserved: list[tuple[float, int]] = []
+        """Time and tokens of the calls that were allowed and have not ended."""
         self._seen: tuple[object, Book] = (None, {})
 
     def allow(self, tokens: int) -> None:
-        """Raise OverBudget when a call of so many tokens would pass the budget of the day."""
+        """Reserve the tokens of a call; raise OverBudget when they exceed the day's budget."""
         if self.daily_tokens <= 0:
             return
         with self._lock:
             now = self._clock()
-            self._promised = [
-                (when, count) for when, count in self._promised if abs(now - when) < PROMISE_SECONDS
+            self._reserved = [
+                (when, count)
+                for when, count in self._reserved
+                if abs(now - when) < RESERVED_SECONDS
             ]
             day = _day(now)
             used = sum(
@@ -103,36 +100,34 @@ class Ledger:
                 for book in (self._read(), self._pending)
                 for one in book.get(day, {}).values()
             )
-            if used + sum(count for _, count in self._promised) + tokens > self.daily_tokens:
+            if used + sum(count for _, count in self._reserved) + tokens > self.daily_tokens:
                 raise _used_up(self.daily_tokens)
-            self._promised.append((now, tokens))
+            self._reserved.append((now, tokens))
 
     def refused(self, tokens: int) -> None:
-        """An allowed call was refused, so it cost nothing: its tokens are there for another one."""
+        """Release the tokens of a call that the service rejected, which costs nothing."""
         with self._lock:
-            self._keep_promise(tokens)
+            self._release(tokens)
 
     def record(self, provider: str, model: str, calls: int, texts: int, tokens: int) -> None:
-        """Count calls that were answered; written down at most twice a second, and at once when
-        there is a budget.
-        """
+        """Count successful calls; written at most twice a second, or at once with a budget."""
         with self._lock:
             now = self._clock()
-            self._keep_promise(tokens)
-            # Names come from the configuration; a line of the file stays a line.
+            self._release(tokens)
+            # Names come from the configuration and may be of any length.
             name = f"{provider[:40]}/{model[:160]}"
             _add(self._pending, _day(now), name, Used(calls, texts, tokens))
             if self.daily_tokens > 0 or abs(now - self._written) >= WRITE_SECONDS:
                 self._write(now)
 
     def flush(self) -> None:
-        """Write down what was gathered."""
+        """Write what was counted."""
         with self._lock:
             if self._pending:
                 self._write(self._clock())
 
     def summary(self) -> LedgerSummary:
-        """The sums of today and of all time, every process's included."""
+        """Return the sums of today and of all time, of all processes."""
         with self._lock:
             book: Book = {}
             _merge(book, self._read())
@@ -142,10 +137,7 @@ class Ledger:
         for day in book.values():
             for name, used in day.items():
                 models[name] = _sum(models.get(name), used)
-        rows = [
-            ModelUse(name.partition("/")[0], name.partition("/")[2], *used)
-            for name, used in sorted(models.items())
-        ]
+        rows = [_model_use(name, used) for name, used in sorted(models.items())]
         return LedgerSummary(
             today_calls=sum(used.calls for used in today),
             today_tokens=sum(used.tokens for used in today),
@@ -155,42 +147,47 @@ class Ledger:
             daily_tokens=max(self.daily_tokens, 0),
         )
 
-    def _keep_promise(self, tokens: int) -> None:
-        """One call came back: the promise of its size goes, or the oldest when its size was
-        estimated otherwise.
-        """
-        sizes = [count for _, count in self._promised]
+    def _release(self, tokens: int) -> None:
+        """Remove the reservation of this size, or the oldest one when none has this size."""
+        sizes = [count for _, count in self._reserved]
         if sizes:
-            del self._promised[sizes.index(tokens) if tokens in sizes else 0]
+            del self._reserved[sizes.index(tokens) if tokens in sizes else 0]
 
     def _write(self, now: float) -> None:
         self._written = now
         try:
-            with statefile.locked(self.path, LOCK_SECONDS) as is_held:
+            with shared_json.locked(self.path, LOCK_SECONDS) as is_held:
                 if not is_held:
                     return
                 try:
-                    book = _parsed(statefile.load(self.path))
+                    book = _parsed(shared_json.load(self.path))
                 except ValueError:
-                    statefile.set_aside(self.path)
+                    shared_json.set_aside(self.path)
                     book = {}
                 _merge(book, self._pending)
                 _fold(book, now)
-                statefile.save(self.path, {"version": _VERSION, "days": book})
+                shared_json.save(self.path, {"version": _VERSION, "days": book})
         except OSError:
-            return  # kept in memory, and tried again with the next call
+            return  # kept in memory until the next write
         self._pending = {}
 
     def _read(self) -> Book:
-        """The book as it is on disk, read again only when somebody replaced it."""
+        """Return the book on disk, read again only when the file changed."""
         try:
             found = os.stat(self.path, follow_symlinks=False)
             mark = (found.st_mtime_ns, found.st_ino, found.st_size)
             if self._seen[0] != mark:
-                self._seen = (mark, _parsed(statefile.load(self.path)))
+                self._seen = (mark, _parsed(shared_json.load(self.path)))
         except (OSError, ValueError):
             return {}
         return self._seen[1]
+
+
+def _model_use(name: str, used: Used) -> ModelUse:
+    provider, _, model = name.partition("/")
+    return ModelUse(
+        provider=provider, model=model, calls=used.calls, texts=used.texts, tokens=used.tokens
+    )
 
 
 def _day(now: float) -> str:
@@ -207,7 +204,7 @@ def _sum(one: Used | None, other: Used) -> Used:
 
 def _add(book: Book, day: str, name: str, used: Used) -> None:
     models = book.setdefault(day, {})
-    if name not in models and len(models) >= MOST_MODELS:
+    if name not in models and len(models) >= MAX_MODELS:
         name = OTHERS
     models[name] = _sum(models.get(name), used)
 
@@ -219,7 +216,7 @@ def _merge(book: Book, other: Book) -> None:
 
 
 def _fold(book: Book, now: float) -> None:
-    """Sum up the days that are too old, and the oldest ones when a wrong clock has made too many."""
+    """Merge old days into one, also when a wrong clock has made too many."""
     first = _day(now - KEPT_DAYS * 86400)
     days = sorted(day for day in book if day != _OLDER)
     for day in [
@@ -229,7 +226,7 @@ def _fold(book: Book, now: float) -> None:
 
 
 def _parsed(value: dict[str, object] | None) -> Book:
-    """The book in a file's object; raises ValueError when it is not one of ours."""
+    """Read the book from a file's JSON object; raise ValueError when it is damaged."""
     if value is None:
         return {}
     days = value.get("days") if value.get("version") == _VERSION else None
@@ -253,6 +250,5 @@ def _used_up(budget: int) -> OverBudget:
     return OverBudget(
         f"Today's embedding budget of {budget:,} tokens is used up.",
         provider="",
-        hint=f"Keywords answer meanwhile, and embedding goes on tomorrow; "
-        f"{BUDGET_KEY} raises or removes the budget.",
+        hint=f"Until tomorrow keywords answer; {BUDGET_KEY} raises or removes the budget.",
     )

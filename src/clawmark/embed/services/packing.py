@@ -1,8 +1,7 @@
-"""Texts on their way into requests: made sendable, cut to what a model reads, and packed to what a
-service takes.
+"""Cut texts to what a model reads and pack them into requests that a service takes.
 
-Pure. Lengths are estimates (four characters a token), so requests are filled to a part of the real
-limit only; what is too large all the same is split by whoever sends it."""
+Token counts are estimates, so requests are filled only partly; the sender splits a request that is
+too large nevertheless."""
 
 from __future__ import annotations
 
@@ -13,46 +12,39 @@ from clawmark.embed.services.wire import Limits
 from clawmark.text.chunking.tokens import estimate_tokens, well_formed
 
 FILLED = 0.8
-"""Numbers, code and rare languages have more tokens than the estimate: by a fifth in whole batches,
-seldom by more.
-"""
-ANSWER_BYTES = 8 << 20
-"""How large an answer may become.
-
-Four of them at once are read into memory, and a kill loses what is on its way.
-"""
+"""Numbers, code and rare languages have more tokens than estimated, by a fifth per request."""
+RESPONSE_BYTES = 8 << 20
+"""How large a response may become; four at a time are in memory."""
 NUMBER_BYTES = 22
 """A number of a vector as JSON."""
 USUAL_DIMS, USUAL_TOKENS = 4096, 400
-"""For a model whose size is not known; the size of a chunk."""
+"""The size of an unknown model's vectors, and of a chunk."""
 BLANK = "."
-"""Stands for a text without any character to read: services refuse an empty one."""
+"""Replaces a blank text, which services refuse."""
 
 
 def most_texts(limits: Limits, dims: int) -> int:
-    """How many texts go into one request at the most, by what is asked and by what is answered."""
-    return max(1, min(limits.texts, ANSWER_BYTES // (NUMBER_BYTES * (dims or USUAL_DIMS))))
+    """Return how many texts one request may hold, by the sizes of request and response."""
+    return max(1, min(limits.texts, RESPONSE_BYTES // (NUMBER_BYTES * (dims or USUAL_DIMS))))
 
 
 def usual_texts(limits: Limits, dims: int) -> int:
-    """How many chunks of the usual size make one request."""
+    """Return how many chunks of the usual size make one request."""
     room = int(limits.tokens * FILLED) // USUAL_TOKENS if limits.tokens else limits.texts
     return max(1, min(most_texts(limits, dims), room))
 
 
 def sendable(text: str, tokens: int) -> str:
-    """The text as it is sent: whole characters, something to read, and no longer than a model
-    reads.
-    """
+    """Return the text as it is sent: well-formed, not blank and not too long."""
     text = well_formed(text)
     return cut(text, tokens) if text.strip() else BLANK
 
 
 def cut(text: str, tokens: int) -> str:
-    """The longest beginning of a text that has no more than this many tokens; 0 is no limit."""
+    """Return the longest beginning of a text with at most this many tokens; 0 is no limit."""
     if not tokens or estimate_tokens(text) <= tokens:
         return text
-    text = text[: 4 * tokens]  # a token has four characters at the most
+    text = text[: 4 * tokens]
     length = (
         bisect_right(range(len(text) + 1), tokens, key=lambda end: estimate_tokens(text[:end])) - 1
     )
@@ -60,7 +52,7 @@ def cut(text: str, tokens: int) -> str:
 
 
 def pack(texts: Sequence[str], limits: Limits, most: int) -> list[range]:
-    """Which texts go together, in their order: as many as fit; one that fits nowhere goes alone."""
+    """Return which texts go together, in order; one that fits nowhere goes alone."""
     room = int(limits.tokens * FILLED) if limits.tokens else 0
     packs: list[range] = []
     start = filled = 0

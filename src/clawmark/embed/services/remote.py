@@ -1,11 +1,8 @@
-"""Embeds with a remote service: texts in, checked unit vectors out, with as few requests as the
-service allows.
+"""Embed with a remote service, in as few requests as it allows.
 
-The service's language comes with its `Provider`; connections, retries, the breaker, the ledger and
-reading answers have modules of their own. Here requests are packed, sent, split when they are too
-large or pass the budget, and their vectors checked before anybody sees them. Vectors of requests
-that succeeded before another one failed are kept for `take_paid` and the next call, because they
-are paid. Running several calls side by side is left to sync; it may, threads share an embedder."""
+Requests are packed, sent, split when they are too large or exceed the budget, and their vectors
+checked. When one request of a call fails, the vectors of the earlier ones are kept for `take_paid`
+and the next call, because they are paid for. Threads may share an embedder."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from clawmark.embed.base import Traits
-from clawmark.embed.batch.run import run_batches
+from clawmark.embed.batch.run import BatchOptions, run_batches
+from clawmark.embed.models import price_per_million
 from clawmark.embed.services import packing
-from clawmark.embed.services.ledger import OverBudget
+from clawmark.embed.services.ledger import Ledger, OverBudget
 from clawmark.embed.services.parsing import to_unit, used_tokens
-from clawmark.embed.services.prices import price_per_million
 from clawmark.embed.services.wire import Provider, provider_key
 from clawmark.model.errors import (
     EmbeddingError,
@@ -29,32 +26,24 @@ from clawmark.model.errors import (
     EmbeddingRejected,
     EmbeddingUnavailable,
 )
+from clawmark.model.providers import PROVIDERS
 from clawmark.model.values import Degraded, Identity, Vector
-from clawmark.net.client import HttpClient
-from clawmark.net.failures import Verdict, judge
-from clawmark.net.retry import INDEXING, QUERY, TooLarge, ask
+from clawmark.net.circuit_breaker import Breaker
+from clawmark.net.client import HttpClient, Response
+from clawmark.net.failures import Verdict, classify
+from clawmark.net.retry import INDEXING, QUERY, Policy, TooLarge, send_with_retries
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.secrets.redact import Redactor
 
-if TYPE_CHECKING:
-    from clawmark.embed.batch.run import BatchOptions
-    from clawmark.embed.services.ledger import Ledger
-    from clawmark.net.circuit_breaker import Breaker
-    from clawmark.net.client import HttpClient, Response
-    from clawmark.net.retry import Policy
-
-OWN_HOSTS = ("://api.openai.com/", "://generativelanguage.googleapis.com/", "://api.voyageai.com/", "://api.mistral.ai/",
-             ".amazonaws.com", "://api.deepinfra.com/")  # fmt: skip
-"""Where the published prices hold."""
-KEPT = 4096
-"""Paid vectors that wait for a second call: a few requests' worth."""
-LONGEST_REASON = 240
-LANE_SECONDS = 0.001
+MAX_KEPT = 4096
+"""Paid vectors that are kept for the next call: those of a few requests."""
+MAX_REASON = 240
+SEND_SECONDS = 0.001
 """What it takes to send a request that is ready."""
 
 
 class _WrongSize(EmbeddingUnavailable):
-    """Every vector of an answer has the same size, and it is not the size of the model."""
+    """All vectors of a response have the same size, and it is not the size of the model."""
 
     def __init__(self, error: EmbeddingUnavailable, size: int) -> None:
         super().__init__(error.message, provider=error.provider, model=error.model, hint=error.hint)
@@ -62,7 +51,7 @@ class _WrongSize(EmbeddingUnavailable):
 
 
 class RemoteEmbedder:
-    """Speaks to one configured service.
+    """Embeds with one configured service.
 
     `identity.dims` is 0 until it is known; see `learn_dims`.
     """
@@ -86,20 +75,19 @@ class RemoteEmbedder:
         self._batch = batch
         self._batch_dir = batch_dir
         self._has_worked = has_worked
-        """Whether the index holds vectors of it already."""
-        self._sleep = sleep or self._rest
-        self._ending = threading.Event()
+        """Whether the index already holds its vectors."""
+        self._sleep = sleep or self._sleep_unless_aborted
+        self._aborted = threading.Event()
         self._lock = threading.Lock()
         self._confirming = threading.Lock()
-        self._lanes = threading.BoundedSemaphore(provider.wire.limits.at_once)
-        """Passages take one for each request, a question needs none."""
+        self._slots = threading.BoundedSemaphore(provider.wire.limits.at_once)
+        """One for each request with passages; queries need none."""
         self._client: HttpClient | None = None
         self._key = provider_key(provider.key_facts)
         self._dims = provider.dims
         self._most = 0
-        """The most texts a service took after it refused more; 0 while it took everything."""
-        self._turn = 0
-        """Which of several keys is used."""
+        """How many texts the service took after it refused more; 0 before it refused any."""
+        self._key_number = 0
         self._kept: dict[str, Vector] = {}
 
     @property
@@ -113,22 +101,19 @@ class RemoteEmbedder:
 
     @property
     def openclaw_keys(self) -> tuple[str, ...]:
-        """The keys under which an OpenClaw with the same configuration stores the same vectors, in
-        addition to our own.
-        """
+        """More provider keys under which OpenClaw stores the same vectors."""
         return tuple(provider_key(facts) for facts in self._provider.openclaw_facts())
 
     @property
     def traits(self) -> Traits:
         provider, limits = self._provider, self._provider.wire.limits
         return Traits(
-            f"{provider.model} ({provider.name})",
-            provider.floor,
-            provider.ceiling,
+            label=f"{provider.model} ({provider.name})",
+            floor=provider.floor,
+            ceiling=provider.ceiling,
             most_texts=packing.usual_texts(limits, self._dims),
             remote=True,
-            # One more than requests: while an answer is read and stored, the next request is on its
-            # way already.
+            # One more than requests: one call may be reading and storing a response.
             at_once=limits.at_once + 1,
         )
 
@@ -154,9 +139,7 @@ class RemoteEmbedder:
         return [vectors[text] for text in sent]
 
     def take_paid(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """Of the texts of a call that failed, those whose vectors had come before it did; each is
-        handed out once.
-        """
+        """Return the vectors that a failed call had received, each of them once."""
         longest = self._provider.wire.limits.text_tokens
         sent = {text: packing.sendable(text, longest) for text in texts}
         with self._lock:
@@ -177,12 +160,10 @@ class RemoteEmbedder:
         store: Callable[[dict[str, Vector]], None],
         progress: Callable[[int, int], None],
     ) -> tuple[frozenset[str], str]:
-        """Embed texts (by hash) with the service's batch jobs where that is configured and worth
-        it.
+        """Embed texts (by hash) with batch jobs where that is configured and worthwhile.
 
-        `store` gets every checked portion. Comes back: the hashes that a job under way will still
-        answer, and why the rest is left to plain calls; nothing is said where jobs are switched
-        off."""
+        `store` gets every checked portion. Returns the hashes that a running job will still
+        deliver, and why the others need plain requests; empty when batch jobs are off."""
         if self._batch is None or not self._batch_dir or self.refusal is not None:
             return frozenset(), ""
         outcome = run_batches(
@@ -199,10 +180,10 @@ class RemoteEmbedder:
         return frozenset(outcome.waiting), outcome.reason if self._batch.enabled else ""
 
     def forget_failures(self, *, refusal: bool = False) -> None:
-        """Ask the service again at once: a user who starts an index wants to know how it is now.
+        """Close the circuit breaker: a user who starts indexing wants the current state.
 
-        One that is refused for good is asked only with `refusal`; one that has worked before, with
-        a short text first."""
+        A permanently refused service stays refused without `refusal`, unless it worked before; then
+        it is probed with a short text."""
         breaker = self._breaker
         if breaker is None:
             return
@@ -214,36 +195,35 @@ class RemoteEmbedder:
 
     @property
     def trouble(self) -> str:
-        """Why the service is left alone for now; empty when it is not."""
+        """Why requests are refused for now; empty when they are not."""
         return self._breaker.reason() if self._breaker is not None else ""
 
     @property
     def refusal(self) -> Degraded | None:
-        """Why the service is not asked at all with these settings, and what to change."""
+        """Why the service cannot be used with these settings, and what to change."""
         return self._breaker.refusal() if self._breaker is not None else None
 
     @property
     def ledger(self) -> Ledger | None:
-        """What was spent."""
+        """The count of calls and tokens."""
         return self._ledger
 
     @property
     def uses_batches(self) -> bool:
-        """Whether large amounts go as batch jobs."""
+        """Whether many texts are sent as batch jobs."""
         return self._batch is not None and self._batch.enabled
 
     @property
     def price_per_million(self) -> float | None:
-        """US dollars for a million tokens, 0 at home; None for a model or an address whose price is
-        not known.
-        """
+        """US dollars per million tokens; 0 for a local service, None when it is not known."""
         provider = self._provider
-        is_own = any(host in f"{provider.base_url}/" for host in OWN_HOSTS)
         price = price_per_million(provider.name, provider.model)
+        host = f"/{urlsplit(provider.base_url).hostname}"
+        is_own = price and host.endswith(PROVIDERS[provider.name].price_host)
         return price if is_own or price == 0 else None
 
     def learn_dims(self) -> int:
-        """The size of the vectors, asked with one short text where nothing else tells."""
+        """Return the size of the vectors; embed a short text when it is not known."""
         if not self._dims:
             self.embed_texts(["size"])
         return self._dims
@@ -258,36 +238,31 @@ class RemoteEmbedder:
             self._ledger.flush()
 
     def abort(self) -> None:
-        """Cut short what is under way, and let later calls fail: whoever waits for them is closing."""
-        self._ending.set()
+        """Make current and later calls fail; called when the program closes."""
+        self._aborted.set()
         with self._lock:
             client = self._client
         if client is not None:
             client.abort()
 
-    def _rest(self, seconds: float) -> None:
-        if self._ending.wait(seconds):
+    def _sleep_unless_aborted(self, seconds: float) -> None:
+        if self._aborted.wait(seconds):
             name = self._provider.name
             raise EmbeddingUnavailable(
-                f"{name} was not waited for.", provider=name, model=self._provider.model
+                f"The request to {name} was aborted.", provider=name, model=self._provider.model
             )
-
-    # --- one request, and what becomes of it
 
     def _embed(
         self, texts: list[str], is_query: bool, policy: Policy, vectors: dict[str, Vector]
     ) -> bool:
-        """Put the vectors of these texts into `vectors`; false when they were too large and had to
-        go in pieces.
-        """
+        """Put the vectors of these texts into `vectors`; return False when they had to be split."""
         try:
             vectors.update(zip(texts, self._ask(texts, is_query, policy), strict=True))
             return True
         except OverBudget:
             if len(texts) == 1:
                 raise
-            # What is left of the day is used up, text by text if need be: else a budget below one
-            # request buys nothing.
+            # Use what is left of the day's budget, text by text if necessary.
             for part in (texts[: len(texts) // 2], texts[len(texts) // 2 :]):
                 self._embed(part, is_query, policy, vectors)
             return False
@@ -304,35 +279,33 @@ class RemoteEmbedder:
         for start in range(half, len(texts), step):
             went_whole &= self._embed(texts[start : start + step], is_query, policy, vectors)
         if went_whole and half > 1:
-            # It was the number and not one long text. Remembered, so that a long index is not
-            # refused at every request.
+            # It was the number and not one long text: later requests are smaller.
             self._most = step
         return False
 
     def _ask(self, texts: list[str], is_query: bool, policy: Policy) -> list[Vector]:
-        """One request, retried by `policy`: the vectors of these texts."""
+        """Return the vectors of these texts, with one request that `policy` retries."""
         provider = self._provider
         tokens = sum(map(estimate_tokens, texts))
         path, body = provider.wire.request(texts, is_query)
-        with nullcontext() if is_query else self._lanes:
+        with nullcontext() if is_query else self._slots:
             if self._breaker is not None:
                 self._breaker.check(provider.name)
             if self._ledger is not None:
                 self._ledger.allow(tokens)
-            with self._telling_failures(tokens):
-                response = ask(
+            with self._recording_failures(tokens):
+                response = send_with_retries(
                     lambda seconds: self._send(path, body, seconds),
                     policy,
                     provider=provider.name,
                     model=provider.model,
-                    secrets=provider.secrets,
+                    redact=Redactor(provider.secrets).clean,
                     sleep=self._sleep,
                 )
         if not is_query:
-            # Reading a long answer keeps the interpreter busy: whoever waits for the lane sends his
-            # request first.
-            time.sleep(LANE_SECONDS)
-        with self._telling_failures():
+            # Let a waiting thread send its request before this one reads a long response.
+            time.sleep(SEND_SECONDS)
+        with self._recording_failures():
             vectors = self._read(response.body, len(texts))
         self._settle(None)
         if self._ledger is not None:
@@ -342,7 +315,7 @@ class RemoteEmbedder:
         return vectors
 
     @contextmanager
-    def _telling_failures(self, tokens: int = 0) -> Iterator[None]:
+    def _recording_failures(self, tokens: int = 0) -> Iterator[None]:
         try:
             yield
         except EmbeddingError as error:
@@ -352,9 +325,7 @@ class RemoteEmbedder:
             raise
 
     def _confirmed(self, error: _WrongSize) -> EmbeddingError:
-        """What follows from vectors of a wrong size: a refusal for good when a second answer has
-        the same size.
-        """
+        """Refuse the service permanently when a second response has the same wrong size."""
         with self._confirming:
             breaker = self._breaker
             if breaker is None:
@@ -365,9 +336,7 @@ class RemoteEmbedder:
             return self._mismatch(error.size) if self.refusal is not None else error
 
     def _probe(self) -> None:
-        """Ask with one short text, and refuse the service for good when the size of its vector is
-        wrong.
-        """
+        """Embed a short text; refuse the service permanently when the vector has a wrong size."""
         try:
             self._ask(["size"], False, INDEXING)
         except _WrongSize as error:
@@ -392,8 +361,8 @@ class RemoteEmbedder:
         )
 
     def _settle(self, error: EmbeddingError | None) -> None:
-        """Tell the breaker how it went; who refuses a request is there and thinks."""
-        if self._breaker is None or self._ending.is_set():
+        """Tell the circuit breaker how it went; a service that rejects a request is working."""
+        if self._breaker is None or self._aborted.is_set():
             return
         if error is None or isinstance(error, EmbeddingRejected):
             self._breaker.succeeded()
@@ -403,9 +372,7 @@ class RemoteEmbedder:
             )
 
     def _send(self, path: str, body: bytes, seconds: float) -> Response:
-        """One attempt; where there are several keys, with the next one as long as the quota of one
-        is used up.
-        """
+        """Send once; with several keys, try the next one when the quota of one is used up."""
         provider = self._provider
         end = time.monotonic() + seconds
         client = self._open()
@@ -413,20 +380,18 @@ class RemoteEmbedder:
         if not provider.keys:
             return client.send("POST", path, body, seconds=seconds, headers=headers)
         for _ in provider.keys:
-            turn = self._turn
+            number = self._key_number
             left = max(0.01, end - time.monotonic())
-            response = client.send("POST", path, body, seconds=left, headers=provider.keys[turn])
-            if response.status != 429 and judge(response) is not Verdict.QUOTA:
+            response = client.send("POST", path, body, seconds=left, headers=provider.keys[number])
+            if response.status != 429 and classify(response) is not Verdict.QUOTA:
                 break
             with self._lock:
-                if self._turn == turn:  # another thread may have moved on already
-                    self._turn = (turn + 1) % len(provider.keys)
+                if self._key_number == number:  # another thread may have changed it
+                    self._key_number = (number + 1) % len(provider.keys)
         return response
 
     def _read(self, body: bytes, expected: int) -> list[Vector]:
-        """The checked vectors of an answer; raises EmbeddingUnavailable for anything that is not
-        what was asked for.
-        """
+        """Return the checked vectors of a response; raise EmbeddingUnavailable for any other."""
         provider = self._provider
         try:
             vectors = [to_unit(values) for values in provider.wire.parse(body, expected)]
@@ -436,7 +401,7 @@ class RemoteEmbedder:
             size = self._dims or len(vectors[0]) // 4
             if any(len(vector) != size * 4 for vector in vectors):
                 unusable = self._unusable(
-                    f"its vectors have {len(vectors[0]) // 4} numbers where {size} were due"
+                    f"its vectors have {len(vectors[0]) // 4} numbers instead of {size}"
                 )
                 is_same_size = len({len(vector) for vector in vectors}) == 1
                 raise _WrongSize(unusable, len(vectors[0]) // 4) if is_same_size else unusable
@@ -445,12 +410,12 @@ class RemoteEmbedder:
 
     def _unusable(self, reason: str) -> EmbeddingUnavailable:
         provider = self._provider
-        # Cleaned before it is cut: half a key is a leak too.
+        # Redacted before it is cut: half a key is a leak too.
         clean = Redactor(provider.secrets).clean(reason)
-        if len(clean) > LONGEST_REASON:
-            clean = clean[: LONGEST_REASON - 1].rstrip() + "…"
+        if len(clean) > MAX_REASON:
+            clean = clean[: MAX_REASON - 1].rstrip() + "…"
         return EmbeddingUnavailable(
-            f"{provider.name} gave an answer that cannot be used: {clean.rstrip('.')}.",
+            f"{provider.name} gave a response that cannot be used: {clean.rstrip('.')}.",
             provider=provider.name,
             model=provider.model,
             hint=f"Check that {provider.base_url} is the address of an "
@@ -469,5 +434,5 @@ class RemoteEmbedder:
     def _keep(self, vectors: dict[str, Vector]) -> None:
         with self._lock:
             self._kept.update(vectors)
-            while len(self._kept) > KEPT:
+            while len(self._kept) > MAX_KEPT:
                 del self._kept[next(iter(self._kept))]

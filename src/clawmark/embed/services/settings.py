@@ -1,13 +1,11 @@
-"""The settings of a remote provider as its modules want them: `memorySearch.remote.*` in, options
-out.
+"""Read `memorySearch.remote.*` into the options of a remote provider.
 
-References such as `${MY_KEY}` are filled in here, when the value is used and not before.
+References such as `${MY_KEY}` are filled in here, when the value is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from clawmark.config.load import fill_in
 from clawmark.config.urls import problem_with
@@ -15,26 +13,18 @@ from clawmark.embed.batch.run import BatchOptions
 from clawmark.embed.services.wire import RemoteOptions
 from clawmark.model.errors import ConfigError
 
-if TYPE_CHECKING:
-    from clawmark.embed.batch.run import BatchOptions
-
 
 def remote_options(
     model: str, dims: int, remote: Mapping[str, object], environ: Mapping[str, str]
 ) -> RemoteOptions:
-    """What the provider modules take; raises ConfigError when a reference leads nowhere or to a
-    refused address.
-    """
+    """Return the options; raise ConfigError for a missing variable or a refused address."""
 
     def text(name: str) -> str:
-        value = remote.get(name)
-        if isinstance(value, dict):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
-            return environ.get(str(value.get("id", "")), "")
-        return fill_in(str(value), f"memorySearch.remote.{name}", environ) if value else ""
+        return filled(remote.get(name), f"memorySearch.remote.{name}", environ)
 
     return RemoteOptions(
         model=model,
-        base_url=_address(text("baseUrl")),
+        base_url=checked_address(text("baseUrl"), "memorySearch.remote.baseUrl"),
         api_key=text("apiKey"),
         headers=filled_headers(remote, environ),
         dims=dims,
@@ -45,7 +35,7 @@ def remote_options(
 
 
 def filled_headers(remote: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, str]:
-    """The headers as they are sent: a service may want its key in one of its own."""
+    """Return the configured headers with their references filled in."""
     headers = remote.get("headers")
     if not isinstance(headers, dict):
         return {}
@@ -55,22 +45,23 @@ def filled_headers(remote: Mapping[str, object], environ: Mapping[str, str]) -> 
     }
 
 
-def _address(url: str) -> str:
-    """The address as it was filled in; what was written there itself has been looked at when it was
-    read.
-    """
-    if url:
-        problem = problem_with(url.strip())
-        if problem:
-            raise ConfigError(
-                f"memorySearch.remote.baseUrl is refused: {problem}.",
-                key="memorySearch.remote.baseUrl",
-            )
+def filled(value: object, key: str, environ: Mapping[str, str]) -> str:
+    """Return the text of a setting with its references filled in."""
+    if isinstance(value, Mapping):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
+        return environ.get(str(value.get("id", "")), "")
+    return fill_in(str(value), key, environ) if value else ""
+
+
+def checked_address(url: str, key: str) -> str:
+    """Return an address whose references were filled in; raise ConfigError when it is refused."""
+    problem = problem_with(url.strip()) if url else ""
+    if problem:
+        raise ConfigError(f"{key} is refused: {problem}.", key=key)
     return url
 
 
 def batch_options(remote: Mapping[str, object]) -> BatchOptions:
-    """How and whether batch jobs are used."""
+    """Return whether and how batch jobs are used."""
 
     def number(name: str, default: int) -> int:
         value = remote.get(f"batch.{name}")

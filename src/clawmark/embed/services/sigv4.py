@@ -1,8 +1,7 @@
-"""AWS Signature, version 4: a request and credentials in, the headers that prove it is ours out.
+"""AWS Signature, version 4: compute the headers that sign a request.
 
-Pure: the time is handed in, nothing is sent. What is signed: method, path, query, the given headers
-and the body. The path is taken as it stands in the request line and encoded once more, as every
-service but S3 wants it."""
+Method, path, query, the given headers and the body are signed. The path is taken from the request
+line and encoded once more, as all services but S3 require."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 class Credentials(NamedTuple):
-    """Who signs; `token` belongs to credentials that expire."""
+    """The signer; `token` belongs to credentials that expire."""
 
     access_key: str
     secret_key: str
@@ -25,7 +24,7 @@ class Credentials(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """What a signature is good for."""
+    """What a signature is valid for."""
 
     region: str
     service: str
@@ -42,7 +41,7 @@ def sign(
     now: float,
     query: str = "",
 ) -> dict[str, str]:
-    """The headers to add to a request with these `headers`, `host` among them."""
+    """Return the headers to add to a request whose `headers` include `host`."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
     added = {"x-amz-date": stamp}
     if credentials.token:
@@ -67,7 +66,7 @@ def sign(
 def canonical_request(
     method: str, path: str, query: str, signed: Mapping[str, str], body: bytes
 ) -> str:
-    """The request in the one form both sides can compute."""
+    """Return the request in the form that both sides compute."""
     pairs = sorted(
         (_quote(name), _quote(value)) for name, value in parse_qsl(query, keep_blank_values=True)
     )

@@ -1,33 +1,23 @@
-"""What a remote embedding service is to Clawmark: its language, its limits, and what its vectors
-depend on.
+"""The shape of a configured embedding service, and what every service module needs to build one.
 
-Each service has a module that turns options and environment into one `Provider`; sending, retrying
-and checking are the same for all of them and live in `remote`. Here are the shapes and the few
-steps every such module takes: find the key, the address and the model, join the headers, name what
-the numbers depend on. Reading configuration is left to the caller, reading answers to `parsing`.
-"""
+A service module turns options and environment into a `Provider`. `remote` sends its requests and
+checks the vectors; `parsing` reads responses. The caller reads the configuration."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from clawmark.embed.models import look_up
+from clawmark.embed.models import look_up, plain_name
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable
-
-JSON_TYPE = {"Content-Type": "application/json"}
-SHORTEST_SECRET = 6
-"""Shorter ones are words that people give to servers at home: hiding every `x` would hide the text
-and protect nothing.
-"""
-_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
+from clawmark.model.providers import PROVIDERS, embedding_facts
+from clawmark.net.headers import JSON_TYPE, bearer, has_key, join_headers, secrets_of
 
 
 class RemoteOptions(NamedTuple):
-    """What the configuration says about a remote provider; empty means the provider's own default."""
+    """The configuration of a remote provider; empty values mean the provider's default."""
 
     model: str = ""
     base_url: str = ""
@@ -38,38 +28,33 @@ class RemoteOptions(NamedTuple):
     document_input_type: str = ""
     region: str = ""
     encoding: str = ""
-    """`base64` where a service offers it: read three times as fast as `float`, and a third of the
-    bytes.
-    """
+    """`base64` where a service offers it; it is a third of the bytes of `float`."""
 
 
 class Limits(NamedTuple):
-    """How much a service takes at a time."""
+    """What one request takes."""
 
     texts: int
-    """Texts in one request."""
     tokens: int
-    """Tokens in one request; 0 when no limit is known."""
+    """0 when no limit is known."""
     text_tokens: int
-    """Tokens in one text. Longer ones are cut; chunks never get there."""
+    """Tokens in one text; longer texts are cut."""
     at_once: int = 4
-    """Requests side by side."""
+    """Requests at the same time."""
 
 
 class Wire(NamedTuple):
-    """A service's language."""
+    """A service's wire format."""
 
     request: Callable[[Sequence[str], bool], tuple[str, bytes]]
     """(texts, whether they are a query) -> the path below the base URL and the body."""
     parse: Callable[[bytes, int], list[Sequence[float]]]
-    """(body, number of texts) -> the vectors in the order of the texts; raises ValueError with the
-    reason.
-    """
+    """(body, number of texts) -> the vectors in the order of the texts; raises ValueError."""
     limits: Limits
 
 
 class Provider(NamedTuple):
-    """Everything there is to know about a configured remote provider before the first request."""
+    """A configured remote provider."""
 
     name: str
     model: str
@@ -80,128 +65,92 @@ class Provider(NamedTuple):
     """What must never be printed."""
     wire: Wire
     dims: int
-    """0 when only the first answer tells."""
+    """0 until the first response when the model is not known."""
     floor: float
     ceiling: float
     key_facts: dict[str, object]
-    """What the numbers depend on, in the order in which OpenClaw hashes it."""
+    """What the vectors depend on, in the order in which OpenClaw hashes it."""
     keys: tuple[dict[str, str], ...] = ()
-    """Header sets, one for each of several keys: the next one is tried when the quota of one is
-    used up.
-    """
+    """Headers for each of several keys; the next one is tried when a quota is used up."""
     sign: Callable[[str, str, bytes], dict[str, str]] | None = None
     """(method, path, body) -> the headers that sign this one request."""
     openclaw_facts: Callable[[], Sequence[dict[str, object]]] = tuple
-    """What releases of OpenClaw hash for the same vectors, where that may not be `key_facts`; for
-    imports.
-    """
+    """What releases of OpenClaw hash for the same vectors where it differs; for imports."""
 
 
-def make_provider(
+class Service(NamedTuple):
+    """A service as configured: the model, the address and the key that are used."""
+
+    name: str
+    model: str
+    base_url: str
+    key: str
+    options: RemoteOptions
+
+    @property
+    def is_default_url(self) -> bool:
+        return self.base_url == embedding_facts(self.name).base_url
+
+    def limits(self, text_tokens: int = 0) -> Limits:
+        """Return the limits from the table of providers and the table of models."""
+        facts = embedding_facts(self.name)
+        return Limits(
+            texts=facts.texts,
+            tokens=facts.model_tokens.get(plain_name(self.model), facts.tokens),
+            text_tokens=text_tokens or look_up(self.model).text_tokens,
+            at_once=facts.concurrency,
+        )
+
+    def provider(self, wire: Wire, key_facts: dict[str, object]) -> Provider:
+        """Return the provider, with a bearer key and what is known about the model."""
+        known = look_up(self.model)
+        return Provider(
+            name=self.name,
+            model=self.model,
+            base_url=self.base_url,
+            headers=join_headers(JSON_TYPE, bearer(self.key), self.options.headers),
+            secrets=secrets_of([self.key], self.options.headers),
+            wire=wire,
+            dims=self.options.dims or known.dims,
+            floor=known.floor,
+            ceiling=known.ceiling,
+            key_facts=key_facts,
+        )
+
+
+def configure(
     name: str,
-    model: str,
-    base_url: str,
-    key: str,
     options: RemoteOptions,
-    *,
-    wire: Wire,
-    key_facts: dict[str, object],
-) -> Provider:
-    """A provider whose key goes where most want it; what is known of the model is added."""
-    known = look_up(model)
-    return Provider(
-        name=name,
-        model=model,
-        base_url=base_url,
-        headers=join_headers(JSON_TYPE, bearer(key), options.headers),
-        secrets=secrets_of([key], options.headers),
-        wire=wire,
-        dims=options.dims or known.dims,
-        floor=known.floor,
-        ceiling=known.ceiling,
-        key_facts=key_facts,
-    )
+    environ: Mapping[str, str],
+    *prefixes: str,
+) -> Service:
+    """Find the model, the address and the key of a service; raise when one of them is missing.
+
+    `prefixes` are removed from the model in addition to the provider's name.
+    """
+    facts, variables = embedding_facts(name), PROVIDERS[name].keys
+    base_url = options.base_url.strip().rstrip("/") or facts.base_url
+    _need(base_url, "memorySearch.remote.baseUrl", name, '"http://127.0.0.1:8000/v1"')
+    model = options.model.strip()
+    for prefix in (*prefixes, f"{name}/"):
+        model = model.removeprefix(prefix)
+    model = model or facts.model
+    _need(model, "memorySearch.model", name, '"nomic-embed-text-v1.5"')
+    found = (options.api_key, *[environ.get(variable, "") for variable in variables])
+    key = next((one.strip() for one in found if one.strip()), "")
+    if key or (facts.needs_key and not has_key(options.headers)):
+        _check_key(key, name, model, variables[0] if variables else "memorySearch.remote.apiKey")
+    return Service(name=name, model=model, base_url=base_url, key=key, options=options)
 
 
 def provider_key(facts: Mapping[str, object]) -> str:
-    """SHA-256 hex of the facts as compact JSON: OpenClaw's fingerprint of a provider."""
+    """Return the SHA-256 hex of the facts as compact JSON: OpenClaw's fingerprint of a provider."""
     return hashlib.sha256(
         json.dumps(facts, separators=(",", ":"), ensure_ascii=False).encode()
     ).hexdigest()
 
 
-def find_key(options: RemoteOptions, environ: Mapping[str, str], *names: str) -> str:
-    """The configured key, or the first of these variables that is set; empty when there is none."""
-    found = (options.api_key, *[environ.get(name, "") for name in names])
-    return next((key.strip() for key in found if key.strip()), "")
-
-
-def need_key(key: str, provider: str, model: str, variable: str) -> str:
-    """The key; raises EmbeddingUnavailable when there is none or it could never be sent."""
-    hint = f"Set {variable}, or memorySearch.remote.apiKey in the configuration."
-    if not key:
-        message = f"No API key found for provider {provider}: {variable} is not set."
-        raise EmbeddingUnavailable(message, provider=provider, model=model, hint=hint)
-    if not key.isascii() or not key.isprintable():
-        message = f"The API key for provider {provider} holds characters that no key has."
-        raise EmbeddingUnavailable(message, provider=provider, model=model, hint=hint)
-    return key
-
-
-def bearer(key: str) -> dict[str, str]:
-    """The usual way to send a key; nothing without one."""
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-def names_a_key(headers: Mapping[str, str]) -> bool:
-    """Whether the configured headers already carry the credentials."""
-    return any(
-        name.lower() in ("authorization", "x-goog-api-key", "api-key", "x-api-key")
-        for name in headers
-    )
-
-
-def join_headers(*parts: Mapping[str, str]) -> dict[str, str]:
-    """All headers; a later one replaces an earlier one of the same name in any case."""
-    joined: dict[str, tuple[str, str]] = {}
-    for part in parts:
-        for name, value in part.items():
-            joined[name.lower()] = (name, value)
-    return dict(joined.values())
-
-
-def secrets_of(keys: Sequence[str], headers: Mapping[str, str]) -> tuple[str, ...]:
-    """What must never be printed: the keys, and whatever a configured header may hide."""
-    hidden = [value for name, value in headers.items() if _SECRET_NAME.search(name)]
-    # "Authorization: Bearer abc" hides abc, with or without the word in front.
-    words = [value.split()[-1] for value in hidden if value.split()]
-    return tuple(
-        dict.fromkeys(value for value in (*keys, *hidden, *words) if len(value) >= SHORTEST_SECRET)
-    )
-
-
-def public_headers(headers: Mapping[str, str]) -> list[list[str]]:
-    """The headers that may change the numbers, sorted; credentials do not, and a rotated key must
-    not cost a new index.
-    """
-    pairs = [[name, value] for name, value in headers.items() if not _SECRET_NAME.search(name)]
-    return sorted(pairs, key=lambda pair: (pair[0].lower(), pair[0]))
-
-
-def pick_model(options: RemoteOptions, default: str, *prefixes: str) -> str:
-    """The configured model without the provider's name in front, or the default."""
-    model = options.model.strip()
-    for prefix in prefixes:
-        model = model.removeprefix(prefix)
-    return model or default
-
-
-def pick_base(options: RemoteOptions, default: str) -> str:
-    """The configured address without slashes at its end, or the default."""
-    return options.base_url.strip().rstrip("/") or default
-
-
-def facts(
+def fingerprint_facts(
     provider: str,
     model: str,
     *,
@@ -210,7 +159,7 @@ def facts(
     headers: list[list[str]] | None = None,
     **more: object,
 ) -> dict[str, object]:
-    """What the numbers depend on, in OpenClaw's order; what is empty is left out."""
+    """Return what the vectors depend on, in OpenClaw's order; empty values are left out."""
     found: dict[str, object] = {"provider": provider}
     if base_url:
         found["baseUrl"] = base_url
@@ -223,17 +172,20 @@ def facts(
     return found
 
 
-def as_json(value: object) -> bytes:
-    """A request body."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+def _check_key(key: str, provider: str, model: str, variable: str) -> None:
+    hint = f"Set {variable}, or memorySearch.remote.apiKey in the configuration."
+    if not key:
+        message = f"No API key found for provider {provider}: {variable} is not set."
+        raise EmbeddingUnavailable(message, provider=provider, model=model, hint=hint)
+    if not key.isascii() or not key.isprintable():
+        message = f"The API key for provider {provider} holds characters that no key has."
+        raise EmbeddingUnavailable(message, provider=provider, model=model, hint=hint)
 
 
-def need(value: str, key: str, provider: str, example: str) -> str:
-    """A setting that has no default; raises ConfigError."""
+def _need(value: str, key: str, provider: str, example: str) -> None:
     if not value:
         raise ConfigError(
             f'The provider "{provider}" needs {key}.',
             key=key,
             hint=f"Set it, for example to {example}.",
         )
-    return value
