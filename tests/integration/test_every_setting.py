@@ -204,7 +204,7 @@ def embedder_key(scene: Scene) -> object:
 def remote(scene: Scene) -> object:
     with scene.open() as memory:
         options = memory.settings.memory_search.remote
-    return remote_options("", 0, options, {}), batch_options(options)
+    return remote_options("", 0, options, {}), batch_options(options.batch)
 
 
 def spent(scene: Scene) -> object:
@@ -266,13 +266,13 @@ def due_after_compaction(scene: Scene) -> object:
 
 def conversation(scene: Scene) -> object:
     with scene.open() as memory:
-        runtime = memory.settings.runtime
-    models = models_for(runtime, {}, None, 0)
-    names = (model_name(runtime, {}), model_name(runtime, {}, for_flush=True))
+        settings = memory.settings
+    models = models_for(settings, {}, None, 0)
+    names = (model_name(settings, {}), model_name(settings, {}, for_flush=True))
     return (
-        flush_settings(runtime),
-        note_settings(runtime),
-        rollover_settings(runtime),
+        flush_settings(settings),
+        note_settings(settings),
+        rollover_settings(settings),
         models.window,
         names,
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from clawmark.config.files import line_of
 from clawmark.config.json5 import show_path
-from clawmark.config.keys import Key
+from clawmark.config.schema import Key
 from clawmark.model.errors import ConfigError
 
 
@@ -52,7 +52,7 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
                 ).message
             )
         return int(key.high)
-    return _CHECKS[key.kind](key, written)
+    return KINDS[key.kind].check(key, written)
 
 
 def refuse(written: Written, sentence_end: str, *, key: str = "") -> ConfigError:
@@ -282,24 +282,43 @@ def _texts(key: Key, written: Written) -> tuple[str, ...]:
     raise refuse(written, f"must be a list of texts, not {show(value)}")
 
 
-_CHECKS: dict[str, Callable[[Key, Written], object]] = {
-    "flag": _flag,
-    "count": _count,
-    "number": _number,
-    "text": _text,
-    "words": _words,
-    "size": _size,
-    "model": _model,
-    "name": _name,
-    "names": _names,
-    "choice": _choice,
-    "choices": _choices,
-    "paths": _paths,
-    "url": _url,
-    "secret": _secret,
-    "headers": _headers,
-    "texts": _texts,
+class Kind(NamedTuple):
+    """How the values of a key are checked, and in a few words what they may be."""
+
+    check: Callable[[Key, Written], object]
+    words: str
+
+
+KINDS: dict[str, Kind] = {
+    "flag": Kind(_flag, "true or false"),
+    "count": Kind(_count, "whole number"),
+    "number": Kind(_number, "number"),
+    "text": Kind(_text, "text"),
+    "words": Kind(_words, "text of several lines"),
+    "size": Kind(_size, "a number of bytes, or a size as 2mb"),
+    "model": Kind(_model, "a model, as openai:gpt-4o-mini"),
+    "name": Kind(_name, "a name"),
+    "names": Kind(_names, "a name or a list of names"),
+    "choice": Kind(_choice, ""),
+    "choices": Kind(_choices, "list of "),
+    "paths": Kind(_paths, "a list of paths"),
+    "url": Kind(_url, "an http or https address"),
+    "secret": Kind(_secret, "text"),
+    "headers": Kind(_headers, "an object of texts"),
+    "texts": Kind(_texts, "a list of texts"),
 }
+
+
+def allowed_values(key: Key) -> str:
+    """What a key may hold, in a few words."""
+    words = KINDS[key.kind].words
+    if key.choices:
+        return words + ", ".join(key.choices)
+    if key.kind not in ("count", "number"):
+        return words
+    if key.high >= 2**31 - 1:
+        return f"{words}, {key.low:g} or more"
+    return f"{words}, {key.low:,.0f} to {key.high:,.0f}"
 
 
 def _either(choices: tuple[str, ...]) -> str:

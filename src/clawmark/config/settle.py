@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.config.check import Written, refuse, show
 from clawmark.config.json5 import show_path
+from clawmark.config.keys import with_value
 from clawmark.config.schema import (
     NO_QMD,
     Chunking,
@@ -22,7 +23,6 @@ from clawmark.config.schema import (
     Loaded,
     MemorySearch,
     Settings,
-    with_value,
 )
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
 from clawmark.model.errors import ConfigError
@@ -232,8 +232,8 @@ def _which(real: str, home: str) -> str:
 def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:
     from clawmark.config.load import fill_in
 
-    for name in ("apiKey", "baseUrl"):
-        value = settings.memory_search.remote.get(name)
+    remote = settings.memory_search.remote
+    for name, value in (("apiKey", remote.api_key), ("baseUrl", remote.base_url)):
         try:
             if isinstance(value, str):
                 fill_in(value, f"memorySearch.remote.{name}", os.environ)

@@ -1,9 +1,10 @@
 """What every embedder offers, and the check every vector passes before it is stored."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import hypot, isfinite
 from typing import Any, NamedTuple, Protocol
 
+from clawmark.config.schema import Remote
 from clawmark.model.errors import EmbeddingRejected
 from clawmark.model.values import Degraded, Identity, Vector
 
@@ -52,6 +53,30 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question; raises EmbeddingError."""
+
+
+class EmbeddingOptions(NamedTuple):
+    """What the configuration says about embedding."""
+
+    provider: str = "auto"
+    model: str = ""
+    dims: int = 0
+    local_model_path: str = ""
+    fallback: tuple[str, ...] = ()
+    remote: Remote = Remote()
+    entries: Mapping[str, Mapping[str, object]] = {}
+    """OpenClaw's `models.providers`: services by name."""
+
+
+class EmbedderContext(NamedTuple):
+    """What an embedder may need besides its options."""
+
+    environ: Mapping[str, str]
+    state_dir: str
+    """Where the ledger and the circuit breakers are kept."""
+    batch_dir: str
+    dims_of: Callable[[str, str, str], int]
+    """(provider, model, provider key) -> the size of the vectors the index already has, or 0."""
 
 
 class Choice(NamedTuple):

@@ -85,7 +85,7 @@ def test_the_newer_keys_of_openclaw_are_taken_at_their_word(tmp_path: Path) -> N
     ]
     made = loaded(tmp_path, {"memory": {"search": {**search, "extraPaths": paths}}})
     remote = made.settings.memory_search.remote
-    assert (remote["queryInputType"], remote["documentInputType"]) == ("query", "text")
+    assert (remote.query_input_type, remote.document_input_type) == ("query", "text")
     assert made.settings.memory_search.extra_paths == ("/srv/a", "/srv/b", "/srv/c")
     assert made.settings.memory_search.extra_patterns == {"/srv/b": ("public/*.md",)}
     assert made.warnings == ()

@@ -11,7 +11,7 @@ import pytest
 
 from clawmark.config.load import fill_in, load
 from clawmark.config.paths import resolve_places
-from clawmark.config.schema import Loaded, Settings
+from clawmark.config.schema import Loaded, Remote, RemoteBatch, Settings
 from clawmark.model.errors import ConfigError
 
 
@@ -274,15 +274,14 @@ def test_sections_of_openclaw_are_left_alone_and_unknown_ones_named(home: Home) 
     assert len(home.load({"__proto__": {}, "constructor": {}}).warnings) == 2
 
 
-def test_settings_of_a_remote_provider_are_kept_by_their_names(home: Home) -> None:
+def test_settings_of_a_remote_provider_are_typed(home: Home) -> None:
     loaded = home.load(
         search({"remote": {"baseUrl": "https://example.com/v1", "batch": {"enabled": True}}})
     )
     assert loaded.warnings == ()
-    assert loaded.settings.memory_search.remote == {
-        "baseUrl": "https://example.com/v1",
-        "batch.enabled": True,
-    }
+    assert loaded.settings.memory_search.remote == Remote(
+        base_url="https://example.com/v1", batch=RemoteBatch(enabled=True)
+    )
 
 
 def test_an_unset_variable_is_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

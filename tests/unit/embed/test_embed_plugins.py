@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,15 +72,6 @@ def test_only_the_chosen_one_is_imported(site: Path) -> None:
     assert "bad_embed" not in sys.modules
     assert plugins.find("bad") is not None
     assert "bad_embed" not in sys.modules
-
-
-def test_the_list_of_what_is_installed_is_not_read_before_it_is_needed() -> None:
-    code = (
-        f"import sys; sys.path[:0] = {sys.path!r}; import "
-        f"clawmark.embed.plugins; print('importlib.metadata' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
-    assert done.stdout == "False\n", done.stderr
 
 
 def test_two_distributions_that_claim_one_name_are_both_named(site: Path) -> None:

@@ -18,10 +18,11 @@ from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import facts, short_path, table, wrap
 from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
-from clawmark.config.keys import BY_NAME, KEYS, Key
+from clawmark.config.check import allowed_values
+from clawmark.config.keys import BY_NAME, KEYS, value_of
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.schema import Loaded, Settings, value_of
+from clawmark.config.schema import Key, Loaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,8 +80,7 @@ def shown_value(loaded: Loaded, key: Key) -> object:
     logs in there.
     """
     value = value_of(loaded.settings, key.name)
-    value = key.default if value is None else value
-    if key.secret:
+    if key.is_secret:
         return HIDDEN if value else ""
     return re.sub(r"(?<=://)[^/?#]*@", f"{HIDDEN}@", value) if isinstance(value, str) else value
 
@@ -121,40 +121,6 @@ def find_key(name: str) -> Key:
         f"There is no key {name[:80]}.",
         hint=f"Did you mean {near[0]}?" if near else "`clawmark config schema` lists all.",
     )
-
-
-def describe(key: Key) -> str:
-    """What a key may hold, in a few words."""
-    kinds = {
-        "flag": "true or false",
-        "text": "text",
-        "words": "text of several lines",
-        "size": "a number of bytes, or a size as 2mb",
-        "model": "a model, as openai:gpt-4o-mini",
-        "name": "a name",
-        "names": "a name or a list of names",
-        "paths": "a list of paths",
-        "url": "an http or https address",
-        "secret": "text",
-        "headers": "an object of texts",
-        "texts": "a list of texts",
-    }
-    if key.kind in ("choice", "choices"):
-        return ("list of " if key.kind == "choices" else "") + ", ".join(key.choices)
-    if key.kind in ("count", "number"):
-        noun = "whole number" if key.kind == "count" else "number"
-        return (
-            f"{noun}, {key.low:g} or more"
-            if key.high >= 2**31 - 1
-            else f"{noun}, {key.low:,.0f} to {key.high:,.0f}"
-        )
-    return kinds[key.kind]
-
-
-def default_of(key: Key) -> object:
-    """The built-in value of a key."""
-    value = value_of(Settings(), key.name)
-    return key.default if value is None else value
 
 
 def _list(loaded: Loaded, args: Namespace) -> int:
@@ -245,17 +211,17 @@ def _schema(args: Namespace) -> int:
         rows = [
             {
                 "key": key.name,
-                "allowed": describe(key),
-                "default": _plain_value(default_of(key)),
-                "meaning": key.sentence,
+                "allowed": allowed_values(key),
+                "default": _plain_value(key.default),
+                "meaning": key.description,
             }
             for key in KEYS
         ]
         emit({"keys": rows})
         return 0
     for key in KEYS:
-        say(f"{paint(key.name, 'bold')}  {paint(f'= {written(default_of(key))}', 'dim')}")
-        lines = wrap(f"{key.sentence} ({describe(key)})", min(columns(), 110) - 4)
+        say(f"{paint(key.name, 'bold')}  {paint(f'= {written(key.default)}', 'dim')}")
+        lines = wrap(f"{key.description} ({allowed_values(key)})", min(columns(), 110) - 4)
         say("\n".join(f"    {line}" for line in lines))
     return 0
 

@@ -15,19 +15,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Traits
 from clawmark.embed.local.bpe import Tokenizer
-from clawmark.embed.local.encoder import Encoder
 from clawmark.embed.local.script import is_mostly_latin
 from clawmark.embed.local.weights import MODEL, PROVIDER, SHA256, find_pack, open_pack, unavailable
 from clawmark.model.values import Identity, Vector
 
 if TYPE_CHECKING:
-    from clawmark.embed.local.bpe import Tokenizer
     from clawmark.embed.local.encoder import Encoder
 
 DIMS = 384
@@ -75,8 +72,8 @@ class GraniteEmbedder:
     def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         if len(texts) < FEW:
             return [self._embed(text) for text in texts]
-        # Imported here because it costs 14 ms, which a search that embeds one question would pay
-        # for nothing.
+        # Imported late: it costs 14 ms, which a search that embeds one question does not need.
+        from concurrent.futures import ThreadPoolExecutor
 
         self._load()[0].prepare()
         # Longest first, so that the workers end at about the same time.
@@ -96,6 +93,8 @@ class GraniteEmbedder:
             if self._parts is None:
                 pack = open_pack(find_pack() if self._path is None else self._path)
                 _import_numpy()
+                # Imported late: it needs numpy.
+                from clawmark.embed.local.encoder import Encoder
 
                 self._parts = Tokenizer(pack.tokenizer), Encoder(pack), pack.max_tokens
             return self._parts

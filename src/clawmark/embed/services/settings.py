@@ -1,5 +1,4 @@
-"""The settings of a remote provider as its modules want them: `memorySearch.remote.*` in, options
-out.
+"""Turn `memorySearch.remote` into the options that the provider modules take.
 
 References such as `${MY_KEY}` are filled in here, when the value is used and not before.
 """
@@ -7,79 +6,70 @@ References such as `${MY_KEY}` are filled in here, when the value is used and no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from clawmark.config.load import fill_in
+from clawmark.config.schema import Remote, RemoteBatch
 from clawmark.config.urls import problem_with
 from clawmark.embed.batch.run import BatchOptions
 from clawmark.embed.services.wire import RemoteOptions
 from clawmark.model.errors import ConfigError
 
-if TYPE_CHECKING:
-    from clawmark.embed.batch.run import BatchOptions
+_REMOTE = "memorySearch.remote."
 
 
 def remote_options(
-    model: str, dims: int, remote: Mapping[str, object], environ: Mapping[str, str]
+    model: str, dims: int, remote: Remote, environ: Mapping[str, str]
 ) -> RemoteOptions:
-    """What the provider modules take; raises ConfigError when a reference leads nowhere or to a
-    refused address.
+    """What the provider modules take; raises ConfigError when a referenced variable is not set or
+    the address is refused.
     """
 
-    def text(name: str) -> str:
-        value = remote.get(name)
-        if isinstance(value, dict):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
-            return environ.get(str(value.get("id", "")), "")
-        return fill_in(str(value), f"memorySearch.remote.{name}", environ) if value else ""
+    def filled(text: str, name: str) -> str:
+        return fill_in(text, _REMOTE + name, environ)
 
     return RemoteOptions(
         model=model,
-        base_url=_address(text("baseUrl")),
-        api_key=text("apiKey"),
-        headers=filled_headers(remote, environ),
+        base_url=_address(filled(remote.base_url, "baseUrl")),
+        api_key=filled_key(remote.api_key, environ),
+        headers=filled_headers(remote.headers, environ),
         dims=dims,
-        query_input_type=text("queryInputType"),
-        document_input_type=text("documentInputType"),
-        region=text("region"),
+        query_input_type=filled(remote.query_input_type, "queryInputType"),
+        document_input_type=filled(remote.document_input_type, "documentInputType"),
+        region=filled(remote.region, "region"),
     )
 
 
-def filled_headers(remote: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, str]:
+def filled_key(value: object, environ: Mapping[str, str]) -> str:
+    """A key that is given as text, or as OpenClaw's reference `{source: "env", id: "NAME"}`."""
+    if isinstance(value, Mapping):
+        return environ.get(str(value.get("id", "")), "")
+    return fill_in(str(value or ""), f"{_REMOTE}apiKey", environ)
+
+
+def filled_headers(headers: object, environ: Mapping[str, str]) -> dict[str, str]:
     """The headers as they are sent: a service may want its key in one of its own."""
-    headers = remote.get("headers")
-    if not isinstance(headers, dict):
+    if not isinstance(headers, Mapping):
         return {}
     return {
-        str(name): fill_in(str(text), f"memorySearch.remote.headers.{name}", environ)
+        str(name): fill_in(str(text), f"{_REMOTE}headers.{name}", environ)
         for name, text in headers.items()
     }
 
 
 def _address(url: str) -> str:
-    """The address as it was filled in; what was written there itself has been looked at when it was
-    read.
-    """
-    if url:
-        problem = problem_with(url.strip())
-        if problem:
-            raise ConfigError(
-                f"memorySearch.remote.baseUrl is refused: {problem}.",
-                key="memorySearch.remote.baseUrl",
-            )
+    """Check an address again: `${NAME}` in it was not filled in when the file was read."""
+    problem = problem_with(url.strip()) if url else ""
+    if problem:
+        raise ConfigError(f"{_REMOTE}baseUrl is refused: {problem}.", key=f"{_REMOTE}baseUrl")
     return url
 
 
-def batch_options(remote: Mapping[str, object]) -> BatchOptions:
+def batch_options(batch: RemoteBatch) -> BatchOptions:
     """How and whether batch jobs are used."""
-
-    def number(name: str, default: int) -> int:
-        value = remote.get(f"batch.{name}")
-        return value if isinstance(value, int) else default
-
     return BatchOptions(
-        enabled=bool(remote.get("batch.enabled", False)),
-        wait=bool(remote.get("batch.wait", True)),
-        concurrency=number("concurrency", 2),
-        poll_ms=number("pollIntervalMs", 2000),
-        timeout_minutes=number("timeoutMinutes", 60),
+        enabled=batch.enabled,
+        wait=batch.wait,
+        concurrency=batch.concurrency,
+        poll_ms=batch.poll_interval_ms,
+        timeout_minutes=batch.timeout_minutes,
     )
