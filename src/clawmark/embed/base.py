@@ -1,5 +1,6 @@
 """What every embedder offers, and the check every vector passes before it is stored."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import hypot, isfinite
 from typing import Any, NamedTuple, Protocol
@@ -91,6 +92,16 @@ class Choice(NamedTuple):
     """What may stand in when the best one fails, in this order."""
     instead_of: str = ""
     """The provider that was wanted and cannot be used, in whose place these are."""
+
+
+def is_mostly_latin(text: str) -> bool:
+    """Whether the text has letters and at least half of them are Latin; digits and punctuation do
+    not count.
+    """
+    others = 0 if text.isascii() else len(re.findall(r"[^\W\d_\x00-\u024f\u1e00-\u1eff]", text))
+    if not others:
+        return any(map(str.isalpha, text))  # which ends at the first one
+    return others * 2 <= sum(map(str.isalpha, text))
 
 
 def check_vectors(vectors: Sequence[Vector], expected: int, identity: Identity) -> None:

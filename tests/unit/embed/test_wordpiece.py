@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.embed.local.wordpiece import Habits, WordPiece
+from clawmark.embed.local.onnx_tokenizer import Normalization, WordPiece
 
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = [*MARKS, "data", "##base", "##s", "the", "un", "##aff", "##able", "a", "##b", ","]
@@ -49,7 +49,7 @@ def test_texts_are_cut_into_words_as_bert_cuts_them(tokenizer: WordPiece, text: 
 
 
 def test_a_cased_model_keeps_capitals_and_accents() -> None:
-    cased = WordPiece(VOCABULARY, BEFORE, AFTER, habits=Habits(lower=False, accents=True))
+    cased = WordPiece(VOCABULARY, BEFORE, AFTER, normalization=Normalization(lower=False, accents=True))
     assert cased.split("Naïve CAFÉ İstanbul") == ["Naïve", "CAFÉ", "İstanbul"]
 
 

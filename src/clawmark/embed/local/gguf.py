@@ -25,7 +25,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clawmark.embed.base import Traits, check_vectors
+from clawmark.embed.base import Traits, check_vectors, is_mostly_latin
 from clawmark.embed.local.gguf_header import Header, read_header
 from clawmark.embed.local.model_file import (
     PROVIDER,
@@ -41,7 +41,6 @@ from clawmark.embed.local.model_file import (
     unavailable,
     wellformed,
 )
-from clawmark.embed.local.script import is_mostly_latin
 from clawmark.model.errors import EmbeddingRejected
 from clawmark.model.values import Identity, Vector
 

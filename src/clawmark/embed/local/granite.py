@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from clawmark.embed.base import Traits
+from clawmark.embed.base import Traits, is_mostly_latin
 from clawmark.embed.local.bpe import Tokenizer
-from clawmark.embed.local.script import is_mostly_latin
 from clawmark.embed.local.weights import MODEL, PROVIDER, SHA256, find_pack, open_pack, unavailable
 from clawmark.model.values import Identity, Vector
 

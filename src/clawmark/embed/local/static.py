@@ -24,9 +24,8 @@ import struct
 from collections.abc import Callable, Sequence
 from mmap import ACCESS_READ, mmap
 
-from clawmark.embed.base import Traits
-from clawmark.embed.local.merge import NEVER, merge
-from clawmark.embed.local.script import is_mostly_latin
+from clawmark.embed.base import Traits, is_mostly_latin
+from clawmark.embed.local.bpe import NEVER, merge
 from clawmark.embed.local.static_table import SHA256, WORD_START, Table, sha256
 from clawmark.model.errors import EmbeddingUnavailable, advice
 from clawmark.model.values import Identity, Vector
