@@ -1,9 +1,7 @@
-"""One value as written, and the key it is written under, in; the value to use out, or a ConfigError
-of one sentence.
+"""Check single values against the table of keys.
 
-A sentence names the file, the line, the key's path, what is allowed and what was found instead; it
-never repeats a secret. Rules between keys (an overlap below its size, weights that sum to 1) are in
-`settle`."""
+An error is one sentence with the file, the line, the path of the key, what is allowed and what was
+found; it never repeats a secret. Rules between keys (weights that sum to 1) are in `settle`."""
 
 import math
 import re
@@ -17,7 +15,7 @@ from clawmark.model.errors import ConfigError
 
 
 class Source(NamedTuple):
-    """Where values come from: a file with its text, or a caller."""
+    """Where values come from: a file with its text, or the caller."""
 
     origin: str
     """As `config list` shows it: `file <path>`, `workspace <path>` or `flag`."""
@@ -26,7 +24,7 @@ class Source(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A value where it was found."""
+    """A value as written, and where."""
 
     source: Source
     path: tuple[str | int, ...]
@@ -34,9 +32,8 @@ class Written(NamedTuple):
 
 
 def check(key: Key, written: Written, warnings: list[str] | None = None) -> object:
-    """The value as the settings hold it; raises ConfigError.
-
-    A count that is too large is reduced, with a warning.
+    """The value as the settings hold it; raises ConfigError. A count that is too large is reduced,
+    with a warning.
     """
     value = written.value
     if (
@@ -55,9 +52,9 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
     return KINDS[key.kind].check(key, written)
 
 
-def refuse(written: Written, sentence_end: str, *, key: str = "") -> ConfigError:
-    """The error for a value: where it is, then `sentence_end` (`must be … `)."""
-    name = key or show_path(written.path)
+def refuse(written: Written, sentence_end: str) -> ConfigError:
+    """The error for a value: its place, followed by `sentence_end` ("must be …")."""
+    name = show_path(written.path)
     where = ""
     if written.source.file:
         line = line_of(written.source.text, written.path)
@@ -150,8 +147,8 @@ def _size(key: Key, written: Written) -> int:
 
 
 def _model(key: Key, written: Written) -> str:
-    """A model's name, or OpenClaw's object of a first choice and fallbacks, of which the first
-    counts.
+    """A model's name, or OpenClaw's object with a primary model and fallbacks, of which the primary
+    one is used.
     """
     value = written.value.get("primary") if isinstance(written.value, dict) else written.value
     if isinstance(value, str) and value.strip() and not _has_controls(value) and len(value) <= 512:
@@ -162,7 +159,7 @@ def _model(key: Key, written: Written) -> str:
 
 
 def _name(key: Key, written: Written) -> str:
-    """A provider: any name, because plugins and `models.providers` bring their own."""
+    """A provider: any name, because plugins and `models.providers` add their own."""
     if isinstance(written.value, str) and re.fullmatch(
         "[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}", written.value
     ):
@@ -212,8 +209,8 @@ def _paths(key: Key, written: Written) -> tuple[str, ...]:
 
 
 def patterns_of(written: Written, warnings: list[str]) -> list[tuple[str, str]]:
-    """Each extra path with its pattern, empty for a path that is meant whole; a pattern we do not
-    know is said so.
+    """Each extra path with its pattern, empty for the whole path; warns of patterns that are not
+    supported.
     """
     assert isinstance(written.value, list)
     found = list[tuple[str, str]]()
@@ -240,12 +237,12 @@ def patterns_of(written: Written, warnings: list[str]) -> list[tuple[str, str]]:
 
 
 def _url(key: Key, written: Written) -> str:
-    from clawmark.config.urls import problem_with
+    from clawmark.config.urls import problem_with  # Imported late: ipaddress costs 2 ms.
 
     if not isinstance(written.value, str):
         raise refuse(written, f"must be the address of a service, not {show(written.value)}")
     if re.fullmatch(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}", written.value):
-        return written.value  # looked at when it is filled in
+        return written.value  # checked when it is filled in
     problem = problem_with(written.value)
     if problem:
         raise refuse(written, f"is refused: {problem}")
@@ -253,7 +250,7 @@ def _url(key: Key, written: Written) -> str:
 
 
 def _secret(key: Key, written: Written) -> object:
-    """A key, or OpenClaw's reference to one; the value itself never gets into a message."""
+    """A key, or OpenClaw's reference to one; the value never appears in a message."""
     if isinstance(written.value, dict):
         return written.value
     if isinstance(written.value, str) and written.value.isprintable() and written.value.isascii():

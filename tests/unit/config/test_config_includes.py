@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.config.includes import MAX_DEPTH
+from clawmark.config.files import MAX_DEPTH
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded

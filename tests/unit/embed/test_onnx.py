@@ -255,7 +255,7 @@ def test_a_model_without_tokenizer_is_refused(small: Path) -> None:
         ),
         ("1_Pooling/config.json", '{"pooling_mode_max_tokens": true}', "it pools by max_tokens"),
         ("vocab.txt", "hello\n", "its vocab.txt has no [CLS]"),
-        ("tokenizer.json", '{"model": 5}', "describes no tokenizer"),
+        ("tokenizer.json", '{"model": 5}', "does not describe a tokenizer"),
         ("tokenizer.json", '{"model": {"type": "WordPiece", "vocab": {"a": "b"}}}', "tokenizers"),
     ],
 )
