@@ -5,7 +5,7 @@ found; it never repeats a secret. Rules between keys (weights that sum to 1) are
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from clawmark.config.files import line_of
@@ -77,6 +77,22 @@ def show(value: object) -> str:
     text = ascii(value)[1:-1] if isinstance(value, str) and not value.isprintable() else str(value)
     text = text[:37] + "…" if len(text) > 40 else text
     return f'"{text}"' if isinstance(value, str) else text
+
+
+def fill_in(text: str, key: str, environ: Mapping[str, str]) -> str:
+    """Replace `${NAME}` references; ConfigError when a variable is not set."""
+
+    def value(found: re.Match[str]) -> str:
+        if not environ.get(found[1]):
+            raise ConfigError(
+                f"{key} takes its value from the environment variable {found[1]}, which is not "
+                f"set.",
+                key=key,
+                hint=f"Set {found[1]}, or write the value into your configuration file.",
+            )
+        return environ[found[1]]
+
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", value, text)
 
 
 def _flag(key: Key, written: Written) -> bool:

@@ -11,7 +11,6 @@ search. `paths` finds the files."""
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from clawmark.config.check import Source, Written, check, patterns_of, refuse, show
@@ -141,22 +140,6 @@ class _Loader:
                     self.warnings.append(error.message)
 
 
-def fill_in(text: str, key: str, environ: Mapping[str, str]) -> str:
-    """Replace `${NAME}` references; ConfigError when a variable is not set."""
-
-    def value(found: re.Match[str]) -> str:
-        if not environ.get(found[1]):
-            raise ConfigError(
-                f"{key} takes its value from the environment variable {found[1]}, which is not "
-                f"set.",
-                key=key,
-                hint=f"Set {found[1]}, or write the value into your configuration file.",
-            )
-        return environ[found[1]]
-
-    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", value, text)
-
-
 def _workspace_file(places: Places) -> ConfigFile | str | None:
     """The settings inside the workspace, None, or a warning that says why they are not used."""
     path = os.path.join(places.workspace, WORKSPACE_FILE)
@@ -173,7 +156,7 @@ def _workspace_file(places: Places) -> ConfigFile | str | None:
 
 
 def _unknown_sections(file: ConfigFile) -> list[str]:
-    """Warnings about unknown top-level names; OpenClaw's own file may have sections we do not know."""
+    """Warnings about unknown top-level names; OpenClaw's own file may have more than we know."""
     names = [name for name in file.tree if name not in OTHER_SECTIONS and name not in OUR_SECTIONS]
     warnings = list[str]()
     for name in names[:10]:

@@ -9,9 +9,7 @@ from typing import Annotated, NamedTuple
 
 
 class Key(NamedTuple):
-    """One key of the configuration; `keys` fills in the fields from `kind` on where they are left
-    out here.
-    """
+    """One key of the configuration; `keys` fills in the fields that are left out here."""
 
     description: str
     kind: str = ""
@@ -330,7 +328,7 @@ NO_QMD = 'memory.backend is "qmd", which is not supported yet; the built-in back
 
 
 class MemoryOptions(NamedTuple):
-    """`memory.*`: which backend answers, whether answers carry citations, and who else may search."""
+    """`memory.*`: the backend, citations, and which sessions may search."""
 
     backend: Annotated[
         str,

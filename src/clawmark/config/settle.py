@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from clawmark.config.check import Written, refuse, show
+from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
 from clawmark.config.keys import with_value
 from clawmark.config.paths import Places
@@ -86,7 +86,7 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
             f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}."
         )
         settings = with_value(settings, "memorySearch.store.path", "")
-    _warn_of_empty_references(settings, warnings)
+    _warn_of_unset_variables(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
     return Loaded(settings, origins, tuple(dict.fromkeys(warnings)))
@@ -119,7 +119,7 @@ def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozen
 
 
 def _is_listed(tool: str, entries: Sequence[str]) -> bool:
-    from fnmatch import fnmatchcase
+    from fnmatch import fnmatchcase  # Imported late: few files have tool lists.
 
     return any(
         entry in MEMORY_TOOL_GROUPS or fnmatchcase(tool, entry)
@@ -239,9 +239,7 @@ def _describe(real: str, home: str) -> str:
     return "your whole home folder" if real == home else "a folder around the workspace"
 
 
-def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:
-    from clawmark.config.load import fill_in
-
+def _warn_of_unset_variables(settings: Settings, warnings: list[str]) -> None:
     remote = settings.memory_search.remote
     for name, value in (("apiKey", remote.api_key), ("baseUrl", remote.base_url)):
         try:
@@ -252,7 +250,7 @@ def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:
 
 
 def _check_timezone(written: Written) -> None:
-    import zoneinfo
+    import zoneinfo  # Imported late: few files name a time zone.
 
     try:
         zoneinfo.ZoneInfo(str(written.value).strip())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from clawmark.config.load import fill_in
+from clawmark.config.check import fill_in
 from clawmark.config.schema import Remote
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS
 from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.config.load import fill_in, load
+from clawmark.config.check import fill_in
+from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded, Remote, RemoteBatch, Settings
 from clawmark.model.errors import ConfigError

@@ -190,7 +190,7 @@ def test_the_default_agent_is_the_marked_one_else_the_first(world: World) -> Non
     ],
 )
 def test_an_agent_id_that_could_name_another_file_is_refused(world: World, agent: str) -> None:
-    with pytest.raises(ConfigError, match="is no agent id"):
+    with pytest.raises(ConfigError, match="is not an agent id"):
         world.places(agent=agent)
 
 

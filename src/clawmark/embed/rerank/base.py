@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from clawmark.config.load import fill_in
+from clawmark.config.check import fill_in
 from clawmark.config.urls import problem_with
 from clawmark.embed.rerank.http import SERVICES, HttpReranker
 from clawmark.embed.rerank.onnx import OnnxReranker

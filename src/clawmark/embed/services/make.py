@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from importlib import import_module
 
-from clawmark.config.load import fill_in
+from clawmark.config.check import fill_in
 from clawmark.embed.base import Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.embed.choose import COMPATIBLE, REMOTE
 from clawmark.embed.services import compatible

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clawmark.config.load import fill_in
+from clawmark.config.check import fill_in
 from clawmark.config.schema import Remote, RemoteBatch
 from clawmark.config.urls import problem_with
 from clawmark.embed.batch.run import BatchOptions
