@@ -77,7 +77,7 @@ def choose(options: EmbeddingOptions, context: EmbedderContext) -> Choice:
 
 
 def make(name: str, options: EmbeddingOptions, context: EmbedderContext) -> Embedder:
-    """One embedder by its provider's name; EmbeddingUnavailable when something it needs is missing."""
+    """One embedder by its provider's name; raises EmbeddingUnavailable if something is missing."""
     if name == "local":
         return _local(options.local_model_path)
     entry = options.entries.get("google" if name == "gemini" else name)

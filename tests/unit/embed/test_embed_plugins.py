@@ -87,8 +87,8 @@ BROKEN = {
     "x = = 1": r"cannot be imported \(SyntaxError: ",
     "other = 1": r"cannot be imported \(AttributeError: ",
     "make = 5": "is not a function",
-    "def make(options, environ): return None": "gave a NoneType, which is no embedder",
-    "def make(options, environ): return object()": "gave a object, which is no embedder",
+    "def make(options, environ): return None": "gave a NoneType, which is not an embedder",
+    "def make(options, environ): return object()": "gave a object, which is not an embedder",
     "def make(): pass": r"failed \(TypeError: ",
     "def make(options, environ): raise "
     "OSError('no ' + environ['ACME_KEY'])": r"failed \(OSError: no \[redacted:key\]\)",
@@ -96,7 +96,7 @@ BROKEN = {
     "class A:\n"
     "    identity = traits = 1\n"
     "    covers = embed_texts = embed_query = lambda *all: 1\n"
-    "def make(options, environ): return A()": "gives an identity that is none",
+    "def make(options, environ): return A()": "gives an invalid identity",
 }
 
 
@@ -119,12 +119,12 @@ LATER = {
     ),
     "return [[1.0] * 64 for _ in texts]": (
         EmbeddingUnavailable,
-        "packed float32 bytes, and not a list",
+        "packed float32 bytes, not a list",
     ),
     "return None": (EmbeddingUnavailable, r"failed \(TypeError: "),
     "return super().embed_texts(texts)[1:]": (EmbeddingRejected, "1 vectors for 2 texts"),
     "return [bytes(256) for _ in texts]": (EmbeddingRejected, "unusable vector"),
-    "return [bytes(8) for _ in texts]": (EmbeddingRejected, "2 numbers where 64 were due"),
+    "return [bytes(8) for _ in texts]": (EmbeddingRejected, "2 numbers instead of 64"),
 }
 
 

@@ -247,7 +247,7 @@ def test_a_model_without_tokenizer_is_refused(small: Path) -> None:
         ("model.onnx", "", "onnxruntime cannot load it"),
         ("config.json", "{", "its config.json is not JSON"),
         ("config.json", "[" * 100_000, "its config.json is not JSON"),
-        ("config.json", "[]", "its config.json holds no JSON object"),
+        ("config.json", "[]", "its config.json does not hold a JSON object"),
         (
             "config.json",
             '{"hidden_size": 5}',

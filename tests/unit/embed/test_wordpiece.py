@@ -49,7 +49,9 @@ def test_texts_are_cut_into_words_as_bert_cuts_them(tokenizer: WordPiece, text: 
 
 
 def test_a_cased_model_keeps_capitals_and_accents() -> None:
-    cased = WordPiece(VOCABULARY, BEFORE, AFTER, normalization=Normalization(lower=False, accents=True))
+    cased = WordPiece(
+        VOCABULARY, BEFORE, AFTER, normalization=Normalization(lower=False, accents=True)
+    )
     assert cased.split("Naïve CAFÉ İstanbul") == ["Naïve", "CAFÉ", "İstanbul"]
 
 
