@@ -6,12 +6,31 @@ found; it never repeats a secret. Rules between keys (weights that sum to 1) are
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from clawmark.config.files import line_of
 from clawmark.config.json5 import show_path
-from clawmark.config.schema import Key
 from clawmark.model.errors import ConfigError
+
+
+class Key(NamedTuple):
+    """One key of the configuration; declared in `schema` and completed by `keys`."""
+
+    description: str
+    kind: str = ""
+    """The name of a check in `KINDS`; by default it follows from the type of the field."""
+    low: float = 0
+    high: float = 2**31 - 1
+    choices: tuple[str, ...] = ()
+    name: str = ""
+    """The dotted name, such as `memorySearch.query.maxResults`."""
+    default: object = None
+    attributes: tuple[str, ...] = ()
+    """The attributes of `Settings` that lead to the value."""
+
+    @property
+    def is_secret(self) -> bool:
+        return self.kind in ("secret", "headers")
 
 
 class Source(NamedTuple):
@@ -36,18 +55,10 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
     with a warning.
     """
     value = written.value
-    if (
-        key.kind == "count"
-        and isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and key.high < value < math.inf
-    ):
+    if key.kind == "count" and _is_number(value) and key.high < value < math.inf:
         if warnings is not None:
-            warnings.append(
-                refuse(
-                    written, f"is {show(value)}; {key.high:.0f} is used, the most there is"
-                ).message
-            )
+            reason = f"is {show(value)}; {key.high:.0f} is used, the most there is"
+            warnings.append(refuse(written, reason).message)
         return int(key.high)
     return KINDS[key.kind].check(key, written)
 
@@ -105,7 +116,7 @@ def _count(key: Key, written: Written) -> int:
     value = written.value
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and key.low <= value <= key.high:
+    if _is_number(value) and isinstance(value, int) and key.low <= value <= key.high:
         return value
     raise refuse(
         written,
@@ -115,23 +126,16 @@ def _count(key: Key, written: Written) -> int:
 
 def _number(key: Key, written: Written) -> float:
     value = written.value
-    if (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and key.low <= value <= key.high
-    ):
+    if _is_number(value) and key.low <= value <= key.high:
         return float(value)
     raise refuse(written, f"must be a number from {key.low:g} to {key.high:g}, not {show(value)}")
 
 
 def _text(key: Key, written: Written) -> str:
-    if (
-        isinstance(written.value, str)
-        and not _has_controls(written.value)
-        and len(written.value) <= 4096
-    ):
-        return written.value.strip()
-    raise refuse(written, f"must be a text of one line, not {show(written.value)}")
+    value = written.value
+    if isinstance(value, str) and not _has_controls(value) and len(value) <= 4096:
+        return value.strip()
+    raise refuse(written, f"must be a text of one line, not {show(value)}")
 
 
 def _words(key: Key, written: Written) -> str:
@@ -157,7 +161,7 @@ def _size(key: Key, written: Written) -> int:
     if found:
         power = {"": 0, "k": 10, "m": 20, "g": 30}[found[3]]
         return int(float(f"{found[1]}.{found[2] or 0}") * (1 << power))
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2**50:
+    if _is_number(value) and 0 <= value <= 2**50:
         return int(value)
     raise refuse(written, f'must be a number of bytes or a size such as "2mb", not {show(value)}')
 
@@ -332,6 +336,10 @@ def allowed_values(key: Key) -> str:
     if key.high >= 2**31 - 1:
         return f"{words}, {key.low:g} or more"
     return f"{words}, {key.low:,.0f} to {key.high:,.0f}"
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _either(choices: tuple[str, ...]) -> str:

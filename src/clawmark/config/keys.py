@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
-from clawmark.config.schema import Key, Settings
+from clawmark.config.check import Key
+from clawmark.config.schema import Settings
 
 _SECTIONS = {
     "memory_search": "memorySearch",

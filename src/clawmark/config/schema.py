@@ -1,31 +1,12 @@
-"""Every setting: its key, type, default, allowed values and description, declared once.
+"""Every setting: its key, type, default, allowed values and description.
 
-A field annotated with `Key` is a key that a configuration file may set; `keys` derives the table of
-keys from these classes. `load` fills them from the files. Where published defaults disagree, these
-are the ones of OpenClaw's configuration tables."""
+A field annotated with `Key` may be set by a configuration file; `keys` derives the table of keys
+from these classes. Defaults are those of OpenClaw's configuration tables."""
 
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-
-class Key(NamedTuple):
-    """One key of the configuration; `keys` fills in the fields that are left out here."""
-
-    description: str
-    kind: str = ""
-    """The name of a check in `check.KINDS`; by default it follows from the type of the field."""
-    low: float = 0
-    high: float = 2**31 - 1
-    choices: tuple[str, ...] = ()
-    name: str = ""
-    """The dotted name, such as `memorySearch.query.maxResults`."""
-    default: object = None
-    attributes: tuple[str, ...] = ()
-    """The attributes of `Settings` that lead to the value."""
-
-    @property
-    def is_secret(self) -> bool:
-        return self.kind in ("secret", "headers")
+from clawmark.config.check import Key
 
 
 class Local(NamedTuple):
@@ -49,14 +30,16 @@ class Store(NamedTuple):
     driver: Annotated[str, Key("The database of the index.", choices=("sqlite",))] = "sqlite"
     path: Annotated[
         str,
-        Key("Where the index is, with `{agentId}` and `~` filled in; empty for the state folder."),
+        Key(
+            "The path of the index, with `{agentId}` and `~` filled in; empty for the state folder."
+        ),
     ] = ""
     vector: VectorStore = VectorStore()
 
 
 CHUNKER_VERSIONS = {"markdown": 1, "lines": 1, "lines-v5": 1}
-"""Raised when a chunker would cut the same text differently: an index made by another version is
-rebuilt. Transcripts are cut the same in every mode; when that changes, all are raised."""
+"""Increased when a chunker cuts the same text differently, which rebuilds the index; all of them
+when transcripts are cut differently."""
 
 
 class Chunking(NamedTuple):
@@ -84,11 +67,9 @@ class Chunking(NamedTuple):
 
 
 class SessionDeltas(NamedTuple):
-    """How much a transcript grows before the watcher has it indexed again."""
-
     delta_bytes: Annotated[
         int,
-        Key("How many bytes a transcript grows before the watcher has it indexed again; 0 is any."),
+        Key("How many bytes a transcript grows before the watcher indexes it again; 0 for any."),
     ] = 100_000
     delta_messages: Annotated[int, Key("The same in messages; whichever comes first.")] = 50
     post_compaction_force: Annotated[
@@ -113,13 +94,13 @@ class SyncOptions(NamedTuple):
         ),
     ] = 1500
     interval_minutes: Annotated[
-        int, Key("How often a long-running process looks by itself; 0 is never.", high=525_600)
+        int, Key("How often a long-running process syncs by itself; 0 for never.", high=525_600)
     ] = 0
     sessions: SessionDeltas = SessionDeltas()
 
 
 class Mmr(NamedTuple):
-    enabled: Annotated[bool, Key("Whether hits that repeat each other make room for others.")] = (
+    enabled: Annotated[bool, Key("Whether hits that repeat each other are replaced by others.")] = (
         False
     )
     lambda_: Annotated[
@@ -139,26 +120,26 @@ class TemporalDecay(NamedTuple):
 class Hybrid(NamedTuple):
     """How the two legs of a search are weighed against each other."""
 
-    enabled: Annotated[bool, Key("Whether keywords count beside vectors.")] = True
+    enabled: Annotated[bool, Key("Whether keywords are used together with vectors.")] = True
     vector_weight: Annotated[
-        float, Key("What meaning counts; the two weights are scaled to sum 1.", high=1)
+        float, Key("The weight of meaning; the two weights are scaled to sum 1.", high=1)
     ] = 0.7
     text_weight: Annotated[
-        float, Key("What words count; the two weights are scaled to sum 1.", high=1)
+        float, Key("The weight of words; the two weights are scaled to sum 1.", high=1)
     ] = 0.3
     fusion: Annotated[
         str,
         Key(
-            "How the legs are merged: calibrated evidence that adds up, or the weighted sum "
-            "that OpenClaw publishes.",
+            "How the two scores are combined: calibrated evidence that adds up, or the weighted "
+            "sum that OpenClaw publishes.",
             choices=("calibrated", "weighted"),
         ),
     ] = "calibrated"
     candidate_multiplier: Annotated[
         int,
         Key(
-            "How many candidates each leg brings for one result, at least 100 in all; more than"
-            " 20 is taken as 20.",
+            "How many candidates each leg contributes per result, at least 100 in all; more "
+            "than 20 is taken as 20.",
             low=1,
         ),
     ] = 4
@@ -172,46 +153,49 @@ class RerankOptions(NamedTuple):
     provider: Annotated[
         str,
         Key(
-            "What puts the best candidates in order; a service is sent the question and their "
-            "passages.",
+            "What reranks the best candidates; a service is sent the question and their passages.",
             choices=("none", "onnx", "cohere", "jina", "voyage"),
         ),
     ] = "none"
-    model: Annotated[str, Key("Its model: a name, or for onnx the folder of a cross-encoder.")] = ""
+    model: Annotated[
+        str, Key("The reranker's model: a name, or for onnx the folder of a cross-encoder.")
+    ] = ""
     base_url: Annotated[
         str, Key("The address of the service, if it is not the provider's own.", kind="url")
     ] = ""
     api_key: Annotated[
-        object, Key("Its key; `${NAME}` takes it from the environment.", kind="secret")
+        object, Key("The reranker's key; `${NAME}` takes it from the environment.", kind="secret")
     ] = ""
-    top_k: Annotated[int, Key("How many candidates it is given.", low=2, high=100)] = 20
+    top_k: Annotated[int, Key("How many candidates are reranked.", low=2, high=100)] = 20
     timeout_ms: Annotated[
-        int, Key("How long it may take before hits keep their order.", low=50, high=60_000)
+        int,
+        Key("How long reranking may take; after that, hits keep their order.", low=50, high=60_000),
     ] = 2000
 
 
 class QueryOptions(NamedTuple):
-    max_results: Annotated[int, Key("How many hits a search gives.", low=1, high=10_000)] = 6
-    min_score: Annotated[float, Key("The score below which nothing is a hit.", high=1)] = 0.35
+    max_results: Annotated[int, Key("How many hits a search returns.", low=1, high=10_000)] = 6
+    min_score: Annotated[float, Key("The minimum score of a hit.", high=1)] = 0.35
     hybrid: Hybrid = Hybrid()
     rerank: RerankOptions = RerankOptions()
 
 
 class CacheOptions(NamedTuple):
-    enabled: Annotated[bool, Key("Whether vectors are kept for text that comes back.")] = True
+    enabled: Annotated[
+        bool, Key("Whether vectors of removed text are kept in case it comes back.")
+    ] = True
     max_entries: Annotated[
         int, Key("How many vectors are kept; the least recently used go first.", low=1)
     ] = 50_000
 
 
 class SessionOptions(NamedTuple):
-    """Where transcripts lie beside the agent's own."""
+    """Folders of transcripts besides the agent's own."""
 
     paths: Annotated[
         tuple[str, ...],
         Key(
-            "More folders of transcripts, of Claude Code or Codex, read with the source "
-            "`sessions`.",
+            "More folders of transcripts, of Claude Code or Codex, for the source `sessions`.",
             kind="paths",
         ),
     ] = ()
@@ -227,12 +211,10 @@ class Experimental(NamedTuple):
 
 
 class RemoteBatch(NamedTuple):
-    """`memorySearch.remote.batch`."""
-
-    enabled: Annotated[bool, Key("Whether its batch interface is used.")] = False
+    enabled: Annotated[bool, Key("Whether the service's batch interface is used.")] = False
     wait: Annotated[bool, Key("Whether a sync waits for its batches.")] = True
     concurrency: Annotated[int, Key("How many batches at once.", low=1, high=64)] = 2
-    poll_interval_ms: Annotated[int, Key("How often a batch is asked after.")] = 2000
+    poll_interval_ms: Annotated[int, Key("How often the state of a batch is requested.")] = 2000
     timeout_minutes: Annotated[int, Key("How long a batch may take.", low=1)] = 60
 
 
@@ -241,24 +223,27 @@ class Remote(NamedTuple):
 
     base_url: Annotated[str, Key("The address of an embedding service.", kind="url")] = ""
     api_key: Annotated[
-        object, Key("Its key; `${NAME}` takes it from the environment.", kind="secret")
+        object,
+        Key("The key of the service; `${NAME}` takes it from the environment.", kind="secret"),
     ] = ""
     daily_tokens: Annotated[
         int,
         Key(
-            "A hard limit a day for embedding; searches go on with words and static vectors. 0 "
-            "is none."
+            "A hard daily limit of embedded tokens; beyond it, searches use keywords and static "
+            "vectors. 0 for no limit."
         ),
     ] = 0
     proxy: Annotated[
-        str, Key("A proxy to reach the service through; the environment's is not used.")
+        str, Key("The proxy for the service; proxies of the environment are not used.")
     ] = ""
     query_input_type: Annotated[
         str, Key("The `input_type` of questions, where a service wants one.")
     ] = ""
     document_input_type: Annotated[str, Key("The `input_type` of passages.")] = ""
     region: Annotated[str, Key("The region of Amazon Bedrock.")] = ""
-    headers: Annotated[Mapping[str, str], Key("More headers for it.", kind="headers")] = {}
+    headers: Annotated[
+        Mapping[str, str], Key("Additional headers for the service.", kind="headers")
+    ] = {}
     batch: RemoteBatch = RemoteBatch()
 
 
@@ -267,16 +252,12 @@ class MemorySearch(NamedTuple):
 
     enabled: Annotated[
         bool,
-        Key(
-            "Whether memory is searched; off, memory_search and memory_get are absent and "
-            "nothing is embedded."
-        ),
+        Key("Whether memory can be searched; if not, there are no search tools and no vectors."),
     ] = True
     sources: Annotated[
         tuple[str, ...],
         Key(
-            "What is searched: `memory` is the Markdown files, `sessions` the transcripts of "
-            "conversations.",
+            "What is searched: `memory` is the Markdown files, `sessions` the transcripts.",
             choices=("memory", "sessions"),
         ),
     ] = ("memory",)
@@ -285,8 +266,8 @@ class MemorySearch(NamedTuple):
     extra_paths: Annotated[
         tuple[str, ...],
         Key(
-            "More folders or Markdown files to index, by full path, from `~` or from the "
-            'workspace; `{ path: "~/wiki", pattern: "public/**/*.md" }` for a part of a folder.',
+            "More folders or Markdown files to index: absolute, from `~` or from the workspace; "
+            '`{ path: "~/wiki", pattern: "public/**/*.md" }` for part of a folder.',
             kind="paths",
         ),
     ] = ()
@@ -295,8 +276,8 @@ class MemorySearch(NamedTuple):
     provider: Annotated[
         str,
         Key(
-            "What makes the vectors: `auto` takes a key it finds, else what is installed; "
-            "`none` is keywords only.",
+            "The embedding provider: `auto` uses the first key it finds, else what is "
+            "installed; `none` is keywords only.",
             kind="name",
         ),
     ] = "auto"
@@ -308,7 +289,7 @@ class MemorySearch(NamedTuple):
     fallback: Annotated[
         tuple[str, ...],
         Key(
-            "What may stand in when the provider fails, in this order: a name, a list, or `none`.",
+            "Providers to use, in this order, when the provider fails: a name, a list, or `none`.",
             kind="names",
         ),
     ] = ()
@@ -319,7 +300,11 @@ class MemorySearch(NamedTuple):
     sync: SyncOptions = SyncOptions()
     query: QueryOptions = QueryOptions()
     output_dimensionality: Annotated[
-        int, Key("The size of vectors, where one may choose.", high=65_536)
+        int,
+        Key(
+            "The size of the vectors, where the model offers a choice; 0 for its default.",
+            high=65_536,
+        ),
     ] = 0
     remote: Remote = Remote()
 
@@ -333,8 +318,7 @@ class MemoryOptions(NamedTuple):
     backend: Annotated[
         str,
         Key(
-            "What answers searches; `qmd` is not supported yet, and `builtin` answers in its "
-            "place.",
+            "The search backend; `qmd` is not supported yet, and `builtin` is used instead.",
             choices=("builtin", "qmd"),
         ),
     ] = "builtin"
@@ -344,7 +328,7 @@ class MemoryOptions(NamedTuple):
     shared_sessions: Annotated[
         tuple[str, ...],
         Key(
-            "Kinds of sessions, beside private ones, that may search and read the memory.",
+            "Kinds of sessions, besides private ones, that may search and read the memory.",
             choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
         ),
     ] = ()
@@ -363,7 +347,7 @@ class ToolPolicy(NamedTuple):
     deny: Annotated[
         tuple[str, ...],
         Key(
-            "Tools an agent does not get, written the same way; this wins over `tools.allow`.",
+            "Tools an agent may not have, written the same way; wins over `tools.allow`.",
             kind="texts",
         ),
     ] = ()
@@ -376,7 +360,7 @@ class StartupContext(NamedTuple):
 
     enabled: Annotated[bool, Key("Whether the logs of the last days are in the prompt.")] = True
     daily_memory_days: Annotated[
-        int, Key("Of how many days; 2 is today and yesterday.", low=1, high=14)
+        int, Key("The number of days; 2 is today and yesterday.", low=1, high=14)
     ] = 2
     max_file_chars: Annotated[int, Key("How many characters of one log.", low=1, high=100_000)] = (
         4000
@@ -387,31 +371,30 @@ class StartupContext(NamedTuple):
 
 
 class MemoryFlush(NamedTuple):
-    """`agents.defaults.compaction.memoryFlush`."""
-
     enabled: Annotated[
-        bool, Key("Whether what matters is written into today's log before a compaction.")
+        bool, Key("Whether important facts are written to today's log before a compaction.")
     ] = True
     soft_threshold_tokens: Annotated[
-        int, Key("How many tokens before the compaction that happens.")
+        int, Key("How many tokens before the compaction the flush happens.")
     ] = 4000
     force_flush_transcript_bytes: Annotated[
-        int, Key("How much a transcript grows before it happens anyway; 0 is never.", kind="size")
+        int,
+        Key("How much a transcript grows before a flush happens anyway; 0 for never.", kind="size"),
     ] = 2 << 20
-    model: Annotated[str, Key("Another model for this alone.", kind="model")] = ""
+    model: Annotated[str, Key("A separate model for the flush.", kind="model")] = ""
     prompt: Annotated[
         str,
         Key(
-            "What the model is asked, with YYYY-MM-DD for the day; empty for our own words.",
+            "The prompt of the flush, with YYYY-MM-DD for the day; empty for the default.",
             kind="words",
         ),
     ] = ""
-    system_prompt: Annotated[str, Key("The system prompt it is asked with.", kind="words")] = ""
+    system_prompt: Annotated[
+        str, Key("The system prompt of the flush; empty for the default.", kind="words")
+    ] = ""
 
 
 class Compaction(NamedTuple):
-    """`agents.defaults.compaction`."""
-
     reserve_tokens_floor: Annotated[int, Key("How many tokens a compaction leaves free.")] = 20_000
     memory_flush: MemoryFlush = MemoryFlush()
 
@@ -423,13 +406,13 @@ class SessionNote(NamedTuple):
     messages: Annotated[
         int, Key("How many of the last messages are in the note.", low=1, high=1_000)
     ] = 15
-    llm_slug: Annotated[bool, Key("Whether the model names the note, if there is one.")] = True
+    llm_slug: Annotated[bool, Key("Whether the model, if there is one, names the note.")] = True
 
 
 class Hooks(NamedTuple):
     """`hooks.internal`."""
 
-    enabled: Annotated[bool, Key("Whether the end of a session leaves a note.")] = True
+    enabled: Annotated[bool, Key("Whether a note is written at the end of a session.")] = True
     note: SessionNote = SessionNote()
 
 
@@ -439,15 +422,17 @@ class SessionReset(NamedTuple):
     mode: Annotated[
         str,
         Key(
-            "What ends a session by itself: `daily` is the hour and the silence, `idle` the "
-            "silence alone, `none` neither.",
+            "What ends a session by itself: `daily` the hour and inactivity, `idle` inactivity "
+            "only, `none` neither.",
             choices=("daily", "idle", "none"),
         ),
     ] = "daily"
     at_hour: Annotated[
-        int, Key("The hour, where the user lives, at which the day's session ends.", high=23)
+        int, Key("The hour, in the user's time zone, at which the day's session ends.", high=23)
     ] = 4
-    idle_minutes: Annotated[int, Key("The minutes of silence that end one; 0 is never.")] = 0
+    idle_minutes: Annotated[
+        int, Key("The minutes of inactivity that end a session; 0 for never.")
+    ] = 0
 
 
 class Settings(NamedTuple):
@@ -470,14 +455,14 @@ class Settings(NamedTuple):
     model: Annotated[
         str,
         Key(
-            "The model that talks, flushes, names notes and curates: `openai:…`, `anthropic:…`,"
-            " `gemini:…`, `ollama:…`, or the address of a server like OpenAI's. CLAWMARK_MODEL "
-            "comes before it.",
+            "The model for chat, flushes, names of notes and curation: `openai:…`, "
+            "`anthropic:…`, `gemini:…`, `ollama:…`, or the address of a server like OpenAI's. "
+            "CLAWMARK_MODEL takes precedence.",
             kind="model",
         ),
     ] = ""
     context_tokens: Annotated[
-        int, Key("How many tokens the model holds; 0 for what is known of it by its name.")
+        int, Key("The context window of the model in tokens; 0 to take it from the model's name.")
     ] = 0
     compaction: Compaction = Compaction()
     hooks: Hooks = Hooks()

@@ -172,17 +172,16 @@ def _settled_chunking(chunking: Chunking, overlap_is_set: bool, warnings: list[s
 
 
 def _settled_hybrid(hybrid: Hybrid, warnings: list[str]) -> Hybrid:
-    total = hybrid.vector_weight + hybrid.text_weight
+    vector_weight, text_weight = hybrid.vector_weight, hybrid.text_weight
+    total = vector_weight + text_weight
     if total <= 0:
         warnings.append(
             "memorySearch.query.hybrid.vectorWeight and textWeight are both 0; 0.7 and 0.3 are "
             "used."
         )
         vector_weight, text_weight = Hybrid().vector_weight, Hybrid().text_weight
-    elif abs(total - 1) < 1e-9:
-        vector_weight, text_weight = hybrid.vector_weight, hybrid.text_weight
-    else:
-        vector_weight, text_weight = hybrid.vector_weight / total, hybrid.text_weight / total
+    elif abs(total - 1) >= 1e-9:
+        vector_weight, text_weight = vector_weight / total, text_weight / total
     multiplier = hybrid.candidate_multiplier
     if multiplier > MOST_CANDIDATES:
         warnings.append(

@@ -13,7 +13,7 @@ import pytest
 from ggufs import ARRAY, STRING, U32, Value, pair, text, write_gguf, write_granite
 
 from clawmark.embed.local.gguf import MODEL, GgufEmbedder, make
-from clawmark.embed.local.gguf_header import CUT_SHORT, read_header
+from clawmark.embed.local.gguf_header import TRUNCATED, read_header
 from clawmark.embed.local.granite import GraniteEmbedder
 from clawmark.embed.local.weights import find_pack
 from clawmark.model.errors import EmbeddingUnavailable
@@ -278,7 +278,7 @@ START = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1)
 HOSTILE = {
     "a text": (b"# Notes\n\nnothing here\n", "does not begin like a GGUF file"),
     "nothing": (b"", "it is empty"),
-    "only a beginning": (b"GGUF", CUT_SHORT),
+    "only a beginning": (b"GGUF", TRUNCATED),
     "version 1": (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "version 1"),
     "version 3 the other way round": (struct.pack(">4sIQQ", b"GGUF", 3, 0, 0), "version 50331648"),
     "more tensors than bytes": (
@@ -292,7 +292,7 @@ HOSTILE = {
     "an endless key": (START + struct.pack("<Q", 2**62), "a key of 4611686018427387904 bytes"),
     "an endless text": (
         START + text("general.name") + struct.pack("<IQ", STRING, 2**63),
-        CUT_SHORT,
+        TRUNCATED,
     ),
     "an endless list": (
         START + text("x") + struct.pack("<IIQ", ARRAY, STRING, 2**60),
@@ -300,11 +300,11 @@ HOSTILE = {
     ),
     "an endless list of numbers": (
         START + text("x") + struct.pack("<IIQ", ARRAY, U32, 2**21),
-        CUT_SHORT,
+        TRUNCATED,
     ),
     "texts beyond the end": (
         START + text("x") + struct.pack("<IIQQ", ARRAY, STRING, 1_000, 2**63),
-        CUT_SHORT,
+        TRUNCATED,
     ),
     "a list of lists": (
         START + text("x") + struct.pack("<IIQ", ARRAY, ARRAY, 1),

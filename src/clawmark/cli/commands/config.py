@@ -1,7 +1,4 @@
-"""`clawmark config`: settings, where each comes from, and what each may be.
-
-Keys and headers are never shown.
-"""
+"""`clawmark config`: the settings, their origins and what they may be. Secrets are never shown."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
@@ -12,26 +9,21 @@ import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import facts, short_path, table, wrap
 from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
-from clawmark.config.check import allowed_values
+from clawmark.config.check import Key, allowed_values
 from clawmark.config.keys import BY_NAME, KEYS, value_of
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.schema import Key, Loaded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from clawmark.config.schema import Loaded
 
 HIDDEN = "(hidden)"
 WIDEST = {0: 54, 1: 10}
-"""Columns of `config list`: nearly all keys and values fit, and so does the line on a terminal of
-80 columns.
-"""
+"""Column widths of `config list`: most keys and values fit, and lines fit into 80 columns."""
 
 EXAMPLES = """\
 examples:
@@ -76,9 +68,7 @@ def run(args: Namespace) -> int:
 
 
 def shown_value(loaded: Loaded, key: Key) -> object:
-    """The value in force; a secret only as something that is set or not, and addresses without who
-    logs in there.
-    """
+    """The value in effect; secrets only as set or not, addresses without user name and password."""
     value = value_of(loaded.settings, key.name)
     if key.is_secret:
         return HIDDEN if value else ""
@@ -86,36 +76,26 @@ def shown_value(loaded: Loaded, key: Key) -> object:
 
 
 def written(value: object) -> str:
-    """A value as one would write it into the file."""
+    """A value as it is written in a file."""
     return "unset" if value is None else json.dumps(as_json(value), ensure_ascii=False)
 
 
-def _depth(key: Key) -> int:
-    return key.name.count(".")
-
-
 def find_key(name: str) -> Key:
-    """A key by its short name, by its path in the file, or by an ending: of several keys, the one
-    nearest to the top.
+    """A key by its name, by its path in the file, or by an unambiguous ending; of several keys with
+    that ending, the least nested one.
     """
-    short = (
-        name.removeprefix("agents.defaults.")
-        if name.startswith("agents.defaults.memorySearch.")
-        else name
-    )
-    short = (
-        "memorySearch." + short.removeprefix("memory.search.")
-        if short.startswith("memory.search.")
-        else short
-    )
+    short = re.sub(r"^(agents\.defaults\.memorySearch|memory\.search)\.", "memorySearch.", name)
     if short in BY_NAME:
         return BY_NAME[short]
-    endings = sorted([key for key in KEYS if key.name.endswith("." + short)], key=_depth)
-    if endings and [_depth(key) for key in endings].count(_depth(endings[0])) == 1:
+
+    def depth(key: Key) -> int:
+        return len(key.name.split("."))
+
+    endings = sorted([key for key in KEYS if key.name.endswith("." + short)], key=depth)
+    if endings and (len(endings) == 1 or depth(endings[0]) < depth(endings[1])):
         return endings[0]
     if endings:
         raise UsageError(f"{name} may be {' or '.join(key.name for key in endings[:4])}.")
-
     near = difflib.get_close_matches(short, BY_NAME, n=1)
     raise UsageError(
         f"There is no key {name[:80]}.",
@@ -128,7 +108,7 @@ def _list(loaded: Loaded, args: Namespace) -> int:
         rows = [
             {
                 "key": key.name,
-                "value": _plain_value(shown_value(loaded, key)),
+                "value": as_json(shown_value(loaded, key)),
                 "origin": loaded.origin(key.name),
             }
             for key in KEYS
@@ -153,7 +133,7 @@ def _get(loaded: Loaded, args: Namespace) -> int:
     key = find_key(args.key)
     value = shown_value(loaded, key)
     if args.json:
-        emit({"key": key.name, "value": _plain_value(value), "origin": loaded.origin(key.name)})
+        emit({"key": key.name, "value": as_json(value), "origin": loaded.origin(key.name)})
     else:
         say(plain(value) if isinstance(value, str) else one_line(written(value)))
     return 0
@@ -178,32 +158,18 @@ def _paths(places: Places, args: Namespace) -> int:
 
 
 def _path_facts(places: Places) -> Iterator[tuple[str, str]]:
-    yield (
-        "Config",
-        short_path(places.config_file) + ("" if places.config is not None else " (not there)"),
-    )
-    yield (
-        "State",
-        short_path(places.state_dir) + ("" if os.path.isdir(places.state_dir) else " (not there)"),
-    )
+    def shown(path: str, exists: bool) -> str:
+        return short_path(path) + ("" if exists else " (not there)")
+
+    yield "Config", shown(places.config_file, places.config is not None)
+    yield "State", shown(places.state_dir, os.path.isdir(places.state_dir))
     there = "" if os.path.isdir(places.workspace) else ", not there"
-    origin = (
-        "configured"
-        if places.workspace_origin.startswith("file ")
-        else plain(places.workspace_origin)
-    )
+    origin = plain(places.workspace_origin)
+    origin = "configured" if origin.startswith("file ") else origin
     yield "Workspace", f"{short_path(places.workspace)} ({origin}{there})"
-    yield (
-        "Agent",
-        places.agent
-        if places.agent == places.agent_id
-        else f"{places.agent}, index {places.agent_id}",
-    )
-    yield (
-        "Index",
-        short_path(places.index_path)
-        + ("" if os.path.isfile(places.index_path) else " (not there)"),
-    )
+    other = "" if places.agent == places.agent_id else f", index {places.agent_id}"
+    yield "Agent", places.agent + other
+    yield "Index", shown(places.index_path, os.path.isfile(places.index_path))
 
 
 def _schema(args: Namespace) -> int:
@@ -212,7 +178,7 @@ def _schema(args: Namespace) -> int:
             {
                 "key": key.name,
                 "allowed": allowed_values(key),
-                "default": _plain_value(key.default),
+                "default": as_json(key.default),
                 "meaning": key.description,
             }
             for key in KEYS
@@ -224,7 +190,3 @@ def _schema(args: Namespace) -> int:
         lines = wrap(f"{key.description} ({allowed_values(key)})", min(columns(), 110) - 4)
         say("\n".join(f"    {line}" for line in lines))
     return 0
-
-
-def _plain_value(value: object) -> object:
-    return as_json(value)

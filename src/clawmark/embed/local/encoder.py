@@ -65,7 +65,7 @@ class Buffers:
 
 
 class Encoder:
-    """Holds the weights as float32, except the word table, of which a text needs only a few rows."""
+    """Holds the weights as float32, except the word table, of which a text needs a few rows."""
 
     def __init__(self, pack: Pack) -> None:
         self._heads = pack.heads
@@ -134,8 +134,8 @@ class Encoder:
         return context
 
     def _first_attention(self, layer: Layer, states: Floats) -> Floats:
-        """The same for the first token only, whose query is multiplied with the weights of the keys,
-        so that no keys are computed.
+        """The same for the first token only, whose query is multiplied with the weights of the
+        keys, so that no keys are computed.
         """
         hidden = states.shape[1]
         _, keys, values = layer.qkv.reshape(hidden, 3, self._heads, -1).transpose(1, 2, 0, 3)
@@ -148,7 +148,7 @@ class Encoder:
         return context.reshape(1, hidden)
 
     def _finish(self, layer: Layer, context: Floats, states: Floats, buffers: Buffers) -> None:
-        """The two dense steps after the attention, each added to its input and normalised, in place."""
+        """Two dense steps after the attention, in place, each added to its input and normalised."""
         middle, wide = buffers.middle[: len(states)], buffers.wide[: len(states)]
         np.matmul(context, layer.out, out=middle)
         middle += layer.out_bias

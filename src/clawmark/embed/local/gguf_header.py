@@ -161,7 +161,7 @@ def _value(cursor: _Cursor, kind: int) -> Value:
 
 
 def _check_tensors(cursor: _Cursor, tensors: int, values: dict[str, Value]) -> None:
-    """Check that every tensor begins inside the file, before llama.cpp maps an incomplete download."""
+    """Refuse an incomplete download before llama.cpp maps it: every tensor begins in the file."""
     last = 0
     for _ in range(tensors):
         cursor.skip(cursor.count())

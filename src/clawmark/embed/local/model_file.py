@@ -42,7 +42,7 @@ _KNOWN_HASHES: dict[Stamp, str] = {}
 
 
 def stamp_of(path: str) -> Stamp:
-    """The state of a regular file; raises OSError if it is missing, ValueError if it is not a file."""
+    """The state of a file; raises OSError if it is missing, ValueError if it is not regular."""
     seen = os.stat(path)
     # Opening a pipe would block.
     if not stat.S_ISREG(seen.st_mode):

@@ -114,8 +114,8 @@ class StaticEmbedder:
         return struct.unpack_from(LANES, signed.to_bytes((DIMS + 1) * LANE, "little"))
 
     def _learn(self, words: set[bytes]) -> dict[bytes, int]:
-        """Add words to the cache and return it; a full cache is replaced by a new one, because other
-        threads may still read it.
+        """Add words to the cache and return it; a full cache is replaced, because other threads may
+        still read it.
         """
         table = self._open()
         known = self._words
