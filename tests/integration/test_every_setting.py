@@ -44,7 +44,7 @@ class Scene(NamedTuple):
     server: EmbeddingServer
 
     def open(self, provider: str | None = "none", *, background: bool = False) -> Memory:
-        """With keywords only, unless the configured provider (None) or another is what it is about."""
+        """Open the memory with keywords only; None stands for the configured provider."""
         return Memory.open(state_dir=self.place.state, provider=provider, background=background)
 
 
@@ -164,7 +164,7 @@ def kept_vectors(scene: Scene) -> object:
 
 
 def sent(scene: Scene) -> object:
-    """What the service gets for one passage and one question: where, with which headers, and what."""
+    """The requests for one passage and one question: target, headers and body."""
     scene.server.requests.clear()
     with scene.open(None) as memory:
         memory.sync()
@@ -410,16 +410,17 @@ ACTS: dict[str, Acts] = {
 }
 
 PROVEN_ELSEWHERE = {
-    S
-    + "sync.watch": "integration/test_watch.py::test_with_watching_switched_off_only_the_rest_of_it_runs",
-    S
-    + "sync.watchDebounceMs": "integration/test_watch.py::test_a_manual_sync_beside_the_watcher_reports_its_own_work",
-    S
-    + "sync.intervalMinutes": "integration/test_background.py::test_the_clock_brings_the_index_up_to_date",
-    RERANK
-    + "timeoutMs": "integration/test_rerank.py::test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
+    S + "sync.watch": "integration/test_watch.py::"
+    "test_with_watching_switched_off_only_the_rest_of_it_runs",
+    S + "sync.watchDebounceMs": "integration/test_watch.py::"
+    "test_a_manual_sync_beside_the_watcher_reports_its_own_work",
+    S + "sync.intervalMinutes": "integration/test_background.py::"
+    "test_the_clock_brings_the_index_up_to_date",
+    RERANK + "timeoutMs": "integration/test_rerank.py::"
+    "test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
-    "memory.backend": "integration/test_every_setting.py::test_a_search_says_that_the_builtin_backend_answered",
+    "memory.backend": "integration/test_every_setting.py::"
+    "test_a_search_says_that_the_builtin_backend_answered",
 }
 """Tests that need more than two values."""
 
@@ -486,13 +487,13 @@ def test_the_setting_has_an_effect(
     )
 
 
-def test_every_key_has_a_proof() -> None:
+def test_every_key_has_a_test_of_its_effect() -> None:
     assert sorted({*ACTS, *PROVEN_ELSEWHERE}) == sorted(BY_NAME)
     assert not ACTS.keys() & PROVEN_ELSEWHERE.keys()
 
 
 @pytest.mark.parametrize("key", PROVEN_ELSEWHERE)
-def test_a_proof_elsewhere_is_there_and_sets_the_key(key: str) -> None:
+def test_a_test_named_elsewhere_exists_and_sets_the_key(key: str) -> None:
     file, _, name = PROVEN_ELSEWHERE[key].partition("::")
     text = (ROOT / "tests" / file).read_text(encoding="utf-8")
     tests = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
@@ -518,7 +519,7 @@ NOT_USED = {
 NAMED = ("plugins.slots.memory", "sandbox.workspaceAccess", "memorySearch.multimodal", "memory.qmd")
 
 
-def test_settings_without_effect_are_named_where_a_person_looks(place: Place) -> None:
+def test_settings_without_effect_are_named_by_status_and_doctor(place: Place) -> None:
     (place.state / "clawmark.json").write_text(json.dumps(NOT_USED), encoding="utf-8")
     looks = {
         words[0]: place.run(*words)
@@ -541,7 +542,7 @@ def test_settings_without_effect_are_named_where_a_person_looks(place: Place) ->
     [["search", "heron"], ["get", "MEMORY.md"], ["prompt"], ["index"], ["status"]],
     ids=lambda w: w[0],
 )
-def test_a_program_finds_them_as_warnings_in_the_one_document(
+def test_settings_without_effect_are_warnings_in_json_output(
     place: Place, words: list[str]
 ) -> None:
     (place.state / "clawmark.json").write_text(json.dumps(NOT_USED), encoding="utf-8")

@@ -59,7 +59,7 @@ def test_nan_is_a_number() -> None:
         ("{,}", 1, 2, "", "expected a key"),
     ],
 )
-def test_a_mistake_is_told_with_line_column_and_key(
+def test_an_error_has_line_column_and_key(
     text: str, line: int, column: int, path: str, reason: str
 ) -> None:
     with pytest.raises(Json5Error) as caught:
@@ -69,7 +69,7 @@ def test_a_mistake_is_told_with_line_column_and_key(
     assert reason in error.reason
 
 
-def test_nesting_has_a_limit_and_no_recursion_error() -> None:
+def test_nesting_is_limited_without_a_recursion_error() -> None:
     assert parse("[" * MAX_DEPTH + "]" * MAX_DEPTH).value is not None
     with pytest.raises(Json5Error, match="levels deep"):
         parse("[" * 50_000 + "]" * 50_000)
@@ -80,5 +80,5 @@ def test_every_key_has_its_line() -> None:
     assert lines == {("a",): 2, ("a", "b"): 3, ("a", "c"): 4, ("a", "c", 0, "d"): 5}
 
 
-def test_a_long_path_is_shown_short() -> None:
+def test_a_long_path_is_shortened() -> None:
     assert len(show_path(tuple(range(1000)))) < 200

@@ -59,7 +59,7 @@ def test_no_key_is_a_group() -> None:
     assert not GROUPS & set(BY_NAME)
 
 
-def test_a_value_put_in_is_the_value_taken_out() -> None:
+def test_with_value_and_value_of_agree() -> None:
     for key in KEYS:
         assert value_of(with_value(Settings(), key.name, "marked"), key.name) == "marked"
 
@@ -73,22 +73,29 @@ def test_no_key_is_both_supported_and_unsupported() -> None:
 
 
 def test_every_key_of_openclaw_is_known() -> None:
-    names = """enabled sources extraPaths multimodal.enabled multimodal.modalities multimodal.maxFileBytes
-    experimental.sessionMemory provider model outputDimensionality fallback remote.baseUrl remote.apiKey remote.headers
-    remote.batch.enabled remote.batch.wait remote.batch.concurrency remote.batch.pollIntervalMs
-    remote.batch.timeoutMinutes local.modelPath local.modelCacheDir store.driver store.path store.vector.enabled
-    store.vector.extensionPath store.fts.tokenizer chunking.tokens chunking.overlap sync.onSessionStart sync.onSearch
-    sync.watch sync.watchDebounceMs sync.intervalMinutes sync.sessions.deltaBytes sync.sessions.deltaMessages
-    sync.sessions.postCompactionForce query.maxResults query.minScore query.hybrid.enabled query.hybrid.vectorWeight
-    query.hybrid.textWeight query.hybrid.candidateMultiplier query.hybrid.mmr.enabled query.hybrid.mmr.lambda
-    query.hybrid.temporalDecay.enabled query.hybrid.temporalDecay.halfLifeDays cache.enabled cache.maxEntries
-    qmd.extraCollections"""
-    others = """backend citations qmd.command qmd.searchMode qmd.searchTool qmd.includeDefaultMemory qmd.paths
-    qmd.sessions.enabled qmd.sessions.exportDir qmd.sessions.retentionDays qmd.update.interval qmd.update.debounceMs
-    qmd.update.onBoot qmd.update.waitForBootSync qmd.update.embedInterval qmd.update.commandTimeoutMs
-    qmd.update.updateTimeoutMs qmd.update.embedTimeoutMs qmd.limits.maxResults qmd.limits.maxSnippetChars
-    qmd.limits.maxInjectedChars qmd.limits.timeoutMs qmd.mcporter.enabled qmd.mcporter.serverName
-    qmd.mcporter.startDaemon qmd.scope"""
+    names = """
+    enabled sources extraPaths multimodal.enabled multimodal.modalities multimodal.maxFileBytes
+    experimental.sessionMemory provider model outputDimensionality fallback remote.baseUrl
+    remote.apiKey remote.headers remote.batch.enabled remote.batch.wait remote.batch.concurrency
+    remote.batch.pollIntervalMs remote.batch.timeoutMinutes local.modelPath local.modelCacheDir
+    store.driver store.path store.vector.enabled store.vector.extensionPath store.fts.tokenizer
+    chunking.tokens chunking.overlap sync.onSessionStart sync.onSearch sync.watch
+    sync.watchDebounceMs sync.intervalMinutes sync.sessions.deltaBytes
+    sync.sessions.deltaMessages sync.sessions.postCompactionForce query.maxResults
+    query.minScore query.hybrid.enabled query.hybrid.vectorWeight query.hybrid.textWeight
+    query.hybrid.candidateMultiplier query.hybrid.mmr.enabled query.hybrid.mmr.lambda
+    query.hybrid.temporalDecay.enabled query.hybrid.temporalDecay.halfLifeDays cache.enabled
+    cache.maxEntries qmd.extraCollections
+    """
+    others = """
+    backend citations qmd.command qmd.searchMode qmd.searchTool qmd.includeDefaultMemory
+    qmd.paths qmd.sessions.enabled qmd.sessions.exportDir qmd.sessions.retentionDays
+    qmd.update.interval qmd.update.debounceMs qmd.update.onBoot qmd.update.waitForBootSync
+    qmd.update.embedInterval qmd.update.commandTimeoutMs qmd.update.updateTimeoutMs
+    qmd.update.embedTimeoutMs qmd.limits.maxResults qmd.limits.maxSnippetChars
+    qmd.limits.maxInjectedChars qmd.limits.timeoutMs qmd.mcporter.enabled
+    qmd.mcporter.serverName qmd.mcporter.startDaemon qmd.scope
+    """
     wanted = {f"memorySearch.{name}" for name in names.split()} | {
         f"memory.{name}" for name in others.split()
     }

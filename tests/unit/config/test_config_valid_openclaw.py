@@ -105,7 +105,7 @@ def test_the_lists_of_tools_leave_out_memory_tools(
     assert made.warnings == ()
 
 
-def test_a_second_switch_that_is_off_leaves_the_transcripts_out(tmp_path: Path) -> None:
+def test_the_second_switch_for_transcripts_removes_them(tmp_path: Path) -> None:
     both = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": False}}
     assert loaded(tmp_path, {"memorySearch": both}).settings.memory_search.sources == ("memory",)
     both["experimental"] = {"sessionMemory": True}

@@ -22,7 +22,7 @@ def vector(*numbers: float) -> Vector:
 GOOD = vector(1, 0, 0, 0)
 
 
-def test_good_vectors_pass_whatever_their_length() -> None:
+def test_good_vectors_of_any_length_pass() -> None:
     check_vectors([], 0, IDENTITY)
     check_vectors([GOOD], 1, IDENTITY)
     check_vectors(

@@ -38,12 +38,12 @@ def labels(provider: str = "auto", **options: Any) -> list[str]:
 
 @needs_weights
 @pytest.mark.parametrize("provider", ["auto", "default", "", "local"])
-def test_with_the_extra_the_instant_tier_comes_first_and_the_model_last(provider: str) -> None:
+def test_with_the_extra_static_comes_first_and_the_model_last(provider: str) -> None:
     assert labels(provider) == ["wordllama-256 (static)", "granite-30m (local)"]
     assert chosen(provider).degraded is None
 
 
-def test_static_is_the_static_tier_alone() -> None:
+def test_provider_static_means_the_static_embedder_alone() -> None:
     assert labels("static") == ["wordllama-256 (static)"]
 
 
@@ -65,11 +65,11 @@ def without_the_extra(provider: str) -> str:
     return done.stdout
 
 
-def test_without_the_extra_auto_is_the_static_tier() -> None:
+def test_without_the_extra_auto_is_the_static_embedder() -> None:
     assert without_the_extra("auto") == "['wordllama-256 (static)'] None\n"
 
 
-def test_without_the_extra_local_is_degraded_and_says_how_to_mend_it() -> None:
+def test_without_the_extra_local_is_degraded_with_a_hint() -> None:
     answer = without_the_extra("local")
     assert answer.startswith("['wordllama-256 (static)']")
     assert "pip install 'clawmark[local]'" in answer
@@ -83,7 +83,7 @@ def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
     assert caught.value.key == "memorySearch.provider"
 
 
-def test_a_provider_without_its_key_leaves_the_static_tier_and_says_what_is_missing() -> None:
+def test_a_provider_without_its_key_leaves_static_vectors_and_names_what_is_missing() -> None:
     choice = chosen("openai")
     assert [embedder.traits.label for embedder in choice.embedders] == ["wordllama-256 (static)"]
     assert choice.degraded is not None
@@ -99,30 +99,30 @@ def test_a_provider_without_its_key_leaves_the_static_tier_and_says_what_is_miss
         ("MISTRAL_API_KEY", "mistral"),
     ],
 )
-def test_auto_takes_the_provider_whose_key_is_there(variable: str, provider: str) -> None:
+def test_auto_selects_the_provider_whose_key_is_set(variable: str, provider: str) -> None:
     choice = chosen(environ={variable: "not-a-real-key"})
     assert choice.embedders[-1].identity.provider == provider
     assert choice.reason == f"{variable} is set"
 
 
-def test_auto_takes_the_first_of_several_keys() -> None:
+def test_auto_selects_the_first_of_several_keys() -> None:
     both = {"MISTRAL_API_KEY": "not-a-real-key", "OPENAI_API_KEY": "not-a-real-key"}
     assert chosen(environ=both).embedders[-1].identity.provider == "openai"
 
 
-def test_auto_takes_a_key_of_the_configuration_for_openais_before_any_of_the_environment() -> None:
+def test_auto_prefers_a_configured_key_to_those_of_the_environment() -> None:
     environ = {"VOYAGE_API_KEY": "not-a-real-key", "MINE": "not-a-real-key-either"}
     choice = chosen(environ=environ, remote=Remote(api_key="${MINE}"))
     assert choice.embedders[-1].identity.provider == "openai"
     assert choice.reason == "memorySearch.remote.apiKey is set"
 
 
-def test_auto_goes_past_a_key_that_leads_nowhere() -> None:
+def test_auto_ignores_a_reference_to_an_unset_variable() -> None:
     for nothing in ("${ABSENT}", {"source": "env", "id": "ABSENT"}):
         assert chosen(remote=Remote(api_key=nothing)).reason == chosen().reason
 
 
-def test_default_is_the_built_in_embedder_whatever_keys_there_are() -> None:
+def test_provider_default_ignores_keys() -> None:
     providers = {
         e.identity.provider
         for e in chosen("default", environ={"OPENAI_API_KEY": "not-a-real-key"}).embedders
@@ -138,7 +138,7 @@ def test_fallbacks_are_those_that_can_be_made_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["wat", "auto"])
-def test_a_fallback_that_is_no_provider_is_refused(name: str) -> None:
+def test_a_fallback_that_is_not_a_provider_is_refused(name: str) -> None:
     with pytest.raises(
         ConfigError, match=f'names "{name}", which cannot be a fallback; what can is local, openai'
     ) as caught:
@@ -171,7 +171,7 @@ def test_a_model_that_the_provider_does_not_have_is_refused() -> None:
     assert caught.value.key == "memorySearch.model"
 
 
-def test_a_model_path_that_does_not_exist_is_refused_when_local_was_asked_for(
+def test_a_missing_model_path_is_refused_for_provider_local(
     tmp_path: Path,
 ) -> None:
     for path in (str(tmp_path / "absent.hmsemb"), "hf:some/model.gguf"):
@@ -191,11 +191,11 @@ def test_a_pack_elsewhere_is_used_and_has_the_same_identity(tmp_path: Path) -> N
 
 
 @needs_weights
-def test_auto_leaves_a_path_to_another_kind_of_model_alone() -> None:
+def test_auto_ignores_a_path_to_another_kind_of_model() -> None:
     assert labels("auto", local_model_path="hf:some/model.gguf") == labels("auto")
 
 
-def test_the_tiers_have_different_identities() -> None:
+def test_static_and_local_have_different_identities() -> None:
     identities = [embedder.identity for embedder in chosen("auto").embedders]
     assert len(set(identities)) == len(identities)
 
@@ -211,7 +211,7 @@ def test_choosing_imports_nothing_heavy() -> None:
     assert done.stdout == b"set()\n", done.stderr
 
 
-def test_auto_takes_a_reachable_ollama_only_where_it_is_configured() -> None:
+def test_auto_selects_a_reachable_ollama_only_if_it_is_configured() -> None:
     from embeddings import EmbeddingServer
 
     with EmbeddingServer() as server:
@@ -227,7 +227,7 @@ def test_auto_takes_a_reachable_ollama_only_where_it_is_configured() -> None:
     )
 
 
-def test_an_ollama_that_lets_us_wait_is_asked_once_a_minute(tmp_path: Path) -> None:
+def test_an_ollama_that_times_out_is_contacted_once_a_minute(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         environ = {"OLLAMA_HOST": f"127.0.0.1:{silent.getsockname()[1]}"}
         around = AROUND._replace(environ=environ, state_dir=str(tmp_path))
@@ -243,14 +243,14 @@ def test_an_ollama_that_lets_us_wait_is_asked_once_a_minute(tmp_path: Path) -> N
     "url",
     ["http://example.com/v1?key=hidden-value", "http://169.254.169.254/", "file:///etc/passwd"],
 )
-def test_an_address_of_the_environment_is_looked_at_like_one_of_the_configuration(url: str) -> None:
+def test_an_address_from_the_environment_is_checked_like_a_configured_one(url: str) -> None:
     remote = Remote(api_key="not-a-real-key", base_url="${SERVICE}")
     with pytest.raises(ConfigError, match="baseUrl is refused") as caught:
         chosen("openai", environ={"SERVICE": url}, remote=remote)
     assert "hidden-value" not in caught.value.message
 
 
-def test_references_in_headers_are_filled_in_and_kept_out_of_sight() -> None:
+def test_references_in_headers_are_filled_in_and_treated_as_secrets() -> None:
     remote = Remote(
         base_url="http://127.0.0.1:9/v1", headers={"api-key": "${MINE}", "X-Team": "notes"}
     )
@@ -265,7 +265,7 @@ def test_references_in_headers_are_filled_in_and_kept_out_of_sight() -> None:
         chosen("openai-compatible", model="m", remote=remote)
 
 
-def test_a_configured_key_goes_to_no_other_company() -> None:
+def test_a_configured_key_is_not_sent_to_another_provider() -> None:
     environ = {"OPENAI_API_KEY": "key-of-openai"}
     around = AROUND._replace(environ=environ)
     old = choose(EmbeddingOptions("openai"), around).embedders[-1].identity
@@ -278,13 +278,13 @@ def test_a_configured_key_goes_to_no_other_company() -> None:
     assert again._provider.base_url == "https://api.openai.com/v1"
 
 
-def test_a_stand_in_takes_the_place_of_a_provider_that_cannot_be_made() -> None:
+def test_a_fallback_replaces_a_provider_that_cannot_be_made() -> None:
     choice = chosen("openai", fallback=("ollama",))
     assert [embedder.identity.provider for embedder in choice.embedders] == ["static", "ollama"]
     assert choice.degraded is not None
 
 
-def test_a_stand_in_has_the_budget_and_the_proxy_but_neither_address_nor_key() -> None:
+def test_a_fallback_gets_the_budget_and_the_proxy_but_neither_address_nor_key() -> None:
     remote = Remote(
         api_key="key-of-openai",
         base_url="http://127.0.0.1:9/v1",

@@ -52,12 +52,12 @@ def test_an_embedder_is_found_by_its_name_and_given_its_options(site: Path) -> N
     assert plugins.names() == ("acme",)
 
 
-def test_a_guarded_embedder_keeps_the_contract(site: Path) -> None:
+def test_a_guarded_embedder_passes_the_contract(site: Path) -> None:
     install(site, "acme-embed", "acme_embed", GOOD, acme="acme_embed:make")
     embedder_contract(lambda: plugins.make("acme", {}, {}))
 
 
-def test_a_name_that_nobody_offers_is_not_found(site: Path) -> None:
+def test_an_unknown_plugin_is_not_found(site: Path) -> None:
     assert plugins.find("acme") is None
     with pytest.raises(
         EmbeddingUnavailable, match='No installed package offers an embedder called "acme"'
@@ -74,7 +74,7 @@ def test_only_the_chosen_one_is_imported(site: Path) -> None:
     assert "bad_embed" not in sys.modules
 
 
-def test_two_distributions_that_claim_one_name_are_both_named(site: Path) -> None:
+def test_a_name_that_two_distributions_use_is_refused_naming_both(site: Path) -> None:
     install(site, "acme-embed", "acme_embed", GOOD, acme="acme_embed:make")
     install(site, "other-embed", "other_embed", GOOD, acme="other_embed:make")
     with pytest.raises(EmbeddingUnavailable, match=r"acme-embed 1\.2 and other-embed 1\.2"):

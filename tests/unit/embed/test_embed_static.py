@@ -108,7 +108,7 @@ def test_a_missing_or_empty_table_is_refused(tmp_path: Path, content: bytes | No
         StaticEmbedder(str(file)).embed_query("hello")
 
 
-def test_the_static_tier_needs_neither_numpy_nor_the_network_nor_the_package_metadata() -> None:
+def test_the_static_embedder_needs_neither_numpy_nor_the_network_nor_the_package_metadata() -> None:
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.choose import *; "
         "around = EmbedderContext({}, '', '', lambda *_: 0); "

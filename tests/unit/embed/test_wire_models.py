@@ -39,7 +39,7 @@ def test_a_size_is_known_where_the_name_is_enough(model: str, dims: int) -> None
     assert look_up(model).dims == dims
 
 
-def test_a_model_nobody_knows_is_an_average_one() -> None:
+def test_an_unknown_model_has_average_calibration() -> None:
     assert look_up("my-own") == UNKNOWN
     assert prompts_for("my-own") == ("", "")
 

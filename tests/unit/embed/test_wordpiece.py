@@ -63,10 +63,10 @@ def test_a_word_that_cannot_be_cut_is_unknown_as_a_whole(tokenizer: WordPiece) -
     assert tokenizer.encode("dataxyz the " + "a" * 101, 99) == [2, 1, 7, 1, 3]
 
 
-def test_the_end_mark_survives_the_cut(tokenizer: WordPiece) -> None:
+def test_a_cut_text_keeps_its_end_token(tokenizer: WordPiece) -> None:
     assert tokenizer.encode("the " * 50, 6) == [2, 7, 7, 7, 7, 3]
     assert tokenizer.encode("", 6) == [2, 3]
 
 
-def test_marks_in_a_text_are_words_and_no_marks(tokenizer: WordPiece) -> None:
+def test_special_tokens_in_a_text_are_ordinary_words(tokenizer: WordPiece) -> None:
     assert 3 not in tokenizer.encode("[SEP]", 99)[1:-1]
