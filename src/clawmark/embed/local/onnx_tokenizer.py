@@ -11,6 +11,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from clawmark.embed.local.bpe import CACHED_WORDS, END, START, Tokenizer
@@ -62,8 +63,8 @@ class WordPiece:
         self._longest_word = longest_word
         self._longest_piece = max(map(len, vocabulary))
         self._accents = normalization.accents
-        self._first = _FirstPass(normalization)
-        self._second = _SecondPass(normalization)
+        self._first = _Replacements(partial(_first_pass, normalization))
+        self._second = _Replacements(partial(_second_pass, normalization))
         self._words: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str, limit: int) -> list[int]:
@@ -107,48 +108,37 @@ class WordPiece:
         return tuple(tokens)
 
 
-class _FirstPass(dict[int, str]):
-    """First pass: the replacement of each character (nothing, a space, itself, or itself between
-    spaces), computed when it is first looked up.
-    """
+class _Replacements(dict[int, str]):
+    """A table for `str.translate` that computes the replacement of a character on first use."""
 
-    def __init__(self, normalization: Normalization) -> None:
+    def __init__(self, replacement: Callable[[str], str]) -> None:
         super().__init__()
-        self._normalization = normalization
+        self._replacement = replacement
 
     def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if self._normalization.clean and (code in (0, 0xFFFD) or _is_control(char)):
-            result = ""
-        elif self._normalization.clean and char.isspace():
-            result = " "
-        elif self._normalization.chinese and any(first <= code <= last for first, last in _CHINESE):
-            result = f" {char} "
-        else:
-            result = char
-        self[code] = result
+        self[code] = result = self._replacement(chr(code))
         return result
 
 
-class _SecondPass(dict[int, str]):
-    """Second pass: accents are dropped, capitals lowered, punctuation put between spaces."""
+def _first_pass(rules: Normalization, char: str) -> str:
+    """Remove control characters, and put Chinese characters between spaces."""
+    if rules.clean and (char in "\0\ufffd" or _is_control(char)):
+        return ""
+    if rules.clean and char.isspace():
+        return " "
+    if rules.chinese and any(first <= ord(char) <= last for first, last in _CHINESE):
+        return f" {char} "
+    return char
 
-    def __init__(self, normalization: Normalization) -> None:
-        super().__init__()
-        self._normalization = normalization
 
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if not self._normalization.accents and unicodedata.category(char) == "Mn":
-            result = ""
-        else:
-            # One character at a time: Python's lower() treats the Greek final sigma by context,
-            # the model's tokenizer does not.
-            result = char.lower() if self._normalization.lower else char
-            if _is_punctuation(char):
-                result = f" {result} "
-        self[code] = result
-        return result
+def _second_pass(rules: Normalization, char: str) -> str:
+    """Drop accents, lower capitals, and put punctuation between spaces."""
+    if not rules.accents and unicodedata.category(char) == "Mn":
+        return ""
+    # One character at a time: Python's lower() treats the Greek final sigma by context, the model's
+    # tokenizer does not.
+    result = char.lower() if rules.lower else char
+    return f" {result} " if _is_punctuation(char) else result
 
 
 def _is_control(char: str) -> bool:
