@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.backends.source_file import SourceFile
 from clawmark.config.paths import Places
-from clawmark.config.schema import MemorySearch, QueryOptions, Settings
-from clawmark.embed.base import Choice, Embedder
+from clawmark.config.schema import MemorySearch, QueryOptions, Remote, Settings
+from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.errors import RerankError
@@ -107,7 +107,7 @@ def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
 
     options = search.query.rerank
     try:
-        proxy = str(search.remote.get("proxy") or "")
+        proxy = search.remote.proxy
         reranker = make_reranker(options, os.environ, places.state_dir, proxy=proxy)
     except RerankError as error:
         reranker = Unusable(options.provider, error)
@@ -137,9 +137,9 @@ def _choose(
         return Choice((), "memorySearch.store.vector.enabled is false", None), nobody
     if (provider or options.provider) == "none":
         return Choice((), "the provider is none: keywords answer alone", None), nobody
-    from clawmark.embed.choose import Surroundings, Wanted, choose, revive
+    from clawmark.embed.choose import choose, revive
 
-    wanted = Wanted(
+    wanted = EmbeddingOptions(
         provider=options.provider,
         model=options.model,
         dims=options.output_dimensionality,
@@ -151,9 +151,9 @@ def _choose(
     if provider not in (None, options.provider):
         # The configured model, address and key belong to the configured provider, and go to no
         # other.
-        wanted = wanted._replace(provider=provider, model="", dims=0, remote={})
+        wanted = wanted._replace(provider=provider, model="", dims=0, remote=Remote())
     batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
-    around = Surroundings(
+    around = EmbedderContext(
         environ=os.environ,
         state_dir=places.state_dir,
         batch_dir=batch_dir,

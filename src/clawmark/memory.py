@@ -417,9 +417,7 @@ class Memory:
         from clawmark.agent.models.question_maker import make_questions
         from clawmark.agent.session.setup import needed_model
 
-        completer = completer or needed_model(
-            self.settings.runtime, os.environ, "write the questions"
-        )
+        completer = completer or needed_model(self.settings, os.environ, "write the questions")
         self.sync(instant_only=True)
         return make_questions(
             completer, self._backend.parts.store, redactor_of(self.settings.memory_search), count
@@ -565,7 +563,7 @@ class Memory:
         keys = keys_of(options)
         folder = self.places.conversations_dir
         parts = open_parts(
-            self.settings.runtime, folder, workspace, keys, self._now, completer, context_window
+            self.settings, folder, workspace, keys, self._now, completer, context_window
         )
 
         def chat_type() -> str:

@@ -1,283 +1,55 @@
 """Every key that is accepted has an effect: two values of it lead to two results that can be seen.
 
-The table below is compared with the table of keys, so a key cannot be added without proof. Keys
-that have no effect are in `config/unsupported.py`; `tests/unit/config/test_config_unsupported.py`
-proves a warning for each, and the last tests here show where a person and a program see it."""
+The table below is compared with the table of keys, so every new key needs a row. Keys without
+effect are in `config/unsupported.py`; `tests/unit/config/test_config_unsupported.py` tests the
+warning for each, and the last tests here show where users and programs see it."""
 
 from __future__ import annotations
 
 import ast
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from commands import Place
 from embeddings import EmbeddingServer
+from setting_effects import (
+    KEY,
+    Acts,
+    Scene,
+    answer_in_a_group,
+    chunks,
+    citations,
+    conversation,
+    due_after_compaction,
+    due_after_small_growth,
+    embedder_key,
+    found,
+    found_after_a_new_note,
+    found_as_configured,
+    kept_vectors,
+    opens,
+    prompt,
+    put,
+    question,
+    remote,
+    sent,
+    sent_to_reranker,
+    session_start,
+    spent,
+    status,
+    today,
+    tools,
+    transcripts,
+)
 
 from clawmark import Memory
-from clawmark.agent.session.setup import (
-    flush_settings,
-    model_name,
-    models_for,
-    note_settings,
-    rollover_settings,
-)
-from clawmark.composition import make_query
 from clawmark.config.keys import BY_NAME
-from clawmark.embed.services.settings import batch_options, remote_options
-from clawmark.engine.sync.run import SyncRequest
-from clawmark.model.errors import ClawmarkError
 
 ROOT = Path(__file__).resolve().parents[2]
-QUESTION = "where does the heron nest?"
-KEY = "not-a-real-key"
-
-
-class Scene(NamedTuple):
-    """A workspace, and a configuration file with one key set."""
-
-    place: Place
-    server: EmbeddingServer
-
-    def open(self, provider: str | None = "none", *, background: bool = False) -> Memory:
-        """With keywords only, unless the configured provider (None) or another is what it is about."""
-        return Memory.open(state_dir=self.place.state, provider=provider, background=background)
-
-
-class Acts(NamedTuple):
-    """Two values of a key, what to look at, and what else has to be set for that."""
-
-    one: object
-    other: object
-    look: Callable[[Scene], object]
-    beside: dict[str, object] = {}  # noqa: RUF012 - never changed
-
-
-def put(tree: dict[str, Any], key: str, value: object) -> None:
-    """Set a key in a tree, where it stands in a file: session-memory and the like have no dots in
-    them.
-    """
-    *groups, last = key.split(".")
-    for group in groups:
-        tree = tree.setdefault(group, {})
-    tree[last] = value
-
-
-def found(scene: Scene) -> object:
-    with scene.open() as memory:
-        return [hit.citation for hit in memory.search(QUESTION, min_score=0).hits]
-
-
-def found_as_configured(scene: Scene) -> object:
-    with scene.open() as memory:
-        return [hit.citation for hit in memory.search("heron unicorn avalanche").hits]
-
-
-def question(scene: Scene) -> object:
-    with scene.open() as memory:
-        return make_query(memory.settings.memory_search.query, QUESTION, None, None, memory.today)
-
-
-def chunks(scene: Scene) -> object:
-    with scene.open() as memory:
-        memory.sync()
-        with memory._backend.parts.store.snapshot() as reader:
-            return [
-                (row.start_line, row.end_line, row.text) for row in reader.chunks_of("MEMORY.md")
-            ]
-
-
-def status(scene: Scene) -> object:
-    with scene.open(None) as memory:
-        memory.sync(instant_only=True)
-        state = memory.status()
-    return (
-        state.index_path,
-        state.embedder,
-        state.vector_engine,
-        [space.identity for space in state.spaces],
-    )
-
-
-def opens(scene: Scene) -> object:
-    try:
-        return status(scene)
-    except ClawmarkError as error:
-        return type(error)
-
-
-def tools(scene: Scene) -> object:
-    with scene.open() as memory:
-        return [tool.name for tool in memory.tools(append=True)]
-
-
-def answer_in_a_group(scene: Scene) -> object:
-    with scene.open() as memory:
-        (search, _) = memory.tools("agent:main:telegram:group:42")
-        return search.call({"query": QUESTION, "minScore": 0}).get("error")
-
-
-def citations(scene: Scene) -> object:
-    with scene.open() as memory:
-        search = memory.tools()[0]
-        return str(search.call({"query": QUESTION, "minScore": 0}))
-
-
-def prompt(scene: Scene) -> object:
-    def clock() -> datetime:
-        return datetime(2026, 2, 24, 12, tzinfo=UTC)
-
-    with Memory.open(
-        state_dir=scene.place.state, provider="none", clock=clock, background=False
-    ) as memory:
-        return memory.prompt().text
-
-
-def today(scene: Scene) -> object:
-    with scene.open() as memory:
-        return memory.today()
-
-
-def session_start(scene: Scene) -> object:
-    with scene.open() as memory:
-        return memory.session_started("agent:main:main")
-
-
-def found_after_a_new_note(scene: Scene) -> object:
-    with scene.open() as memory:
-        memory.sync()
-        scene.place.write("memory/2026-03-01.md", "- The heron has left for the south.\n")
-        return [hit.path for hit in memory.search("heron south", min_score=0).hits]
-
-
-def kept_vectors(scene: Scene) -> object:
-    """How many vectors are left after most passages were deleted."""
-    with scene.open("static") as memory:
-        memory.sync()
-        shutil.rmtree(scene.place.workspace / "memory")
-        memory.sync()
-        return memory.status().cache_entries
-
-
-def sent(scene: Scene) -> object:
-    """What the service gets for one passage and one question: where, with which headers, and what."""
-    scene.server.requests.clear()
-    with scene.open(None) as memory:
-        memory.sync()
-        memory.search(QUESTION)
-        return [
-            (
-                request.target,
-                request.headers.get("authorization"),
-                request.headers.get("x-more"),
-                json.loads(request.body),
-            )
-            for request in scene.server.requests
-        ]
-
-
-def sent_to_reranker(scene: Scene) -> object:
-    """The request for one question; that this server does not answer it like a reranker makes no
-    difference.
-    """
-    scene.server.requests.clear()
-    with scene.open() as memory:
-        memory.search(QUESTION)
-    return [
-        (request.target, request.headers.get("authorization"), json.loads(request.body))
-        for request in scene.server.requests
-    ]
-
-
-def embedder_key(scene: Scene) -> object:
-    with scene.open(None) as memory:
-        return [
-            embedder.traits.label
-            for embedder in (*memory.choice.embedders, *memory.choice.fallbacks)
-        ]
-
-
-def remote(scene: Scene) -> object:
-    with scene.open() as memory:
-        options = memory.settings.memory_search.remote
-    return remote_options("", 0, options, {}), batch_options(options)
-
-
-def spent(scene: Scene) -> object:
-    with scene.open(None) as memory:
-        memory.sync()
-        return memory.status().due_vectors
-
-
-def say(file: Path) -> None:
-    """Add a message to a transcript."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    message = {
-        "role": "user",
-        "content": [{"type": "text", "text": "The heron nests by pier nine now."}],
-    }
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(
-            json.dumps(
-                {"type": "message", "timestamp": "2026-02-24T10:00:00.000Z", "message": message}
-            )
-            + "\n"
-        )
-
-
-def transcripts(scene: Scene) -> object:
-    say(scene.place.state / "agents" / "main" / "sessions" / "a.jsonl")
-    say(scene.place.folder / "talks" / "b.jsonl")
-    with scene.open() as memory:
-        return sorted(
-            {
-                hit.path
-                for hit in memory.search("heron pier nine", min_score=0).hits
-                if hit.source == "sessions"
-            }
-        )
-
-
-def due_after_small_growth(scene: Scene) -> object:
-    """Whether a watcher's sync leaves a transcript that grew by one message."""
-    with scene.open() as memory:
-        file = scene.place.state / "agents" / "main" / "sessions" / "a.jsonl"
-        say(file)
-        memory.sync()
-        say(file)
-        return memory._backend.sync(SyncRequest(deltas=True)).due_files
-
-
-def due_after_compaction(scene: Scene) -> object:
-    with scene.open(background=True) as memory:
-        file = scene.place.state / "agents" / "main" / "sessions" / "a.jsonl"
-        say(file)
-        memory.sync()
-        say(file)
-        memory.compacted()
-        keeper = memory._backend.background().keeper()
-        assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, 60)
-        return memory.status().due_files
-
-
-def conversation(scene: Scene) -> object:
-    with scene.open() as memory:
-        runtime = memory.settings.runtime
-    models = models_for(runtime, {}, None, 0)
-    names = (model_name(runtime, {}), model_name(runtime, {}, for_flush=True))
-    return (
-        flush_settings(runtime),
-        note_settings(runtime),
-        rollover_settings(runtime),
-        models.window,
-        names,
-    )
-
-
 S, Q, H = "memorySearch.", "memorySearch.query.", "memorySearch.query.hybrid."
 RERANK = "memorySearch.query.rerank."
 R, B = "memorySearch.remote.", "memorySearch.remote.batch."
@@ -410,16 +182,17 @@ ACTS: dict[str, Acts] = {
 }
 
 PROVEN_ELSEWHERE = {
-    S
-    + "sync.watch": "integration/test_watch.py::test_with_watching_switched_off_only_the_rest_of_it_runs",
-    S
-    + "sync.watchDebounceMs": "integration/test_watch.py::test_a_manual_sync_beside_the_watcher_reports_its_own_work",
-    S
-    + "sync.intervalMinutes": "integration/test_background.py::test_the_clock_brings_the_index_up_to_date",
-    RERANK
-    + "timeoutMs": "integration/test_rerank.py::test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
+    S + "sync.watch": "integration/test_watch.py::"
+    "test_with_watching_switched_off_only_the_rest_of_it_runs",
+    S + "sync.watchDebounceMs": "integration/test_watch.py::"
+    "test_a_manual_sync_beside_the_watcher_reports_its_own_work",
+    S + "sync.intervalMinutes": "integration/test_background.py::"
+    "test_the_clock_brings_the_index_up_to_date",
+    RERANK + "timeoutMs": "integration/test_rerank.py::"
+    "test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
-    "memory.backend": "integration/test_every_setting.py::test_a_search_says_that_the_builtin_backend_answered",
+    "memory.backend": "integration/test_every_setting.py::"
+    "test_a_search_says_that_the_builtin_backend_answered",
 }
 """Tests that need more than two values."""
 
@@ -486,13 +259,13 @@ def test_the_setting_has_an_effect(
     )
 
 
-def test_every_key_has_a_proof() -> None:
+def test_every_key_has_a_test_of_its_effect() -> None:
     assert sorted({*ACTS, *PROVEN_ELSEWHERE}) == sorted(BY_NAME)
     assert not ACTS.keys() & PROVEN_ELSEWHERE.keys()
 
 
 @pytest.mark.parametrize("key", PROVEN_ELSEWHERE)
-def test_a_proof_elsewhere_is_there_and_sets_the_key(key: str) -> None:
+def test_a_test_named_elsewhere_exists_and_sets_the_key(key: str) -> None:
     file, _, name = PROVEN_ELSEWHERE[key].partition("::")
     text = (ROOT / "tests" / file).read_text(encoding="utf-8")
     tests = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
@@ -518,7 +291,7 @@ NOT_USED = {
 NAMED = ("plugins.slots.memory", "sandbox.workspaceAccess", "memorySearch.multimodal", "memory.qmd")
 
 
-def test_settings_without_effect_are_named_where_a_person_looks(place: Place) -> None:
+def test_settings_without_effect_are_named_by_status_and_doctor(place: Place) -> None:
     (place.state / "clawmark.json").write_text(json.dumps(NOT_USED), encoding="utf-8")
     looks = {
         words[0]: place.run(*words)
@@ -541,7 +314,7 @@ def test_settings_without_effect_are_named_where_a_person_looks(place: Place) ->
     [["search", "heron"], ["get", "MEMORY.md"], ["prompt"], ["index"], ["status"]],
     ids=lambda w: w[0],
 )
-def test_a_program_finds_them_as_warnings_in_the_one_document(
+def test_settings_without_effect_are_warnings_in_json_output(
     place: Place, words: list[str]
 ) -> None:
     (place.state / "clawmark.json").write_text(json.dumps(NOT_USED), encoding="utf-8")

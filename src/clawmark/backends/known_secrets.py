@@ -9,14 +9,15 @@ import os
 import re
 from collections.abc import Mapping
 
-from clawmark.embed.services.settings import filled_headers, remote_options
+from clawmark.config.schema import Remote
+from clawmark.embed.services.settings import filled, filled_headers
 from clawmark.model.errors import ConfigError
 from clawmark.model.providers import secret_variables
 from clawmark.net.headers import secrets_of
 
 
 def configured_keys(
-    remote: Mapping[str, object],
+    remote: Remote,
     environ: Mapping[str, str] = os.environ,
     entries: Mapping[str, Mapping[str, object]] | None = None,
     *,
@@ -35,12 +36,11 @@ def configured_keys(
         key for value in held for key in re.split(r"[\s,;]+", value)
     ]  # Gemini's variable may hold several
     secrets = list(secrets_of(found, {}))
-    for place in (remote, {"apiKey": rerank_key}, *(entries or {}).values()):
+    others = ((entry.get("apiKey"), entry.get("headers")) for entry in (entries or {}).values())
+    for key, headers in ((remote.api_key, remote.headers), (rerank_key, None), *others):
         # A reference that leads nowhere hides nothing.
         with contextlib.suppress(ConfigError):
-            secrets += secrets_of(
-                [remote_options("", 0, {"apiKey": place.get("apiKey")}, environ).api_key], {}
-            )
+            secrets += secrets_of([filled(key, "apiKey", environ)], {})
         with contextlib.suppress(ConfigError):
-            secrets += secrets_of([], filled_headers(place, environ))
+            secrets += secrets_of([], filled_headers(headers, environ))
     return tuple(dict.fromkeys(secrets))

@@ -259,8 +259,8 @@ def open_talk(
     ask by itself."""
     name = parse_model(model)
     key = find_model_key(name, environ)
-    is_configured = model == model_name(memory.settings.runtime, environ)
-    window = 0 if memory.settings.runtime.get("agents.defaults.contextTokens") else name.window
+    is_configured = model == model_name(memory.settings, environ)
+    window = 0 if memory.settings.context_tokens else name.window
     conversation = memory.conversation(
         session_key,
         # Without one of our own the conversation takes what is configured, and there may be another

@@ -1,23 +1,40 @@
-"""One value as written, and the key it is written under, in; the value to use out, or a ConfigError
-of one sentence.
+"""Check single values against the table of keys.
 
-A sentence names the file, the line, the key's path, what is allowed and what was found instead; it
-never repeats a secret. Rules between keys (an overlap below its size, weights that sum to 1) are in
-`settle`."""
+An error is one sentence with the file, the line, the path of the key, what is allowed and what was
+found; it never repeats a secret. Rules between keys (weights that sum to 1) are in `settle`."""
 
 import math
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeGuard
 
 from clawmark.config.files import line_of
 from clawmark.config.json5 import show_path
-from clawmark.config.keys import Key
 from clawmark.model.errors import ConfigError
 
 
+class Key(NamedTuple):
+    """One key of the configuration; declared in `schema` and completed by `keys`."""
+
+    description: str
+    kind: str = ""
+    """The name of a check in `KINDS`; by default it follows from the type of the field."""
+    low: float = 0
+    high: float = 2**31 - 1
+    choices: tuple[str, ...] = ()
+    name: str = ""
+    """The dotted name, such as `memorySearch.query.maxResults`."""
+    default: object = None
+    attributes: tuple[str, ...] = ()
+    """The attributes of `Settings` that lead to the value."""
+
+    @property
+    def is_secret(self) -> bool:
+        return self.kind in ("secret", "headers")
+
+
 class Source(NamedTuple):
-    """Where values come from: a file with its text, or a caller."""
+    """Where values come from: a file with its text, or the caller."""
 
     origin: str
     """As `config list` shows it: `file <path>`, `workspace <path>` or `flag`."""
@@ -26,7 +43,7 @@ class Source(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A value where it was found."""
+    """A value as written, and where."""
 
     source: Source
     path: tuple[str | int, ...]
@@ -34,30 +51,21 @@ class Written(NamedTuple):
 
 
 def check(key: Key, written: Written, warnings: list[str] | None = None) -> object:
-    """The value as the settings hold it; raises ConfigError.
-
-    A count that is too large is reduced, with a warning.
+    """The value as the settings hold it; raises ConfigError. A count that is too large is reduced,
+    with a warning.
     """
     value = written.value
-    if (
-        key.kind == "count"
-        and isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and key.high < value < math.inf
-    ):
+    if key.kind == "count" and _is_number(value) and key.high < value < math.inf:
         if warnings is not None:
-            warnings.append(
-                refuse(
-                    written, f"is {show(value)}; {key.high:.0f} is used, the most there is"
-                ).message
-            )
+            reason = f"is {show(value)}; {key.high:.0f} is used, the most there is"
+            warnings.append(refuse(written, reason).message)
         return int(key.high)
-    return _CHECKS[key.kind](key, written)
+    return KINDS[key.kind].check(key, written)
 
 
-def refuse(written: Written, sentence_end: str, *, key: str = "") -> ConfigError:
-    """The error for a value: where it is, then `sentence_end` (`must be … `)."""
-    name = key or show_path(written.path)
+def refuse(written: Written, sentence_end: str) -> ConfigError:
+    """The error for a value: its place, followed by `sentence_end` ("must be …")."""
+    name = show_path(written.path)
     where = ""
     if written.source.file:
         line = line_of(written.source.text, written.path)
@@ -82,6 +90,22 @@ def show(value: object) -> str:
     return f'"{text}"' if isinstance(value, str) else text
 
 
+def fill_in(text: str, key: str, environ: Mapping[str, str]) -> str:
+    """Replace `${NAME}` references; ConfigError when a variable is not set."""
+
+    def value(found: re.Match[str]) -> str:
+        if not environ.get(found[1]):
+            raise ConfigError(
+                f"{key} takes its value from the environment variable {found[1]}, which is not "
+                f"set.",
+                key=key,
+                hint=f"Set {found[1]}, or write the value into your configuration file.",
+            )
+        return environ[found[1]]
+
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", value, text)
+
+
 def _flag(key: Key, written: Written) -> bool:
     if isinstance(written.value, bool):
         return written.value
@@ -92,7 +116,7 @@ def _count(key: Key, written: Written) -> int:
     value = written.value
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and key.low <= value <= key.high:
+    if _is_number(value) and isinstance(value, int) and key.low <= value <= key.high:
         return value
     raise refuse(
         written,
@@ -102,23 +126,16 @@ def _count(key: Key, written: Written) -> int:
 
 def _number(key: Key, written: Written) -> float:
     value = written.value
-    if (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and key.low <= value <= key.high
-    ):
+    if _is_number(value) and key.low <= value <= key.high:
         return float(value)
     raise refuse(written, f"must be a number from {key.low:g} to {key.high:g}, not {show(value)}")
 
 
 def _text(key: Key, written: Written) -> str:
-    if (
-        isinstance(written.value, str)
-        and not _has_controls(written.value)
-        and len(written.value) <= 4096
-    ):
-        return written.value.strip()
-    raise refuse(written, f"must be a text of one line, not {show(written.value)}")
+    value = written.value
+    if isinstance(value, str) and not _has_controls(value) and len(value) <= 4096:
+        return value.strip()
+    raise refuse(written, f"must be a text of one line, not {show(value)}")
 
 
 def _words(key: Key, written: Written) -> str:
@@ -144,14 +161,14 @@ def _size(key: Key, written: Written) -> int:
     if found:
         power = {"": 0, "k": 10, "m": 20, "g": 30}[found[3]]
         return int(float(f"{found[1]}.{found[2] or 0}") * (1 << power))
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2**50:
+    if _is_number(value) and 0 <= value <= 2**50:
         return int(value)
     raise refuse(written, f'must be a number of bytes or a size such as "2mb", not {show(value)}')
 
 
 def _model(key: Key, written: Written) -> str:
-    """A model's name, or OpenClaw's object of a first choice and fallbacks, of which the first
-    counts.
+    """A model's name, or OpenClaw's object with a primary model and fallbacks, of which the primary
+    one is used.
     """
     value = written.value.get("primary") if isinstance(written.value, dict) else written.value
     if isinstance(value, str) and value.strip() and not _has_controls(value) and len(value) <= 512:
@@ -162,7 +179,7 @@ def _model(key: Key, written: Written) -> str:
 
 
 def _name(key: Key, written: Written) -> str:
-    """A provider: any name, because plugins and `models.providers` bring their own."""
+    """A provider: any name, because plugins and `models.providers` add their own."""
     if isinstance(written.value, str) and re.fullmatch(
         "[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}", written.value
     ):
@@ -212,8 +229,8 @@ def _paths(key: Key, written: Written) -> tuple[str, ...]:
 
 
 def patterns_of(written: Written, warnings: list[str]) -> list[tuple[str, str]]:
-    """Each extra path with its pattern, empty for a path that is meant whole; a pattern we do not
-    know is said so.
+    """Each extra path with its pattern, empty for the whole path; warns of patterns that are not
+    supported.
     """
     assert isinstance(written.value, list)
     found = list[tuple[str, str]]()
@@ -240,12 +257,12 @@ def patterns_of(written: Written, warnings: list[str]) -> list[tuple[str, str]]:
 
 
 def _url(key: Key, written: Written) -> str:
-    from clawmark.config.urls import problem_with
+    from clawmark.config.urls import problem_with  # Imported late: ipaddress costs 2 ms.
 
     if not isinstance(written.value, str):
         raise refuse(written, f"must be the address of a service, not {show(written.value)}")
     if re.fullmatch(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}", written.value):
-        return written.value  # looked at when it is filled in
+        return written.value  # checked when it is filled in
     problem = problem_with(written.value)
     if problem:
         raise refuse(written, f"is refused: {problem}")
@@ -253,7 +270,7 @@ def _url(key: Key, written: Written) -> str:
 
 
 def _secret(key: Key, written: Written) -> object:
-    """A key, or OpenClaw's reference to one; the value itself never gets into a message."""
+    """A key, or OpenClaw's reference to one; the value never appears in a message."""
     if isinstance(written.value, dict):
         return written.value
     if isinstance(written.value, str) and written.value.isprintable() and written.value.isascii():
@@ -282,24 +299,47 @@ def _texts(key: Key, written: Written) -> tuple[str, ...]:
     raise refuse(written, f"must be a list of texts, not {show(value)}")
 
 
-_CHECKS: dict[str, Callable[[Key, Written], object]] = {
-    "flag": _flag,
-    "count": _count,
-    "number": _number,
-    "text": _text,
-    "words": _words,
-    "size": _size,
-    "model": _model,
-    "name": _name,
-    "names": _names,
-    "choice": _choice,
-    "choices": _choices,
-    "paths": _paths,
-    "url": _url,
-    "secret": _secret,
-    "headers": _headers,
-    "texts": _texts,
+class Kind(NamedTuple):
+    """How the values of a key are checked, and in a few words what they may be."""
+
+    check: Callable[[Key, Written], object]
+    words: str
+
+
+KINDS: dict[str, Kind] = {
+    "flag": Kind(_flag, "true or false"),
+    "count": Kind(_count, "whole number"),
+    "number": Kind(_number, "number"),
+    "text": Kind(_text, "text"),
+    "words": Kind(_words, "text of several lines"),
+    "size": Kind(_size, "a number of bytes, or a size as 2mb"),
+    "model": Kind(_model, "a model, as openai:gpt-4o-mini"),
+    "name": Kind(_name, "a name"),
+    "names": Kind(_names, "a name or a list of names"),
+    "choice": Kind(_choice, ""),
+    "choices": Kind(_choices, "list of "),
+    "paths": Kind(_paths, "a list of paths"),
+    "url": Kind(_url, "an http or https address"),
+    "secret": Kind(_secret, "text"),
+    "headers": Kind(_headers, "an object of texts"),
+    "texts": Kind(_texts, "a list of texts"),
 }
+
+
+def allowed_values(key: Key) -> str:
+    """What a key may hold, in a few words."""
+    words = KINDS[key.kind].words
+    if key.choices:
+        return words + ", ".join(key.choices)
+    if key.kind not in ("count", "number"):
+        return words
+    if key.high >= 2**31 - 1:
+        return f"{words}, {key.low:g} or more"
+    return f"{words}, {key.low:,.0f} to {key.high:,.0f}"
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _either(choices: tuple[str, ...]) -> str:

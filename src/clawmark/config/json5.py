@@ -1,9 +1,8 @@
-"""JSON5 text in; plain values out, with the line of every key, or an error that says where and why.
+"""A JSON5 parser that keeps the line of every key and reports errors with line, column and key.
 
-Written here because a configuration file is read by every command: the json5 package needs 50 ms
-for 4 KB with comments, more than a whole cold search, and its errors know neither key nor line.
-This one reads the same language except `\\u` escapes inside unquoted names. It is bounded: 100
-levels deep, and linear in the length of the text."""
+The json5 package takes 50 ms for 4 KB with comments, more than a whole cold search, and its errors
+have neither key nor line. This parser reads the same language except `\\u` escapes in unquoted
+names. It is limited to 100 levels and linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ Path = tuple[str | int, ...]
 
 
 class Json5Error(ValueError):
-    """Text that is not JSON5: the line and column (from 1), the key it happened under, and why."""
+    """Text that is not JSON5: the line and column (from 1), the path of the key, and the reason."""
 
     def __init__(self, reason: str, line: int, column: int, path: Path) -> None:
         super().__init__(reason)
@@ -49,7 +48,7 @@ def parse(text: str) -> Parsed:
     value = reader.value(0)
     reader.blank()
     if reader.at < len(text):
-        raise reader.error(f"{reader.here()} follows the end of the value")
+        raise reader.error(f"unexpected {reader.here()} after the end of the value")
     return Parsed(value, {path: reader.line_at(at) for path, at in reader.found.items()})
 
 
@@ -87,7 +86,7 @@ class _Reader:
         if word and word[0] in _WORDS:
             self.at = word.end()
             return _WORDS[word[0]]
-        raise self.error(f"a value is due where {self.here()} is")
+        raise self.error(f"expected a value, found {self.here()}")
 
     def braces(self, depth: int) -> dict[str, object]:
         outer, values = self.path, dict[str, object]()
@@ -98,7 +97,7 @@ class _Reader:
             self.path = (*outer, key)
             if key in values:
                 self.at, self.path = start, outer
-                raise self.error(f"the key {ascii(key)[1:-1][:60]} stands twice in one object")
+                raise self.error(f"duplicate key {ascii(key)[1:-1][:60]} in one object")
             self.found[self.path] = start
             self.expect(":")
             values[key] = self.value(depth + 1)
@@ -121,10 +120,9 @@ class _Reader:
             return self.string()
         start, name = self.at, _NAME.match(self.text, self.at)
         if not name:
-            raise self.error(f"a key is due where {self.here()} is")
+            raise self.error(f"expected a key, found {self.here()}")
         self.at = name.end()
-        # Marks that stand over, under or beside a letter belong to a name too, and no pattern knows
-        # them.
+        # Combining marks belong to a name too, and no pattern covers them.
         while self.at < len(self.text) and f"a{self.text[self.at]}".isidentifier():
             self.at += 1
         return self.text[start : self.at]
@@ -136,14 +134,12 @@ class _Reader:
             or _NAME.match(self.text, found.end())
             or self.text[found.end() : found.end() + 1].isdigit()
         ):
-            raise self.error("this is no number")
+            raise self.error("not a number")
         self.at = found.end()
         sign, digits = found.groups()
         if digits[:2] in ("0x", "0X"):
             return int(sign + digits, 16)
-        if (
-            digits.isdigit() and len(digits) < 4000
-        ):  # longer ones are beyond what int() reads and any range allows
+        if digits.isdigit() and len(digits) < 4000:  # int() refuses longer ones
             return int(sign + digits)
         return float(sign + digits)
 
@@ -153,7 +149,7 @@ class _Reader:
         pieces: list[str] = []
         while True:
             plain = _PLAIN.match(text, self.at)
-            assert plain is not None  # it matches nothing at least
+            assert plain is not None  # it also matches nothing
             pieces.append(plain[0])
             self.at = plain.end()
             mark = text[self.at : self.at + 1]
@@ -166,7 +162,7 @@ class _Reader:
                 pieces.append(mark)
                 self.at += 1
             else:
-                raise self.error("a text in quotes does not end on its line")
+                raise self.error("a quoted text does not end on its line")
 
     def escape(self) -> str:
         letter = self.text[self.at + 1 : self.at + 2]
@@ -178,17 +174,17 @@ class _Reader:
             self.at += 2 + width
             return chr(int(digits, 16))
         line_end = _LINE_END.match(self.text, self.at + 1)
-        if line_end:  # a line that goes on in the next one
+        if line_end:  # the text continues on the next line
             self.at = line_end.end()
             return ""
         if not letter or letter in "123456789":
-            raise self.error("this \\ escapes nothing")
+            raise self.error("invalid escape sequence")
         self.at += 2
         return _ESCAPES.get(letter, letter)
 
     def blank(self) -> None:
         found = _BLANK.match(self.text, self.at)
-        assert found is not None  # it matches nothing at least
+        assert found is not None  # it also matches nothing
         self.at = found.end()
         if self.text.startswith("/*", self.at):
             raise self.error("a comment does not end")
@@ -203,14 +199,14 @@ class _Reader:
     def expect(self, mark: str) -> None:
         self.blank()
         if not self.text.startswith(mark, self.at):
-            raise self.error(f'"{mark}" is due where {self.here()} is')
+            raise self.error(f'expected "{mark}", found {self.here()}')
         self.at += 1
 
     def separator(self, closing: str) -> None:
         self.blank()
         if not self.text.startswith(closing, self.at):
             if not self.text.startswith(",", self.at):
-                raise self.error(f'"," or "{closing}" is due where {self.here()} is')
+                raise self.error(f'expected "," or "{closing}", found {self.here()}')
             self.at += 1
 
     def here(self) -> str:
@@ -234,7 +230,7 @@ class _Reader:
 
 
 def _joined(pieces: list[str]) -> str:
-    """The pieces of a string, with the halves of escaped surrogate pairs put together."""
+    """Join the pieces of a string and the halves of escaped surrogate pairs."""
     text = "".join(pieces)
     if len(pieces) > 1 and any("\ud800" <= letter <= "\udbff" for letter in text):
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,33 +1,26 @@
-"""Flags, environment and the user's file in; where everything is out: state, configuration,
-workspace, agent, index.
+"""Find the state folder, the configuration file, the workspace, the agent and the index.
 
-Orders, first found wins. State: flag, CLAWMARK_STATE_DIR, ~/.clawmark. Configuration: flag,
+The first one found wins. State: flag, CLAWMARK_STATE_DIR, ~/.clawmark. Configuration: flag,
 CLAWMARK_CONFIG, `clawmark.json` in the state folder. Workspace: flag, CLAWMARK_WORKSPACE,
 configuration, the current folder if it holds memory, `workspace` in the state folder. A state
-folder of OpenClaw (it has `openclaw.json`) is only read: what we write goes under `clawmark/` in
-it. A workspace that is no agent's own has an index of its own, under a name made of its path."""
+folder of OpenClaw (it has `openclaw.json`) is only read: what we write goes to `clawmark/` in it.
+A workspace that is not an agent's own has a separate index, named after its path."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from clawmark.config.check import Source, Written, check
-from clawmark.config.files import read_config
+from clawmark.config.files import ConfigFile, read_config
 from clawmark.config.keys import BY_NAME
-from clawmark.config.sections import agent_entries, is_agent_id, sections_for
+from clawmark.config.sections import AgentEntry, agent_entries, is_agent_id, sections_for
 from clawmark.model.errors import ConfigError
-
-if TYPE_CHECKING:
-    from clawmark.config.check import Source
-    from clawmark.config.files import ConfigFile
-    from clawmark.config.sections import AgentEntry
 
 MEMORY_MARKS = ("MEMORY.md", "memory", os.path.join(".clawmark", "workspace-state.json"))
 NO_WORKSPACE = "agents.defaults.workspace"
-"""The key of the error when there is no workspace at all, not even a named one that does not exist.
-"""
+"""The key of the error that no workspace exists or is named."""
 _SETUP_HINT = "Make one with `clawmark init`, or name one with --workspace."
 
 
@@ -35,32 +28,27 @@ class Places(NamedTuple):
     """Where everything is; every path is absolute."""
 
     state_dir: str
-    """Ours to write: for an OpenClaw installation the `clawmark` folder in it."""
+    """Writable: for an OpenClaw installation the `clawmark` folder in it."""
     config_file: str
-    """The user's file, whether or not it exists; `config` is what it holds."""
+    """The user's file, whether or not it exists; `config` is its content."""
     workspace: str
     agent_id: str
-    """The name of the index: the agent's id, or one made of the path of a workspace that is
-    nobody's own.
+    """The name of the index: the agent's id, or a name made of the path for a workspace that is
+    not an agent's own.
     """
     index_path: str
     agent: str = "main"
-    """The agent whose settings count."""
+    """The agent whose settings apply."""
     workspace_origin: str = "default"
-    config: Any = None
-    """The `ConfigFile` as parsed, so that it is read once; a real type here would cost a
-    millisecond at import.
-    """
+    config: ConfigFile | None = None
     sessions_dir: str = ""
-    """The agent's transcripts; those of an OpenClaw installation are where OpenClaw has them."""
-    beneath: Any = None
-    """OpenClaw's `ConfigFile`, which counts where a file of our own beside it says nothing."""
+    """The agent's transcripts; for an OpenClaw installation in OpenClaw's own folder."""
+    beneath: ConfigFile | None = None
+    """OpenClaw's file, which applies where a `clawmark.json` next to it sets nothing."""
 
     @property
     def conversations_dir(self) -> str:
-        """The transcripts we write: beside OpenClaw's, and apart for a workspace that is no agent's
-        own.
-        """
+        """The transcripts that Clawmark writes, separate from OpenClaw's."""
         return os.path.join(self.state_dir, "agents", self.agent_id, "sessions")
 
 
@@ -74,7 +62,7 @@ def resolve_places(
     *,
     must_exist: bool = True,
 ) -> Places:
-    """Find every place; ConfigError for a name that leads nowhere. Nothing is created."""
+    """Find every place; ConfigError for a path that does not exist. Nothing is created."""
     resolver = _Resolver(os.environ if env is None else env, cwd)
     given_state = (
         state_dir
@@ -90,7 +78,7 @@ def resolve_places(
     state = os.path.join(base, "clawmark") if is_openclaw else base
     file, tree = resolver.config_file(config, base, state, is_openclaw)
     beneath = (
-        resolver.openclaws_file(base)
+        read_config(os.path.join(base, "openclaw.json"))
         if is_openclaw and file == os.path.join(state, "clawmark.json")
         else None
     )
@@ -122,11 +110,9 @@ def resolve_places(
 
 
 def name_for(workspace: str) -> str:
-    """The index name of a workspace that is no agent's own: its folder's name and 8 digits that
-    stand for its real path.
-
-    The digits only have to tell folders apart; this checksum (FNV-1a) does it without hashlib,
-    which costs 2 ms to load."""
+    """The index name of a workspace that is not an agent's own: the folder's name and 8 hexadecimal
+    digits of a checksum (FNV-1a, without the 2 ms that hashlib takes to load) of its real path.
+    """
     real = os.path.realpath(workspace)
     letters = [c if c.isascii() and c.isalnum() else " " for c in os.path.basename(real).lower()]
     slug = "-".join("".join(letters).split())[:40].strip("-") or "workspace"
@@ -137,9 +123,7 @@ def name_for(workspace: str) -> str:
 
 
 class _Resolver:
-    """The environment everything is looked up in; the current folder is asked for only when
-    something needs it.
-    """
+    """Looks paths up in an environment; the current folder is read only when it is needed."""
 
     def __init__(self, env: Mapping[str, str], cwd: str | None) -> None:
         self.env = env
@@ -149,12 +133,12 @@ class _Resolver:
         if self._cwd is None:
             try:
                 self._cwd = os.getcwd()
-            except OSError:  # it was removed under us
+            except OSError:  # it was removed
                 return None
         return self._cwd
 
     def absolute(self, path: str, what: str, relative_to: str = "") -> str:
-        """A path made absolute, `~` expanded; ConfigError when it cannot be."""
+        """The absolute path, with `~` expanded; raises ConfigError."""
         if not path or "\0" in path:
             raise ConfigError(f"The path of {what} is {'empty' if not path else 'not a path'}.")
         full = self._expanded(path, what)
@@ -185,7 +169,7 @@ class _Resolver:
 
     def config_file(
         self, given: str | None, base: str, state: str, is_openclaw: bool
-    ) -> "tuple[str, ConfigFile | None]":
+    ) -> tuple[str, ConfigFile | None]:
         from_env = self.env.get("CLAWMARK_CONFIG")
         named = given if given is not None else from_env
         if named:
@@ -199,9 +183,8 @@ class _Resolver:
             path = os.path.join(state, "clawmark.json")
             if is_openclaw and _is_absent(path):
                 path = os.path.join(base, "openclaw.json")
-        if not named and _is_absent(path):  # the usual case, without loading what reads files
+        if not named and _is_absent(path):
             return path, None
-
         try:
             return path, read_config(path)
         except FileNotFoundError:
@@ -218,22 +201,13 @@ class _Resolver:
                 hint=f"It was named by {by}.",
             ) from None
 
-    def openclaws_file(self, base: str) -> "ConfigFile":
-        return read_config(os.path.join(base, "openclaw.json"))
+    def agents(self, file: ConfigFile | None) -> list[AgentEntry]:
+        return [] if file is None else agent_entries(file.tree, _source(file))
 
-    def agents(self, file: "ConfigFile | None") -> "list[AgentEntry]":
-        if file is None:
-            return []
-
-        return agent_entries(file.tree, _source(file))
-
-    def own_workspace(self, file: "ConfigFile | None", agent: str) -> tuple[str, str]:
-        """The workspace the configuration gives an agent, and where it says so; empty when it gives
-        none.
-        """
+    def own_workspace(self, file: ConfigFile | None, agent: str) -> tuple[str, str]:
+        """The workspace that the file sets for an agent, and the origin; both empty without one."""
         if file is None:
             return "", ""
-
         source, key, known = _source(file), BY_NAME["agents.defaults.workspace"], self.agents(file)
         mine = [entry for entry in known if entry.id == agent and "workspace" in entry.values]
         places = [
@@ -273,14 +247,11 @@ class _Resolver:
             return here, "current folder"
         return default, "default"
 
-    def index_path(self, file: "ConfigFile | None", agent: str, agent_id: str, state: str) -> str:
-        """`store.path` where the user's own file sets it; OpenClaw's file may, but for an index of
-        OpenClaw's.
-        """
+    def index_path(self, file: ConfigFile | None, agent: str, agent_id: str, state: str) -> str:
+        """`store.path` of the user's own file; in OpenClaw's file it names OpenClaw's index."""
         usual = os.path.join(state, "memory", f"{agent_id}.sqlite")
         if file is None or os.path.basename(file.path) == "openclaw.json":
             return usual
-
         source, path = _source(file), ""
         for section in sections_for(file.tree, agent, source):
             store = section.values.get("store") if section.name == "memorySearch" else None
@@ -294,35 +265,32 @@ class _Resolver:
 
 
 def _is_absent(path: str) -> bool:
-    """Whether there is no such file; where a disk does not answer, reading the settings says so,
-    and nobody does without.
-    """
+    """Whether there is no such file; on any other error, reading the file reports it."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return True
     except OSError:
-        return False  # it may well be there
+        pass
     return False
 
 
-def _source(file: "ConfigFile") -> "Source":
+def _source(file: ConfigFile) -> Source:
     return Source(f"file {file.path}", file.path, file.text)
 
 
-def _default_agent(known: "list[AgentEntry]") -> str:
+def _default_agent(known: list[AgentEntry]) -> str:
     """As OpenClaw chooses: the entry marked default, else the first, else `main`."""
     marked = [entry.id for entry in known if entry.is_default]
     return (marked or [entry.id for entry in known] or ["main"])[0]
 
 
-def _chosen_agent(given: str | None, known: "list[AgentEntry]") -> str:
+def _chosen_agent(given: str | None, known: list[AgentEntry]) -> str:
     if given is None:
         return _default_agent(known)
-
     if not is_agent_id(given):
         raise ConfigError(
-            f"{given[:40]!a} is no agent id: 1 to 64 of a-z, 0-9, _ and -, beginning with a "
+            f"{given[:40]!a} is not an agent id: 1 to 64 of a-z, 0-9, _ and -, beginning with a "
             f"letter or digit.",
             key="agent",
         )
@@ -336,7 +304,7 @@ def _chosen_agent(given: str | None, known: "list[AgentEntry]") -> str:
     return given
 
 
-def _default_workspace(base: str, agent: str, known: "list[AgentEntry]") -> str:
+def _default_workspace(base: str, agent: str, known: list[AgentEntry]) -> str:
     return os.path.join(
         base, "workspace" if agent == _default_agent(known) else f"workspace-{agent}"
     )
@@ -351,5 +319,5 @@ def _check_workspace(root: str, origin: str) -> None:
         raise ConfigError(
             f"There is no workspace yet: {root} does not exist.", key=NO_WORKSPACE, hint=_SETUP_HINT
         )
-    said = "" if origin == "flag" else f" (named by {origin})"
-    raise ConfigError(f"The workspace {root} does not exist{said}.", hint=_SETUP_HINT)
+    named_by = "" if origin == "flag" else f" (named by {origin})"
+    raise ConfigError(f"The workspace {root} does not exist{named_by}.", hint=_SETUP_HINT)

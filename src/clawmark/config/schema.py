@@ -1,85 +1,148 @@
-"""The settings as the code sees them: nested groups in snake_case, every one with its default.
+"""Every setting: its key, type, default, allowed values and description.
 
-Nothing comes in and nothing is checked here: `load` fills these from the files, `keys` says what
-each key may hold. Two published defaults disagree with each other in places; these are the ones of
-the configuration tables."""
+A field annotated with `Key` may be set by a configuration file; `keys` derives the table of keys
+from these classes. Defaults are those of OpenClaw's configuration tables."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from clawmark.config.check import Key
 
 
 class Local(NamedTuple):
     """The embedder that runs in this process."""
 
-    model_path: str = ""
+    model_path: Annotated[
+        str, Key("A local model file to use instead of the installed weights.")
+    ] = ""
 
 
 class VectorStore(NamedTuple):
-    enabled: bool = True
-    engine: str = "blocks"
+    enabled: Annotated[bool, Key("Whether the index keeps vectors.")] = True
+    engine: Annotated[
+        str, Key("How vectors are kept and scored.", choices=("blocks", "sqlite-vec"))
+    ] = "blocks"
 
 
 class Store(NamedTuple):
     """Where the index is and how it keeps vectors."""
 
-    driver: str = "sqlite"
-    path: str = ""
+    driver: Annotated[str, Key("The database of the index.", choices=("sqlite",))] = "sqlite"
+    path: Annotated[
+        str,
+        Key(
+            "The path of the index, with `{agentId}` and `~` filled in; empty for the state folder."
+        ),
+    ] = ""
     vector: VectorStore = VectorStore()
 
 
 CHUNKER_VERSIONS = {"markdown": 1, "lines": 1, "lines-v5": 1}
-"""Raised when a chunker would cut the same text differently: an index made by another version is
-rebuilt. Transcripts are cut the same in every mode; when that changes, all are raised."""
+"""Increased when a chunker cuts the same text differently, which rebuilds the index; all of them
+when transcripts are cut differently."""
 
 
 class Chunking(NamedTuple):
-    mode: str = "markdown"
-    tokens: int = 400
-    overlap: int = 80
+    mode: Annotated[
+        str,
+        Key(
+            "`markdown` cuts passages at headings, lists and fences; `lines` cuts as OpenClaw "
+            "2026.3 does and `lines-v5` as OpenClaw 2026.9 does (`chunkingVersion` 5), to the "
+            "byte.",
+            choices=("markdown", "lines", "lines-v5"),
+        ),
+    ] = "markdown"
+    tokens: Annotated[
+        int,
+        Key("The size of a passage in tokens; less than 16 is taken as 16.", low=1, high=100_000),
+    ] = 400
+    overlap: Annotated[
+        int, Key("How many tokens neighbours share; kept below the size.", high=100_000)
+    ] = 80
 
     @property
     def name(self) -> str:
-        """What an index remembers about how its text was cut: `markdown-1:400/80`."""
+        """How an index was cut, as it is recorded in the index: `markdown-1:400/80`."""
         return f"{self.mode}-{CHUNKER_VERSIONS[self.mode]}:{self.tokens}/{self.overlap}"
 
 
 class SessionDeltas(NamedTuple):
-    """How much a transcript grows before the watcher has it indexed again."""
-
-    delta_bytes: int = 100_000
-    delta_messages: int = 50
-    post_compaction_force: bool = True
+    delta_bytes: Annotated[
+        int,
+        Key("How many bytes a transcript grows before the watcher indexes it again; 0 for any."),
+    ] = 100_000
+    delta_messages: Annotated[int, Key("The same in messages; whichever comes first.")] = 50
+    post_compaction_force: Annotated[
+        bool, Key("Whether a transcript is indexed after a compaction however little it grew.")
+    ] = True
 
 
 class SyncOptions(NamedTuple):
     """When the index is brought up to date."""
 
-    on_session_start: bool = True
-    on_search: bool = True
-    watch: bool = True
-    watch_debounce_ms: int = 1500
-    interval_minutes: int = 0
+    on_session_start: Annotated[
+        bool, Key("Whether the index is brought up to date when a session starts.")
+    ] = True
+    on_search: Annotated[bool, Key("Whether a search first brings the index up to date.")] = True
+    watch: Annotated[bool, Key("Whether a long-running process watches the files.")] = True
+    watch_debounce_ms: Annotated[
+        int,
+        Key(
+            "How long the watcher waits for changes to stop, in milliseconds; at most five "
+            "times as long.",
+            high=3_600_000,
+        ),
+    ] = 1500
+    interval_minutes: Annotated[
+        int, Key("How often a long-running process syncs by itself; 0 for never.", high=525_600)
+    ] = 0
     sessions: SessionDeltas = SessionDeltas()
 
 
 class Mmr(NamedTuple):
-    enabled: bool = False
-    lambda_: float = 0.7
+    enabled: Annotated[bool, Key("Whether hits that repeat each other are replaced by others.")] = (
+        False
+    )
+    lambda_: Annotated[
+        float, Key("1 asks for the best hits, 0 for the most different ones.", high=1)
+    ] = 0.7
 
 
 class TemporalDecay(NamedTuple):
-    enabled: bool = False
-    half_life_days: int = 30
+    enabled: Annotated[bool, Key("Whether old daily logs count less; MEMORY.md never ages.")] = (
+        False
+    )
+    half_life_days: Annotated[
+        int, Key("The age at which a log counts half.", low=1, high=36_500)
+    ] = 30
 
 
 class Hybrid(NamedTuple):
     """How the two legs of a search are weighed against each other."""
 
-    enabled: bool = True
-    vector_weight: float = 0.7
-    text_weight: float = 0.3
-    fusion: str = "calibrated"
-    candidate_multiplier: int = 4
+    enabled: Annotated[bool, Key("Whether keywords are used together with vectors.")] = True
+    vector_weight: Annotated[
+        float, Key("The weight of meaning; the two weights are scaled to sum 1.", high=1)
+    ] = 0.7
+    text_weight: Annotated[
+        float, Key("The weight of words; the two weights are scaled to sum 1.", high=1)
+    ] = 0.3
+    fusion: Annotated[
+        str,
+        Key(
+            "How the two scores are combined: calibrated evidence that adds up, or the weighted "
+            "sum that OpenClaw publishes.",
+            choices=("calibrated", "weighted"),
+        ),
+    ] = "calibrated"
+    candidate_multiplier: Annotated[
+        int,
+        Key(
+            "How many candidates each leg contributes per result, at least 100 in all; more "
+            "than 20 is taken as 20.",
+            low=1,
+        ),
+    ] = 4
     mmr: Mmr = Mmr()
     temporal_decay: TemporalDecay = TemporalDecay()
 
@@ -87,83 +150,207 @@ class Hybrid(NamedTuple):
 class RerankOptions(NamedTuple):
     """The reranker; `none` switches it off."""
 
-    provider: str = "none"
-    model: str = ""
-    base_url: str = ""
-    api_key: object = ""
-    """A text, or OpenClaw's reference to a variable."""
-    top_k: int = 20
-    timeout_ms: int = 2000
+    provider: Annotated[
+        str,
+        Key(
+            "What reranks the best candidates; a service is sent the question and their passages.",
+            choices=("none", "onnx", "cohere", "jina", "voyage"),
+        ),
+    ] = "none"
+    model: Annotated[
+        str, Key("The reranker's model: a name, or for onnx the folder of a cross-encoder.")
+    ] = ""
+    base_url: Annotated[
+        str, Key("The address of the service, if it is not the provider's own.", kind="url")
+    ] = ""
+    api_key: Annotated[
+        object, Key("The reranker's key; `${NAME}` takes it from the environment.", kind="secret")
+    ] = ""
+    top_k: Annotated[int, Key("How many candidates are reranked.", low=2, high=100)] = 20
+    timeout_ms: Annotated[
+        int,
+        Key("How long reranking may take; after that, hits keep their order.", low=50, high=60_000),
+    ] = 2000
 
 
 class QueryOptions(NamedTuple):
-    max_results: int = 6
-    min_score: float = 0.35
+    max_results: Annotated[int, Key("How many hits a search returns.", low=1, high=10_000)] = 6
+    min_score: Annotated[float, Key("The minimum score of a hit.", high=1)] = 0.35
     hybrid: Hybrid = Hybrid()
     rerank: RerankOptions = RerankOptions()
 
 
 class CacheOptions(NamedTuple):
-    enabled: bool = True
-    max_entries: int = 50_000
+    enabled: Annotated[
+        bool, Key("Whether vectors of removed text are kept in case it comes back.")
+    ] = True
+    max_entries: Annotated[
+        int, Key("How many vectors are kept; the least recently used go first.", low=1)
+    ] = 50_000
 
 
 class SessionOptions(NamedTuple):
-    """Where transcripts lie beside the agent's own."""
+    """Folders of transcripts besides the agent's own."""
 
-    paths: tuple[str, ...] = ()
+    paths: Annotated[
+        tuple[str, ...],
+        Key(
+            "More folders of transcripts, of Claude Code or Codex, for the source `sessions`.",
+            kind="paths",
+        ),
+    ] = ()
 
 
 class Experimental(NamedTuple):
-    session_memory: bool = True
+    session_memory: Annotated[
+        bool,
+        Key(
+            "OpenClaw's second switch for transcripts: `false` removes `sessions` from the sources."
+        ),
+    ] = True
+
+
+class RemoteBatch(NamedTuple):
+    enabled: Annotated[bool, Key("Whether the service's batch interface is used.")] = False
+    wait: Annotated[bool, Key("Whether a sync waits for its batches.")] = True
+    concurrency: Annotated[int, Key("How many batches at once.", low=1, high=64)] = 2
+    poll_interval_ms: Annotated[int, Key("How often the state of a batch is requested.")] = 2000
+    timeout_minutes: Annotated[int, Key("How long a batch may take.", low=1)] = 60
+
+
+class Remote(NamedTuple):
+    """`memorySearch.remote`."""
+
+    base_url: Annotated[str, Key("The address of an embedding service.", kind="url")] = ""
+    api_key: Annotated[
+        object,
+        Key("The key of the service; `${NAME}` takes it from the environment.", kind="secret"),
+    ] = ""
+    daily_tokens: Annotated[
+        int,
+        Key(
+            "A hard daily limit of embedded tokens; beyond it, searches use keywords and static "
+            "vectors. 0 for no limit."
+        ),
+    ] = 0
+    proxy: Annotated[
+        str, Key("The proxy for the service; proxies of the environment are not used.")
+    ] = ""
+    query_input_type: Annotated[
+        str, Key("The `input_type` of questions, where a service wants one.")
+    ] = ""
+    document_input_type: Annotated[str, Key("The `input_type` of passages.")] = ""
+    region: Annotated[str, Key("The region of Amazon Bedrock.")] = ""
+    headers: Annotated[
+        Mapping[str, str], Key("Additional headers for the service.", kind="headers")
+    ] = {}
+    batch: RemoteBatch = RemoteBatch()
 
 
 class MemorySearch(NamedTuple):
     """`memorySearch.*`: what is indexed, with what, and how it is searched."""
 
-    enabled: bool = True
-    sources: tuple[str, ...] = ("memory",)
-    extra_paths: tuple[str, ...] = ()
-    extra_patterns: Mapping[str, tuple[str, ...]] = {}
-    """Which files of an extra path are meant, by that path; one that is not here is meant whole."""
-    sessions: SessionOptions = SessionOptions()
+    enabled: Annotated[
+        bool,
+        Key("Whether memory can be searched; if not, there are no search tools and no vectors."),
+    ] = True
+    sources: Annotated[
+        tuple[str, ...],
+        Key(
+            "What is searched: `memory` is the Markdown files, `sessions` the transcripts.",
+            choices=("memory", "sessions"),
+        ),
+    ] = ("memory",)
     experimental: Experimental = Experimental()
-    provider: str = "auto"
+    sessions: SessionOptions = SessionOptions()
+    extra_paths: Annotated[
+        tuple[str, ...],
+        Key(
+            "More folders or Markdown files to index: absolute, from `~` or from the workspace; "
+            '`{ path: "~/wiki", pattern: "public/**/*.md" }` for part of a folder.',
+            kind="paths",
+        ),
+    ] = ()
+    extra_patterns: Mapping[str, tuple[str, ...]] = {}
+    """The patterns of each extra path; a path that is not here is searched as a whole."""
+    provider: Annotated[
+        str,
+        Key(
+            "The embedding provider: `auto` uses the first key it finds, else what is "
+            "installed; `none` is keywords only.",
+            kind="name",
+        ),
+    ] = "auto"
     provider_entries: Mapping[str, Mapping[str, object]] = {}
-    """`models.providers` as given: addresses and keys of services, by a name that `provider` may
-    be.
-    """
-    model: str = ""
-    output_dimensionality: int = 0
-    fallback: tuple[str, ...] = ()
-    remote: Mapping[str, object] = {}
-    """`memorySearch.remote.*` as given, by the part after `remote.`; read by `embed.choose` when a
-    provider needs it.
-    """
+    """`models.providers` as written: addresses and keys of services by provider name."""
+    model: Annotated[
+        str, Key("The model of the provider; empty for the provider's own default.")
+    ] = ""
+    fallback: Annotated[
+        tuple[str, ...],
+        Key(
+            "Providers to use, in this order, when the provider fails: a name, a list, or `none`.",
+            kind="names",
+        ),
+    ] = ()
     local: Local = Local()
     store: Store = Store()
     chunking: Chunking = Chunking()
+    cache: CacheOptions = CacheOptions()
     sync: SyncOptions = SyncOptions()
     query: QueryOptions = QueryOptions()
-    cache: CacheOptions = CacheOptions()
+    output_dimensionality: Annotated[
+        int,
+        Key(
+            "The size of the vectors, where the model offers a choice; 0 for its default.",
+            high=65_536,
+        ),
+    ] = 0
+    remote: Remote = Remote()
 
 
 NO_QMD = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'
 
 
 class MemoryOptions(NamedTuple):
-    """`memory.*`: which backend answers, whether answers carry citations, and who else may search."""
+    """`memory.*`: the backend, citations, and which sessions may search."""
 
-    backend: str = "builtin"
-    citations: str = "auto"
-    shared_sessions: tuple[str, ...] = ()
+    backend: Annotated[
+        str,
+        Key(
+            "The search backend; `qmd` is not supported yet, and `builtin` is used instead.",
+            choices=("builtin", "qmd"),
+        ),
+    ] = "builtin"
+    citations: Annotated[
+        str, Key("Whether answers to an agent carry their source.", choices=("auto", "on", "off"))
+    ] = "auto"
+    shared_sessions: Annotated[
+        tuple[str, ...],
+        Key(
+            "Kinds of sessions, besides private ones, that may search and read the memory.",
+            choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
+        ),
+    ] = ()
 
 
 class ToolPolicy(NamedTuple):
     """Which tools an agent may have."""
 
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
+    allow: Annotated[
+        tuple[str, ...],
+        Key(
+            "Tools an agent may have, by name, `*` or `group:memory`; empty for all of them.",
+            kind="texts",
+        ),
+    ] = ()
+    deny: Annotated[
+        tuple[str, ...],
+        Key(
+            "Tools an agent may not have, written the same way; wins over `tools.allow`.",
+            kind="texts",
+        ),
+    ] = ()
     denied: frozenset[str] = frozenset()
     """The memory tools that these lists, and those of the agent's own entry, leave out."""
 
@@ -171,33 +358,119 @@ class ToolPolicy(NamedTuple):
 class StartupContext(NamedTuple):
     """How much of the last days' logs a session sees without asking."""
 
-    enabled: bool = True
-    daily_memory_days: int = 2
-    max_file_chars: int = 4000
-    max_total_chars: int = 12_000
+    enabled: Annotated[bool, Key("Whether the logs of the last days are in the prompt.")] = True
+    daily_memory_days: Annotated[
+        int, Key("The number of days; 2 is today and yesterday.", low=1, high=14)
+    ] = 2
+    max_file_chars: Annotated[int, Key("How many characters of one log.", low=1, high=100_000)] = (
+        4000
+    )
+    max_total_chars: Annotated[
+        int, Key("How many characters of all of them.", low=1, high=500_000)
+    ] = 12_000
+
+
+class MemoryFlush(NamedTuple):
+    enabled: Annotated[
+        bool, Key("Whether important facts are written to today's log before a compaction.")
+    ] = True
+    soft_threshold_tokens: Annotated[
+        int, Key("How many tokens before the compaction the flush happens.")
+    ] = 4000
+    force_flush_transcript_bytes: Annotated[
+        int,
+        Key("How much a transcript grows before a flush happens anyway; 0 for never.", kind="size"),
+    ] = 2 << 20
+    model: Annotated[str, Key("A separate model for the flush.", kind="model")] = ""
+    prompt: Annotated[
+        str,
+        Key(
+            "The prompt of the flush, with YYYY-MM-DD for the day; empty for the default.",
+            kind="words",
+        ),
+    ] = ""
+    system_prompt: Annotated[
+        str, Key("The system prompt of the flush; empty for the default.", kind="words")
+    ] = ""
+
+
+class Compaction(NamedTuple):
+    reserve_tokens_floor: Annotated[int, Key("How many tokens a compaction leaves free.")] = 20_000
+    memory_flush: MemoryFlush = MemoryFlush()
+
+
+class SessionNote(NamedTuple):
+    """`hooks.internal.entries.session-memory`."""
+
+    enabled: Annotated[bool, Key("The same, for this hook alone.")] = True
+    messages: Annotated[
+        int, Key("How many of the last messages are in the note.", low=1, high=1_000)
+    ] = 15
+    llm_slug: Annotated[bool, Key("Whether the model, if there is one, names the note.")] = True
+
+
+class Hooks(NamedTuple):
+    """`hooks.internal`."""
+
+    enabled: Annotated[bool, Key("Whether a note is written at the end of a session.")] = True
+    note: SessionNote = SessionNote()
+
+
+class SessionReset(NamedTuple):
+    """`session.reset`."""
+
+    mode: Annotated[
+        str,
+        Key(
+            "What ends a session by itself: `daily` the hour and inactivity, `idle` inactivity "
+            "only, `none` neither.",
+            choices=("daily", "idle", "none"),
+        ),
+    ] = "daily"
+    at_hour: Annotated[
+        int, Key("The hour, in the user's time zone, at which the day's session ends.", high=23)
+    ] = 4
+    idle_minutes: Annotated[
+        int, Key("The minutes of inactivity that end a session; 0 for never.")
+    ] = 0
 
 
 class Settings(NamedTuple):
-    """Everything that is configured, complete: nothing below asks whether a value was given."""
+    """Every setting, complete with defaults."""
 
     memory_search: MemorySearch = MemorySearch()
     memory: MemoryOptions = MemoryOptions()
     tools: ToolPolicy = ToolPolicy()
-    workspace: str = ""
-    user_timezone: str = ""
-    bootstrap_max_chars: int = 20_000
-    bootstrap_total_max_chars: int = 150_000
+    workspace: Annotated[str, Key("The folder with the memory files.")] = ""
+    user_timezone: Annotated[
+        str, Key("The time zone of daily logs, such as `Europe/Berlin`; empty for the local one.")
+    ] = ""
+    bootstrap_max_chars: Annotated[
+        int, Key("How many characters of one workspace file enter a prompt.", low=1, high=1_000_000)
+    ] = 20_000
+    bootstrap_total_max_chars: Annotated[
+        int, Key("How many characters of all workspace files together.", low=1, high=10_000_000)
+    ] = 150_000
     startup_context: StartupContext = StartupContext()
-    runtime: Mapping[str, object] = {}
-    """What only a conversation needs, as given, by its key; `memory` fills in what the table of
-    keys has built in.
-    """
+    model: Annotated[
+        str,
+        Key(
+            "The model for chat, flushes, names of notes and curation: `openai:…`, "
+            "`anthropic:…`, `gemini:…`, `ollama:…`, or the address of a server like OpenAI's. "
+            "CLAWMARK_MODEL takes precedence.",
+            kind="model",
+        ),
+    ] = ""
+    context_tokens: Annotated[
+        int, Key("The context window of the model in tokens; 0 to take it from the model's name.")
+    ] = 0
+    compaction: Compaction = Compaction()
+    hooks: Hooks = Hooks()
+    session_reset: SessionReset = SessionReset()
 
 
 class Loaded(NamedTuple):
-    """The settings, the origin of every value that is not the built-in one, and what to tell the
-    user.
-    """
+    """The settings, the origin of every value that is not the default, and the warnings."""
 
     settings: Settings
     origins: dict[str, str]
@@ -206,57 +479,3 @@ class Loaded(NamedTuple):
     def origin(self, key: str) -> str:
         """`default`, `file <path>`, `workspace <path>` or `flag`."""
         return self.origins.get(key, "default")
-
-
-REMOTE = "memorySearch.remote."
-RUNTIME = (
-    "agents.defaults.compaction.",
-    "agents.defaults.contextTokens",
-    "agents.defaults.model",
-    "hooks.internal.",
-    "session.reset.",
-)
-
-
-def attribute_path(key: str) -> tuple[str, ...]:
-    """The attributes that lead to a key: `memorySearch.query.maxResults` → memory_search, query,
-    max_results.
-    """
-    return tuple(_attribute(part) for part in key.removeprefix("agents.defaults.").split("."))
-
-
-def value_of(settings: Settings, key: str) -> object:
-    """The value a dotted key has in these settings; None for one that is kept as given and is not."""
-    if key.startswith(RUNTIME):
-        return settings.runtime.get(key)
-    if key.startswith(REMOTE):
-        return settings.memory_search.remote.get(key.removeprefix(REMOTE))
-    value: object = settings
-    for name in attribute_path(key):
-        value = getattr(value, name)
-    return value
-
-
-def with_value(settings: Settings, key: str, value: object) -> Settings:
-    """The same settings with one key changed."""
-    if key.startswith(RUNTIME):
-        return settings._replace(runtime={**settings.runtime, key: value})
-    if key.startswith(REMOTE):
-        search = settings.memory_search
-        return settings._replace(
-            memory_search=search._replace(remote={**search.remote, key.removeprefix(REMOTE): value})
-        )
-    changed: Settings = _replaced(settings, attribute_path(key), value)
-    return changed
-
-
-def _replaced(group: object, path: tuple[str, ...], value: object) -> Settings:
-    inner = value if len(path) == 1 else _replaced(getattr(group, path[0]), path[1:], value)
-    changed: Settings = group._replace(**{path[0]: inner})  # type: ignore[attr-defined]
-    return changed
-
-
-def _attribute(part: str) -> str:
-    if part == "lambda":
-        return "lambda_"  # a Python keyword
-    return "".join("_" + letter.lower() if letter.isupper() else letter for letter in part)

@@ -1,9 +1,7 @@
-"""Where the keys stand in a configuration file: OpenClaw's sections, old and new, and the entries
-of agents.
+"""Find the sections of a configuration file that apply to an agent, weakest first.
 
-A file's tree and an agent's id come in; the sections that count for this agent go out, weakest
-first. What the keys in them may hold is left to `check`. Of the host's own sections only the keys
-that are about memory are looked at."""
+These are OpenClaw's sections, old and new, and the entries of agents. In sections that belong to
+the host only the keys about memory are read. `check` checks the values."""
 
 import re
 from collections.abc import Iterator
@@ -14,29 +12,28 @@ from clawmark.config.keys import BY_NAME, GROUPS
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
 
 _OTHERS = """
-$schema acp agent approvals audio auth bindings bridge broadcast browser canvasHost channels cli commands cron
-diagnostics discord discovery env gateway hooks identity imessage logging mcp media memoryPolicy messages meta models
-nodeHost plugins routing secrets session signal skills slack talk telegram tools ui update web whatsapp wizard
+$schema acp agent approvals audio auth bindings bridge broadcast browser canvasHost channels cli
+commands cron diagnostics discord discovery env gateway hooks identity imessage logging mcp media
+memoryPolicy messages meta models nodeHost plugins routing secrets session signal skills slack talk
+telegram tools ui update web whatsapp wizard
 """
 OTHER_SECTIONS = frozenset(_OTHERS.split())
-"""Top-level names an OpenClaw file may have that say nothing about memory."""
+"""Top-level names of an OpenClaw file that are not about memory."""
 OUR_SECTIONS = ("agents", "memory", "memorySearch")
 SHARED_SECTIONS = ("hooks", "session", "plugins", "tools", "memoryPolicy")
-"""Top-level sections in which some keys are about memory and the rest is the host's."""
+"""Top-level sections of the host in which some keys are about memory."""
 _WHOLE_GROUPS = (
     "agents.defaults.startupContext",
     "agents.defaults.compaction.memoryFlush",
     "hooks.internal.entries.session-memory",
 )
-"""Groups inside the host's sections that are about memory as a whole, so that an unknown key in
-them is a mistake.
-"""
+"""Groups in the host's sections that are only about memory: an unknown key in them is a mistake."""
 _INPUT_TYPES = ("inputType", "queryInputType", "documentInputType")
 _AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 
 
 class Section(NamedTuple):
-    """A part of the file that holds our keys, under the short name they have in the table."""
+    """A part of the file that holds our keys, with the prefix they have in the table."""
 
     name: str
     path: tuple[str | int, ...]
@@ -44,7 +41,7 @@ class Section(NamedTuple):
 
 
 class AgentEntry(NamedTuple):
-    """One agent as the file lists it."""
+    """One agent of `agents.list` or `agents.entries`."""
 
     id: str
     path: tuple[str | int, ...]
@@ -53,41 +50,34 @@ class AgentEntry(NamedTuple):
 
 
 def is_agent_id(text: str) -> bool:
-    """Whether a text may be part of a file name as the id of an agent."""
+    """Whether a text is a valid agent id: it becomes part of file names."""
     return _AGENT_ID.fullmatch(text) is not None
 
 
 def agent_entries(tree: dict[str, object], source: Source) -> list[AgentEntry]:
-    """The agents of `agents.list` and of the newer `agents.entries`; raises ConfigError for what is
-    no entry.
+    """The agents of `agents.list` and of the newer `agents.entries`; raises ConfigError for an
+    invalid entry.
     """
-    agents = _inner(tree, ("agents",), source)
-    found = list[AgentEntry]()
-    path: tuple[str | int, ...]
-    listed = agents.get("list", [])
+    listed = _inner(tree, ("agents",), source).get("list", [])
     if not isinstance(listed, list):
         raise refuse(
             Written(source, ("agents", "list"), listed), f"must be a list, not {show(listed)}"
         )
-    for number, entry in enumerate(listed):
-        path = ("agents", "list", number)
+    named = _inner(tree, ("agents", "entries"), source)
+    places: list[tuple[tuple[str | int, ...], object]] = [
+        *((("agents", "list", number), entry) for number, entry in enumerate(listed)),
+        *((("agents", "entries", name), entry) for name, entry in named.items()),
+    ]
+    found = list[AgentEntry]()
+    for path, entry in places:
         if not isinstance(entry, dict):
             raise refuse(Written(source, path, entry), f"must be an object, not {show(entry)}")
+        is_named = path[1] == "entries"
         found.append(
             AgentEntry(
-                id=_id(entry.get("id"), (*path, "id"), source),
-                path=path,
-                values=entry,
-                is_default=entry.get("default") is True,
-            )
-        )
-    for name, entry in _inner(tree, ("agents", "entries"), source).items():
-        path = ("agents", "entries", name)
-        if not isinstance(entry, dict):
-            raise refuse(Written(source, path, entry), f"must be an object, not {show(entry)}")
-        found.append(
-            AgentEntry(
-                id=_id(name, path, source),
+                id=_id(path[2], path, source)
+                if is_named
+                else _id(entry.get("id"), (*path, "id"), source),
                 path=path,
                 values=entry,
                 is_default=entry.get("default") is True,
@@ -97,13 +87,12 @@ def agent_entries(tree: dict[str, object], source: Source) -> list[AgentEntry]:
 
 
 def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterator[Section]:
-    """The sections that count for an agent: what comes later wins."""
+    """The sections that apply to an agent; later ones win."""
     yield from _search_sections(tree, ("memorySearch",), source)
-    memory = _section("memory", tree, ("memory",), source)
+    memory = _inner(tree, ("memory",), source)
     yield from _search_sections(tree, ("memory", "search"), source)
-    yield memory._replace(
-        values={key: value for key, value in memory.values.items() if key != "search"}
-    )
+    others = {key: value for key, value in memory.items() if key != "search"}
+    yield Section("memory", ("memory",), others)
     yield from _search_sections(tree, ("agents", "defaults", "memorySearch"), source)
     defaults = _inner(tree, ("agents", "defaults"), source)
     yield Section(
@@ -123,7 +112,7 @@ def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterato
 
 
 def _about_memory(name: str, values: dict[str, object]) -> dict[str, object]:
-    """The keys of a section of the host's that we know, at every level; the rest is not looked at."""
+    """The keys of a host's section that are known here, at every level; the rest is ignored."""
     kept = dict[str, object]()
     for part, value in values.items():
         key = f"{name}.{part}" if name else part
@@ -132,14 +121,14 @@ def _about_memory(name: str, values: dict[str, object]) -> dict[str, object]:
         elif isinstance(value, dict) and (key in GROUPS or key in UNSUPPORTED_GROUPS):
             kept[part] = _about_memory(key, value)
         elif key in GROUPS and key != "tools":
-            kept[part] = value  # not an object, which `load` refuses
+            kept[part] = value  # not an object: `load` refuses it
     return kept
 
 
 def _search_sections(
     tree: dict[str, object], path: tuple[str | int, ...], source: Source
 ) -> Iterator[Section]:
-    """A section of memory search; OpenClaw has the two input types, and one for both, beside
+    """A section of memory search. OpenClaw has the two input types, and one for both, next to
     `remote` and not in it.
     """
     found = _inner(tree, path, source)
@@ -156,16 +145,10 @@ def _search_sections(
     )
 
 
-def _section(
-    name: str, tree: dict[str, object], path: tuple[str | int, ...], source: Source
-) -> Section:
-    return Section(name, path, _inner(tree, path, source))
-
-
 def _inner(
     tree: dict[str, object], path: tuple[str | int, ...], source: Source
 ) -> dict[str, object]:
-    """The object at a path, empty where nothing is; raises ConfigError where something else is."""
+    """The object at a path, empty where there is none; raises ConfigError for any other value."""
     value: object = tree
     for depth, part in enumerate(path):
         if isinstance(value, list) and isinstance(part, int):
@@ -185,9 +168,7 @@ def _inner(
 
 
 def _id(value: object, path: tuple[str | int, ...], source: Source) -> str:
-    """An agent's id in lower case, as OpenClaw takes it; raises ConfigError when it could not name
-    a file.
-    """
+    """An agent's id in lower case, as OpenClaw reads it; raises ConfigError for an invalid one."""
     name = value.strip().lower() if isinstance(value, str) else ""
     if not is_agent_id(name):
         rule = "must be 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit"

@@ -1,9 +1,8 @@
-"""Checked values in; finished settings out: the rules that hold between keys, and what is worth a
-warning.
+"""Build the settings from checked values: the rules between keys, and the warnings.
 
-Where OpenClaw clamps, this clamps and says so: an overlap below its size, at most 20 candidates for
-one result, weights that sum to 1. An extra path that would open the whole home folder or the disk
-by a slip is refused."""
+Values are clamped where OpenClaw clamps them, with a warning: an overlap below the chunk size, at
+most 20 candidates for one result, weights that sum to 1. An extra path that would index the whole
+home folder or disk by mistake is refused."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
@@ -11,10 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from clawmark.config.check import Written, refuse, show
+from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
+from clawmark.config.keys import with_value
+from clawmark.config.paths import Places
 from clawmark.config.schema import (
     NO_QMD,
     Chunking,
@@ -22,27 +22,37 @@ from clawmark.config.schema import (
     Loaded,
     MemorySearch,
     Settings,
-    with_value,
 )
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
 from clawmark.model.errors import ConfigError
 
-if TYPE_CHECKING:
-    from clawmark.config.load import Gathered
-    from clawmark.config.paths import Places
-    from clawmark.config.schema import Loaded
-
 LEAST_TOKENS = 16
-"""A passage of fewer holds no sentence, and a large file would become a million of them."""
+"""A smaller passage does not hold a sentence, and a large file would become a million of them."""
 MOST_CANDIDATES = 20
 MEMORY_TOOLS = ("memory_search", "memory_get", "memory_append")
 MEMORY_TOOL_GROUPS = ("group:memory", "group:openclaw", "group:plugins", "memory-core")
-"""Names that stand for all memory tools in OpenClaw's lists of tools."""
+"""Names for all memory tools in OpenClaw's tool lists."""
 Values = dict[str, tuple[object, Written]]
 
 
+class Gathered:
+    """The values of all sources, checked one by one, each with where it is written."""
+
+    def __init__(self) -> None:
+        self.values: Values = {}
+        self.patterns: list[tuple[str, str]] = []
+        """The extra paths, each with its pattern."""
+        self.tool_lists: dict[tuple[str, str | int], tuple[str, ...]] = {}
+        """`tools.allow` and `tools.deny`, by key and by whether they are for all agents or one."""
+        self.unsupported: dict[str, Written] = {}
+        """Values of keys that have no effect."""
+        self.model_providers: dict[str, object] = {}
+        """`models.providers` of all files."""
+        self.warnings: list[str] = []
+
+
 def settle(gathered: Gathered, places: Places) -> Loaded:
-    """The settings these values make; raises ConfigError."""
+    """The settings that these values make; raises ConfigError."""
     values, warnings = gathered.values, gathered.warnings
     settings, origins = Settings(), dict[str, str]()
     for key, (value, written) in values.items():
@@ -69,19 +79,21 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
     warnings += unsupported_warnings(gathered.unsupported)
     if settings.memory.backend != "builtin":
         warnings.append(NO_QMD)
-    if settings.memory_search.store.path and _is_openclaws(values["memorySearch.store.path"][1]):
+    if settings.memory_search.store.path and _is_in_openclaw_file(
+        values["memorySearch.store.path"][1]
+    ):
         warnings.append(
             f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}."
         )
         settings = with_value(settings, "memorySearch.store.path", "")
-    _warn_of_empty_references(settings, warnings)
+    _warn_of_unset_variables(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
     return Loaded(settings, origins, tuple(dict.fromkeys(warnings)))
 
 
 def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
-    """One sentence for each key that is set and has no effect."""
+    """A warning for each key that is set and has no effect."""
     warnings = list[str]()
     for key, written in found.items():
         entry = UNSUPPORTED_BY_NAME[key]
@@ -96,7 +108,7 @@ def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
 
 def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozenset[str]:
     """The memory tools that some list leaves out; a tool must pass the lists for all agents and
-    those of its own agent.
+    those of the agent.
     """
     return frozenset(
         tool
@@ -107,7 +119,7 @@ def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozen
 
 
 def _is_listed(tool: str, entries: Sequence[str]) -> bool:
-    from fnmatch import fnmatchcase
+    from fnmatch import fnmatchcase  # Imported late: few files have tool lists.
 
     return any(
         entry in MEMORY_TOOL_GROUPS or fnmatchcase(tool, entry)
@@ -126,7 +138,7 @@ def _settled_sources(search: MemorySearch) -> tuple[str, ...]:
 def _with_providers(
     search: MemorySearch, entries: Mapping[str, object], warnings: list[str]
 ) -> MemorySearch:
-    """Takes in `models.providers`, in which OpenClaw describes services by name."""
+    """Add `models.providers`, in which OpenClaw describes services by name."""
     known = {name: entry for name, entry in entries.items() if isinstance(entry, dict)}
     warnings += [
         f'memorySearch.fallback names "{name}", which is not supported; it is left out.'
@@ -137,7 +149,7 @@ def _with_providers(
     return search._replace(provider_entries=known, fallback=fallback)
 
 
-def _is_openclaws(written: Written) -> bool:
+def _is_in_openclaw_file(written: Written) -> bool:
     return os.path.basename(written.source.file) == "openclaw.json"
 
 
@@ -149,9 +161,7 @@ def _settled_chunking(chunking: Chunking, overlap_is_set: bool, warnings: list[s
         )
         tokens = LEAST_TOKENS
     if overlap >= tokens and not overlap_is_set and chunking.mode == "markdown":
-        overlap = (
-            tokens // 5
-        )  # the share that 80 has of 400; almost whole passages again would only fill the index
+        overlap = tokens // 5  # the share that 80 has of 400
     elif overlap >= tokens:
         warnings.append(
             f"memorySearch.chunking.overlap is {overlap}; {tokens - 1} is used, which is below "
@@ -162,17 +172,16 @@ def _settled_chunking(chunking: Chunking, overlap_is_set: bool, warnings: list[s
 
 
 def _settled_hybrid(hybrid: Hybrid, warnings: list[str]) -> Hybrid:
-    total = hybrid.vector_weight + hybrid.text_weight
+    vector_weight, text_weight = hybrid.vector_weight, hybrid.text_weight
+    total = vector_weight + text_weight
     if total <= 0:
         warnings.append(
             "memorySearch.query.hybrid.vectorWeight and textWeight are both 0; 0.7 and 0.3 are "
             "used."
         )
         vector_weight, text_weight = Hybrid().vector_weight, Hybrid().text_weight
-    elif abs(total - 1) < 1e-9:
-        vector_weight, text_weight = hybrid.vector_weight, hybrid.text_weight
-    else:
-        vector_weight, text_weight = hybrid.vector_weight / total, hybrid.text_weight / total
+    elif abs(total - 1) >= 1e-9:
+        vector_weight, text_weight = vector_weight / total, text_weight / total
     multiplier = hybrid.candidate_multiplier
     if multiplier > MOST_CANDIDATES:
         warnings.append(
@@ -187,7 +196,7 @@ def _settled_hybrid(hybrid: Hybrid, warnings: list[str]) -> Hybrid:
 
 
 def _settled_paths(values: Values, places: Places, key: str) -> tuple[str, ...]:
-    """More paths, each once; refused where one would open a folder that holds the workspace itself."""
+    """Extra paths without duplicates; a folder that contains the workspace is refused."""
     if key not in values:
         return ()
     paths, written = values[key]
@@ -196,12 +205,12 @@ def _settled_paths(values: Values, places: Places, key: str) -> tuple[str, ...]:
     workspace = os.path.realpath(places.workspace)
     home = os.path.realpath(os.path.expanduser("~"))
     for path in paths:
-        full = _full(path, places)
+        full = _absolute(path, places)
         real = os.path.realpath(full)
         if real == home or workspace.startswith(real.rstrip(os.sep) + os.sep):
             raise refuse(
                 written,
-                f"would open {show(path)}, which is {_which(real, home)}; name the folders you "
+                f"would open {show(path)}, which is {_describe(real, home)}; name the folders you "
                 f"want in it",
             )
         kept.setdefault(full, path)
@@ -211,29 +220,27 @@ def _settled_paths(values: Values, places: Places, key: str) -> tuple[str, ...]:
 def _settled_patterns(
     paths: Sequence[str], patterns: Sequence[tuple[str, str]], places: Places
 ) -> dict[str, tuple[str, ...]]:
-    """The patterns of each path; a path that is also given without one is meant whole."""
-    given = {_full(path, places): path for path in paths}
+    """The patterns of each path; a path that is also given without one is searched as a whole."""
+    given = {_absolute(path, places): path for path in paths}
     found = dict[str, list[str]]()
     for path, pattern in patterns:
-        found.setdefault(given[_full(path, places)], []).append(pattern)
+        found.setdefault(given[_absolute(path, places)], []).append(pattern)
     return {path: tuple(some) for path, some in found.items() if all(some)}
 
 
-def _full(path: str, places: Places) -> str:
+def _absolute(path: str, places: Places) -> str:
     return os.path.normpath(os.path.join(places.workspace, os.path.expanduser(path)))
 
 
-def _which(real: str, home: str) -> str:
+def _describe(real: str, home: str) -> str:
     if real == os.path.dirname(real):
         return "the whole disk"
     return "your whole home folder" if real == home else "a folder around the workspace"
 
 
-def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:
-    from clawmark.config.load import fill_in
-
-    for name in ("apiKey", "baseUrl"):
-        value = settings.memory_search.remote.get(name)
+def _warn_of_unset_variables(settings: Settings, warnings: list[str]) -> None:
+    remote = settings.memory_search.remote
+    for name, value in (("apiKey", remote.api_key), ("baseUrl", remote.base_url)):
         try:
             if isinstance(value, str):
                 fill_in(value, f"memorySearch.remote.{name}", os.environ)
@@ -242,7 +249,7 @@ def _warn_of_empty_references(settings: Settings, warnings: list[str]) -> None:
 
 
 def _check_timezone(written: Written) -> None:
-    import zoneinfo
+    import zoneinfo  # Imported late: few files name a time zone.
 
     try:
         zoneinfo.ZoneInfo(str(written.value).strip())

@@ -1,9 +1,8 @@
-"""OpenClaw's memory settings that are read but have no effect here, each with the reason that the
-warning gives.
+"""OpenClaw's memory settings that have no effect here, each with the reason for its warning.
 
-`load` looks keys up by the same short names as `keys`; a name stands for everything below it. The
-values are not checked, so a file that OpenClaw accepts is never refused because of them. A value
-that asks for what Clawmark does anyway is not worth a warning; see `is_harmless`."""
+Names are those of `keys`; a name includes everything below it. The values are not checked, so a
+file that OpenClaw accepts is never refused because of them. A value that asks for what Clawmark
+does anyway causes no warning (`is_harmless`)."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -32,7 +31,7 @@ class Unsupported(NamedTuple):
     reason: str
     is_harmless: Callable[[object], bool] = _never
     planned: bool = False
-    """Whether a later release is to support it; only such keys are in the reference."""
+    """Whether a later release will support it; only these keys are in the reference."""
 
 
 _QMD = "the QMD backend is not supported yet, and the built-in one answers"
@@ -137,4 +136,4 @@ UNSUPPORTED_GROUPS: frozenset[str] = frozenset(
     for parts in (entry.name.split(".") for entry in UNSUPPORTED)
     for end in range(1, len(parts))
 )
-"""Every dotted name that holds one of them."""
+"""Every dotted name that contains one of them."""

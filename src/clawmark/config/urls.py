@@ -1,10 +1,9 @@
-"""The address of a service in; what is wrong with it out.
+"""Check the address of a service before the user's key is sent there.
 
-A configured address is dialled with the user's key, so only plain http and https addresses pass,
-and none that can only be a trap: names and numbers for cloud metadata, link-local, multicast and
-unspecified addresses, numbers in disguise, user names and keys in the address, where logs would
-show them. Private and loopback addresses are fine (Ollama lives there). What a name resolves to is
-checked again by whoever dials it."""
+Only http and https addresses pass. Refused are names and numbers of cloud metadata services,
+link-local, multicast and unspecified addresses, addresses in octal or hexadecimal, and user names
+and keys in the address, where logs would show them. Private and loopback addresses are allowed
+(Ollama). `net` checks again what a name resolves to."""
 
 from __future__ import annotations
 
@@ -21,6 +20,7 @@ _KEY = re.compile(
 )
 _QUAD = re.compile(r"[0-9]{1,3}(?:[.-][0-9]{1,3}){3}")
 
+_NOT_AN_ADDRESS = "its host is not an address; write the four decimal numbers"
 _METADATA_NAMES = (
     "metadata.google.internal",
     "metadata.goog",
@@ -45,9 +45,9 @@ def problem_with(url: str) -> str:
         return "it may hold no key; use remote.apiKey or remote.headers"
     parts = _AUTHORITY.fullmatch(authority)
     if not parts:
-        return "it names no host"
+        return "it has no host"
     if parts[2] and not 0 < int(parts[2]) < 65536:
-        return f"{parts[2]} is no port"
+        return f"{parts[2]} is not a port"
     return _problem_with_host(parts[1].rstrip(".").lower())
 
 
@@ -57,14 +57,12 @@ def _problem_with_host(host: str) -> str:
     if _DISGUISED.fullmatch(host):
         return _problem_with_address(host)
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
-        return "its host is no host name"
+        return "its host is not a valid host name"
     if host in _METADATA_NAMES:
         return "that host serves a cloud's credentials"
-    for quad in _QUAD.findall(
-        host
-    ):  # names such as 169.254.169.254.nip.io lead where their digits say
+    for quad in _QUAD.findall(host):  # names such as 169.254.169.254.nip.io resolve to their digits
         problem = _problem_with_address(quad.replace("-", "."))
-        if problem and "no address" not in problem:
+        if problem and problem != _NOT_AN_ADDRESS:
             return problem
     return ""
 
@@ -73,13 +71,13 @@ def _problem_with_address(text: str) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        return "its host is no address; write the four decimal numbers"
+        return _NOT_AN_ADDRESS
     mapped = getattr(address, "ipv4_mapped", None)
     address = mapped if mapped is not None else address
     if str(address) in _METADATA_ADDRESSES:
         return "that address serves a cloud's credentials"
     if address.is_link_local or address.is_multicast or address.is_unspecified:
-        return "link-local, multicast and unspecified addresses are no services"
+        return "link-local, multicast and unspecified addresses are not allowed"
     if address.version == 4 and str(address).startswith("0."):
-        return "addresses that start with 0 are no services"
+        return "addresses that start with 0 are not allowed"
     return ""

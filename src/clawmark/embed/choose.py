@@ -1,35 +1,24 @@
-"""Which embedders answer: the words of the configuration in, embedders and the reason for them out.
+"""Choose the embedders that `memorySearch.*` asks for, and say why.
 
-Nothing heavy is imported to find out: embedders load with their first text, remote ones with their
-first request. The static tier always comes first, whatever is chosen: it is free and instant, so
-new text has a vector before the better one is made, and it answers while that one cannot. Reading
-files and the environment is left to the caller."""
+The static embedder always comes first: it costs nothing, so new text has a vector before the better
+one is made, and it answers while the better one cannot. Everything heavy is imported when it is
+chosen; an embedder loads its weights, or connects, with its first text. Reading files and the
+environment is left to the caller."""
+
+from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import NamedTuple
+from collections.abc import Mapping
 
-from clawmark.config.load import fill_in
+from clawmark.config.check import fill_in
+from clawmark.config.schema import Remote
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS
-from clawmark.embed import plugins
-from clawmark.embed.base import Choice, Embedder
-from clawmark.embed.local import gguf, onnx
-from clawmark.embed.local.granite import GraniteEmbedder
+from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.embed.local.static import MODEL, StaticEmbedder
 from clawmark.embed.local.weights import HINT, SUFFIX, find_pack, has_numpy
-from clawmark.embed.services import compatible
-from clawmark.embed.services.ledger import Ledger
-from clawmark.embed.services.ollama import list_models
-from clawmark.embed.services.remote import RemoteEmbedder
-from clawmark.embed.services.settings import batch_options, remote_options
-from clawmark.embed.services.wire import provider_key
 from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
-from clawmark.model.providers import PROVIDERS, embedding_facts
+from clawmark.model.providers import PROVIDERS
 from clawmark.model.values import Degraded, Identity
-from clawmark.net.circuit_breaker import Breaker
-from clawmark.net.client import HttpError
 
 BUILT_IN = ("auto", "default", "static", "local", "none")
 _EMBEDDING = {name: row.embedding for name, row in PROVIDERS.items() if row.embedding}
@@ -40,146 +29,122 @@ LADDER = {
     for name, facts in _EMBEDDING.items()
     if facts.is_auto
 }
-"""Where `auto` looks for keys, first found first."""
-
-LONG_LOOK = 0.5
-"""Seconds that an Ollama may take to say no.
-
-One that is not started does so at once, and is seen as soon as it is.
-"""
+"""Where `auto` looks for keys; the first one found decides."""
 
 
-class Wanted(NamedTuple):
-    """What the configuration says about embedding."""
-
-    provider: str = "auto"
-    model: str = ""
-    dims: int = 0
-    local_model_path: str = ""
-    fallback: tuple[str, ...] = ()
-    remote: Mapping[str, object] = {}
-    entries: Mapping[str, Mapping[str, object]] = {}
-    """OpenClaw's `models.providers`: services by name."""
-
-
-class Surroundings(NamedTuple):
-    """What an embedder may need beside its settings."""
-
-    environ: Mapping[str, str]
-    state_dir: str
-    """Where the ledger, the breakers and the batch jobs are kept."""
-    batch_dir: str
-    dims_of: Callable[[str, str, str], int]
-    """(provider, model, provider key) -> the size of the vectors the index already has, or 0."""
-
-
-def choose(wanted: Wanted, around: Surroundings) -> Choice:
-    """The embedders for `memorySearch.*`; raises ConfigError for what cannot be meant.
+def choose(options: EmbeddingOptions, context: EmbedderContext) -> Choice:
+    """The embedders for `memorySearch.*`; raises ConfigError for an impossible configuration.
 
     A provider that is configured and cannot be used (no key, no extra) is a degraded choice, not an
-    error: the static tier and keywords answer, and the reason says what is missing."""
-    if wanted.provider == "none":
+    error: static vectors and keywords answer, and the reason says what is missing."""
+    if options.provider == "none":
         return Choice((), "the provider is none: keywords answer alone", None)
 
     static = StaticEmbedder()
-    if wanted.provider == "static":
-        _check_static(wanted)
+    if options.provider == "static":
+        _check_static(options)
         return Choice((static,), "memorySearch.provider is static", None)
-    if wanted.provider in ("auto", "default", ""):
-        if not os.path.exists(os.path.expanduser(wanted.local_model_path)):
-            wanted = wanted._replace(
-                local_model_path=""
-            )  # made for another program, as OpenClaw's hf: addresses are
-        name, reason = _ladder(wanted, around)
+    if options.provider in ("auto", "default", ""):
+        if not os.path.exists(os.path.expanduser(options.local_model_path)):
+            # Written for another program, as OpenClaw's hf: addresses are.
+            options = options._replace(local_model_path="")
+        name, reason = _automatic_provider(options, context)
         if not name:
             return Choice(
                 embedders=(static,),
                 reason=reason,
                 degraded=None,
-                fallbacks=_fallbacks(wanted, around),
+                fallbacks=_fallbacks(options, context),
             )
     else:
-        name, reason = wanted.provider, f"memorySearch.provider is {wanted.provider}"
+        name, reason = options.provider, f"memorySearch.provider is {options.provider}"
     try:
-        best = make(name, wanted, around)
+        best = make(name, options, context)
     except EmbeddingUnavailable as error:
-        reason = f"{reason}, but it cannot be used: {error.message}"
-        degraded, stand_ins = Degraded(error.message, error.hint), _fallbacks(wanted, around)
+        fallbacks = _fallbacks(options, context)
         return Choice(
-            embedders=(static, *stand_ins[:1]),
-            reason=reason,
-            degraded=degraded,
-            fallbacks=stand_ins[1:],
+            embedders=(static, *fallbacks[:1]),
+            reason=f"{reason}, but it cannot be used: {error.message}",
+            degraded=Degraded(error.message, error.hint),
+            fallbacks=fallbacks[1:],
             instead_of=name,
         )
     return Choice(
-        embedders=(static, best), reason=reason, degraded=None, fallbacks=_fallbacks(wanted, around)
+        embedders=(static, best),
+        reason=reason,
+        degraded=None,
+        fallbacks=_fallbacks(options, context),
     )
 
 
-def make(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
-    """One embedder by its provider's name; EmbeddingUnavailable when something it needs is missing."""
+def make(name: str, options: EmbeddingOptions, context: EmbedderContext) -> Embedder:
+    """One embedder by its provider's name; raises EmbeddingUnavailable if something is missing."""
     if name == "local":
-        return _local(wanted.local_model_path)
-    entry = wanted.entries.get("google" if name == "gemini" else name)
-    if entry is not None and name not in BUILT_IN:
-        return _from_entry(name, entry, wanted, around)
-    if name in REMOTE or name in COMPATIBLE:
-        return _remote(name, wanted, around)
+        return _local(options.local_model_path)
+    entry = options.entries.get("google" if name == "gemini" else name)
+    if name not in BUILT_IN and (entry is not None or name in (*REMOTE, *COMPATIBLE)):
+        # Imported late: the HTTP stack is not part of a local search.
+        from clawmark.embed.services.make import make_from_entry, make_remote
 
+        if entry is not None:
+            return make_from_entry(name, entry, options, context)
+        return make_remote(name, options, context)
     if name in OPENCLAW_PROVIDERS:
-        hint = (
-            "Set memorySearch.provider to one of those in "
-            "docs/how-to/use-a-provider.md, or remove it."
-        )
         raise EmbeddingUnavailable(
-            f'The provider "{name}" is not supported.', provider=name, hint=hint
+            f'The provider "{name}" is not supported.',
+            provider=name,
+            hint="Set memorySearch.provider to one of those in "
+            "docs/how-to/use-a-provider.md, or remove it.",
         )
+    # Imported late: listing the installed packages takes 40 ms.
+    from clawmark.embed import plugins
 
     if name in BUILT_IN or plugins.find(name) is None:
-        raise _unknown(name)
-
-    options: dict[str, object] = {"model": wanted.model, "dims": wanted.dims}
-    for key, value in wanted.remote.items():
-        is_text = isinstance(value, str)
-        options[key] = (
-            fill_in(str(value), f"memorySearch.remote.{key}", around.environ) if is_text else value
+        names = ", ".join((*BUILT_IN, *REMOTE, *COMPATIBLE, *plugins.names()))
+        raise ConfigError(
+            f'memorySearch.provider is "{name}", which is not a provider; known are {names}.',
+            key="memorySearch.provider",
+            hint='Set it to "auto" or remove it.',
         )
-    return plugins.make(name, options, around.environ)
+    return plugins.make(name, _plugin_options(options, context.environ), context.environ)
 
 
-def revive(identity: Identity, wanted: Wanted, around: Surroundings) -> Embedder | None:
-    """The embedder that made the vectors of a space, if it can still be had: it answers until its
+def revive(
+    identity: Identity, options: EmbeddingOptions, context: EmbedderContext
+) -> Embedder | None:
+    """The embedder that made the vectors of a space, if it can still be made: it answers until its
     successor is complete.
     """
-    # A key that is configured belongs to the provider that is configured, and must not go to
-    # another company.
-    remote = wanted.remote if identity.provider == wanted.provider else _common(wanted)
+    # A configured key belongs to the configured provider and must not be sent to another company.
+    is_same = identity.provider == options.provider
+    options = options._replace(
+        model=identity.model, dims=0, remote=options.remote if is_same else _shared(options.remote)
+    )
     try:
-        made = make(
-            identity.provider, wanted._replace(model=identity.model, dims=0, remote=remote), around
-        )
+        made = make(identity.provider, options, context)
     except ClawmarkError:
         return None
     return made if made.identity[:3] == identity[:3] else None
 
 
-def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
-    """The provider that `auto` comes to, and why; no name for the static tier alone."""
-    if wanted.local_model_path:
-        return "local", f"memorySearch.local.modelPath is {wanted.local_model_path}"
+def _automatic_provider(options: EmbeddingOptions, context: EmbedderContext) -> tuple[str, str]:
+    """The provider that `auto` selects, and why; an empty name for static vectors alone."""
+    if options.local_model_path:
+        return "local", f"memorySearch.local.modelPath is {options.local_model_path}"
     but = ""
-    if wanted.provider != "default":
-        if _has_configured_key(wanted, around):
+    if options.provider != "default":
+        environ = context.environ
+        if options.remote.api_key and _has_configured_key(options, context):
             return "openai", "memorySearch.remote.apiKey is set"
         for name, variables in LADDER.items():
-            found = next(
-                (variable for variable in variables if around.environ.get(variable, "").strip()), ""
-            )
-            if found:
-                return name, f"{found} is set"
-        if around.environ.get("OLLAMA_HOST") or wanted.model.startswith("ollama/"):
-            if _ollama_can_embed(wanted, around):
+            for variable in variables:
+                if environ.get(variable, "").strip():
+                    return name, f"{variable} is set"
+        if environ.get("OLLAMA_HOST") or options.model.startswith("ollama/"):
+            # Imported late: the HTTP stack is not part of a local search.
+            from clawmark.embed.services.make import ollama_can_embed
+
+            if ollama_can_embed(options, context):
                 return "ollama", "Ollama is configured and has an embedding model"
             but = "; Ollama is configured, but does not answer or has no embedding model"
 
@@ -188,43 +153,21 @@ def _ladder(wanted: Wanted, around: Surroundings) -> tuple[str, str]:
     return "", f"the local model is not installed: static vectors answer{but}"
 
 
-def _has_configured_key(wanted: Wanted, around: Surroundings) -> bool:
-    """Whether there is a key of the configuration's own; a reference that leads nowhere is none,
-    and was warned of.
+def _has_configured_key(options: EmbeddingOptions, context: EmbedderContext) -> bool:
+    """Whether `memorySearch.remote.apiKey` gives a key; the loader has warned of a reference to a
+    variable that is not set.
     """
-    if not wanted.remote.get("apiKey"):
-        return False
+    # Imported late: the HTTP stack is not part of a local search.
+    from clawmark.embed.services.settings import filled
 
     try:
-        return bool(
-            remote_options(
-                "", 0, {"apiKey": wanted.remote["apiKey"]}, around.environ
-            ).api_key.strip()
-        )
+        return bool(filled(options.remote.api_key, "memorySearch.remote.apiKey", context.environ).strip())
     except ConfigError:
         return False
 
 
-def _ollama_can_embed(wanted: Wanted, around: Surroundings) -> bool:
-    """Asked only where Ollama is configured, for a second at most; one that let us wait is left
-    alone for a minute.
-    """
-    breaker = Breaker(os.path.join(around.state_dir, "providers", "ollama-models.json"))
-    began = time.monotonic()
-    try:
-        breaker.check("ollama")
-        options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
-        models = list_models(options, around.environ, seconds=1.0)
-    except (HttpError, ValueError, ClawmarkError):
-        if time.monotonic() - began > LONG_LOOK:
-            breaker.failed("it did not answer in time")
-        return False
-    breaker.succeeded()
-    return bool(models)
-
-
 def _local(path: str) -> Embedder:
-    """A model file or folder that was named, or the weights of the `local` extra."""
+    """The model file or folder at `path`, or the weights of the `local` extra."""
     given = os.path.expanduser(path)
     is_path = os.sep in given or ":" in given or given.endswith((".gguf", ".onnx", SUFFIX))
     if is_path and not os.path.exists(given):
@@ -233,150 +176,90 @@ def _local(path: str) -> Embedder:
             key="memorySearch.local.modelPath",
             hint="Remove the key to use the model that comes with `pip install 'clawmark[local]'`.",
         )
-    if given.endswith(".gguf"):
-        return _named(gguf.make(given))
+    # Imported late: a search with static vectors needs none of these.
     if given and not given.endswith(SUFFIX):
-        return _named(onnx.make(given))
+        from clawmark.embed.local import gguf, onnx
+
+        embedder = gguf.make(given) if given.endswith(".gguf") else onnx.make(given)
+        _ = embedder.identity  # hashes the file, so that an unreadable one is noticed here
+        return embedder
     pack = given or find_pack()
     if pack and has_numpy():
+        from clawmark.embed.local.granite import GraniteEmbedder
+
         return GraniteEmbedder(pack)
     missing = "Numpy is" if pack else "The weights of the local model are"
     raise EmbeddingUnavailable(f"{missing} not installed.", provider="local", hint=HINT)
 
 
-def _named(embedder: Embedder) -> Embedder:
-    """The embedder of a model file, named by the hash of its bytes: found out here, where a bad
-    file is a bad choice.
+def _plugin_options(options: EmbeddingOptions, environ: Mapping[str, str]) -> dict[str, object]:
+    """What a plugin is given: the model, the size, and the keys of `memorySearch.remote` that are
+    not at their defaults, by the names they have in a file.
     """
-    _ = embedder.identity
-    return embedder
+    # Imported late: only plugins need the table.
+    from clawmark.config.keys import KEYS
+
+    given: dict[str, object] = {"model": options.model, "dims": options.dims}
+    for key in KEYS:
+        if key.attributes[:2] != ("memory_search", "remote"):
+            continue
+        value: object = options.remote
+        for attribute in key.attributes[2:]:
+            value = getattr(value, attribute)
+        if value != key.default:
+            name = key.name.removeprefix("memorySearch.remote.")
+            given[name] = fill_in(value, key.name, environ) if isinstance(value, str) else value
+    return given
 
 
-def _remote(name: str, wanted: Wanted, around: Surroundings) -> Embedder:
-    options = remote_options(wanted.model, wanted.dims, wanted.remote, around.environ)
-    if name in COMPATIBLE:
-        provider = compatible.provider(options, around.environ, name)
-    else:
-        provider = import_module(f"clawmark.embed.services.{name}").provider(
-            options, around.environ
-        )
-    key = provider_key(provider.key_facts)
-
-    def known_dims() -> int:
-        return around.dims_of(provider.name, provider.model, key)
-
-    if not provider.dims:
-        provider = provider._replace(dims=known_dims())
-    budget = wanted.remote.get("dailyTokens")
-    return RemoteEmbedder(
-        provider,
-        breaker=Breaker(os.path.join(around.state_dir, "providers", f"{key[:16]}.json")),
-        ledger=Ledger(
-            os.path.join(around.state_dir, "ledger.json"),
-            daily_tokens=budget if isinstance(budget, int) else 0,
-        ),
-        proxy=fill_in(
-            str(wanted.remote.get("proxy") or ""), "memorySearch.remote.proxy", around.environ
-        ),
-        batch=batch_options(wanted.remote),
-        batch_dir=around.batch_dir,
-        has_worked=lambda: known_dims() == provider.dims,
-    )
-
-
-def _from_entry(
-    name: str, entry: Mapping[str, object], wanted: Wanted, around: Surroundings
-) -> Embedder:
-    """A service that `models.providers` describes. `memorySearch.remote` comes first; the entry's
-    key is sent to the entry's address only."""
-    own = {
-        part: entry[part]
-        for part in ("baseUrl", "apiKey")
-        if isinstance(entry.get(part), (str, dict))
-    }
-    headers = entry.get("headers")
-    if isinstance(headers, dict):
-        own["headers"] = {header: text for header, text in headers.items() if isinstance(text, str)}
-    remote = wanted.remote if wanted.remote.get("baseUrl") else {**own, **wanted.remote}
-    if name in REMOTE or name in COMPATIBLE:
-        return _remote(name, wanted._replace(remote=remote), around)
-    language = str(entry.get("api") or "openai-completions")
-    if language != "ollama" and not language.startswith("openai"):
-        raise EmbeddingUnavailable(
-            f'models.providers.{name} has the api "{language}", which has no embeddings.',
-            provider=name,
-            hint="Set memorySearch.provider to a service that makes embeddings.",
-        )
-    spoken = "ollama" if language == "ollama" else "openai-compatible"
-    model = wanted.model.removeprefix(f"{name}/") or (
-        "" if spoken == "ollama" else embedding_facts("openai").model
-    )
-    try:
-        return _remote(spoken, wanted._replace(model=model, remote=remote), around)
-    except ConfigError as error:
-        raise EmbeddingUnavailable(
-            f"models.providers.{name} cannot be used: {error.message}",
-            provider=name,
-            hint=error.hint,
-        ) from None
-
-
-def _fallbacks(wanted: Wanted, around: Surroundings) -> tuple[Embedder, ...]:
-    """The configured stand-ins that can be made; one that cannot is as if it were not there, but a
-    wrong name is told.
+def _fallbacks(options: EmbeddingOptions, context: EmbedderContext) -> tuple[Embedder, ...]:
+    """The configured fallbacks that can be made, in order; raises ConfigError for a name that is
+    not a provider.
     """
     made = []
-    for name in wanted.fallback:
+    for name in options.fallback:
         if name == "static":
             continue  # it is always there
-        _check_stand_in(name, wanted)
+        _check_fallback(name, options)
+        own = options._replace(model="", dims=0, remote=_shared(options.remote))
         try:
-            made.append(
-                make(name, wanted._replace(model="", dims=0, remote=_common(wanted)), around)
-            )
+            made.append(make(name, own, context))
         except (EmbeddingUnavailable, ConfigError):
             continue
     return tuple(made)
 
 
-def _common(wanted: Wanted) -> dict[str, object]:
-    """Of the remote settings those that hold for every provider: the budget and the proxy, never an
-    address or a key.
+def _shared(remote: Remote) -> Remote:
+    """The settings that hold for every provider: the budget and the proxy, never an address or a
+    key.
     """
-    return {name: wanted.remote[name] for name in ("dailyTokens", "proxy") if name in wanted.remote}
+    return Remote(daily_tokens=remote.daily_tokens, proxy=remote.proxy)
 
 
-def _check_static(wanted: Wanted) -> None:
-    if wanted.model and wanted.model != MODEL:
+def _check_static(options: EmbeddingOptions) -> None:
+    if options.model and options.model != MODEL:
         raise ConfigError(
-            f'memorySearch.model is "{wanted.model}", but the provider "static" has one model, '
+            f'memorySearch.model is "{options.model}", but the provider "static" has one model, '
             f'"{MODEL}".',
             key="memorySearch.model",
             hint="Remove the key.",
         )
 
 
-def _check_stand_in(name: str, wanted: Wanted) -> None:
-    """Raise ConfigError for what is no provider: somebody counts on it to be there when the first
-    one fails.
+def _check_fallback(name: str, options: EmbeddingOptions) -> None:
+    """Raise ConfigError for a name that is not a provider: the user relies on it when the first one
+    fails.
     """
-    if name in ("local", *REMOTE, *COMPATIBLE, *wanted.entries):
+    if name in ("local", *REMOTE, *COMPATIBLE, *options.entries):
         return
+    # Imported late: listing the installed packages takes 40 ms.
+    from clawmark.embed import plugins
 
     others = plugins.names()
     if name in BUILT_IN or name not in others:
         raise ConfigError(
-            f'memorySearch.fallback names "{name}", which cannot stand in; '
+            f'memorySearch.fallback names "{name}", which cannot be a fallback; '
             f"what can is {', '.join(('local', *REMOTE, *COMPATIBLE, *others))}.",
             key="memorySearch.fallback",
             hint="Correct the name or remove it.",
         )
-
-
-def _unknown(provider: str) -> ConfigError:
-    names = ", ".join((*BUILT_IN, *REMOTE, *COMPATIBLE, *plugins.names()))
-    return ConfigError(
-        f'memorySearch.provider is "{provider}", which is no provider; known are {names}.',
-        key="memorySearch.provider",
-        hint='Set it to "auto" or remove it.',
-    )

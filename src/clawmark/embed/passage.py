@@ -1,6 +1,4 @@
-"""What of a chunk is embedded, if anything; asked alike by sync, by the estimate of costs and by
-`verify`.
-"""
+"""Decide what text of a chunk is embedded, for sync, cost estimates and `verify` alike."""
 
 from __future__ import annotations
 
@@ -10,8 +8,6 @@ from clawmark.text.recalled.origin import without_comments
 
 
 def embeddable(embedder: Embedder, chunk: str) -> str | None:
-    """The text to embed; None for a chunk that gets no vector: it has no words, or the model does
-    not know them.
-    """
+    """The text to embed; None if it has no words, or none in a language the model knows."""
     text = without_comments(chunk)
     return text if has_meaning(text) and embedder.covers(text) else None

@@ -1,12 +1,10 @@
-"""Embedders that others bring: a name in, an embedder out, found by the entry point group
-`clawmark.embedders`.
+"""Embedders of third parties, found by the entry point group `clawmark.embedders`.
 
-An entry point names a function `make(options, environ) -> Embedder`. Only the one that is asked for
-is imported. Whatever goes wrong in foreign code (an import, a call, a wrong answer) becomes an
-EmbeddingUnavailable or EmbeddingRejected that names the distribution and the entry point, so that a
-search goes on with keywords. An object that a program hands over is guarded in the same way. Which
-names are our own is left to the caller, who asks here last: listing what is installed takes 40 ms.
-"""
+An entry point names a function `make(options, environ) -> Embedder`; only the requested one is
+imported. Whatever fails in a plugin (an import, a call, a wrong answer) becomes an
+EmbeddingUnavailable or EmbeddingRejected that names the distribution and the entry point, so that
+the search continues with keywords. An embedder object given by a program is guarded in the same
+way."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ _HANDED_OVER = (
 
 
 def find(name: str) -> EntryPoint | None:
-    """The entry point of that name; imports nothing of it; raises EmbeddingUnavailable when two
-    distributions claim it.
+    """The entry point of that name, not imported; raises EmbeddingUnavailable if several
+    distributions have one.
     """
     found = list(dict.fromkeys(entry_points(group=GROUP, name=name)))
     if len(found) > 1:
@@ -45,14 +43,12 @@ def find(name: str) -> EntryPoint | None:
 
 
 def names() -> tuple[str, ...]:
-    """What is on offer, for messages."""
+    """The names of all installed plugins, for messages."""
     return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
 
 
 def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -> Embedder:
-    """The embedder of that name, guarded; raises EmbeddingUnavailable when there is none or it
-    cannot be made.
-    """
+    """The embedder of that name, guarded; raises EmbeddingUnavailable if it cannot be made."""
     point = find(name)
     if point is None:
         message = f'No installed package offers an embedder called "{name}".'
@@ -72,17 +68,15 @@ def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -
     if not all(
         callable(getattr(made, verb, None)) for verb in ("covers", "embed_texts", "embed_query")
     ):
-        raise guard.error(f"gave a {type(made).__name__}, which is no embedder")
+        raise guard.error(f"gave a {type(made).__name__}, which is not an embedder")
     embedder = GuardedEmbedder(made, guard)
-    # Asked at once, so that what cannot work is refused here and not in the middle of a sync.
+    # Read at once, so that a broken plugin is refused here and not in the middle of a sync.
     _ = embedder.identity, embedder.traits
     return embedder
 
 
 def guarded(embedder: Embedder, environ: Mapping[str, str]) -> Embedder:
-    """An embedder that a program hands over; our own keep their word by themselves, and can do more
-    than others.
-    """
+    """An embedder given by a program, guarded unless it is one of Clawmark's own."""
     kind = type(embedder)
     if kind.__module__.startswith("clawmark.embed."):
         return embedder
@@ -92,8 +86,8 @@ def guarded(embedder: Embedder, environ: Mapping[str, str]) -> Embedder:
 
 
 class GuardedEmbedder:
-    """Somebody else's embedder: its vectors are checked, and its surprises become errors that say
-    whose they are.
+    """A third-party embedder: its vectors are checked, and its exceptions become errors that name
+    its origin.
     """
 
     def __init__(self, embedder: Embedder, guard: _Guard) -> None:
@@ -104,25 +98,24 @@ class GuardedEmbedder:
     @property
     def identity(self) -> Identity:
         if self._identity is None:
-            told = self._guard.run("cannot tell its identity", lambda: self._embedder.identity)
-            if not isinstance(told, Identity) or type(told.dims) is not int or told.dims < 1:
-                raise self._guard.error("gives an identity that is none")
-            self._identity = told
+            given = self._guard.run("cannot give its identity", lambda: self._embedder.identity)
+            if not isinstance(given, Identity) or type(given.dims) is not int or given.dims < 1:
+                raise self._guard.error("gives an invalid identity")
+            self._identity = given
         return self._identity
 
     @property
     def traits(self) -> Traits:
-        told = self._guard.run("cannot tell its traits", lambda: self._embedder.traits)
-        if not isinstance(told, Traits):
-            raise self._guard.error("gives traits that are none")
-        return told
+        traits = self._guard.run("cannot give its traits", lambda: self._embedder.traits)
+        if not isinstance(traits, Traits):
+            raise self._guard.error("gives invalid traits")
+        return traits
 
     def covers(self, text: str) -> bool:
         try:
             return bool(self._guard.run("failed", lambda: self._embedder.covers(text)))
         except EmbeddingError:
-            # Asked where nobody expects an error; whoever embeds the text will hear it.
-            return True
+            return True  # callers do not expect an error here; embedding the text raises it
 
     def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         vectors = self._guard.run(
@@ -139,23 +132,21 @@ class GuardedEmbedder:
         return vectors[0]
 
     def close(self) -> None:
-        """With the memory it was made for."""
+        """Close the embedder together with its memory."""
         close = getattr(self._embedder, "close", None)
         if close is not None:
             close()
 
     def _vectors(self, given: Sequence[Vector]) -> list[Vector]:
-        """Packed numbers; a list of floats, the likeliest mistake, is refused with a word about it."""
+        """Refuse vectors that are not packed, such as lists of floats, the likeliest mistake."""
         for vector in given:
             if not isinstance(vector, bytes):
-                raise TypeError(
-                    f"a vector is packed float32 bytes, and not a {type(vector).__name__}"
-                )
+                raise TypeError(f"a vector is packed float32 bytes, not a {type(vector).__name__}")
         return list(given)
 
 
 class _Guard:
-    """Knows whose code is run, and says so."""
+    """Runs the code of a plugin and turns its exceptions into errors that name the plugin."""
 
     def __init__(
         self,
@@ -173,11 +164,11 @@ class _Guard:
             return call()
         except EmbeddingError:
             raise
-        except Exception as error:
-            raise self.error(f"{what} ({self._told(error)})") from error
+        except Exception as error:  # boundary of a plugin call
+            raise self.error(f"{what} ({self._error_text(error)})") from error
 
-    def _told(self, error: Exception) -> str:
-        """What a foreign error says, on one line and without the keys its maker was given."""
+    def _error_text(self, error: Exception) -> str:
+        """The text of an error, on one line and without the keys that the plugin was given."""
         options, environ = self._given
         headers = options.get("headers")
         named = {**environ, **options, **(headers if isinstance(headers, Mapping) else {})}

@@ -1,1 +1,1 @@
-""""""
+"""The values that packages exchange, and the error tree."""

@@ -1,5 +1,5 @@
-"""Values of what is read, cut and written: like those in `types`, apart because no search needs
-them.
+"""Values for reading, cutting and writing files; separate from `values` because a search does not
+need them.
 """
 
 from typing import NamedTuple
@@ -12,15 +12,15 @@ class Document(NamedTuple):
 
     state: FileState
     text: str
-    """Lines joined by `\\n`; a byte order mark, one `\\r` per line end and NULs are gone, so line
-    numbers are the file's.
+    """Lines joined by `\\n`; the byte order mark, one `\\r` per line end and NULs are removed. Line
+    numbers are those of the file.
     """
     hash: str
     """SHA-256 hex of the file's bytes."""
 
 
 class Excerpt(NamedTuple):
-    """Some lines of a memory file; one that does not exist is an empty excerpt with `missing` set."""
+    """Some lines of a memory file; empty and `missing` for a file that does not exist."""
 
     path: str
     text: str
@@ -28,15 +28,15 @@ class Excerpt(NamedTuple):
     lines: int
     total_lines: int
     truncated: bool
-    """Less came back than was asked for, or than there is when no number was asked for."""
+    """Whether there are fewer lines than requested, or than the file has if no number was given."""
     next_start: int | None
-    """The line that follows the last one given, when there is one."""
+    """The line after the last one, if there is one."""
     missing: bool = False
-    """There is no such file; a file without text has `total_lines` 0 and is not missing."""
+    """The file does not exist. (An empty file has `total_lines` 0 and is not missing.)"""
 
 
 class Written(NamedTuple):
-    """Where an acknowledged append went: on disk, fsynced, before this value exists."""
+    """Where a text was appended; it is on disk and fsynced."""
 
     path: str
     start_line: int
@@ -56,8 +56,8 @@ class Chunk(NamedTuple):
     hash: str
     """SHA-256 hex of the text in UTF-8."""
     heading: str = ""
-    """The headings above the passage, outermost first, joined by ` > `; searched with the passage,
-    never shown in it.
+    """The headings above the passage, outermost first, joined by ` > `; searched with the passage
+    but not part of it.
     """
     first_day: str = ""
     last_day: str = ""

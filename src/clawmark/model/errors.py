@@ -1,16 +1,15 @@
-"""Every error Clawmark raises on purpose.
+"""Every error that Clawmark raises on purpose.
 
-An error is a surprise: it carries the facts as fields, and `hint` says what to do next. Expected
-outcomes are values (an absent daily log, a file that would not parse, an answer without vectors)
-and live in `types.py`."""
+Errors carry the facts as fields, and `hint` says what to do next. Expected outcomes (a missing
+daily log, a file that does not parse, an answer without vectors) are values, not errors."""
 
 from __future__ import annotations
 
 import errno
 
 _ADVICE = {
-    errno.EMFILE: "This process has too many files open: raise the "
-    "limit (ulimit -n) and try again.",
+    errno.EMFILE: "This process has too many files open: raise the limit (ulimit -n) and "
+    "try again.",
     errno.ENFILE: "The system has too many files open: close some programs and try again.",
     errno.ENOSPC: "Free some space on its disk and try again.",
     errno.EDQUOT: "Your share of its disk is used up: free some space and try again.",
@@ -18,14 +17,14 @@ _ADVICE = {
 
 
 def advice(error: OSError, otherwise: str) -> str:
-    """What to do about an error of the system: some mean the same wherever they happen, others what
-    the place says.
+    """What to do about a system error: general advice for a full disk or too many open files,
+    `otherwise` for the rest.
     """
     return _ADVICE.get(error.errno or 0, otherwise)
 
 
 class ClawmarkError(Exception):
-    """The root of the tree; `hint` is one sentence that says what to do next."""
+    """The base of all errors; `hint` is one sentence that says what to do next."""
 
     exit_code = 3
 
@@ -51,7 +50,7 @@ class WorkspaceError(ClawmarkError):
 
 
 class PathDenied(WorkspaceError):
-    """A path that is not memory was asked for; `rule` names what denied it."""
+    """A path that is not memory was requested; `rule` names what denied it."""
 
     exit_code = 4
 
@@ -62,7 +61,7 @@ class PathDenied(WorkspaceError):
 
 
 class FileMissing(WorkspaceError):
-    """A memory file that was asked for does not exist."""
+    """A requested memory file does not exist."""
 
 
 class WriteConflict(WorkspaceError):
@@ -80,7 +79,7 @@ class WriteConflict(WorkspaceError):
 
 
 class NotText(WorkspaceError):
-    """A memory file whose bytes are no text; they will be refused again until they change."""
+    """A memory file is not text; it is refused until it changes."""
 
 
 class WorkspaceReadOnly(WorkspaceError):
@@ -97,16 +96,18 @@ class EmbeddingError(ClawmarkError):
 
 
 class EmbeddingUnavailable(EmbeddingError):
-    """No key, no extra, no connection, or damaged weights: keywords answer instead."""
+    """A key, an extra or the connection is missing, or weights are damaged; keywords answer
+    instead.
+    """
 
 
 class EmbeddingRejected(EmbeddingError):
-    """The request itself is wrong; trying again cannot help."""
+    """The request itself is wrong; a retry cannot help."""
 
 
 class EmbeddingMismatch(EmbeddingRejected):
-    """The vectors have another size than the configured model: the service is not asked again until
-    the settings change.
+    """The vectors have a different size than configured; the service is not used until the settings
+    change.
     """
 
     exit_code = 2
@@ -129,11 +130,11 @@ class EmbeddingOverloaded(EmbeddingError):
 
 
 class RerankError(ClawmarkError):
-    """A reranker failed or was late: hits keep the order of the search."""
+    """A reranker failed or timed out; hits keep their order."""
 
 
 class CompletionError(ClawmarkError):
-    """A language model could not be asked, or did not answer."""
+    """A request to a language model failed."""
 
     def __init__(self, message: str, *, provider: str, model: str = "", hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -142,11 +143,11 @@ class CompletionError(ClawmarkError):
 
 
 class ContextTooLong(CompletionError):
-    """The messages do not fit the model's context window; fewer of them may."""
+    """The messages do not fit the model's context window."""
 
 
 class IndexStoreError(ClawmarkError):
-    """The derived database could not be used."""
+    """The index could not be used."""
 
 
 class IndexBusy(IndexStoreError):
@@ -154,21 +155,19 @@ class IndexBusy(IndexStoreError):
 
 
 class IndexDamaged(IndexStoreError):
-    """The database is not what Clawmark wrote; it can be deleted and rebuilt."""
+    """The index is damaged; it can be deleted and rebuilt."""
 
     exit_code = 5
 
 
 class IndexFromTheFuture(IndexStoreError):
-    """The database was written by a newer Clawmark."""
+    """The index was written by a newer version of Clawmark."""
 
     exit_code = 5
 
 
 class FilterError(ClawmarkError):
-    """A filter of a search (`since`, `until`, `path`, `source`) cannot be understood; `argument`
-    names it.
-    """
+    """A filter of a search (`since`, `until`, `path`, `source`) is invalid; `argument` names it."""
 
     exit_code = 2
 
@@ -178,13 +177,13 @@ class FilterError(ClawmarkError):
 
 
 class QuestionError(ClawmarkError):
-    """A question of an evaluation cannot be used."""
+    """A question of an evaluation is invalid."""
 
     exit_code = 2
 
 
 class ToolInputError(ClawmarkError):
-    """A tool was called with arguments that cannot be understood."""
+    """A tool was called with invalid arguments."""
 
     exit_code = 2
 

@@ -1,5 +1,5 @@
-"""What sync, status, doctor and verify tell people: values like those in `types`, apart because no
-search needs them.
+"""The reports of sync, status, doctor, verify and eval; separate from `values` because a search
+does not need them.
 """
 
 from typing import Literal, NamedTuple
@@ -8,17 +8,17 @@ from clawmark.model.values import Degraded, Mode, ScanFailure, Skipped, Space
 
 
 class Progress(NamedTuple):
-    """A moment of a running sync."""
+    """The progress of a running sync."""
 
     stage: Literal["text", "vectors"]
     done: int
     total: int
     label: str
-    """The file or the embedder at hand."""
+    """The current file or embedder."""
     source: str = ""
     """Where the text comes from: `memory` or `sessions`; empty for vectors."""
     seconds_left: float | None = None
-    """How long this stage will still take at the rate so far; None while nobody can tell."""
+    """The estimated rest of this stage; None while it is unknown."""
 
 
 class FileFailure(NamedTuple):
@@ -49,21 +49,21 @@ class SyncReport(NamedTuple):
     degraded: Degraded | None
     seconds: float
     healed: str = ""
-    """What was wrong with the index and what became of it; empty when it was sound."""
+    """What was wrong with the index and how it was repaired; empty when it was intact."""
     jobs: str = ""
-    """Why batch jobs did not do all of it, or what is still on its way; empty when they did, or are
-    switched off.
+    """Why batch jobs did not finish everything, or what is still pending; empty when they did, or
+    are switched off.
     """
 
 
 class WatchEvent(NamedTuple):
-    """Something happened to a memory that keeps itself fresh."""
+    """An event of a memory that watches its files."""
 
     kind: Literal["changed", "began", "progress", "done", "failed", "warning"]
     reason: str = ""
     """What made a sync run: `watch`, `search`, `interval`, `session-start` …"""
     path: str = ""
-    """What changed; empty for "anything may have"."""
+    """What changed; empty when that is not known."""
     message: str = ""
     report: SyncReport | None = None
     error: Exception | None = None
@@ -74,19 +74,19 @@ class SourceReport(NamedTuple):
     """A folder that is searched in addition to the workspace's own memory."""
 
     name: str
-    """What citations begin with; empty for a path of `memorySearch.extraPaths`."""
+    """The prefix of its citations; empty for a path of `memorySearch.extraPaths`."""
     path: str
     patterns: tuple[str, ...]
     files: int
     """Markdown files that are searched."""
     other_files: dict[str, int]
-    """Files that are not Markdown, by their ending."""
+    """The number of other files by extension."""
     problem: str = ""
     """Why it cannot be searched now."""
 
 
 class Status(NamedTuple):
-    """The answers to the operational questions, measured when asked."""
+    """The state of the memory, measured when it is requested."""
 
     workspace: str
     agent_id: str
@@ -97,7 +97,7 @@ class Status(NamedTuple):
     chunks: int
     due_files: int
     due_by_source: dict[str, int]
-    """The same for memory files and for transcripts."""
+    """`due_files` for each source."""
     due_vectors: int
     generation: int
     rebuilding: bool
@@ -112,11 +112,9 @@ class Status(NamedTuple):
     cache_entries: int
     cache_limit: int
     last_sync: dict[str, object]
-    """The stored summary of the last sync: when, why, what it did, how long; empty before the
-    first.
-    """
+    """The stored summary of the last sync (when, why, what, how long); empty before the first."""
     last_error: str
-    """Why the last sync in this process's background failed; empty when it did not."""
+    """Why the last background sync of this process failed; empty when it did not."""
     skipped: tuple[Skipped, ...]
     scan_failures: tuple[ScanFailure, ...]
     denied_paths: int
@@ -125,29 +123,26 @@ class Status(NamedTuple):
     """How paths are kept inside the workspace here: `descriptor` or `best-effort`."""
     warnings: tuple[str, ...]
     spent: dict[str, int]
-    """Calls and tokens sent to services, today and in all; empty when nothing remote is configured.
-    """
+    """Calls and tokens sent to services, today and in total; empty without a remote provider."""
     metrics: dict[str, float]
-    """Every number worth a graph, by its dotted name; those of the last sync come from whichever
-    process made it.
-    """
+    """Metrics by dotted name; those of the last sync may come from another process."""
     shared_disk: str = ""
     """The kind of network or shared file system the index is on; empty for a local disk."""
     healed: str = ""
-    """When and why the index before this one was set aside; empty when none was."""
+    """When and why a damaged index was replaced; empty when none was."""
     search_enabled: bool = True
     """`memorySearch.enabled`."""
     sources: tuple[SourceReport, ...] = ()
     """The folders that were added, and the configured extra paths."""
     not_markdown: dict[str, int] = {}  # noqa: RUF012 - a field of a tuple, never changed
-    """How many files in the searched folders are not Markdown, by their ending."""
+    """The number of files in the searched folders that are not Markdown, by extension."""
     unsearched_files: int = 0
-    """Indexed files of a source that is switched off: kept for other configurations, found by no
-    search.
+    """Indexed files of a source that is switched off: kept for other configurations, but not
+    searched.
     """
     running: dict[str, object] = {}  # noqa: RUF012 - never changed
-    """The sync that is running in any process: `pid`, `reason`, `startedAt`, `stage`, `done`,
-    `total`; or empty.
+    """The sync that is running in any process (`pid`, `reason`, `startedAt`, `stage`, `done`,
+    `total`), or empty.
     """
 
 
@@ -156,17 +151,17 @@ class Transcript(NamedTuple):
 
     path: str
     kind: str
-    """Who wrote it: OpenClaw, Claude Code or Codex; empty when that does not show."""
+    """The program that wrote it: OpenClaw, Claude Code or Codex; empty when unknown."""
     size: int
     messages: int
     first: str
-    """When the first message was said, in UTC; empty when the transcript does not say."""
+    """The time of the first message in UTC; empty when unknown."""
     last: str
     status: Literal["indexed", "due", "not a source"]
 
 
 class Finding(NamedTuple):
-    """One thing `doctor` has to say."""
+    """One finding of `doctor`."""
 
     level: Literal["ok", "note", "problem"]
     what: str
@@ -175,11 +170,11 @@ class Finding(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """What one part of the memory did when it was really used."""
+    """The result of trying out one part of the memory."""
 
     part: Literal["embeddings", "vectors"]
     state: Literal["ok", "failed", "off"]
-    """`off` where the configuration asks for nothing that could be used."""
+    """`off` when the configuration disables it."""
     name: str
     """The embedder or the vector engine."""
     reason: str = ""
@@ -191,7 +186,7 @@ class Probe(NamedTuple):
 
 
 class VerifyReport(NamedTuple):
-    """The outcome of re-deriving every row from its file."""
+    """The result of comparing every row of the index with its file."""
 
     files: int
     chunks: int
@@ -200,27 +195,25 @@ class VerifyReport(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """How one question of an evaluation was answered."""
+    """The result of one question of an evaluation."""
 
     question: str
     expected: tuple[str, ...]
-    """What should have been found: paths, citations or texts."""
+    """The right answers: paths, citations or texts."""
     rank: int
-    """The rank of the first hit with something expected; 0 when there is none."""
+    """The rank of the first right hit; 0 without one."""
     recall_1: float
     recall_3: float
     recall_6: float
-    """The share of what was expected among the first 1, 3 and 6 hits."""
+    """The share of the expected answers among the first 1, 3 and 6 hits."""
     seen: float
-    """The share of it whose text is shown in the snippets of the first 6 hits."""
+    """The share whose text is shown in the snippets of the first 6 hits."""
     found: tuple[str, ...]
     """The citations of the first 6 hits."""
 
 
 class Evaluation(NamedTuple):
-    """How well the memory answers a set of questions; the figures are means over the questions, 0
-    to 1.
-    """
+    """How well the memory answers a set of questions; the figures are means, 0 to 1."""
 
     recall_1: float
     recall_3: float
@@ -230,6 +223,6 @@ class Evaluation(NamedTuple):
     seen: float
     questions: tuple[Judged, ...]
     missing: tuple[str, ...] = ()
-    """Expected paths that are not in the memory: those questions cannot be answered."""
+    """Expected paths that are not in the memory."""
     degraded: str = ""
-    """Why the answers were less than they could be; empty when they were not."""
+    """Why the answers were degraded; empty when they were not."""

@@ -1,8 +1,7 @@
-"""The values that travel between the stages: immutable, complete, and free of behaviour.
+"""The values that packages exchange.
 
-They are named tuples and not dataclasses because they are on the path of every cold search:
-defining twenty frozen dataclasses costs 17 ms more than twenty named tuples, more than the search
-itself takes."""
+They are named tuples because every cold search imports them: defining twenty frozen dataclasses
+takes 17 ms longer than twenty named tuples, more than the search itself."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -13,81 +12,77 @@ SourceName: TypeAlias = Literal["memory", "sessions"]
 Mode: TypeAlias = Literal["hybrid", "fts-only", "vector-only"]
 
 
-# --- workspace ---------------------------------------------------------------------------------------------------
+# workspace
 
 
 class FileState(NamedTuple):
     """What a scan saw of one memory file, without opening it."""
 
     path: str
-    """As cited: relative to the workspace, forward slashes; `../docs/x.md` for an extra path
+    """As cited: relative to the workspace with forward slashes; `../docs/x.md` for an extra path
     outside it, `notes:x.md` for a file of the source `notes`."""
     source: SourceName
     size: int
     mtime_ns: int
-    """When the system last changed anything about it: its ctime, since an editor may put the mtime
-    itself back.
-    """
+    """The ctime of the file, because an editor may reset its mtime."""
     inode: int
     device: int
 
 
 class Skipped(NamedTuple):
-    """A file that was found and left alone, and why."""
+    """A file that was found but not indexed, and why."""
 
     path: str
     reason: str
 
 
 class ScanFailure(NamedTuple):
-    """A folder that could not be listed: nothing below `path` may be taken for deleted."""
+    """A folder that could not be listed; files below `path` must not be treated as deleted."""
 
     path: str
     reason: str
 
 
 class Scan(NamedTuple):
-    """Everything one look at the workspace found."""
+    """The result of one scan of the workspace."""
 
     files: tuple[FileState, ...]
     skipped: tuple[Skipped, ...]
     failures: tuple[ScanFailure, ...]
     taken_ns: int
     roots: tuple[tuple[str, int, int], ...] = ()
-    """The folders that were meant: path, device and inode; -1 and -1 for an extra path that cannot
-    be used now.
+    """The scanned folders: path, device and inode; -1 and -1 for an extra path that is unavailable.
     """
     temporary: tuple[str, ...] = ()
-    """Temporary files of writers, living or dead."""
+    """Temporary files of running or killed writers."""
 
 
-# --- text --------------------------------------------------------------------------------------------------------
+# text
 
 
 class Term(NamedTuple):
-    """One thing the keyword leg looks for."""
+    """One search term of the keyword leg."""
 
     text: str
-    """As a person would recognise it."""
+    """As shown to users."""
     phrase: str
     """One or more words as `index_words` stores them, separated by spaces."""
 
 
-# --- embed -------------------------------------------------------------------------------------------------------
+# embed
 
 
 class Identity(NamedTuple):
-    """What makes vectors comparable: two vectors with different identities never meet."""
+    """What makes vectors comparable: vectors with different identities are never compared."""
 
     provider: str
     model: str
     provider_key: str
-    """SHA-256 hex over everything that changes the numbers (endpoint, prefixes, weights' hash …).
-    """
+    """SHA-256 hex over everything that changes the vectors (endpoint, prefixes, weights …)."""
     dims: int
 
 
-# --- index -------------------------------------------------------------------------------------------------------
+# index
 
 
 FileStat: TypeAlias = tuple[int, int, int, int, int]
@@ -95,7 +90,7 @@ FileStat: TypeAlias = tuple[int, int, int, int, int]
 
 
 class FileRow(NamedTuple):
-    """One indexed file as the database remembers it."""
+    """One indexed file as stored in the index."""
 
     path: str
     source: SourceName
@@ -105,16 +100,15 @@ class FileRow(NamedTuple):
     inode: int
     device: int
     seen_ns: int
-    """When it was read, to distrust a file changed within the clock's grain of that moment."""
+    """When it was read; a file changed within the clock's resolution of that time is checked again.
+    """
     chunks: int
     progress: str = ""
-    """How far a transcript is indexed, as `sync.reached` writes it; empty for a memory file, which
-    is indexed as a whole.
-    """
+    """How far a transcript is indexed, as `sync.reached` writes it; empty for a memory file."""
 
 
 class ChunkRow(NamedTuple):
-    """One indexed chunk; `key` is its row number, good within one snapshot."""
+    """One indexed chunk; `key` is its row number, valid within one snapshot."""
 
     key: int
     path: str
@@ -131,10 +125,7 @@ class ChunkRow(NamedTuple):
 
 
 class Space(NamedTuple):
-    """A set of comparable vectors in the index.
-
-    `ready` once it has covered every chunk at least once.
-    """
+    """A set of comparable vectors in the index; `ready` once it has covered every chunk."""
 
     id: int
     identity: Identity
@@ -142,27 +133,26 @@ class Space(NamedTuple):
     vectors: int
 
 
-# --- sync --------------------------------------------------------------------------------------------------------
+# sync
 
 
 class SyncPlan(NamedTuple):
-    """What has to happen for the index to match the disk; computed, never stored."""
+    """What has to be done for the index to match the disk; computed, never stored."""
 
     add: tuple[FileState, ...]
     check: tuple[FileState, ...]
-    """Known files whose size, time or inode changed: read and hashed, then updated or just touched.
-    """
+    """Known files whose size, time or inode changed: read and hashed, then updated or touched."""
     recheck: tuple[FileState, ...]
-    """Files that look the same but were indexed within the clock's grain of their last change:
-    hashed to be sure.
+    """Files that look unchanged but were indexed within the clock's resolution of their last
+    change: hashed again.
     """
     delete: tuple[str, ...]
     unchanged: int
     kept: tuple[str, ...]
-    """Paths that were not seen but lie under a folder that could not be listed."""
+    """Paths that were not found but lie under a folder that could not be listed."""
     was: tuple[FileStat, ...] = ()
-    """What was indexed of the files to delete, in their order: who finds something else there
-    leaves it.
+    """The indexed state of the files to delete, in the same order; a file whose state has changed
+    since is not deleted.
     """
 
     @property
@@ -171,23 +161,23 @@ class SyncPlan(NamedTuple):
 
 
 class Degraded(NamedTuple):
-    """Why an answer is less than it could be, and what would make it whole."""
+    """Why an answer is degraded, and how to fix it."""
 
     reason: str
     fix: str
     needs_change: bool = False
-    """Whether it stays like this until the settings change, however often it is tried."""
+    """Whether retrying is useless until the settings change."""
 
 
-# --- search ------------------------------------------------------------------------------------------------------
+# search
 
 
 class Filters(NamedTuple):
-    """Which passages a search may return; an empty field filters nothing."""
+    """Which passages a search may return; an empty field does not filter."""
 
     since: str = ""
     until: str = ""
-    """Days, YYYY-MM-DD, inclusive. A passage without a date passes neither."""
+    """Days, YYYY-MM-DD, inclusive. A passage without a date matches neither."""
     path: str = ""
     """A pattern for paths, as `text.globs` reads it."""
     source: str = ""
@@ -204,7 +194,7 @@ NO_FILTERS = Filters()
 
 
 class Query(NamedTuple):
-    """A complete question: nothing below the tools asks whether something was given."""
+    """A complete query, with all settings filled in."""
 
     text: str
     max_results: int = 6
@@ -219,8 +209,7 @@ class Query(NamedTuple):
     mmr_lambda: float | None = None
     half_life_days: float | None = None
     today: str = ""
-    """The day to measure ages from and to read "last week" by, YYYY-MM-DD; needed with a half-life.
-    """
+    """The current day, YYYY-MM-DD, for ages and for "last week"; required with a half-life."""
     explain: bool = False
     filters: Filters = NO_FILTERS
 
@@ -233,18 +222,18 @@ class Hit(NamedTuple):
     end_line: int
     score: float
     snippet: str
-    """What of the passage answers the query, to the letter; between parts that are not neighbours
-    stands a line with "…".
+    """The lines of the passage that answer the query, verbatim; parts that are not adjacent are
+    separated by a line with "…".
     """
     snippet_start: int
     snippet_end: int
-    """The first and the last line the snippet comes from, within start_line..end_line."""
+    """The first and the last line of the snippet, within start_line..end_line."""
     source: SourceName
     vector_score: float
     text_score: float
     date: str
-    """The last day the passage is about, YYYY-MM-DD: from the file's name, a heading or a
-    transcript; else empty.
+    """The last day the passage is about, YYYY-MM-DD, from the file's name, a heading or a
+    transcript; or empty.
     """
     snippet_ranges: tuple[tuple[int, int], ...] = ()
     """The lines of each part of the snippet, in order."""
@@ -270,7 +259,7 @@ class NothingFound(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one numbered step of the pipeline did, for `--explain` and the inspector."""
+    """What one step of the search pipeline did, for `--explain`."""
 
     number: int
     name: str
@@ -279,7 +268,7 @@ class Step(NamedTuple):
 
 
 class CandidateStory(NamedTuple):
-    """Everything that happened to one candidate; `outcome` is "hit 3" or the reason it was dropped."""
+    """What happened to one candidate; `outcome` is "hit 3" or the reason it was dropped."""
 
     citation: str
     vector: float
@@ -291,23 +280,23 @@ class CandidateStory(NamedTuple):
     stated: float
     bm25: float
     terms: str
-    """The query terms it met, as `3/5 billing, database, choose`."""
+    """The query terms it contains, such as `3/5 billing, database, choose`."""
     decay: float
     score: float
     outcome: str
     when: float = 0.0
-    """How well its days agree with a time named in the question, 0 to 1."""
+    """How well its days match a time named in the query, 0 to 1."""
     rerank: float | None = None
-    """The reranker's score, 0 to 1; nothing when it was not reranked."""
+    """The reranker's score, 0 to 1; None when it was not reranked."""
 
 
 class Explanation(NamedTuple):
-    """The pipeline's own account of an answer."""
+    """How the pipeline arrived at an answer."""
 
     steps: tuple[Step, ...]
     candidates: tuple[CandidateStory, ...]
     passages: int = 0
-    """How many there were to find."""
+    """The number of passages searched."""
 
 
 class Found(NamedTuple):
@@ -320,38 +309,29 @@ class Found(NamedTuple):
     model: str
     degraded: Degraded | None
     due_files: int | None
-    """Files that differ from the index, by a look at the disk at most a second old; None when that
-    is not known.
-    """
+    """Files that differ from the index, by a scan at most a second old; None when unknown."""
     milliseconds: float
     explanation: Explanation | None = None
     due_vectors: int = 0
-    """Passages that wait for a vector of the best embedder."""
+    """Passages without a vector of the best embedder."""
     fallback_from: str = ""
-    """The provider in whose place another one answered, because it failed or cannot be used;
-    `degraded` says why.
+    """The provider that failed or cannot be used, when another one answered; `degraded` says why.
     """
 
 
 def is_in_workspace(path: str) -> bool:
-    """Whether a cited path is one of the workspace's own, and not of a source or of an extra path
-    outside.
-    """
+    """Whether a cited path lies in the workspace, not in a source or an extra path outside."""
     return not path.startswith("../") and not added_source(path)
 
 
 def added_source(path: str) -> str:
-    """The name of the source that a cited path belongs to: `notes` for `notes:projects/ferry.md`,
-    empty for other paths.
-    """
+    """The source of a cited path: `notes` for `notes:projects/ferry.md`, empty for other paths."""
     name, colon, _ = path.partition("/")[0].partition(":")
     return name if colon else ""
 
 
 def is_cited_below(path: str, folder: str) -> bool:
-    """Whether a cited path lies in a folder, cited likewise; `notes:` is the folder of the source
-    `notes`.
-    """
+    """Whether a cited path lies in a cited folder; `notes:` is the folder of the source `notes`."""
     return path.startswith(folder if folder.endswith(":") else f"{folder}/")
 
 

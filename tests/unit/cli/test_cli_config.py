@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from clawmark.cli import main
-from clawmark.cli.commands.config import describe, find_key
+from clawmark.cli.commands.config import find_key
+from clawmark.config.check import allowed_values
 from clawmark.config.keys import BY_NAME, KEYS
 
 
@@ -116,7 +117,7 @@ def test_places_are_shown_before_anything_exists(
 def test_the_schema_describes_every_key(capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(answer(capsys, "config", "schema", "--json"))["keys"]
     assert [row["key"] for row in rows] == [key.name for key in KEYS]
-    assert all(row["allowed"] == describe(BY_NAME[row["key"]]) for row in rows)
+    assert all(row["allowed"] == allowed_values(BY_NAME[row["key"]]) for row in rows)
     assert "memorySearch.query.minScore" in answer(capsys, "config", "schema")
 
 

@@ -25,7 +25,7 @@ def loaded(folder: Path, config: object, inside: object = None) -> Loaded:
     return load(resolve_places(str(workspace), None, None, str(state), env={"HOME": str(folder)}))
 
 
-def test_a_file_of_openclaw_is_taken_at_its_word_and_without_complaint(tmp_path: Path) -> None:
+def test_an_openclaw_file_is_accepted_without_warnings(tmp_path: Path) -> None:
     startup = {
         "enabled": True,
         "applyOn": ["new", "reset"],
@@ -50,7 +50,7 @@ def test_a_file_of_openclaw_is_taken_at_its_word_and_without_complaint(tmp_path:
     ) == (3, 2800)
 
 
-def test_a_path_has_all_its_patterns_and_is_meant_whole_when_it_is_given_without_one(
+def test_patterns_of_a_path_add_up_and_a_path_without_pattern_is_searched_as_a_whole(
     tmp_path: Path,
 ) -> None:
     paths = [
@@ -65,7 +65,7 @@ def test_a_path_has_all_its_patterns_and_is_meant_whole_when_it_is_given_without
 
 
 @pytest.mark.parametrize("pattern", ["*.{md,txt}", "!drafts/*", "/abs/*.md", 7])
-def test_a_pattern_we_do_not_know_is_said_and_the_path_meant_whole(
+def test_an_unsupported_pattern_is_a_warning_and_the_whole_path_is_searched(
     tmp_path: Path, pattern: object
 ) -> None:
     made = loaded(
@@ -76,7 +76,7 @@ def test_a_pattern_we_do_not_know_is_said_and_the_path_meant_whole(
     assert "/srv/b" in warning and "pattern" in warning
 
 
-def test_the_newer_keys_of_openclaw_are_taken_at_their_word(tmp_path: Path) -> None:
+def test_newer_openclaw_keys_are_accepted(tmp_path: Path) -> None:
     search = {"inputType": "text", "queryInputType": "query", "rememberAcrossConversations": True}
     paths = [
         {"path": "/srv/a", "pattern": "**/*.md"},
@@ -85,7 +85,7 @@ def test_the_newer_keys_of_openclaw_are_taken_at_their_word(tmp_path: Path) -> N
     ]
     made = loaded(tmp_path, {"memory": {"search": {**search, "extraPaths": paths}}})
     remote = made.settings.memory_search.remote
-    assert (remote["queryInputType"], remote["documentInputType"]) == ("query", "text")
+    assert (remote.query_input_type, remote.document_input_type) == ("query", "text")
     assert made.settings.memory_search.extra_paths == ("/srv/a", "/srv/b", "/srv/c")
     assert made.settings.memory_search.extra_patterns == {"/srv/b": ("public/*.md",)}
     assert made.warnings == ()
@@ -100,12 +100,12 @@ def test_shared_sessions_are_named_by_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["allow", ["everyone"], ["main"], True, {"group": True}])
-def test_anything_else_is_refused_and_opens_nothing(tmp_path: Path, value: object) -> None:
+def test_other_values_are_refused(tmp_path: Path, value: object) -> None:
     with pytest.raises(ConfigError, match="sharedSessions"):
         loaded(tmp_path, {"memory": {"sharedSessions": value}})
 
 
-def test_a_workspace_cannot_open_itself(tmp_path: Path) -> None:
+def test_the_workspace_file_cannot_set_shared_sessions(tmp_path: Path) -> None:
     made = loaded(
         tmp_path,
         {},

@@ -44,7 +44,7 @@ def test_a_folder_a_device_and_a_socket_are_refused(
         assert "could not be opened" in refused(tmp_path / "s")
 
 
-def test_an_absent_file_is_the_callers_matter(tmp_path: Path) -> None:
+def test_a_missing_file_raises_file_not_found(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_config(str(tmp_path / "nosuch.json"))
 
@@ -67,14 +67,14 @@ def test_a_huge_file_is_refused_without_reading_it_whole(tmp_path: Path) -> None
         (b'{\n"a": "\xff"}', "line 2: the byte 0xff is not UTF-8"),
         (
             b'{"a": {"a": 1, "a": 2}}',
-            "line 1, column 16: the key a stands twice in one object (in a)",
+            "line 1, column 16: duplicate key a in one object (in a)",
         ),
-        (b"{\n  a: {\n    b: nope } }", "line 3, column 8: a value is due"),
+        (b"{\n  a: {\n    b: nope } }", "line 3, column 8: expected a value"),
         (b"[" * 100_000, "levels deep"),
         (b'{"a":' * 5_000, "levels deep"),
     ],
 )
-def test_what_is_no_configuration_is_told_in_one_sentence(
+def test_an_invalid_file_is_reported_in_one_sentence(
     tmp_path: Path, data: bytes, part: str
 ) -> None:
     path = tmp_path / "clawmark.json"
@@ -84,7 +84,7 @@ def test_what_is_no_configuration_is_told_in_one_sentence(
     assert str(path) in message
 
 
-def test_a_number_beyond_all_digits_is_read(tmp_path: Path) -> None:
+def test_a_number_with_thousands_of_digits_is_read(tmp_path: Path) -> None:
     path = tmp_path / "clawmark.json"
     path.write_text('{"a": ' + "9" * 10_000 + "}", encoding="utf-8")
     assert read_config(str(path)).tree == {"a": float("inf")}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.config.includes import MAX_DEPTH
+from clawmark.config.files import MAX_DEPTH
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded
@@ -37,14 +37,14 @@ def query(**values: object) -> dict[str, object]:
     return {"agents": {"defaults": {"memorySearch": {"query": values}}}}
 
 
-def test_an_included_file_counts_as_if_it_stood_in_the_main_one(tmp_path: Path) -> None:
+def test_an_included_file_has_the_same_effect_as_the_main_one(tmp_path: Path) -> None:
     write(tmp_path / "conf" / "search.json5", {"memorySearch": {"query": {"maxResults": 9}}})
     made = loaded(tmp_path, {"agents": {"defaults": {"$include": "./search.json5"}}})
     assert made.settings.memory_search.query.max_results == 9
     assert made.warnings == ()
 
 
-def test_later_files_win_over_earlier_ones_and_keys_beside_the_directive_over_both(
+def test_later_files_win_over_earlier_ones_and_keys_next_to_the_directive_over_both(
     tmp_path: Path,
 ) -> None:
     write(tmp_path / "conf" / "a.json", query(maxResults=2, minScore=0.1))
@@ -137,7 +137,7 @@ def test_the_depth_and_the_number_of_files_are_limited(tmp_path: Path) -> None:
         ("list.json", "must hold an object"),
     ],
 )
-def test_a_directive_that_cannot_be_followed_is_one_clear_sentence(
+def test_an_invalid_include_is_reported_in_one_sentence(
     tmp_path: Path, directive: object, reason: str
 ) -> None:
     write(tmp_path / "conf" / "list.json", [1])

@@ -45,21 +45,21 @@ def test_nan_is_a_number() -> None:
     ("text", "line", "column", "path", "reason"),
     [
         ('{"agents":{', 1, 12, "agents", "the end of the file"),
-        ("{\n  a: {\n    b: tru\n  }\n}", 3, 8, "a.b", "a value is due"),
-        ("{}{}", 1, 3, "", "follows the end"),
-        ("{a: [1, 2, {b: }]}", 1, 16, "a[2].b", "a value is due"),
-        ("{a 1}", 1, 4, "a", '":" is due'),
-        ("{a: 1 b: 2}", 1, 7, "", '"," or "}" is due'),
+        ("{\n  a: {\n    b: tru\n  }\n}", 3, 8, "a.b", "expected a value"),
+        ("{}{}", 1, 3, "", "after the end"),
+        ("{a: [1, 2, {b: }]}", 1, 16, "a[2].b", "expected a value"),
+        ("{a 1}", 1, 4, "a", 'expected ":"'),
+        ("{a: 1 b: 2}", 1, 7, "", 'expected "," or "}"'),
         ("{a: 'x\n'}", 1, 7, "a", "does not end on its line"),
         ("{a: 1} /* x", 1, 8, "", "a comment does not end"),
-        ("{a: 010}", 1, 5, "a", "no number"),
+        ("{a: 010}", 1, 5, "a", "not a number"),
         ("{a: '\\xZZ'}", 1, 6, "a", "hexadecimal"),
         ("{\0}", 1, 2, "", "U+0000"),
-        ("{a: 1,\n a: 2}", 2, 2, "", "the key a stands twice"),
-        ("{,}", 1, 2, "", "a key is due"),
+        ("{a: 1,\n a: 2}", 2, 2, "", "duplicate key a"),
+        ("{,}", 1, 2, "", "expected a key"),
     ],
 )
-def test_a_mistake_is_told_with_line_column_and_key(
+def test_an_error_has_line_column_and_key(
     text: str, line: int, column: int, path: str, reason: str
 ) -> None:
     with pytest.raises(Json5Error) as caught:
@@ -69,7 +69,7 @@ def test_a_mistake_is_told_with_line_column_and_key(
     assert reason in error.reason
 
 
-def test_nesting_has_a_limit_and_no_recursion_error() -> None:
+def test_nesting_is_limited_without_a_recursion_error() -> None:
     assert parse("[" * MAX_DEPTH + "]" * MAX_DEPTH).value is not None
     with pytest.raises(Json5Error, match="levels deep"):
         parse("[" * 50_000 + "]" * 50_000)
@@ -80,5 +80,5 @@ def test_every_key_has_its_line() -> None:
     assert lines == {("a",): 2, ("a", "b"): 3, ("a", "c"): 4, ("a", "c", 0, "d"): 5}
 
 
-def test_a_long_path_is_shown_short() -> None:
+def test_a_long_path_is_shortened() -> None:
     assert len(show_path(tuple(range(1000)))) < 200

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.config.load import fill_in, load
+from clawmark.config.check import fill_in
+from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
-from clawmark.config.schema import Loaded, Settings
+from clawmark.config.schema import Loaded, Remote, RemoteBatch, Settings
 from clawmark.model.errors import ConfigError
 
 
@@ -61,7 +62,7 @@ def error_of(home: Home, config: object) -> ConfigError:
     return caught.value
 
 
-def test_without_files_everything_is_built_in(home: Home) -> None:
+def test_without_files_every_setting_has_its_default(home: Home) -> None:
     loaded = home.load()
     assert loaded.settings == Settings()
     assert loaded.origins == {}
@@ -76,7 +77,7 @@ def test_the_defaults_are_those_of_the_tables(home: Home) -> None:
     assert (options.query.hybrid.vector_weight, options.query.hybrid.text_weight) == (0.7, 0.3)
 
 
-def test_a_value_knows_its_file(home: Home) -> None:
+def test_the_origin_of_a_value_is_its_file(home: Home) -> None:
     loaded = home.load(search({"query": {"hybrid": {"mmr": {"enabled": True, "lambda": 0.5}}}}))
     mmr = loaded.settings.memory_search.query.hybrid.mmr
     assert (mmr.enabled, mmr.lambda_) == (True, 0.5)
@@ -115,7 +116,7 @@ def test_sections_are_laid_over_each_other_leaf_by_leaf(home: Home) -> None:
 @pytest.mark.skipif(
     find_spec("tzdata") is not None, reason="the package tzdata has a list of its own"
 )
-def test_a_system_without_time_zones_is_told_what_it_lacks(home: Home) -> None:
+def test_without_time_zone_data_the_error_names_the_package_to_install(home: Home) -> None:
     zoneinfo.ZoneInfo.clear_cache()
     zoneinfo.reset_tzpath(to=())
     try:
@@ -130,7 +131,7 @@ def test_newer_agent_entries_are_read(home: Home) -> None:
     assert home.load(config).settings.memory_search.query.max_results == 9
 
 
-def test_extra_paths_of_all_sections_are_joined_and_each_counts_once(home: Home) -> None:
+def test_extra_paths_of_all_sections_are_joined_without_duplicates(home: Home) -> None:
     config = {
         "agents": {
             "defaults": {"memorySearch": {"extraPaths": ["notes", " docs "]}},
@@ -209,7 +210,7 @@ def test_a_secret_is_never_repeated(home: Home) -> None:
     assert "FAKE" not in error.message + error.hint
 
 
-def test_what_openclaw_clamps_is_clamped_and_said(home: Home) -> None:
+def test_values_are_clamped_as_in_openclaw_with_a_warning(home: Home) -> None:
     loaded = home.load(
         search(
             {
@@ -237,7 +238,7 @@ def test_a_small_passage_has_a_small_overlap(home: Home) -> None:
     assert (tiny.tokens, tiny.overlap) == (16, 0)
 
 
-def test_weights_of_zero_become_the_built_in_ones(home: Home) -> None:
+def test_weights_of_zero_are_replaced_by_the_defaults(home: Home) -> None:
     loaded = home.load(search({"query": {"hybrid": {"vectorWeight": 0, "textWeight": 0}}}))
     hybrid = loaded.settings.memory_search.query.hybrid
     assert (hybrid.vector_weight, hybrid.text_weight) == (0.7, 0.3)
@@ -260,29 +261,26 @@ def test_an_unknown_key_is_named_with_the_nearest_real_one(home: Home) -> None:
         ("zzz", ""),
     ],
 )
-def test_what_is_meant_is_told_by_the_last_part_of_a_key(
-    home: Home, wrong: str, meant: str
-) -> None:
+def test_a_suggestion_goes_by_the_last_part_of_a_key(home: Home, wrong: str, meant: str) -> None:
     (warning,) = home.load(search({wrong: {}})).warnings
     assert warning.endswith(f"it is ignored. Did you mean {meant}?" if meant else "it is ignored.")
 
 
-def test_sections_of_openclaw_are_left_alone_and_unknown_ones_named(home: Home) -> None:
+def test_openclaw_sections_are_ignored_and_unknown_ones_are_a_warning(home: Home) -> None:
     loaded = home.load({"channels": {"x": 1}, "gateway": 5, "agents": {"defaults": {"sandbox": 1}}})
     assert loaded.warnings == ()
     assert "agnets" in home.load({"agnets": {}}).warnings[0]
     assert len(home.load({"__proto__": {}, "constructor": {}}).warnings) == 2
 
 
-def test_settings_of_a_remote_provider_are_kept_by_their_names(home: Home) -> None:
+def test_settings_of_a_remote_provider_are_typed(home: Home) -> None:
     loaded = home.load(
         search({"remote": {"baseUrl": "https://example.com/v1", "batch": {"enabled": True}}})
     )
     assert loaded.warnings == ()
-    assert loaded.settings.memory_search.remote == {
-        "baseUrl": "https://example.com/v1",
-        "batch.enabled": True,
-    }
+    assert loaded.settings.memory_search.remote == Remote(
+        base_url="https://example.com/v1", batch=RemoteBatch(enabled=True)
+    )
 
 
 def test_an_unset_variable_is_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +313,7 @@ def test_a_folder_of_transcripts_around_the_workspace_is_refused(home: Home) -> 
         home.load(search({"sessions": {"paths": ["~"]}}))
 
 
-def test_the_file_in_the_workspace_tunes_chunking_and_queries_only(home: Home) -> None:
+def test_the_workspace_file_may_set_chunking_and_query_options_only(home: Home) -> None:
     loaded = home.load(
         search({"query": {"maxResults": 3}}),
         inside={
@@ -343,15 +341,13 @@ def test_the_file_in_the_workspace_tunes_chunking_and_queries_only(home: Home) -
         {"memorySearch": {"query": {"minScore": 9}}},
     ],
 )
-def test_a_mistake_in_the_workspace_is_a_warning_and_stops_nothing(
-    home: Home, inside: object
-) -> None:
+def test_a_mistake_in_the_workspace_file_is_only_a_warning(home: Home, inside: object) -> None:
     loaded = home.load(inside=inside)
     assert loaded.settings == Settings()
     assert len(loaded.warnings) == 1
 
 
-def test_links_in_the_workspace_lead_no_settings_in(home: Home, tmp_path: Path) -> None:
+def test_links_to_settings_in_the_workspace_are_not_followed(home: Home, tmp_path: Path) -> None:
     secret = tmp_path / "secret.json"
     secret.write_text('{"memorySearch": {"query": {"maxResults": 9}}}', encoding="utf-8")
     (home.workspace / ".clawmark").mkdir()

@@ -58,7 +58,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def test_without_anything_all_is_below_the_state_folder_in_home(world: World) -> None:
+def test_by_default_everything_is_in_the_state_folder_in_home(world: World) -> None:
     places = world.places()
     assert places.state_dir == str(world.state)
     assert places.config_file == str(world.state / "clawmark.json")
@@ -109,7 +109,9 @@ def test_the_current_folder_counts_when_it_holds_memory(world: World, mark: str)
     assert world.places().workspace == str(world.here)
 
 
-def test_a_workspace_of_nobody_has_an_index_of_its_own(world: World, tmp_path: Path) -> None:
+def test_a_workspace_that_is_not_an_agents_own_has_a_separate_index(
+    world: World, tmp_path: Path
+) -> None:
     mine = world.workspace(tmp_path / "Some Project!")
     places = world.places(str(mine))
     assert places.agent_id == name_for(str(mine))
@@ -190,7 +192,7 @@ def test_the_default_agent_is_the_marked_one_else_the_first(world: World) -> Non
     ],
 )
 def test_an_agent_id_that_could_name_another_file_is_refused(world: World, agent: str) -> None:
-    with pytest.raises(ConfigError, match="is no agent id"):
+    with pytest.raises(ConfigError, match="is not an agent id"):
         world.places(agent=agent)
 
 
@@ -221,7 +223,7 @@ def test_a_named_configuration_must_exist_and_the_usual_one_need_not(world: Worl
     assert "CLAWMARK_CONFIG" in caught.value.hint
 
 
-def test_openclaws_state_is_used_and_ours_is_put_beside_it(world: World) -> None:
+def test_an_openclaw_state_folder_is_used_with_a_subfolder_of_ours(world: World) -> None:
     base = world.home / ".openclaw"
     world.workspace(base / "workspace")
     file = world.config(
@@ -236,7 +238,7 @@ def test_openclaws_state_is_used_and_ours_is_put_beside_it(world: World) -> None
     assert "OpenClaw's own index" in load(places).warnings[0]
 
 
-def test_a_file_of_ours_beside_openclaws_is_put_over_it(world: World) -> None:
+def test_our_file_in_an_openclaw_folder_takes_precedence(world: World) -> None:
     base = world.home / ".openclaw"
     world.workspace(base / "notes")
     search = {"model": "m-1", "store": {"path": "~/x.sqlite"}, "extraPaths": ["theirs"]}
@@ -288,7 +290,7 @@ def test_a_removed_current_folder_matters_only_to_relative_paths(
         resolve_places("relative", state_dir=str(world.state), env=world.env)
 
 
-def test_no_home_at_all_is_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_home_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         os.path, "expanduser", lambda path: path
     )  # as where the user has no entry of its own
@@ -302,7 +304,7 @@ def test_a_state_folder_that_is_a_file_is_refused(world: World, tmp_path: Path) 
         world.places(state_dir=str(tmp_path / "file"))
 
 
-def test_settings_that_cannot_be_looked_at_are_an_error_and_not_taken_for_absent(
+def test_settings_that_cannot_be_read_are_an_error_and_not_treated_as_missing(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(ConfigError, match=r"clawmark\.json could not be opened"):

@@ -1,4 +1,4 @@
-"""Keys of OpenClaw that have no effect here: each is named in a warning, and none stops a command."""
+"""OpenClaw keys without effect: each is named in a warning, and none stops a command."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def test_a_group_is_one_warning_however_many_keys_it_holds(tmp_path: Path) -> No
     ],
     ids=str,
 )
-def test_a_value_that_asks_for_what_happens_anyway_is_no_warning(
+def test_a_value_that_asks_for_what_happens_anyway_causes_no_warning(
     tmp_path: Path, tree: object
 ) -> None:
     assert loaded(tmp_path, tree).warnings == ()
 
 
-def test_an_entry_of_the_agent_is_looked_at_too(tmp_path: Path) -> None:
+def test_the_entry_of_the_agent_is_read_too(tmp_path: Path) -> None:
     entry = {"id": "main", "sandbox": {"workspaceAccess": "ro"}, "tools": {"profile": "minimal"}}
     sandbox, profile = loaded(tmp_path, {"agents": {"list": [entry]}}).warnings
     assert (
@@ -99,7 +99,7 @@ def test_an_entry_of_the_agent_is_looked_at_too(tmp_path: Path) -> None:
     assert "agents.list[0].tools.profile" in profile
 
 
-def test_a_file_of_our_own_beside_openclaws_silences_the_warning(tmp_path: Path) -> None:
+def test_our_file_in_an_openclaw_folder_silences_the_warning(tmp_path: Path) -> None:
     (tmp_path / "openclaw.json").write_text(
         '{"memorySearch": {"multimodal": {"enabled": true}}}', encoding="utf-8"
     )

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from clawmark.agent.session.setup import rollover_settings
+from clawmark.config.keys import value_of
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
-from clawmark.config.schema import Loaded, value_of
+from clawmark.config.schema import Loaded
 
 
 def loaded(folder: Path, tree: object, agent: str | None = None) -> Loaded:
@@ -49,7 +50,7 @@ def test_a_session_with_the_reset_mode_none_never_ends_by_itself(tmp_path: Path)
         tmp_path, {"session": {"reset": {"mode": "none", "atHour": 4, "idleMinutes": 30}}}
     )
     assert made.warnings == ()
-    assert rollover_settings(made.settings.runtime) == (None, 0)
+    assert rollover_settings(made.settings) == (None, 0)
 
 
 def test_a_provider_of_openclaw_that_we_lack_does_not_stop_a_command(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_the_lists_of_tools_leave_out_memory_tools(
     assert made.warnings == ()
 
 
-def test_a_second_switch_that_is_off_leaves_the_transcripts_out(tmp_path: Path) -> None:
+def test_the_second_switch_for_transcripts_removes_them(tmp_path: Path) -> None:
     both = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": False}}
     assert loaded(tmp_path, {"memorySearch": both}).settings.memory_search.sources == ("memory",)
     both["experimental"] = {"sessionMemory": True}

@@ -106,7 +106,7 @@ def write_json(file: Path, content: object) -> None:
 def write_rows(
     folder: Path, words: Sequence[str], rows: Any, *, dims: int | str = 0, **more: int
 ) -> Path:
-    """A model that gives each token its row, whatever stands beside it; `more` adds inputs."""
+    """A model that gives each token its row, regardless of the others; `more` adds inputs."""
     folder.mkdir(parents=True, exist_ok=True)
     inputs = {"input_ids": INT64, **more}
     nodes = [node("Gather", ["rows", "input_ids"], ["last_hidden_state"])]
@@ -151,20 +151,8 @@ def write_granite(folder: Path) -> Path:
     ]
     for layer in range(pack.layers):
         name = f"l{layer}."
-        parts = (
-            "qkv.w",
-            "qkv.b",
-            "ao.w",
-            "ao.b",
-            "aln.w",
-            "aln.b",
-            "f1.w",
-            "f1.b",
-            "f2.w",
-            "f2.b",
-            "fln.w",
-            "fln.b",
-        )
+        layers = ("qkv", "ao", "aln", "f1", "f2", "fln")
+        parts = [f"{part}.{kind}" for part in layers for kind in "wb"]
         tensors |= {name + part: _floats(pack, name + part) for part in parts}
         source, middle, target = (
             f"s{layer}",

@@ -22,7 +22,7 @@ def vector(*numbers: float) -> Vector:
 GOOD = vector(1, 0, 0, 0)
 
 
-def test_good_vectors_pass_whatever_their_length() -> None:
+def test_good_vectors_of_any_length_pass() -> None:
     check_vectors([], 0, IDENTITY)
     check_vectors([GOOD], 1, IDENTITY)
     check_vectors(
@@ -45,9 +45,9 @@ def test_one_bad_number_among_many_is_found(bad: float, place: int) -> None:
     [
         ([GOOD], 2, "1 vectors for 2 texts"),
         ([GOOD, GOOD], 1, "2 vectors for 1 texts"),
-        ([GOOD, vector(1, 0, 0)], 2, "a vector of 3 numbers where 4 were due"),
-        ([vector(1)], 1, "a vector of 1 numbers where 4 were due"),
-        ([b""], 1, "a vector of 0 numbers where 4 were due"),
+        ([GOOD, vector(1, 0, 0)], 2, "a vector of 3 numbers instead of 4"),
+        ([vector(1)], 1, "a vector of 1 numbers instead of 4"),
+        ([b""], 1, "a vector of 0 numbers instead of 4"),
     ],
 )
 def test_a_wrong_number_of_vectors_or_numbers_is_refused(

@@ -77,7 +77,7 @@ def test_the_whole_vocabulary_gives_the_same_numbers_as_single_lookups() -> None
         assert prepared.encode(text, 512) == numbers
 
 
-def test_a_long_text_is_cut_at_the_limit_with_its_marks(tokenizer: Tokenizer) -> None:
+def test_a_long_text_is_cut_and_keeps_its_special_tokens(tokenizer: Tokenizer) -> None:
     tokens = tokenizer.encode("one two three " * 1_000, 512)
     assert len(tokens) == 512
     assert (tokens[0], tokens[-1]) == (0, 2)
@@ -88,10 +88,10 @@ def test_special_tokens_in_a_text_are_ordinary_characters(tokenizer: Tokenizer) 
     assert tokens[1:-1].count(0) == tokens[1:-1].count(2) == tokens.count(50264) == 0
 
 
-def test_an_endless_word_is_cut_before_merging(tokenizer: Tokenizer) -> None:
+def test_a_very_long_word_is_cut_before_merging(tokenizer: Tokenizer) -> None:
     assert max(map(len, split_words("x" * 100_000))) == 256
     assert len(tokenizer.encode("x" * 100_000, 512)) == 512
 
 
-def test_half_a_character_pair_does_not_stop_it(tokenizer: Tokenizer) -> None:
+def test_a_lone_surrogate_is_tokenized(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode("a\ud800b", 512) == tokenizer.encode("a?b", 512)

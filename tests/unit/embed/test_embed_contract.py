@@ -15,22 +15,22 @@ from clawmark.model.values import Vector
 from clawmark.testing import HashingEmbedder, UnreliableEmbedder, embedder_contract
 
 
-def test_the_hashing_embedder_keeps_the_contract() -> None:
+def test_the_hashing_embedder_passes_the_contract() -> None:
     embedder_contract(HashingEmbedder)
     embedder_contract(lambda: HashingEmbedder(dims=256))
 
 
-def test_the_static_embedder_keeps_the_contract() -> None:
+def test_the_static_embedder_passes_the_contract() -> None:
     embedder_contract(StaticEmbedder)
 
 
 @pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
-def test_the_local_model_keeps_the_contract() -> None:
+def test_the_local_model_passes_the_contract() -> None:
     embedder_contract(GraniteEmbedder)
 
 
 @pytest.mark.parametrize("fault", ["down", "nan", "zero", "short"])
-def test_no_fault_of_an_embedder_gets_past_the_check(
+def test_the_check_finds_every_fault_of_an_embedder(
     fault: Literal["down", "nan", "zero", "short"],
 ) -> None:
     embedder = UnreliableEmbedder()

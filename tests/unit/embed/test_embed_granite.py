@@ -76,7 +76,7 @@ def test_a_text_has_the_same_vector_alone_and_in_a_batch_to_the_bit(
 
 
 @needs_weights
-def test_what_lies_beyond_512_tokens_is_not_seen(embedder: GraniteEmbedder) -> None:
+def test_text_beyond_512_tokens_is_ignored(embedder: GraniteEmbedder) -> None:
     start = "the cat sat on the mat " * 100
     assert embedder.embed_query(start) == embedder.embed_query(start + "PostgreSQL " * 50)
 

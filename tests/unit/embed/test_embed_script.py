@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.embed.local.script import is_mostly_latin
+from clawmark.embed.base import is_mostly_latin
 
 
 @pytest.mark.parametrize(

@@ -108,11 +108,11 @@ def test_a_missing_or_empty_table_is_refused(tmp_path: Path, content: bytes | No
         StaticEmbedder(str(file)).embed_query("hello")
 
 
-def test_the_static_tier_needs_neither_numpy_nor_the_network_nor_the_package_metadata() -> None:
+def test_the_static_embedder_needs_neither_numpy_nor_the_network_nor_the_package_metadata() -> None:
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.choose import *; "
-        "around = Surroundings({}, '', '', lambda *_: 0); "
-        "choose(Wanted(), around).embedders[0].embed_query('hello world'); "
+        "around = EmbedderContext({}, '', '', lambda *_: 0); "
+        "choose(EmbeddingOptions(), around).embedders[0].embed_query('hello world'); "
         "print({'numpy', 'socket', 'importlib.metadata', 'pathlib', 'logging', 'dataclasses'} & "
         "set(sys.modules))"
     )

@@ -13,7 +13,7 @@ import pytest
 from ggufs import ARRAY, STRING, U32, Value, pair, text, write_gguf, write_granite
 
 from clawmark.embed.local.gguf import MODEL, GgufEmbedder, make
-from clawmark.embed.local.gguf_header import CUT_SHORT, read_header
+from clawmark.embed.local.gguf_header import TRUNCATED, read_header
 from clawmark.embed.local.granite import GraniteEmbedder
 from clawmark.embed.local.weights import find_pack
 from clawmark.model.errors import EmbeddingUnavailable
@@ -65,11 +65,11 @@ def run(code: str, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-# --- a real model ------------------------------------------------------------------------------------------------
+# A real model.
 
 
 @needs_model
-def test_a_gguf_file_keeps_the_contract(granite: str) -> None:
+def test_a_gguf_file_passes_the_contract(granite: str) -> None:
     embedder_contract(lambda: GgufEmbedder(granite))
 
 
@@ -82,7 +82,7 @@ def test_llama_cpp_gives_the_vectors_of_our_own_encoder(embedder: GgufEmbedder) 
 
 
 @needs_model
-def test_a_text_has_the_same_vector_alone_and_in_company_to_the_bit(
+def test_a_text_has_the_same_vector_alone_and_among_others_to_the_bit(
     embedder: GgufEmbedder, granite: str
 ) -> None:
     together = embedder.embed_texts(TEXTS)
@@ -153,7 +153,7 @@ def test_a_file_that_is_replaced_while_in_use_is_refused(granite: str, tmp_path:
 
 
 @needs_model
-def test_what_llama_cpp_cannot_load_is_refused_with_its_architecture(tmp_path: Path) -> None:
+def test_a_file_that_llama_cpp_cannot_load_is_refused_with_its_architecture(tmp_path: Path) -> None:
     file = write_gguf(
         tmp_path / "odd.gguf", {"general.architecture": "abacus", "abacus.embedding_length": 8}
     )
@@ -190,7 +190,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     assert "Small One" in printed
 
 
-# --- what the header says ----------------------------------------------------------------------------------------
+# Headers.
 
 
 def test_the_identity_follows_the_bytes_and_not_the_name_of_the_file(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_known_families_get_their_prefixes(
     assert GgufEmbedder(file).identity == GgufEmbedder(file, prefixes=(query, passage)).identity
 
 
-def test_qwen_is_asked_with_an_instruction(tmp_path: Path) -> None:
+def test_qwen_gets_an_instruction_before_questions(tmp_path: Path) -> None:
     values: dict[str, Value] = {
         "general.architecture": "qwen3",
         "general.name": "Qwen3 Embedding 0.6B",
@@ -262,7 +262,7 @@ def test_a_model_of_english_only_does_not_cover_other_scripts(tmp_path: Path) ->
     assert every.covers("Где база данных?") and not every.covers("***")
 
 
-def test_a_large_vocabulary_is_not_read_for_the_identity_and_stepped_over_when_loading(
+def test_a_large_vocabulary_is_not_read_for_the_identity_and_skipped_when_loading(
     tmp_path: Path,
 ) -> None:
     words = [f"word{number}" for number in range(5_000)]
@@ -272,13 +272,13 @@ def test_a_large_vocabulary_is_not_read_for_the_identity_and_stepped_over_when_l
     assert read_header(file, whole=True).pooling == 2
 
 
-# --- what is refused ---------------------------------------------------------------------------------------------
+# Refused files.
 
 START = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1)
 HOSTILE = {
     "a text": (b"# Notes\n\nnothing here\n", "does not begin like a GGUF file"),
     "nothing": (b"", "it is empty"),
-    "only a beginning": (b"GGUF", CUT_SHORT),
+    "only a beginning": (b"GGUF", TRUNCATED),
     "version 1": (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "version 1"),
     "version 3 the other way round": (struct.pack(">4sIQQ", b"GGUF", 3, 0, 0), "version 50331648"),
     "more tensors than bytes": (
@@ -292,7 +292,7 @@ HOSTILE = {
     "an endless key": (START + struct.pack("<Q", 2**62), "a key of 4611686018427387904 bytes"),
     "an endless text": (
         START + text("general.name") + struct.pack("<IQ", STRING, 2**63),
-        CUT_SHORT,
+        TRUNCATED,
     ),
     "an endless list": (
         START + text("x") + struct.pack("<IIQ", ARRAY, STRING, 2**60),
@@ -300,11 +300,11 @@ HOSTILE = {
     ),
     "an endless list of numbers": (
         START + text("x") + struct.pack("<IIQ", ARRAY, U32, 2**21),
-        CUT_SHORT,
+        TRUNCATED,
     ),
     "texts beyond the end": (
         START + text("x") + struct.pack("<IIQQ", ARRAY, STRING, 1_000, 2**63),
-        CUT_SHORT,
+        TRUNCATED,
     ),
     "a list of lists": (
         START + text("x") + struct.pack("<IIQ", ARRAY, ARRAY, 1),
@@ -323,7 +323,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_file_that_is_no_model_is_refused_by_name_and_reason_without_taking_memory(
+def test_a_file_that_is_not_a_model_is_refused_by_name_and_reason_without_using_memory(
     tmp_path: Path, case: str
 ) -> None:
     data, reason = HOSTILE[case]
@@ -355,7 +355,7 @@ def test_a_header_cut_anywhere_is_refused(tmp_path: Path) -> None:
             read_header(str(file), whole=True)
 
 
-def test_a_download_that_broke_off_is_noticed_before_it_is_loaded(tmp_path: Path) -> None:
+def test_an_incomplete_download_is_noticed_before_it_is_loaded(tmp_path: Path) -> None:
     tensors = [(f"t{number}", (1_000,), 0, bytes(4_000)) for number in range(10)]
     file = write_gguf(tmp_path / "a.gguf", SMALL, tensors)
     assert read_header(str(file), whole=True).dims == 384
@@ -364,7 +364,7 @@ def test_a_download_that_broke_off_is_noticed_before_it_is_loaded(tmp_path: Path
         read_header(str(file), whole=True)
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     cases = {
         "": "No GGUF file",
@@ -386,7 +386,7 @@ def test_choosing_a_damaged_file_is_refused_at_once(tmp_path: Path) -> None:
         make(str(file))
 
 
-def test_a_refused_file_can_be_put_right(tmp_path: Path) -> None:
+def test_a_refused_file_can_be_repaired(tmp_path: Path) -> None:
     file = tmp_path / "a.gguf"
     embedder = GgufEmbedder(str(file))
     with pytest.raises(EmbeddingUnavailable):

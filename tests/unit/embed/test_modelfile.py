@@ -19,7 +19,7 @@ from clawmark.embed.models import MODELS, UNKNOWN
 EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
-def test_a_hash_follows_the_content_and_is_computed_once_for_a_moment(tmp_path: Path) -> None:
+def test_a_hash_changes_with_the_content_and_is_cached(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_bytes(b"")
     os.utime(file, ns=(1, 1))
@@ -64,11 +64,11 @@ def test_unknown_model_has_average_cosines() -> None:
     assert prompts_of("", "my-own") == ("", "")
 
 
-def test_every_family_stands_for_a_known_model() -> None:
+def test_every_family_names_a_known_model() -> None:
     assert set(_FAMILIES.values()) <= set(MODELS)
 
 
-def test_a_name_is_printed_on_one_line_and_not_forever() -> None:
+def test_a_name_is_printed_on_one_line_and_shortened() -> None:
     assert plain("a\n\tb\x1b[31m") == "a b [31m"
     assert len(plain("x" * 100_000)) == 120
     assert slug(" Owner/Some_Model 1.5 ") == "some-model-1.5"

@@ -67,11 +67,11 @@ def refusal(source: Path | str) -> EmbeddingUnavailable:
     return caught.value
 
 
-# --- a real model ------------------------------------------------------------------------------------------------
+# A real model.
 
 
 @needs_weights
-def test_an_onnx_folder_keeps_the_contract(granite: str) -> None:
+def test_an_onnx_folder_passes_the_contract(granite: str) -> None:
     embedder_contract(lambda: OnnxEmbedder(granite))
 
 
@@ -84,7 +84,7 @@ def test_onnxruntime_gives_the_vectors_of_our_own_encoder(granite: str) -> None:
 
 
 @needs_weights
-def test_a_text_has_the_same_vector_alone_and_in_company_to_the_bit(granite: str) -> None:
+def test_a_text_has_the_same_vector_alone_and_among_others_to_the_bit(granite: str) -> None:
     embedder = make(granite)
     assert embedder.embed_texts(TEXTS) == [make(granite).embed_query(text) for text in TEXTS]
 
@@ -101,17 +101,17 @@ def test_the_identity_is_known_before_anything_heavy_is_imported(granite: str) -
     assert done.stdout == "local granite 384 granite (onnx) set()\n", done.stderr
 
 
-# --- what the folder says ----------------------------------------------------------------------------------------
+# Folders.
 
 
-def test_the_mean_of_the_tokens_is_taken_when_nothing_else_is_said(small: Path) -> None:
+def test_mean_pooling_is_the_default(small: Path) -> None:
     expected = ROWS[[2, 4, 5, 6, 3]].mean(axis=0).tolist()
     assert numbers(make(str(small)).embed_query("Hello worlds")) == pytest.approx(
         unit(expected), abs=1e-6
     )
 
 
-def test_the_first_token_is_taken_when_the_pooling_says_so(small: Path) -> None:
+def test_the_first_token_is_used_with_cls_pooling(small: Path) -> None:
     write_json(
         small / "1_Pooling" / "config.json",
         {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
@@ -121,7 +121,7 @@ def test_the_first_token_is_taken_when_the_pooling_says_so(small: Path) -> None:
     )
 
 
-def test_a_model_that_pools_by_itself_is_taken_at_its_word(small: Path) -> None:
+def test_the_output_of_a_model_that_pools_itself_is_used(small: Path) -> None:
     nodes = [
         node("Gather", ["rows", "input_ids"], ["token_embeddings"]),
         node("Gather", ["rows", "first"], ["sentence_embedding"]),
@@ -137,7 +137,7 @@ def test_a_model_that_pools_by_itself_is_taken_at_its_word(small: Path) -> None:
     )
 
 
-def test_the_prompts_of_the_models_makers_go_before_questions(small: Path) -> None:
+def test_the_models_own_prompts_are_put_before_questions(small: Path) -> None:
     plain = make(str(small))
     before = plain.embed_query("query: hello"), plain.identity
     write_json(
@@ -150,13 +150,13 @@ def test_the_prompts_of_the_models_makers_go_before_questions(small: Path) -> No
     assert asking.identity.provider_key != before[1].provider_key
 
 
-def test_the_shortest_length_that_is_given_counts(small: Path) -> None:
+def test_the_smallest_configured_length_is_used(small: Path) -> None:
     write_json(small / "sentence_bert_config.json", {"max_seq_length": 10})
     embedder = make(str(small))
     assert embedder.embed_query("hello " * 8) == embedder.embed_query("hello " * 500)
 
 
-def test_a_model_without_a_configuration_tells_its_size_itself(small: Path) -> None:
+def test_the_size_of_a_model_without_configuration_is_read_from_the_model(small: Path) -> None:
     (small / "config.json").unlink()
     assert make(str(small)).identity.dims == 4
 
@@ -170,7 +170,7 @@ def test_inputs_that_every_text_has_are_filled_in(tmp_path: Path, kind: str) -> 
     assert len(numbers(make(str(folder)).embed_query("hello"))) == 4
 
 
-def test_the_identity_follows_whatever_changes_the_numbers_and_nothing_else(
+def test_the_identity_changes_with_the_vectors_and_with_nothing_else(
     small: Path, tmp_path: Path
 ) -> None:
     first = make(str(small)).identity
@@ -210,7 +210,7 @@ def test_an_installed_package_is_used_without_being_imported(
     assert make("tiny-model").embed_query("hello") == make(str(folder)).embed_query("hello")
 
 
-def test_a_tokenizer_may_lie_elsewhere(small: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_may_be_in_another_folder(small: Path, tmp_path: Path) -> None:
     expected = make(str(small)).embed_query("hello")
     (tmp_path / "words").mkdir()
     (small / "vocab.txt").rename(tmp_path / "words" / "vocab.txt")
@@ -219,10 +219,10 @@ def test_a_tokenizer_may_lie_elsewhere(small: Path, tmp_path: Path) -> None:
     )
 
 
-# --- what is refused ---------------------------------------------------------------------------------------------
+# Refused files.
 
 
-def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_model_is_refused(tmp_path: Path) -> None:
     assert "no such folder" in refusal(tmp_path / "absent").message
     assert "no such package is installed" in refusal("absent-model").message
     (tmp_path / "empty").mkdir()
@@ -247,7 +247,7 @@ def test_a_model_without_tokenizer_is_refused(small: Path) -> None:
         ("model.onnx", "", "onnxruntime cannot load it"),
         ("config.json", "{", "its config.json is not JSON"),
         ("config.json", "[" * 100_000, "its config.json is not JSON"),
-        ("config.json", "[]", "its config.json holds no JSON object"),
+        ("config.json", "[]", "its config.json does not hold a JSON object"),
         (
             "config.json",
             '{"hidden_size": 5}',
@@ -255,7 +255,7 @@ def test_a_model_without_tokenizer_is_refused(small: Path) -> None:
         ),
         ("1_Pooling/config.json", '{"pooling_mode_max_tokens": true}', "it pools by max_tokens"),
         ("vocab.txt", "hello\n", "its vocab.txt has no [CLS]"),
-        ("tokenizer.json", '{"model": 5}', "describes no tokenizer"),
+        ("tokenizer.json", '{"model": 5}', "does not describe a tokenizer"),
         ("tokenizer.json", '{"model": {"type": "WordPiece", "vocab": {"a": "b"}}}', "tokenizers"),
     ],
 )
@@ -274,7 +274,7 @@ def test_a_missing_dense_layer_is_noticed(small: Path) -> None:
     assert "dense layer" in refusal(small).message
 
 
-def test_a_model_that_wants_more_than_text_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_unknown_inputs_is_refused(tmp_path: Path) -> None:
     folder = write_rows(tmp_path / "picture", WORDS, ROWS, pixel_values=FLOAT)
     assert 'an input "pixel_values" of float' in refusal(folder).message
 
@@ -288,13 +288,13 @@ def test_a_model_that_was_replaced_while_in_use_is_refused(small: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, math.nan, math.inf])
-def test_vectors_that_mean_nothing_are_refused(tmp_path: Path, value: float) -> None:
+def test_unusable_vectors_are_refused(tmp_path: Path, value: float) -> None:
     folder = write_rows(tmp_path / "broken", WORDS, np.full((9, 4), value, np.float32))
     with pytest.raises(EmbeddingRejected, match="unusable"):
         make(str(folder)).embed_texts(["hello"])
 
 
-def test_a_number_beyond_the_models_table_is_a_refused_text_and_no_crash(tmp_path: Path) -> None:
+def test_a_token_beyond_the_models_table_rejects_the_text(tmp_path: Path) -> None:
     folder = write_rows(tmp_path / "short", WORDS, ROWS[:5])
     with pytest.raises(EmbeddingRejected, match="could not embed a text"):
         make(str(folder)).embed_query("hello worlds")
@@ -312,7 +312,7 @@ def test_without_the_extra_it_says_what_to_install(small: Path) -> None:
     assert "pip install 'clawmark[onnx]'" in done.stdout, done.stderr
 
 
-def test_another_kind_of_tokenizer_asks_for_the_package_that_knows_it(small: Path) -> None:
+def test_another_kind_of_tokenizer_names_the_package_to_install(small: Path) -> None:
     write_json(small / "tokenizer.json", {"model": {"type": "Unigram", "vocab": [["a", -1.0]]}})
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; sys.modules['tokenizers'] = None\n"
@@ -326,7 +326,7 @@ def test_another_kind_of_tokenizer_asks_for_the_package_that_knows_it(small: Pat
     assert "pip install tokenizers" in done.stdout
 
 
-# --- tokenizers --------------------------------------------------------------------------------------------------
+# Tokenizers.
 
 BERT = {
     "normalizer": {

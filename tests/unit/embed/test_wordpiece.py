@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.embed.local.wordpiece import Habits, WordPiece
+from clawmark.embed.local.onnx_tokenizer import Normalization, WordPiece
 
 MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 WORDS = [*MARKS, "data", "##base", "##s", "the", "un", "##aff", "##able", "a", "##b", ","]
@@ -49,7 +49,9 @@ def test_texts_are_cut_into_words_as_bert_cuts_them(tokenizer: WordPiece, text: 
 
 
 def test_a_cased_model_keeps_capitals_and_accents() -> None:
-    cased = WordPiece(VOCABULARY, BEFORE, AFTER, habits=Habits(lower=False, accents=True))
+    cased = WordPiece(
+        VOCABULARY, BEFORE, AFTER, normalization=Normalization(lower=False, accents=True)
+    )
     assert cased.split("Naïve CAFÉ İstanbul") == ["Naïve", "CAFÉ", "İstanbul"]
 
 
@@ -61,10 +63,10 @@ def test_a_word_that_cannot_be_cut_is_unknown_as_a_whole(tokenizer: WordPiece) -
     assert tokenizer.encode("dataxyz the " + "a" * 101, 99) == [2, 1, 7, 1, 3]
 
 
-def test_the_end_mark_survives_the_cut(tokenizer: WordPiece) -> None:
+def test_a_cut_text_keeps_its_end_token(tokenizer: WordPiece) -> None:
     assert tokenizer.encode("the " * 50, 6) == [2, 7, 7, 7, 7, 3]
     assert tokenizer.encode("", 6) == [2, 3]
 
 
-def test_marks_in_a_text_are_words_and_no_marks(tokenizer: WordPiece) -> None:
+def test_special_tokens_in_a_text_are_ordinary_words(tokenizer: WordPiece) -> None:
     assert 3 not in tokenizer.encode("[SEP]", 99)[1:-1]

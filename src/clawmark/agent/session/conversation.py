@@ -48,13 +48,13 @@ from clawmark.agent.session.session import (
 )
 from clawmark.agent.session.setup import (
     Models,
-    Runtime,
     flush_settings,
     models_for,
     note_settings,
     rollover_settings,
 )
 from clawmark.agent.session.transcript_log import TranscriptLog
+from clawmark.config.schema import Settings
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.secrets.redact import Redactor
@@ -355,7 +355,7 @@ def _command(message: str) -> str:
 
 
 def open_parts(
-    runtime: Runtime,
+    settings: Settings,
     folder: str,
     workspace: Workspace,
     keys: Sequence[str],
@@ -366,14 +366,14 @@ def open_parts(
     """The parts of a conversation as they are configured; `folder` is for transcripts, `keys` are
     what is never kept.
     """
-    models = models_for(runtime, os.environ, completer, window)
+    models = models_for(settings, os.environ, completer, window)
     return Parts(
         store=SessionStore(folder),
         workspace=workspace,
         models=models,
         redactor=Redactor(keys),
-        flush=flush_settings(runtime),
-        note=note_settings(runtime),
+        flush=flush_settings(settings),
+        note=note_settings(settings),
         now=now,
-        rollover=rollover_settings(runtime),
+        rollover=rollover_settings(settings),
     )

@@ -15,20 +15,11 @@ from clawmark.agent.models.completer import Completer
 from clawmark.agent.models.models import choose_completer, parse_model
 from clawmark.agent.notes.session_note import NoteSettings
 from clawmark.agent.session.rollover import Rollover
-from clawmark.config.keys import BY_NAME
+from clawmark.config.schema import Settings
 from clawmark.model.errors import ConfigError
 
 UNKNOWN_WINDOW = 200_000
 """Tokens, when a host brings a model of its own and says nothing about it; OpenClaw's number."""
-
-_COMPACTION = "agents.defaults.compaction."
-_FLUSH = _COMPACTION + "memoryFlush."
-_HOOKS = "hooks.internal."
-_NOTE = _HOOKS + "entries.session-memory."
-_RESET = "session.reset."
-
-Runtime = Mapping[str, object]
-"""`Settings.runtime`: what was given, by its key."""
 
 
 class Models(NamedTuple):
@@ -40,47 +31,51 @@ class Models(NamedTuple):
     window: int
 
 
-def flush_settings(runtime: Runtime) -> FlushSettings:
+def flush_settings(settings: Settings) -> FlushSettings:
     """`agents.defaults.compaction`."""
+    flush = settings.compaction.memory_flush
     return FlushSettings(
-        enabled=_flag(runtime, _FLUSH + "enabled"),
-        reserve_tokens_floor=_number(runtime, _COMPACTION + "reserveTokensFloor"),
-        soft_threshold_tokens=_number(runtime, _FLUSH + "softThresholdTokens"),
-        force_flush_transcript_bytes=_number(runtime, _FLUSH + "forceFlushTranscriptBytes"),
-        prompt=_text(runtime, _FLUSH + "prompt"),
-        system_prompt=_text(runtime, _FLUSH + "systemPrompt"),
+        enabled=flush.enabled,
+        reserve_tokens_floor=settings.compaction.reserve_tokens_floor,
+        soft_threshold_tokens=flush.soft_threshold_tokens,
+        force_flush_transcript_bytes=flush.force_flush_transcript_bytes,
+        prompt=flush.prompt,
+        system_prompt=flush.system_prompt,
     )
 
 
-def note_settings(runtime: Runtime) -> NoteSettings:
+def note_settings(settings: Settings) -> NoteSettings:
     """`hooks.internal`."""
+    note = settings.hooks.note
     return NoteSettings(
-        enabled=_flag(runtime, _HOOKS + "enabled") and _flag(runtime, _NOTE + "enabled"),
-        messages=_number(runtime, _NOTE + "messages"),
-        llm_slug=_flag(runtime, _NOTE + "llmSlug"),
+        enabled=settings.hooks.enabled and note.enabled,
+        messages=note.messages,
+        llm_slug=note.llm_slug,
     )
 
 
-def rollover_settings(runtime: Runtime) -> Rollover:
+def rollover_settings(settings: Settings) -> Rollover:
     """`session.reset`."""
-    mode = _text(runtime, _RESET + "mode")
-    hour, minutes = _number(runtime, _RESET + "atHour"), _number(runtime, _RESET + "idleMinutes")
-    return Rollover(hour if mode == "daily" else None, 0 if mode == "none" else minutes)
+    reset = settings.session_reset
+    return Rollover(
+        reset.at_hour if reset.mode == "daily" else None,
+        0 if reset.mode == "none" else reset.idle_minutes,
+    )
 
 
 def configured_model(
-    runtime: Runtime, environ: Mapping[str, str], *, for_flush: bool = False
+    settings: Settings, environ: Mapping[str, str], *, for_flush: bool = False
 ) -> Completer | None:
     """The model that is configured, None when none is; raises ConfigError when it cannot be used."""
-    name = model_name(runtime, environ, for_flush=for_flush)
+    name = model_name(settings, environ, for_flush=for_flush)
     return choose_completer(name, environ) if name else None
 
 
 def needed_model(
-    runtime: Runtime, environ: Mapping[str, str], what_for: str, name: str = ""
+    settings: Settings, environ: Mapping[str, str], what_for: str, name: str = ""
 ) -> Completer:
     """The named model, or the configured one; ConfigError without either."""
-    wanted = name or model_name(runtime, environ)
+    wanted = name or model_name(settings, environ)
     if not wanted:
         raise ConfigError(
             f"No model is configured, and a model has to {what_for}.",
@@ -90,53 +85,31 @@ def needed_model(
     return choose_completer(wanted, environ)
 
 
-def model_name(runtime: Runtime, environ: Mapping[str, str], *, for_flush: bool = False) -> str:
+def model_name(settings: Settings, environ: Mapping[str, str], *, for_flush: bool = False) -> str:
     """The name of the model that is configured: CLAWMARK_MODEL, else `agents.defaults.model`; empty
     for none.
     """
-    own = _text(runtime, _FLUSH + "model") if for_flush else ""
-    return (
-        own or environ.get("CLAWMARK_MODEL", "").strip() or _text(runtime, "agents.defaults.model")
-    )
+    own = settings.compaction.memory_flush.model if for_flush else ""
+    return own or environ.get("CLAWMARK_MODEL", "").strip() or settings.model
 
 
 def models_for(
-    runtime: Runtime, environ: Mapping[str, str], given: Completer | None, window: int
+    settings: Settings, environ: Mapping[str, str], given: Completer | None, window: int
 ) -> Models:
     """The models of a conversation; one that the host brings stands in for all."""
-    window = window or _number(runtime, "agents.defaults.contextTokens")
+    window = window or settings.context_tokens
     if given is not None:
         return Models(given, given, window or UNKNOWN_WINDOW)
     try:
-        usual = configured_model(runtime, environ)
-        flushing = configured_model(runtime, environ, for_flush=True)
-        name = model_name(runtime, environ)
+        usual = configured_model(settings, environ)
+        flushing = configured_model(settings, environ, for_flush=True)
+        name = model_name(settings, environ)
         return Models(
             usual, flushing, window or (parse_model(name).window if name else UNKNOWN_WINDOW)
         )
     except ConfigError as error:
         _log(error)
         return Models(None, None, window or UNKNOWN_WINDOW)
-
-
-def _value(runtime: Runtime, key: str) -> object:
-    return runtime.get(key, BY_NAME[key].default)
-
-
-def _flag(runtime: Runtime, key: str) -> bool:
-    return _value(runtime, key) is True
-
-
-def _number(runtime: Runtime, key: str) -> int:
-    value = _value(runtime, key)
-    assert isinstance(value, int)
-    return value
-
-
-def _text(runtime: Runtime, key: str) -> str:
-    value = _value(runtime, key)
-    assert isinstance(value, str)
-    return value
 
 
 def _log(error: ConfigError) -> None:

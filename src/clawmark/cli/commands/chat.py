@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from clawmark.cli.opening import open_memory
 from clawmark.cli.output import Stopped, emit, paint, plain, say
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
+from clawmark.config.schema import Settings
 from clawmark.model.errors import ClawmarkError, ConfigError
 from clawmark.text.recalled.origin import without_comments
 from clawmark.workspace.bootstrap import ensure_workspace
@@ -85,7 +85,7 @@ def run(args: Namespace) -> int:
     places = resolve_places(
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
     )
-    model = _model(args, load(places, {}).settings.runtime)
+    model = _model(args, load(places, {}).settings)
     ensure_workspace(places.workspace)
     screen = Screen(quiet=args.json)
     with open_memory(args, background=True) as memory:
@@ -101,9 +101,9 @@ def _need_extra() -> None:
         )
 
 
-def _model(args: Namespace, runtime: Mapping[str, object]) -> str:
+def _model(args: Namespace, settings: Settings) -> str:
     """The name of the model, with the address it is to be found at."""
-    name = args.model or model_name(runtime, os.environ)
+    name = args.model or model_name(settings, os.environ)
     if args.base_url and not args.base_url.startswith(("http://", "https://")):
         raise UsageError("--base-url takes an address that begins with http:// or https://.")
     if args.base_url and "@http" in name:

@@ -1,7 +1,4 @@
-"""`clawmark config`: settings, where each comes from, and what each may be.
-
-Keys and headers are never shown.
-"""
+"""`clawmark config`: the settings, their origins and what they may be. Secrets are never shown."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
@@ -12,25 +9,21 @@ import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import facts, short_path, table, wrap
 from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
-from clawmark.config.keys import BY_NAME, KEYS, Key
+from clawmark.config.check import Key, allowed_values
+from clawmark.config.keys import BY_NAME, KEYS, value_of
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.schema import Loaded, Settings, value_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from clawmark.config.schema import Loaded
 
 HIDDEN = "(hidden)"
 WIDEST = {0: 54, 1: 10}
-"""Columns of `config list`: nearly all keys and values fit, and so does the line on a terminal of
-80 columns.
-"""
+"""Column widths of `config list`: most keys and values fit, and lines fit into 80 columns."""
 
 EXAMPLES = """\
 examples:
@@ -75,47 +68,34 @@ def run(args: Namespace) -> int:
 
 
 def shown_value(loaded: Loaded, key: Key) -> object:
-    """The value in force; a secret only as something that is set or not, and addresses without who
-    logs in there.
-    """
+    """The value in effect; secrets only as set or not, addresses without user name and password."""
     value = value_of(loaded.settings, key.name)
-    value = key.default if value is None else value
-    if key.secret:
+    if key.is_secret:
         return HIDDEN if value else ""
     return re.sub(r"(?<=://)[^/?#]*@", f"{HIDDEN}@", value) if isinstance(value, str) else value
 
 
 def written(value: object) -> str:
-    """A value as one would write it into the file."""
+    """A value as it is written in a file."""
     return "unset" if value is None else json.dumps(as_json(value), ensure_ascii=False)
 
 
-def _depth(key: Key) -> int:
-    return key.name.count(".")
-
-
 def find_key(name: str) -> Key:
-    """A key by its short name, by its path in the file, or by an ending: of several keys, the one
-    nearest to the top.
+    """A key by its name, by its path in the file, or by an unambiguous ending; of several keys with
+    that ending, the least nested one.
     """
-    short = (
-        name.removeprefix("agents.defaults.")
-        if name.startswith("agents.defaults.memorySearch.")
-        else name
-    )
-    short = (
-        "memorySearch." + short.removeprefix("memory.search.")
-        if short.startswith("memory.search.")
-        else short
-    )
+    short = re.sub(r"^(agents\.defaults\.memorySearch|memory\.search)\.", "memorySearch.", name)
     if short in BY_NAME:
         return BY_NAME[short]
-    endings = sorted([key for key in KEYS if key.name.endswith("." + short)], key=_depth)
-    if endings and [_depth(key) for key in endings].count(_depth(endings[0])) == 1:
+
+    def depth(key: Key) -> int:
+        return len(key.name.split("."))
+
+    endings = sorted([key for key in KEYS if key.name.endswith("." + short)], key=depth)
+    if endings and (len(endings) == 1 or depth(endings[0]) < depth(endings[1])):
         return endings[0]
     if endings:
         raise UsageError(f"{name} may be {' or '.join(key.name for key in endings[:4])}.")
-
     near = difflib.get_close_matches(short, BY_NAME, n=1)
     raise UsageError(
         f"There is no key {name[:80]}.",
@@ -123,46 +103,12 @@ def find_key(name: str) -> Key:
     )
 
 
-def describe(key: Key) -> str:
-    """What a key may hold, in a few words."""
-    kinds = {
-        "flag": "true or false",
-        "text": "text",
-        "words": "text of several lines",
-        "size": "a number of bytes, or a size as 2mb",
-        "model": "a model, as openai:gpt-4o-mini",
-        "name": "a name",
-        "names": "a name or a list of names",
-        "paths": "a list of paths",
-        "url": "an http or https address",
-        "secret": "text",
-        "headers": "an object of texts",
-        "texts": "a list of texts",
-    }
-    if key.kind in ("choice", "choices"):
-        return ("list of " if key.kind == "choices" else "") + ", ".join(key.choices)
-    if key.kind in ("count", "number"):
-        noun = "whole number" if key.kind == "count" else "number"
-        return (
-            f"{noun}, {key.low:g} or more"
-            if key.high >= 2**31 - 1
-            else f"{noun}, {key.low:,.0f} to {key.high:,.0f}"
-        )
-    return kinds[key.kind]
-
-
-def default_of(key: Key) -> object:
-    """The built-in value of a key."""
-    value = value_of(Settings(), key.name)
-    return key.default if value is None else value
-
-
 def _list(loaded: Loaded, args: Namespace) -> int:
     if args.json:
         rows = [
             {
                 "key": key.name,
-                "value": _plain_value(shown_value(loaded, key)),
+                "value": as_json(shown_value(loaded, key)),
                 "origin": loaded.origin(key.name),
             }
             for key in KEYS
@@ -187,7 +133,7 @@ def _get(loaded: Loaded, args: Namespace) -> int:
     key = find_key(args.key)
     value = shown_value(loaded, key)
     if args.json:
-        emit({"key": key.name, "value": _plain_value(value), "origin": loaded.origin(key.name)})
+        emit({"key": key.name, "value": as_json(value), "origin": loaded.origin(key.name)})
     else:
         say(plain(value) if isinstance(value, str) else one_line(written(value)))
     return 0
@@ -212,32 +158,18 @@ def _paths(places: Places, args: Namespace) -> int:
 
 
 def _path_facts(places: Places) -> Iterator[tuple[str, str]]:
-    yield (
-        "Config",
-        short_path(places.config_file) + ("" if places.config is not None else " (not there)"),
-    )
-    yield (
-        "State",
-        short_path(places.state_dir) + ("" if os.path.isdir(places.state_dir) else " (not there)"),
-    )
+    def shown(path: str, exists: bool) -> str:
+        return short_path(path) + ("" if exists else " (not there)")
+
+    yield "Config", shown(places.config_file, places.config is not None)
+    yield "State", shown(places.state_dir, os.path.isdir(places.state_dir))
     there = "" if os.path.isdir(places.workspace) else ", not there"
-    origin = (
-        "configured"
-        if places.workspace_origin.startswith("file ")
-        else plain(places.workspace_origin)
-    )
+    origin = plain(places.workspace_origin)
+    origin = "configured" if origin.startswith("file ") else origin
     yield "Workspace", f"{short_path(places.workspace)} ({origin}{there})"
-    yield (
-        "Agent",
-        places.agent
-        if places.agent == places.agent_id
-        else f"{places.agent}, index {places.agent_id}",
-    )
-    yield (
-        "Index",
-        short_path(places.index_path)
-        + ("" if os.path.isfile(places.index_path) else " (not there)"),
-    )
+    other = "" if places.agent == places.agent_id else f", index {places.agent_id}"
+    yield "Agent", places.agent + other
+    yield "Index", shown(places.index_path, os.path.isfile(places.index_path))
 
 
 def _schema(args: Namespace) -> int:
@@ -245,20 +177,16 @@ def _schema(args: Namespace) -> int:
         rows = [
             {
                 "key": key.name,
-                "allowed": describe(key),
-                "default": _plain_value(default_of(key)),
-                "meaning": key.sentence,
+                "allowed": allowed_values(key),
+                "default": as_json(key.default),
+                "meaning": key.description,
             }
             for key in KEYS
         ]
         emit({"keys": rows})
         return 0
     for key in KEYS:
-        say(f"{paint(key.name, 'bold')}  {paint(f'= {written(default_of(key))}', 'dim')}")
-        lines = wrap(f"{key.sentence} ({describe(key)})", min(columns(), 110) - 4)
+        say(f"{paint(key.name, 'bold')}  {paint(f'= {written(key.default)}', 'dim')}")
+        lines = wrap(f"{key.description} ({allowed_values(key)})", min(columns(), 110) - 4)
         say("\n".join(f"    {line}" for line in lines))
     return 0
-
-
-def _plain_value(value: object) -> object:
-    return as_json(value)

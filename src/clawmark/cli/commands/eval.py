@@ -291,7 +291,7 @@ def _make(args: Namespace) -> int:
     failure: CompletionError | None = None
     with open_memory(args, provider=args.provider) as memory:
         completer = needed_model(
-            memory.settings.runtime, os.environ, "write the questions", args.model or ""
+            memory.settings, os.environ, "write the questions", args.model or ""
         )
         with _new_file(args.questions) as file:
             try:

@@ -153,7 +153,7 @@ def _with_model(memory: Memory, key: str, name: str | None, *, for_flush: bool) 
     """A conversation whose model is the named one, or the configured one; ConfigError without
     either.
     """
-    wanted = name or model_name(memory.settings.runtime, os.environ, for_flush=for_flush)
+    wanted = name or model_name(memory.settings, os.environ, for_flush=for_flush)
     if not wanted:
         hint = "Name one with --model or in agents.defaults.model"
         raise ConfigError(
@@ -170,11 +170,7 @@ def _with_model(memory: Memory, key: str, name: str | None, *, for_flush: bool) 
 
 def _window(memory: Memory, name: str | None) -> int:
     """How many tokens the model holds that was named; 0 for what is configured."""
-    return (
-        parse_model(name).window
-        if name and not memory.settings.runtime.get("agents.defaults.contextTokens")
-        else 0
-    )
+    return parse_model(name).window if name and not memory.settings.context_tokens else 0
 
 
 # --- flush -------------------------------------------------------------------------------------------------------

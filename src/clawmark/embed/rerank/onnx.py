@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clawmark.embed.base import WORKERS
 from clawmark.embed.local.model_file import plain, reason_of, wellformed
 from clawmark.embed.local.onnx import (
     CHARACTERS_PER_TOKEN,
     INSTALL,
-    WORKERS,
     inputs_of,
     start_session,
 )

@@ -1,4 +1,4 @@
-"""Read `memorySearch.remote.*` into the options of a remote provider.
+"""Turn `memorySearch.remote` into the options that the provider modules take.
 
 References such as `${MY_KEY}` are filled in here, when the value is used.
 """
@@ -7,42 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clawmark.config.load import fill_in
+from clawmark.config.check import fill_in
+from clawmark.config.schema import Remote, RemoteBatch
 from clawmark.config.urls import problem_with
 from clawmark.embed.batch.run import BatchOptions
 from clawmark.embed.services.wire import RemoteOptions
 from clawmark.model.errors import ConfigError
 
+_REMOTE = "memorySearch.remote."
+
 
 def remote_options(
-    model: str, dims: int, remote: Mapping[str, object], environ: Mapping[str, str]
+    model: str, dims: int, remote: Remote, environ: Mapping[str, str]
 ) -> RemoteOptions:
     """Return the options; raise ConfigError for a missing variable or a refused address."""
 
-    def text(name: str) -> str:
-        return filled(remote.get(name), f"memorySearch.remote.{name}", environ)
+    def text(value: object, name: str) -> str:
+        return filled(value, _REMOTE + name, environ)
 
     return RemoteOptions(
         model=model,
-        base_url=checked_address(text("baseUrl"), "memorySearch.remote.baseUrl"),
-        api_key=text("apiKey"),
-        headers=filled_headers(remote, environ),
+        base_url=checked_address(text(remote.base_url, "baseUrl"), f"{_REMOTE}baseUrl"),
+        api_key=text(remote.api_key, "apiKey"),
+        headers=filled_headers(remote.headers, environ),
         dims=dims,
-        query_input_type=text("queryInputType"),
-        document_input_type=text("documentInputType"),
-        region=text("region"),
+        query_input_type=text(remote.query_input_type, "queryInputType"),
+        document_input_type=text(remote.document_input_type, "documentInputType"),
+        region=text(remote.region, "region"),
     )
-
-
-def filled_headers(remote: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the configured headers with their references filled in."""
-    headers = remote.get("headers")
-    if not isinstance(headers, dict):
-        return {}
-    return {
-        str(name): fill_in(str(text), f"memorySearch.remote.headers.{name}", environ)
-        for name, text in headers.items()
-    }
 
 
 def filled(value: object, key: str, environ: Mapping[str, str]) -> str:
@@ -50,6 +42,16 @@ def filled(value: object, key: str, environ: Mapping[str, str]) -> str:
     if isinstance(value, Mapping):  # OpenClaw's reference to a secret: {source: "env", id: "NAME"}
         return environ.get(str(value.get("id", "")), "")
     return fill_in(str(value), key, environ) if value else ""
+
+
+def filled_headers(headers: object, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the configured headers with their references filled in."""
+    if not isinstance(headers, Mapping):
+        return {}
+    return {
+        str(name): fill_in(str(text), f"{_REMOTE}headers.{name}", environ)
+        for name, text in headers.items()
+    }
 
 
 def checked_address(url: str, key: str) -> str:
@@ -60,17 +62,12 @@ def checked_address(url: str, key: str) -> str:
     return url
 
 
-def batch_options(remote: Mapping[str, object]) -> BatchOptions:
+def batch_options(batch: RemoteBatch) -> BatchOptions:
     """Return whether and how batch jobs are used."""
-
-    def number(name: str, default: int) -> int:
-        value = remote.get(f"batch.{name}")
-        return value if isinstance(value, int) else default
-
     return BatchOptions(
-        enabled=bool(remote.get("batch.enabled", False)),
-        wait=bool(remote.get("batch.wait", True)),
-        concurrency=number("concurrency", 2),
-        poll_ms=number("pollIntervalMs", 2000),
-        timeout_minutes=number("timeoutMinutes", 60),
+        enabled=batch.enabled,
+        wait=batch.wait,
+        concurrency=batch.concurrency,
+        poll_ms=batch.poll_interval_ms,
+        timeout_minutes=batch.timeout_minutes,
     )

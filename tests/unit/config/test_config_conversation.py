@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from clawmark.config.keys import value_of
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
-from clawmark.config.schema import Loaded, value_of
+from clawmark.config.schema import Loaded
 from clawmark.model.errors import ConfigError
 
 FLUSH = "agents.defaults.compaction.memoryFlush."
@@ -59,7 +60,7 @@ def test_an_openclaw_file_is_read_without_a_warning(tmp_path: Path) -> None:
     }
     found = loaded(tmp_path, tree)
     assert found.warnings == ()
-    assert dict(found.settings.runtime) == {
+    assert {name: value_of(found.settings, name) for name in found.origins} == {
         "agents.defaults.model": "anthropic/claude-opus-4-6",
         "agents.defaults.contextTokens": 150_000,
         "agents.defaults.compaction.reserveTokensFloor": 30_000,

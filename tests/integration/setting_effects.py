@@ -1,0 +1,268 @@
+"""What can be observed of a memory under a setting; used by `test_every_setting`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from commands import Place
+from embeddings import EmbeddingServer
+
+from clawmark import Memory
+from clawmark.agent.session.setup import (
+    flush_settings,
+    model_name,
+    models_for,
+    note_settings,
+    rollover_settings,
+)
+from clawmark.composition import make_query
+from clawmark.embed.services.settings import batch_options, remote_options
+from clawmark.engine.sync.run import SyncRequest
+from clawmark.model.errors import ClawmarkError
+
+QUESTION = "where does the heron nest?"
+KEY = "not-a-real-key"
+
+
+class Scene(NamedTuple):
+    """A workspace, and a configuration file with one key set."""
+
+    place: Place
+    server: EmbeddingServer
+
+    def open(self, provider: str | None = "none", *, background: bool = False) -> Memory:
+        """Open the memory with keywords only; None stands for the configured provider."""
+        return Memory.open(state_dir=self.place.state, provider=provider, background=background)
+
+
+class Acts(NamedTuple):
+    """Two values of a key, what to look at, and what else has to be set for that."""
+
+    one: object
+    other: object
+    look: Callable[[Scene], object]
+    beside: dict[str, object] = {}  # noqa: RUF012 - never changed
+
+
+def put(tree: dict[str, Any], key: str, value: object) -> None:
+    """Set a dotted key in the tree of a configuration file."""
+    *groups, last = key.split(".")
+    for group in groups:
+        tree = tree.setdefault(group, {})
+    tree[last] = value
+
+
+def found(scene: Scene) -> object:
+    with scene.open() as memory:
+        return [hit.citation for hit in memory.search(QUESTION, min_score=0).hits]
+
+
+def found_as_configured(scene: Scene) -> object:
+    with scene.open() as memory:
+        return [hit.citation for hit in memory.search("heron unicorn avalanche").hits]
+
+
+def question(scene: Scene) -> object:
+    with scene.open() as memory:
+        return make_query(memory.settings.memory_search.query, QUESTION, None, None, memory.today)
+
+
+def chunks(scene: Scene) -> object:
+    with scene.open() as memory:
+        memory.sync()
+        with memory._backend.parts.store.reading() as reader:
+            return [
+                (row.start_line, row.end_line, row.text) for row in reader.chunks_of("MEMORY.md")
+            ]
+
+
+def status(scene: Scene) -> object:
+    with scene.open(None) as memory:
+        memory.sync(instant_only=True)
+        state = memory.status()
+    return (
+        state.index_path,
+        state.embedder,
+        state.vector_engine,
+        [space.identity for space in state.spaces],
+    )
+
+
+def opens(scene: Scene) -> object:
+    try:
+        return status(scene)
+    except ClawmarkError as error:
+        return type(error)
+
+
+def tools(scene: Scene) -> object:
+    with scene.open() as memory:
+        return [tool.name for tool in memory.tools(append=True)]
+
+
+def answer_in_a_group(scene: Scene) -> object:
+    with scene.open() as memory:
+        (search, _) = memory.tools("agent:main:telegram:group:42")
+        return search.call({"query": QUESTION, "minScore": 0}).get("error")
+
+
+def citations(scene: Scene) -> object:
+    with scene.open() as memory:
+        search = memory.tools()[0]
+        return str(search.call({"query": QUESTION, "minScore": 0}))
+
+
+def prompt(scene: Scene) -> object:
+    def clock() -> datetime:
+        return datetime(2026, 2, 24, 12, tzinfo=UTC)
+
+    with Memory.open(
+        state_dir=scene.place.state, provider="none", clock=clock, background=False
+    ) as memory:
+        return memory.prompt().text
+
+
+def today(scene: Scene) -> object:
+    with scene.open() as memory:
+        return memory.today()
+
+
+def session_start(scene: Scene) -> object:
+    with scene.open() as memory:
+        return memory.session_started("agent:main:main")
+
+
+def found_after_a_new_note(scene: Scene) -> object:
+    with scene.open() as memory:
+        memory.sync()
+        scene.place.write("memory/2026-03-01.md", "- The heron has left for the south.\n")
+        return [hit.path for hit in memory.search("heron south", min_score=0).hits]
+
+
+def kept_vectors(scene: Scene) -> object:
+    """How many vectors are left after most passages were deleted."""
+    with scene.open("static") as memory:
+        memory.sync()
+        shutil.rmtree(scene.place.workspace / "memory")
+        memory.sync()
+        return memory.status().cache_entries
+
+
+def sent(scene: Scene) -> object:
+    """The requests for one passage and one question: target, headers and body."""
+    scene.server.requests.clear()
+    with scene.open(None) as memory:
+        memory.sync()
+        memory.search(QUESTION)
+        return [
+            (
+                request.target,
+                request.headers.get("authorization"),
+                request.headers.get("x-more"),
+                json.loads(request.body),
+            )
+            for request in scene.server.requests
+        ]
+
+
+def sent_to_reranker(scene: Scene) -> object:
+    """The request for one question; that this server does not answer it like a reranker makes no
+    difference.
+    """
+    scene.server.requests.clear()
+    with scene.open() as memory:
+        memory.search(QUESTION)
+    return [
+        (request.target, request.headers.get("authorization"), json.loads(request.body))
+        for request in scene.server.requests
+    ]
+
+
+def embedder_key(scene: Scene) -> object:
+    with scene.open(None) as memory:
+        return [
+            embedder.traits.label
+            for embedder in (*memory.choice.embedders, *memory.choice.fallbacks)
+        ]
+
+
+def remote(scene: Scene) -> object:
+    with scene.open() as memory:
+        options = memory.settings.memory_search.remote
+    return remote_options("", 0, options, {}), batch_options(options.batch)
+
+
+def spent(scene: Scene) -> object:
+    with scene.open(None) as memory:
+        memory.sync()
+        return memory.status().due_vectors
+
+
+def say(file: Path) -> None:
+    """Add a message to a transcript."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    message = {
+        "role": "user",
+        "content": [{"type": "text", "text": "The heron nests by pier nine now."}],
+    }
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(
+            json.dumps(
+                {"type": "message", "timestamp": "2026-02-24T10:00:00.000Z", "message": message}
+            )
+            + "\n"
+        )
+
+
+def transcripts(scene: Scene) -> object:
+    say(scene.place.state / "agents" / "main" / "sessions" / "a.jsonl")
+    say(scene.place.folder / "talks" / "b.jsonl")
+    with scene.open() as memory:
+        return sorted(
+            {
+                hit.path
+                for hit in memory.search("heron pier nine", min_score=0).hits
+                if hit.source == "sessions"
+            }
+        )
+
+
+def due_after_small_growth(scene: Scene) -> object:
+    """Whether a watcher's sync leaves a transcript that grew by one message."""
+    with scene.open() as memory:
+        file = scene.place.state / "agents" / "main" / "sessions" / "a.jsonl"
+        say(file)
+        memory.sync()
+        say(file)
+        return memory._backend.sync(SyncRequest(deltas=True)).due_files
+
+
+def due_after_compaction(scene: Scene) -> object:
+    with scene.open(background=True) as memory:
+        file = scene.place.state / "agents" / "main" / "sessions" / "a.jsonl"
+        say(file)
+        memory.sync()
+        say(file)
+        memory.compacted()
+        keeper = memory._backend.background().keeper()
+        assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, 60)
+        return memory.status().due_files
+
+
+def conversation(scene: Scene) -> object:
+    with scene.open() as memory:
+        settings = memory.settings
+    models = models_for(settings, {}, None, 0)
+    names = (model_name(settings, {}), model_name(settings, {}, for_flush=True))
+    return (
+        flush_settings(settings),
+        note_settings(settings),
+        rollover_settings(settings),
+        models.window,
+        names,
+    )
