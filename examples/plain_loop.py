@@ -13,8 +13,8 @@ import sys
 
 from clawmark import ClawmarkError, Memory
 from clawmark.agent.models.completer import Completer, Message
-from clawmark.agent.models.models import choose_completer, parse_model
-from clawmark.agent.models.turns import complete_with_tools
+from clawmark.agent.models.catalog import choose_completer, parse_model
+from clawmark.agent.models.completer import complete_with_tools
 
 
 def main(workspace: str, model: str) -> None:

@@ -239,11 +239,14 @@ def refusal(api: str, status: int, message: str) -> bytes:
     kind = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}.get(
         status, "api_error"
     )
+    code = None
+    if "quota" in message:
+        kind, code = ("billing_error", None) if api == "anthropic" else ("insufficient_quota",) * 2
     error = {"type": kind, "message": message}
     return _json(
         {"type": "error", "error": error}
         if api == "anthropic"
-        else {"error": {**error, "code": None}}
+        else {"error": {**error, "code": code}}
     )
 
 

@@ -17,7 +17,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clawmark.agent.models.completer import Message, Tool, ToolCall
-from clawmark.agent.models.models import ModelName
+from clawmark.agent.models.catalog import ModelName
 from clawmark.chat.errors import COULD_NOT_ASK, translated
 from clawmark.chat.toolset import Toolset
 from clawmark.model.errors import CompletionError

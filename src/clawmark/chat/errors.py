@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic_ai import exceptions as kinds
 
-from clawmark.agent.models.models import ModelName
+from clawmark.agent.models.catalog import ModelName
 from clawmark.agent.tools.base import one_line
 from clawmark.model.errors import CompletionError, ContextTooLong
 from clawmark.text.secrets.redact import Redactor

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from clawmark.agent.flush.flush import Flushed, FlushFailed, FlushOutcome
 from clawmark.agent.models.completer import Message, Tool, ToolCall
-from clawmark.agent.models.models import choose_completer, find_model_key, parse_model
+from clawmark.agent.models.catalog import choose_completer, find_model_key, parse_model
 from clawmark.agent.notes.session_note import NoteOutcome
 from clawmark.agent.prompt.recall import parse_block
 from clawmark.agent.prompt.sections import Prompt

@@ -1,14 +1,15 @@
-"""What tests of Clawmark, and of code that uses it, need: an embedder without weights, and contract
-suites.
-"""
+"""Parts that need no model, and contract suites, for tests of Clawmark and of code that uses it."""
 
+from clawmark.testing.completers import ScriptedCompleter, completer_contract
 from clawmark.testing.embedders import HashingEmbedder, UnreliableEmbedder, embedder_contract
 from clawmark.testing.rerankers import OverlapReranker, reranker_contract
 
 __all__ = [
     "HashingEmbedder",
     "OverlapReranker",
+    "ScriptedCompleter",
     "UnreliableEmbedder",
+    "completer_contract",
     "embedder_contract",
     "reranker_contract",
 ]

@@ -1,5 +1,5 @@
-"""Both chat languages against the scripted server: texts, calls, tokens, faults, deadlines, and
-keys that stay hidden.
+"""Chat models against the scripted server, with OpenAI's and with Anthropic's API: answers, tool
+calls, tokens, failures, deadlines and keys.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterator
 import pytest
 from chat import Call, ChatServer, Turn, call, fault, say
 
-from clawmark.agent.models.anthropic_chat import AnthropicChat
-from clawmark.agent.models.completer import Completer, Message, ToolCall
-from clawmark.agent.models.models import OWN_KEY, choose_completer, parse_model
-from clawmark.agent.models.openai_chat import OpenAIChat
-from clawmark.agent.models.turns import complete_with_tools
+from clawmark.agent.models.catalog import (
+    OWN_KEY,
+    ChatModel,
+    ModelName,
+    choose_completer,
+    parse_model,
+)
+from clawmark.agent.models.completer import Completer, Message, ToolCall, complete_with_tools
 from clawmark.agent.tools.base import Payload, Tool
 from clawmark.model.errors import CompletionError, ConfigError, ContextTooLong
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
-LANGUAGES = ("openai", "anthropic")
 HELLO = [Message("user", "Which database?")]
 
 
@@ -29,15 +31,14 @@ def server() -> Iterator[ChatServer]:
         yield made
 
 
-@pytest.fixture(params=LANGUAGES)
-def completer(request: pytest.FixtureRequest, server: ChatServer) -> Iterator[Completer]:
-    made: OpenAIChat | AnthropicChat
-    if request.param == "openai":
-        made = OpenAIChat("scripted", key=KEY, base_url=server.openai_url)
-    else:
-        made = AnthropicChat("scripted", key=KEY, base_url=server.anthropic_url)
-    yield made
-    made.close()
+@pytest.fixture(params=["openai", "anthropic"])
+def completer(request: pytest.FixtureRequest, server: ChatServer) -> Completer:
+    return model_at(server, request.param)
+
+
+def model_at(server: ChatServer, provider: str = "openai") -> ChatModel:
+    base_url = server.openai_url if provider == "openai" else server.anthropic_url
+    return ChatModel(ModelName(provider, "scripted", base_url), KEY)
 
 
 def tool(name: str, answer: Callable[[object], Payload]) -> Tool:
@@ -90,8 +91,9 @@ def test_a_model_that_never_stops_calling_is_stopped(
 
 def test_a_call_with_broken_arguments_reaches_the_tool_which_answers(server: ChatServer) -> None:
     server.script([Turn("", (Call("find", '{"query": '),)), say("Sorry.")])
-    made = OpenAIChat("scripted", key=KEY, base_url=server.openai_url)
-    turns = complete_with_tools(made, "", HELLO, [tool("find", lambda given: {"got": given})])
+    turns = complete_with_tools(
+        model_at(server), "", HELLO, [tool("find", lambda given: {"got": given})]
+    )
     assert json.loads(turns.added[1].text) == {"got": '{"query": '}
 
 
@@ -198,7 +200,7 @@ def test_a_name_that_means_nothing_is_refused(name: str) -> None:
 def test_a_missing_key_is_named_by_its_variable() -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
         choose_completer("openai:gpt-4o-mini", {})
-    with pytest.raises(ConfigError, match="no key has"):
+    with pytest.raises(ConfigError, match="not allowed in a key"):
         choose_completer("anthropic:claude", {"ANTHROPIC_API_KEY": "sk\n1"})
 
 
@@ -223,6 +225,6 @@ def test_the_chosen_completer_talks_to_the_named_address_with_its_own_key(
 
 def test_a_refused_key_is_not_sent_to_an_address_of_ones_own(server: ChatServer) -> None:
     server.script([say("never")])
-    with pytest.raises(CompletionError, match="refused"):
+    with pytest.raises(CompletionError, match="does not accept the key"):
         choose_completer(server.openai_url, {"OPENAI_API_KEY": KEY}).complete("", HELLO)
     assert "authorization" not in server.seen[0].headers

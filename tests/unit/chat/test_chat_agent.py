@@ -10,8 +10,8 @@ import pytest
 from chat import Call, ChatServer, Turn, call, fault, say
 from loopback import Link, Loopback, Request, head
 
+from clawmark.agent.models.catalog import ModelName
 from clawmark.agent.models.completer import Message, Tool, ToolCall
-from clawmark.agent.models.models import ModelName
 from clawmark.chat.agent import MOST_REQUESTS, Answer, Ears, Voice
 from clawmark.model.errors import ContextTooLong
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from chat import ChatServer, fault, say
 
-from clawmark.agent.models.completer import Message, ToolCall
-from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.agent.models.catalog import choose_completer
+from clawmark.agent.models.completer import Completer, Message, ToolCall
 from clawmark.chat.compact import opening, sections_of, split, summarise
 from clawmark.chat.history import Exchange
 from clawmark.model.errors import CompletionError
@@ -28,8 +28,8 @@ def server() -> Iterator[ChatServer]:
         yield made
 
 
-def model(server: ChatServer) -> OpenAIChat:
-    return OpenAIChat("scripted", base_url=server.openai_url)
+def model(server: ChatServer) -> Completer:
+    return choose_completer(f"scripted@{server.openai_url}", {})
 
 
 def test_the_last_exchanges_that_fit_stay() -> None:
