@@ -164,7 +164,7 @@ def test_a_failing_service_is_one_sentence_and_the_talk_goes_on(
     ran = talk(place, server, "first\nsecond\n")
     assert (ran.code, ran.out) == (0, "Back again.\n")
     assert (
-        f"clawmark: {server.openai_url} is not there (HTTP 404: The model does not exist). Check "
+        f"clawmark: {server.openai_url} was not found (HTTP 404: The model does not exist). Check "
         f"the name" in ran.err
     )
     server.script([fault("key"), say("name")])
@@ -327,7 +327,7 @@ def test_a_killed_conversation_goes_on_in_the_next_process(
         typist.end()
     assert notes(place) == []
     with sit_down(place, server) as typist:
-        assert "cut off: 2 exchanges" in typist.screen
+        assert "interrupted conversation: 2 exchanges" in typist.screen
         typist.type("Ann moved to Lisbon.")
         typist.wait_for("Understood.")
         typist.type("/quit")
@@ -393,7 +393,7 @@ def test_without_a_model_it_says_how_to_name_one_and_makes_nothing(tmp_path: Pat
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--model", "nonsense"], "names no model"),
+        (["--model", "nonsense"], "is not the name of a chat model"),
         (["--model", "openai:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
         (
             ["--model", "openai:x@http://127.0.0.1:9", "--base-url", "http://127.0.0.1:9"],
@@ -439,6 +439,6 @@ def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> 
     )
     assert done.returncode == 3 and done.stdout == ""
     assert (
-        done.stderr == "clawmark: The chat needs the extra `chat`.\n  Install "
+        done.stderr == "clawmark: Chat models need the extra `chat`.\n  Install "
         "it with: pip install 'clawmark[chat]'\n"
     )

@@ -1,4 +1,4 @@
-"""The agent's voice over a real socket, in both languages: streaming, tools, failures."""
+"""The agent's agent over a real socket, in both languages: streaming, tools, failures."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from loopback import Link, Loopback, Request, head
 
 from clawmark.agent.models.catalog import ModelName
 from clawmark.agent.models.completer import Message, Tool, ToolCall
-from clawmark.chat.agent import MOST_REQUESTS, Answer, Ears, Voice
+from clawmark.chat.agent import MAX_REQUESTS, ChatAgent
+from clawmark.chat.history import Answer, AnswerListener
 from clawmark.model.errors import ContextTooLong
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
 
 
 class Setting(NamedTuple):
-    """A server, a voice that talks with it, and what was heard."""
+    """A server, a agent that talks with it, and what was heard."""
 
     server: ChatServer
-    voice: Voice
+    agent: ChatAgent
     pieces: list[str]
     messages: list[Message]
     given: list[object]
@@ -39,8 +40,8 @@ class Setting(NamedTuple):
         tool = Tool(
             name="memory_search", description="Search.", parameters=schema, call=self.search
         )
-        ears = Ears(self.pieces.append, self.messages.append)
-        return self.voice.answer("You are Pebble.", history, message, [tool], ears)
+        listener = AnswerListener(self.pieces.append, self.messages.append)
+        return self.agent.answer("You are Pebble.", history, message, [tool], listener)
 
     def search(self, given: object) -> dict[str, object]:
         self.given.append(given)
@@ -51,8 +52,8 @@ class Setting(NamedTuple):
 def set_up(provider: str) -> Iterator[Setting]:
     with ChatServer(key=KEY) as server:
         base_url = server.openai_url if provider == "openai" else server.anthropic_url
-        with Voice(ModelName(provider, "scripted", base_url), KEY) as voice:
-            yield Setting(server=server, voice=voice, pieces=[], messages=[], given=[])
+        with ChatAgent(ModelName(provider, "scripted", base_url), KEY) as agent:
+            yield Setting(server=server, agent=agent, pieces=[], messages=[], given=[])
 
 
 @pytest.fixture(params=["openai", "anthropic"])
@@ -140,10 +141,10 @@ def test_a_tool_that_does_not_exist_is_an_answer_too(setting: Setting) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("key", "does not take the key"),
-        ("no-model", "is not there"),
-        ("garbage", "no answer that can be used"),
-        ("empty", "no answer that can be used"),
+        ("key", "does not accept the key"),
+        ("no-model", "was not found"),
+        ("garbage", "did not return a usable answer"),
+        ("empty", "did not return a usable answer"),
         ("cut", "closed the connection"),
     ],
 )
@@ -197,8 +198,10 @@ def test_error_body_of_any_shape_becomes_one_sentence(body: bytes, words: str) -
 
     server = Loopback(fail, 0)
     try:
-        with Voice(ModelName("openai", "fake", f"http://127.0.0.1:{server.port}/v1"), KEY) as voice:
-            problem = voice.answer("", (), "hello", (), Ears(print, print)).problem
+        with ChatAgent(
+            ModelName("openai", "fake", f"http://127.0.0.1:{server.port}/v1"), KEY
+        ) as agent:
+            problem = agent.answer("", (), "hello", (), AnswerListener(print, print)).problem
     finally:
         server.close()
     assert problem is not None and problem.message == f"openai:fake failed {words}."
@@ -227,16 +230,16 @@ def test_what_was_done_before_a_failure_counts(setting: Setting) -> None:
 
 
 def test_a_model_that_only_calls_tools_is_stopped(setting: Setting) -> None:
-    answer = setting.ask(*[call("memory_search", query="a")] * (MOST_REQUESTS + 5))
+    answer = setting.ask(*[call("memory_search", query="a")] * (MAX_REQUESTS + 5))
     assert answer.problem is not None and "kept calling tools" in answer.problem.message
-    assert len(setting.server.seen) == MOST_REQUESTS
+    assert len(setting.server.seen) == MAX_REQUESTS
 
 
 def test_a_server_that_is_not_there_is_one_sentence() -> None:
     with ChatServer() as server:
         url = server.openai_url
-    with Voice(ModelName("ollama", "qwen3", url), "") as voice:
-        problem = voice.answer("", (), "hello", (), Ears(print, print)).problem
+    with ChatAgent(ModelName("ollama", "qwen3", url), "") as agent:
+        problem = agent.answer("", (), "hello", (), AnswerListener(print, print)).problem
     assert problem is not None and problem.message == "ollama:qwen3 cannot be reached."
 
 
@@ -250,10 +253,10 @@ def test_nobody_is_led_elsewhere_with_the_key(provider: str) -> None:
 
         somebody = Loopback(send_away, 0)
         try:
-            with Voice(
+            with ChatAgent(
                 ModelName(provider, "scripted", f"http://127.0.0.1:{somebody.port}/v1"), KEY
-            ) as voice:
-                answer = voice.answer("", (), "hello", (), Ears(print, print))
+            ) as agent:
+                answer = agent.answer("", (), "hello", (), AnswerListener(print, print))
         finally:
             somebody.close()
         assert answer.problem is not None and thief.requests == []
@@ -266,7 +269,10 @@ def test_a_model_at_an_address_of_its_own_is_not_given_other_keys(
         monkeypatch.setenv(name, KEY)
     with (
         ChatServer([say("Hi.")]) as server,
-        Voice(ModelName("", "default", server.openai_url), "") as voice,
+        ChatAgent(ModelName("", "default", server.openai_url), "") as agent,
     ):
-        assert voice.answer("", (), "hello", (), Ears(lambda piece: None, print)).text == "Hi."
+        assert (
+            agent.answer("", (), "hello", (), AnswerListener(lambda piece: None, print)).text
+            == "Hi."
+        )
         assert KEY not in str(server.requests[0].headers)

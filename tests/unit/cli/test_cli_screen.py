@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from clawmark.agent.flush.flush import Flushed, FlushFailed
 from clawmark.agent.models.completer import ToolCall
 from clawmark.agent.notes.session_note import NoNote, Noted, NoteFailed
+from clawmark.chat.chat import Event, Recalled
 from clawmark.chat.compact import Compacted
-from clawmark.chat.talk import Event, Reminded
-from clawmark.cli.chat_screen import Flow, describe, tell
+from clawmark.cli.chat_screen import WordWrap, describe, describe_event
 from clawmark.cli.layout import cells
 from clawmark.model.documents import Written
 from clawmark.model.errors import CompletionError
@@ -24,7 +24,7 @@ GONE = CompletionError("Gone.", provider="x")
 
 
 def flow(width: int, *pieces: str) -> str:
-    made = Flow(width)
+    made = WordWrap(width)
     return "".join(map(made.feed, pieces)) + made.end()
 
 
@@ -130,11 +130,11 @@ def test_a_result_that_is_no_result_does_no_harm(result: str) -> None:
             Compacted(1, 0, CompletionError("Gone.", provider="x")),
             "compacted: 1 exchange summarised, 0 kept; no summary: Gone.",
         ),
-        (Reminded(("memory/x.md#L3", "MEMORY.md#L1")), "recalled memory/x.md#L3, MEMORY.md#L1"),
+        (Recalled(("memory/x.md#L3", "MEMORY.md#L1")), "recalled memory/x.md#L3, MEMORY.md#L1"),
         (Noted("memory/x-y.md"), "left a note: memory/x-y.md"),
         (NoteFailed("The disk is full.", ""), "no note: The disk is full."),
         (NoNote("empty"), ""),
     ],
 )
 def test_an_event_is_one_line(event: Event, said: str) -> None:
-    assert tell(event) == said
+    assert describe_event(event) == said

@@ -22,6 +22,7 @@ __all__ = [
     "ToolCall",
     "Turns",
     "complete_with_tools",
+    "run_tool",
 ]
 
 Role: TypeAlias = Literal["user", "assistant", "tool"]
@@ -111,7 +112,8 @@ def complete_with_tools(
         left = max(0.001, end - clock())
         answer = completer.complete(system, [*messages, *added], tools, seconds=left)
         added.append(Message("assistant", answer.text, answer.calls))
-        added += [Message("tool", _run(call, by_name), call_id=call.id) for call in answer.calls]
+        results = [(run_tool(call, by_name), call.id) for call in answer.calls]
+        added += [Message("tool", result, call_id=call_id) for result, call_id in results]
         output += answer.output_tokens
         if not answer.calls or step >= most_turns:
             return Turns(
@@ -123,7 +125,8 @@ def complete_with_tools(
             )
 
 
-def _run(call: ToolCall, tools: Mapping[str, Tool]) -> str:
+def run_tool(call: ToolCall, tools: Mapping[str, Tool]) -> str:
+    """Run a tool and return its result as text, or an error text if there is no such tool."""
     tool = tools.get(call.name)
     if tool is None:
         error = f"There is no tool {call.name[:80]!r}."

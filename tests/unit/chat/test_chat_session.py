@@ -18,8 +18,8 @@ from clawmark import Memory
 from clawmark.agent.flush.flush import Flushed
 from clawmark.agent.notes.session_note import Noted
 from clawmark.agent.session.conversation import Manner
+from clawmark.chat.chat import Chat, ChatCallbacks, Event, Recalled, open_chat
 from clawmark.chat.compact import Compacted
-from clawmark.chat.talk import Event, Reminded, Stage, Talk, open_talk
 from clawmark.model.errors import ClawmarkError
 from clawmark.testing.embedders import HashingEmbedder
 from clawmark.workspace.bootstrap import ensure_workspace
@@ -39,22 +39,22 @@ class Clock:
 class Setting(NamedTuple):
     """A talk, the server behind it, and what happened."""
 
-    talk: Talk
+    chat: Chat
     server: ChatServer
     clock: Clock
     events: list[Event]
 
     def say(self, message: str) -> str:
-        return self.talk.say(message, self.stage).text
+        return self.chat.say(message, self.callbacks).text
 
     @property
-    def stage(self) -> Stage:
-        return Stage(lambda piece: None, lambda call, result: None, self.events.append)
+    def callbacks(self) -> ChatCallbacks:
+        return ChatCallbacks(lambda piece: None, lambda call, result: None, self.events.append)
 
     def transcript(self) -> list[dict[str, Any]]:
         return [
             json.loads(line)
-            for line in Path(self.talk.conversation.transcript)
+            for line in Path(self.chat.conversation.transcript)
             .read_text(encoding="utf-8")
             .splitlines()
         ]
@@ -87,15 +87,15 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
             clock=clock,
             background=False,
         ) as memory,
-        open_talk(memory, f"scripted@{server.openai_url}", KEY, os.environ) as talk,
+        open_chat(memory, f"scripted@{server.openai_url}", KEY, os.environ) as chat,
     ):
-        talk.start()
-        yield Setting(talk=talk, server=server, clock=clock, events=[])
+        chat.start()
+        yield Setting(chat=chat, server=server, clock=clock, events=[])
 
 
 def test_a_file_changed_a_moment_ago_is_in_the_next_prompt(setting: Setting) -> None:
     setting.say("hello")
-    (Path(setting.talk.memory.places.workspace) / "USER.md").write_text(
+    (Path(setting.chat.memory.places.workspace) / "USER.md").write_text(
         "# Ann\n\nLikes tea.\n", encoding="utf-8"
     )
     setting.say("and now?")
@@ -123,7 +123,7 @@ def test_a_full_context_is_compacted_before_the_message_is_sent(setting: Setting
     setting.server.script(understanding)
     setting.say("And this finds no room.")
     [compacted] = [event for event in setting.events if isinstance(event, Compacted)]
-    assert compacted.problem is None and compacted.left_out + compacted.kept == 6
+    assert compacted.problem is None and compacted.summarised + compacted.kept == 6
     told = [one.text for one in setting.asked()[-1].messages]
     assert (
         "A summary." in told[0]
@@ -131,7 +131,7 @@ def test_a_full_context_is_compacted_before_the_message_is_sent(setting: Setting
         and told[-1] == "And this finds no room."
     )
     [line] = [line for line in setting.transcript() if line["type"] == "compaction"]
-    kept = [exchange.line for exchange in setting.talk.history.exchanges]
+    kept = [exchange.line for exchange in setting.chat.history.exchanges]
     assert (
         line["summary"] == "A summary."
         and line["tokensBefore"] > 7_000
@@ -177,16 +177,16 @@ def test_without_a_summary_the_conversation_goes_on(setting: Setting) -> None:
     assert setting.say("More.") == "Yes."
     [compacted] = [event for event in setting.events if isinstance(event, Compacted)]
     assert compacted.problem is not None
-    assert setting.talk.conversation.transcript in setting.asked()[-1].messages[0].text
+    assert setting.chat.conversation.transcript in setting.asked()[-1].messages[0].text
 
 
 def test_tokens_that_nobody_counts_are_estimated_with_the_prompt(setting: Setting) -> None:
     setting.server.script(understanding)
     setting.say("hello")
-    counted = setting.talk.tokens
-    answer = setting.talk.say("hello", setting.stage)
+    counted = setting.chat.tokens
+    answer = setting.chat.say("hello", setting.callbacks)
     assert answer.tokens > 0
-    assert 0.5 < setting.talk._counted(answer._replace(tokens=0)) / counted < 2
+    assert 0.5 < setting.chat._counted(answer._replace(tokens=0)) / counted < 2
 
 
 def test_a_new_conversation_knows_nothing_of_the_old_one_and_leaves_its_note(
@@ -215,7 +215,7 @@ def test_what_the_agent_did_before_a_failure_is_told_to_it_next_time(setting: Se
         ]
     )
     setting.server.script(lambda seen: next(script))
-    assert setting.talk.say("Write it down.", setting.stage).problem is not None
+    assert setting.chat.say("Write it down.", setting.callbacks).problem is not None
     assert setting.say("Did you?") == "I wrote notes.md."
     assert [one.role for one in setting.asked()[-1].messages] == [
         "user",
@@ -228,7 +228,7 @@ def test_what_the_agent_did_before_a_failure_is_told_to_it_next_time(setting: Se
 def test_one_session_is_held_by_one_at_a_time(setting: Setting) -> None:
     with (
         pytest.raises(ClawmarkError, match="Another"),
-        open_talk(setting.talk.memory, f"scripted@{setting.server.openai_url}", KEY, os.environ),
+        open_chat(setting.chat.memory, f"scripted@{setting.server.openai_url}", KEY, os.environ),
     ):
         raise AssertionError("two held it")
 
@@ -236,23 +236,23 @@ def test_one_session_is_held_by_one_at_a_time(setting: Setting) -> None:
 def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(
     setting: Setting,
 ) -> None:
-    memory, key = setting.talk.memory, "agent:main:direct:ann"
+    memory, key = setting.chat.memory, "agent:main:direct:ann"
     memory.conversation(key, manner=Manner(chat_type="group")).start()
-    with open_talk(memory, f"scripted@{setting.server.openai_url}", key, os.environ) as talk:
-        assert talk.start() is False
-        talk.say("hello", setting.stage)
-        assert "USER.md: your person" not in talk.prompt().text + setting.server.seen[-1].system
+    with open_chat(memory, f"scripted@{setting.server.openai_url}", key, os.environ) as chat:
+        assert chat.start() is False
+        chat.say("hello", setting.callbacks)
+        assert "USER.md: your person" not in chat.prompt().text + setting.server.seen[-1].system
         assert set(setting.server.seen[-1].tools) == {"memory_search", "memory_get"}
 
 
 def test_a_model_can_be_reminded_of_what_the_memory_has_about_a_message(setting: Setting) -> None:
-    memory = setting.talk.memory
+    memory = setting.chat.memory
     memory.append("Ann prefers green tea.")
     model, key = f"scripted@{setting.server.openai_url}", "agent:main:direct:ann"
-    with open_talk(memory, model, key, os.environ, recall=True) as talk:
-        talk.start()
-        talk.say("What does Ann prefer, green tea?", setting.stage)
-        talk.say("zzz qqq", setting.stage)
+    with open_chat(memory, model, key, os.environ, recall=True) as chat:
+        chat.start()
+        chat.say("What does Ann prefer, green tea?", setting.callbacks)
+        chat.say("zzz qqq", setting.callbacks)
         first, second = setting.asked()[-2:]
         assert (
             first.last_user.startswith("[recalled memory ")
@@ -260,7 +260,7 @@ def test_a_model_can_be_reminded_of_what_the_memory_has_about_a_message(setting:
         )
         assert first.last_user.endswith("What does Ann prefer, green tea?")
         assert second.messages[0].text == "What does Ann prefer, green tea?", "it is told once"
-        assert "recalled memory" not in Path(talk.conversation.transcript).read_text(
+        assert "recalled memory" not in Path(chat.conversation.transcript).read_text(
             encoding="utf-8"
         )
-    assert setting.events[0] == Reminded(("memory/2026-11-15.md#L1-L3",))
+    assert setting.events[0] == Recalled(("memory/2026-11-15.md#L1-L3",))
