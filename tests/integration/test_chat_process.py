@@ -16,7 +16,6 @@ from chat import ChatServer, Seen, Turn, call, fault, rules, say
 from commands import CLAWMARK, HANG_SECONDS, Place, Ran, new_place, says_one_clear_thing
 from typists import Typist
 
-import clawmark
 from clawmark.cli.chat_screen import PROMPT
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
@@ -259,12 +258,12 @@ def test_ctrl_c_stops_an_answer_and_twice_leaves_with_a_note(
         typist.type("wait for it")
         server.wait_for(1)
         typist.press(CTRL_C)
-        typist.wait_for("stopped; Ctrl-C again leaves")
+        typist.wait_for("stopped; press Ctrl-C again")
         typist.type("Ann moved to Lisbon.")
         typist.wait_for("Still here.")
         typist.wait_for("tokens")
         typist.press(CTRL_C)
-        typist.wait_for("Ctrl-C again leaves")
+        typist.wait_for("Ctrl-C again")
         typist.press(CTRL_C)
         typist.wait_for("left a note")
         assert typist.end() == 130
@@ -281,7 +280,7 @@ def test_a_flush_that_was_interrupted_can_be_tried_again(place: Place, server: C
         typist.type("/flush")
         server.wait_for(2)
         typist.press(CTRL_C)
-        typist.wait_for("Ctrl-C again leaves")
+        typist.wait_for("Ctrl-C again")
         typist.type("/flush")
         typist.wait_for("saved to memory/")
         typist.type("/memory")
@@ -423,14 +422,9 @@ def test_the_model_may_come_from_the_environment_or_the_configuration(
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> None:
-    source = Path(clawmark.__file__).parent.parent
-    # -S leaves out every installed package: nothing but the standard library and our own source is
-    # there.
-    program = (
-        f"import sys; sys.path.insert(0, {str(source)!r}); from clawmark.cli import main; main()"
-    )
+    program = "import sys; sys.modules['openai'] = None; from clawmark.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-S", "-c", program, "chat", "--model", "openai:x"],
+        [sys.executable, "-c", program, "chat", "--model", "openai:x"],
         capture_output=True,
         text=True,
         timeout=HANG_SECONDS,

@@ -149,6 +149,10 @@ def _open_model(name: ModelName, key: str, client: httpx2.AsyncClient, retries: 
     return OpenAIChatModel(name.model, provider=openai)
 
 
+class _BlockedAddress(httpx2.ConnectError):
+    """The address of the service is not one that may be connected to."""
+
+
 async def _check_address(request: httpx2.Request) -> None:
     """Refuse a host name that resolves to a cloud metadata or link-local address."""
     loop = asyncio.get_running_loop()
@@ -156,7 +160,7 @@ async def _check_address(request: httpx2.Request) -> None:
         found = await loop.getaddrinfo(request.url.host, None, type=socket.SOCK_STREAM)
         dialable([str(address[0]) for *_, address in found])
     except AddressRefused as error:
-        raise httpx2.ConnectError(f"its name resolves to {error.why}") from None
+        raise _BlockedAddress(f"its name resolves to {error.why}") from None
     except OSError:
         return  # left to the connection, or to a proxy that can resolve the name
 
@@ -305,6 +309,10 @@ def translate_error(error: BaseException, name: ModelName, key: str) -> Completi
     if isinstance(error, exceptions.ModelConnectionError) and error.phase == "read":
         message = f"{label} closed the connection before the answer was complete."
         return CompletionError(message, **fields, hint=_AGAIN)
+    cause = error.__cause__.__cause__ if error.__cause__ is not None else None
+    if isinstance(cause, _BlockedAddress):
+        message = f"{label} cannot be used: {cause}."
+        return CompletionError(message, **fields, hint="Check the address.")
     for kind, words, hint in _MESSAGES:
         if isinstance(error, kind):
             return CompletionError(f"{label} {words}{_reply(error, key)}.", **fields, hint=hint)
