@@ -1,6 +1,4 @@
-"""A conversation with the agent, without a terminal: what the model is told, and what becomes of a
-long or failing one.
-"""
+"""Conversations without a terminal: what is sent to the model, compaction and failures."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ KEY = "agent:main:main"
 
 
 class Clock:
-    """A time that stands still until it is told to move."""
+    """A clock that only moves when the test sets it."""
 
     now = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -37,7 +35,7 @@ class Clock:
 
 
 class Setting(NamedTuple):
-    """A talk, the server behind it, and what happened."""
+    """A chat, its server and its events."""
 
     chat: Chat
     server: ChatServer
@@ -64,7 +62,7 @@ class Setting(NamedTuple):
         return [seen for seen in self.server.seen if "## This Conversation" in seen.system]
 
 
-def understanding(seen: Seen) -> Turn:
+def answer_all(seen: Seen) -> Turn:
     return (
         say("A summary.")
         if "You summarise" in seen.system
@@ -78,7 +76,7 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
     clock = Clock()
     overrides = {"agents.defaults.contextTokens": 8_000}
     with (
-        ChatServer(understanding) as server,
+        ChatServer(answer_all) as server,
         Memory.open(
             tmp_path / "workspace",
             state_dir=tmp_path / "state",
@@ -93,7 +91,7 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
         yield Setting(chat=chat, server=server, clock=clock, events=[])
 
 
-def test_a_file_changed_a_moment_ago_is_in_the_next_prompt(setting: Setting) -> None:
+def test_changed_file_is_in_the_next_prompt(setting: Setting) -> None:
     setting.say("hello")
     (Path(setting.chat.memory.places.workspace) / "USER.md").write_text(
         "# Ann\n\nLikes tea.\n", encoding="utf-8"
@@ -103,7 +101,7 @@ def test_a_file_changed_a_moment_ago_is_in_the_next_prompt(setting: Setting) -> 
     assert "Likes tea." not in before.system and "Likes tea." in after.system
 
 
-def test_the_conversation_is_told_whole(setting: Setting) -> None:
+def test_whole_conversation_is_sent(setting: Setting) -> None:
     for message in ("one", "two", "three"):
         setting.say(message)
     assert [one.text for one in setting.asked()[-1].messages] == [
@@ -115,20 +113,20 @@ def test_the_conversation_is_told_whole(setting: Setting) -> None:
     ]
 
 
-def test_a_full_context_is_compacted_before_the_message_is_sent(setting: Setting) -> None:
+def test_full_context_is_compacted_before_the_message_is_sent(setting: Setting) -> None:
     for number in range(5):
         setting.say(f"{number} " + "words and words " * 40)
-    setting.server.script(lambda seen: understanding(seen)._replace(input_tokens=7_000))
+    setting.server.script(lambda seen: answer_all(seen)._replace(input_tokens=7_000))
     setting.say("This fills it up.")
-    setting.server.script(understanding)
+    setting.server.script(answer_all)
     setting.say("And this finds no room.")
     [compacted] = [event for event in setting.events if isinstance(event, Compacted)]
     assert compacted.problem is None and compacted.summarised + compacted.kept == 6
-    told = [one.text for one in setting.asked()[-1].messages]
+    sent = [one.text for one in setting.asked()[-1].messages]
     assert (
-        "A summary." in told[0]
-        and "## Red Lines" in told[0]
-        and told[-1] == "And this finds no room."
+        "A summary." in sent[0]
+        and "## Red Lines" in sent[0]
+        and sent[-1] == "And this finds no room."
     )
     [line] = [line for line in setting.transcript() if line["type"] == "compaction"]
     kept = [exchange.line for exchange in setting.chat.history.exchanges]
@@ -139,17 +137,17 @@ def test_a_full_context_is_compacted_before_the_message_is_sent(setting: Setting
     )
 
 
-def test_a_second_compaction_knows_of_the_first(setting: Setting) -> None:
+def test_second_compaction_includes_the_first_summary(setting: Setting) -> None:
     for _ in range(2):
-        setting.server.script(lambda seen: understanding(seen)._replace(input_tokens=7_000))
+        setting.server.script(lambda seen: answer_all(seen)._replace(input_tokens=7_000))
         setting.say("Full.")
-        setting.server.script(understanding)
+        setting.server.script(answer_all)
         setting.say("More.")
     summarised = [seen for seen in setting.server.seen if "You summarise" in seen.system]
     assert len(summarised) == 2 and "| A summary." in summarised[1].last_user
 
 
-def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again(
+def test_context_refused_by_the_service_is_compacted_and_sent_again(
     setting: Setting,
 ) -> None:
     setting.say("one")
@@ -157,9 +155,9 @@ def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again
 
     def answer(seen: Seen) -> Turn:
         return (
-            next(refusals, understanding(seen))
+            next(refusals, answer_all(seen))
             if "## This Conversation" in seen.system
-            else understanding(seen)
+            else answer_all(seen)
         )
 
     setting.server.script(answer)
@@ -168,11 +166,11 @@ def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again
     assert "one" not in [one.text for one in setting.asked()[-1].messages]
 
 
-def test_without_a_summary_the_conversation_goes_on(setting: Setting) -> None:
+def test_conversation_continues_without_a_summary(setting: Setting) -> None:
     setting.server.script(lambda seen: say("Yes.", input_tokens=7_000))
     setting.say("Full.")
     setting.server.script(
-        lambda seen: fault("key") if "You summarise" in seen.system else understanding(seen)
+        lambda seen: fault("key") if "You summarise" in seen.system else answer_all(seen)
     )
     assert setting.say("More.") == "Yes."
     [compacted] = [event for event in setting.events if isinstance(event, Compacted)]
@@ -180,8 +178,8 @@ def test_without_a_summary_the_conversation_goes_on(setting: Setting) -> None:
     assert setting.chat.conversation.transcript in setting.asked()[-1].messages[0].text
 
 
-def test_tokens_that_nobody_counts_are_estimated_with_the_prompt(setting: Setting) -> None:
-    setting.server.script(understanding)
+def test_missing_token_count_is_estimated_with_the_prompt(setting: Setting) -> None:
+    setting.server.script(answer_all)
     setting.say("hello")
     counted = setting.chat.tokens
     answer = setting.chat.say("hello", setting.callbacks)
@@ -189,7 +187,7 @@ def test_tokens_that_nobody_counts_are_estimated_with_the_prompt(setting: Settin
     assert 0.5 < setting.chat._counted(answer._replace(tokens=0)) / counted < 2
 
 
-def test_a_new_conversation_knows_nothing_of_the_old_one_and_leaves_its_note(
+def test_new_conversation_starts_empty_and_writes_a_note_of_the_old_one(
     setting: Setting,
 ) -> None:
     setting.say("We chose PostgreSQL for billing.")
@@ -198,7 +196,7 @@ def test_a_new_conversation_knows_nothing_of_the_old_one_and_leaves_its_note(
     assert [one.text for one in setting.asked()[-1].messages] == ["What now?"]
 
 
-def test_at_four_in_the_morning_a_conversation_is_over(setting: Setting) -> None:
+def test_conversation_ends_at_four_in_the_morning(setting: Setting) -> None:
     setting.say("Ann moves to Lisbon in March. Good night.")
     setting.clock.now += timedelta(hours=18)
     setting.say("Good morning.")
@@ -206,7 +204,7 @@ def test_at_four_in_the_morning_a_conversation_is_over(setting: Setting) -> None
     assert [one.text for one in setting.asked()[-1].messages] == ["Good morning."]
 
 
-def test_what_the_agent_did_before_a_failure_is_told_to_it_next_time(setting: Setting) -> None:
+def test_tool_calls_before_a_failure_are_in_the_next_request(setting: Setting) -> None:
     script = iter(
         [
             call("file_write", path="notes.md", text="# Notes\n"),
@@ -225,7 +223,7 @@ def test_what_the_agent_did_before_a_failure_is_told_to_it_next_time(setting: Se
     ]
 
 
-def test_one_session_is_held_by_one_at_a_time(setting: Setting) -> None:
+def test_session_can_be_open_once_at_a_time(setting: Setting) -> None:
     with (
         pytest.raises(ClawmarkError, match="Another"),
         open_chat(setting.chat.memory, f"scripted@{setting.server.openai_url}", KEY, os.environ),
@@ -233,7 +231,7 @@ def test_one_session_is_held_by_one_at_a_time(setting: Setting) -> None:
         raise AssertionError("two held it")
 
 
-def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(
+def test_group_session_gets_nothing_private(
     setting: Setting,
 ) -> None:
     memory, key = setting.chat.memory, "agent:main:direct:ann"
@@ -245,7 +243,7 @@ def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(
         assert set(setting.server.seen[-1].tools) == {"memory_search", "memory_get"}
 
 
-def test_a_model_can_be_reminded_of_what_the_memory_has_about_a_message(setting: Setting) -> None:
+def test_recalled_passages_are_sent_with_one_message(setting: Setting) -> None:
     memory = setting.chat.memory
     memory.append("Ann prefers green tea.")
     model, key = f"scripted@{setting.server.openai_url}", "agent:main:direct:ann"
@@ -259,7 +257,7 @@ def test_a_model_can_be_reminded_of_what_the_memory_has_about_a_message(setting:
             and "| | - Ann prefers green tea." in first.last_user
         )
         assert first.last_user.endswith("What does Ann prefer, green tea?")
-        assert second.messages[0].text == "What does Ann prefer, green tea?", "it is told once"
+        assert second.messages[0].text == "What does Ann prefer, green tea?", "it is sent once"
         assert "recalled memory" not in Path(chat.conversation.transcript).read_text(
             encoding="utf-8"
         )

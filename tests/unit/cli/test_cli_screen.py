@@ -28,18 +28,16 @@ def flow(width: int, *pieces: str) -> str:
     return "".join(map(made.feed, pieces)) + made.end()
 
 
-def test_lines_are_broken_between_words_wherever_the_pieces_end() -> None:
+def test_lines_are_wrapped_between_words_wherever_pieces_end() -> None:
     assert flow(10, "one two", " three four\nfi", "ve six") == "one two \nthree four\nfive six"
 
 
-def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
+def test_word_longer_than_a_line_is_not_split() -> None:
     assert flow(5, "a ", "https://example.org/x", " b") == "a \nhttps://example.org/x\nb"
 
 
 @given(st.lists(st.text(st.sampled_from("ab 漢\n"), max_size=8)), st.integers(4, 12))
-def test_nothing_is_lost_and_no_line_of_short_words_is_too_long(
-    pieces: list[str], width: int
-) -> None:
+def test_wrapping_loses_nothing_and_keeps_the_width(pieces: list[str], width: int) -> None:
     text = "".join(pieces)
     shown = flow(width, *pieces)
     assert shown.split() == text.split() and shown.count("\n") >= text.count("\n")
@@ -97,7 +95,7 @@ def test_nothing_is_lost_and_no_line_of_short_words_is_too_long(
         ("something", {}, {}, "used something", []),
     ],
 )
-def test_a_tool_is_one_line(
+def test_tool_call_is_one_line(
     name: str, arguments: object, result: object, said: str, citations: list[str]
 ) -> None:
     assert describe(ToolCall("1", name, json.dumps(arguments)), json.dumps(result)) == (
@@ -109,7 +107,7 @@ def test_a_tool_is_one_line(
 @pytest.mark.parametrize(
     "result", ["", "nonsense", "[]", "{", '{"results": 3}', '{"results": [3, {}]}']
 )
-def test_a_result_that_is_no_result_does_no_harm(result: str) -> None:
+def test_invalid_result_is_accepted(result: str) -> None:
     for name in ("memory_search", "memory_get", "memory_append", "file_write"):
         assert describe(ToolCall("1", name, "[]"), result)[0]
 
@@ -136,5 +134,5 @@ def test_a_result_that_is_no_result_does_no_harm(result: str) -> None:
         (NoNote("empty"), ""),
     ],
 )
-def test_an_event_is_one_line(event: Event, said: str) -> None:
+def test_event_is_one_line(event: Event, said: str) -> None:
     assert describe_event(event) == said
