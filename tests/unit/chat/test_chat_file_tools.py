@@ -197,7 +197,7 @@ def test_masks_and_recalled_blocks_are_refused(files: FileTools, root: Path) -> 
     for wrong in (f"key: {mask('key')}\n", "<relevant-memories>\n- old\n</relevant-memories>\n"):
         assert "cannot be saved" in use(files, "file_write", path="new.md", text=wrong)["error"]
         assert (
-            "not kept"
+            "cannot be saved"
             in use(files, "file_edit", path="MEMORY.md", old="PostgreSQL", new=wrong)["error"]
         )
     assert not (root / "new.md").exists()
