@@ -55,7 +55,12 @@ def flush(workspace: Workspace, transcript: Path, server: ChatServer) -> Flushed
     said = last_said(str(transcript), Redactor())
     log = DayLog(workspace=workspace, now=now, redactor=Redactor(), session_key=KEY)
     return run_flush(
-        choose_completer(f"m@{server.openai_url}", {}), said, log, FlushSettings(), now(), seconds=30
+        choose_completer(f"m@{server.openai_url}", {}),
+        said,
+        log,
+        FlushSettings(),
+        now(),
+        seconds=30,
     )
 
 
