@@ -2,9 +2,9 @@
 
     python examples/plain_loop.py ~/agent openai:gpt-4o-mini
 
-Type a message, an empty line or the end of the input to leave. `/new` begins another session. Needs
-the key of the model's provider, here `OPENAI_API_KEY`; `OPENAI_BASE_URL` names another server that
-speaks like OpenAI."""
+Type a message; an empty line or the end of the input leaves. `/new` starts another session. Needs
+the extra `chat` and the key of the model's provider, here `OPENAI_API_KEY`; `OPENAI_BASE_URL` names
+another server with OpenAI's API."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import os
 import sys
 
 from clawmark import ClawmarkError, Memory
-from clawmark.agent.models.completer import Completer, Message
-from clawmark.agent.models.models import choose_completer, parse_model
-from clawmark.agent.models.turns import complete_with_tools
+from clawmark.agent.models.catalog import choose_completer, parse_model
+from clawmark.agent.models.completer import Completer, Message, complete_with_tools
 
 
 def main(workspace: str, model: str) -> None:

@@ -1,9 +1,8 @@
-"""`clawmark chat` with a real language model in its own process: that a conversation works, not
-that it is a good one.
+"""`clawmark chat` with a real language model in its own process.
 
-The model is SmolLM2-135M-Instruct from a wheel of PyPI (tests/servers/local_chat.py), far too small
-to use a memory well. It is asked in earnest all the same: a real server, a real chat template, a
-real stream, real token counts."""
+The model is SmolLM2-135M-Instruct (tests/servers/local_chat.py), which is too small to use a memory
+well. The test covers a real server, chat template, stream and token counts, not good answers.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """A workspace of few words: such a model reads slowly."""
+    """A small workspace, because the model reads slowly."""
     made = Place(tmp_path)
     made.home.mkdir()
     for name in SEEDED:
@@ -55,7 +54,7 @@ def place(tmp_path: Path) -> Place:
     return made
 
 
-def test_a_conversation_with_a_real_model(place: Place, address: str) -> None:
+def test_conversation_with_a_real_model(place: Place, address: str) -> None:
     words = ("chat", "--json", "--model", "openai:smollm2", "--base-url", address)
     said = "Hello! Who are you?\nWhat is the capital of France?\n/flush\n"
     # The model computes for more than a minute on two idle cores, so it needs longer than other

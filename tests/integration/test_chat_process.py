@@ -16,7 +16,6 @@ from chat import ChatServer, Seen, Turn, call, fault, rules, say
 from commands import CLAWMARK, HANG_SECONDS, Place, Ran, new_place, says_one_clear_thing
 from typists import Typist
 
-import clawmark
 from clawmark.cli.chat_screen import PROMPT
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
@@ -24,7 +23,7 @@ CTRL_C, CTRL_D = b"\x03", b"\x04"
 
 
 def script(table: dict[str, list[Turn]], otherwise: Turn | None = None) -> Callable[[Seen], Turn]:
-    """Rules for what is said; whoever asks for the name of a conversation gets one."""
+    """Answer by rules; a request for the name of a conversation gets `talk`."""
     answer = rules(table, [otherwise or say("Understood.")])
     return lambda seen: say("talk") if "You name conversations" in seen.system else answer(seen)
 
@@ -54,23 +53,25 @@ def talk(place: Place, server: ChatServer, said: str, *more: str) -> Ran:
     return ran
 
 
-def sit_down(place: Place, server: ChatServer) -> Typist:
+def open_terminal(place: Place, server: ChatServer) -> Typist:
     typist = Typist([*CLAWMARK, *words(server)], place.environment(env()))
     typist.wait_for("/help lists the commands.")
     return typist
 
 
 def notes(place: Place) -> list[str]:
-    """Session notes are the files of a day with a name behind the date."""
+    """Return the session notes: files with a name after the date."""
     return sorted(
         file.name for file in (place.workspace / "memory").iterdir() if len(file.stem) > 10
     )
 
 
-# --- in a pipe ---------------------------------------------------------------------------------------------------
+# --- in a pipe -----------------------------------------------------------------------------------
 
 
-def test_a_line_in_is_an_answer_out(place: Place, server: ChatServer) -> None:
+def test_line_on_standard_input_is_answered_on_standard_output(
+    place: Place, server: ChatServer
+) -> None:
     server.script(rules({}, [say("Hello, you.")]))
     ran = talk(place, server, "Ann moved to Lisbon.\n")
     assert (ran.code, ran.out) == (0, "Hello, you.\n")
@@ -136,9 +137,7 @@ def test_server_error_is_shown_with_its_status_and_message(
     assert "failed (HTTP 500: The server had an error while processing your request)." in ran.err
 
 
-def test_citations_of_what_was_found_stand_beside_the_answer(
-    place: Place, server: ChatServer
-) -> None:
+def test_citations_are_shown_with_the_answer(place: Place, server: ChatServer) -> None:
     server.script(
         rules({"database": [call("memory_search", query="database billing"), say("PostgreSQL.")]})
     )
@@ -157,14 +156,14 @@ def test_citations_of_what_was_found_stand_beside_the_answer(
     assert as_json["note"] is None and turn["tokens"] > 100
 
 
-def test_a_failing_service_is_one_sentence_and_the_talk_goes_on(
+def test_failed_request_is_one_sentence_and_the_chat_continues(
     place: Place, server: ChatServer
 ) -> None:
     server.script([fault("no-model"), say("Back again."), say("name")])
     ran = talk(place, server, "first\nsecond\n")
     assert (ran.code, ran.out) == (0, "Back again.\n")
     assert (
-        f"clawmark: {server.openai_url} is not there (HTTP 404: The model does not exist). Check "
+        f"clawmark: {server.openai_url} was not found (HTTP 404: The model does not exist). Check "
         f"the name" in ran.err
     )
     server.script([fault("key"), say("name")])
@@ -183,19 +182,19 @@ def test_commands_in_a_pipe_answer_on_standard_output(place: Place, server: Chat
     assert server.seen == [] and notes(place) == []
 
 
-def test_a_path_is_a_message_and_no_command(place: Place, server: ChatServer) -> None:
+def test_path_is_a_message_not_a_command(place: Place, server: ChatServer) -> None:
     server.script(rules({}, [say("A file.")]))
     assert talk(place, server, "/etc/hosts is what?\n").out == "A file.\n"
 
 
-def test_odd_bytes_and_odd_letters_do_no_harm(place: Place, server: ChatServer) -> None:
+def test_invalid_bytes_are_accepted(place: Place, server: ChatServer) -> None:
     server.script(rules({}, [say("\x1b[2J\u202eevil\x07 café")]))
     ran = place.run(*words(server), stdin=b"caf\xc3\xa9 \xff\xfe\x00\n", env=env())
     assert (ran.code, ran.out) == (0, "\\x1b[2J\\u202eevil\\x07 café\n")
     assert "café" in server.seen[0].last_user
 
 
-def test_a_closed_output_ends_it_quietly(place: Place, server: ChatServer) -> None:
+def test_closed_output_ends_the_chat_without_an_error(place: Place, server: ChatServer) -> None:
     server.script(script({}, say("An answer that nobody reads. " * 400)))
     command = [*CLAWMARK, *words(server)]
     with subprocess.Popen(
@@ -218,7 +217,7 @@ def test_a_closed_output_ends_it_quietly(place: Place, server: ChatServer) -> No
     assert "Ann moved to Lisbon." in transcript.read_text(encoding="utf-8")
 
 
-def test_what_was_said_is_listed_and_can_be_searched(place: Place, server: ChatServer) -> None:
+def test_session_is_listed_and_can_be_searched(place: Place, server: ChatServer) -> None:
     server.script(script({}, say("Lisbon in May, by train.")))
     talk(place, server, "Where do we travel?\n")
     assert ".jsonl" in place.run("sessions").out
@@ -229,14 +228,14 @@ def test_what_was_said_is_listed_and_can_be_searched(place: Place, server: ChatS
     assert "Lisbon in May" in place.run("get", spoken["citation"]).out
 
 
-# --- at a terminal -----------------------------------------------------------------------------------------------
+# --- at a terminal -------------------------------------------------------------------------------
 
 
-def test_lines_are_broken_between_words_and_the_meter_stands_below(
+def test_answers_are_wrapped_and_followed_by_the_context_meter(
     place: Place, server: ChatServer
 ) -> None:
     server.script(rules({}, [say("counting " * 30, input_tokens=1234, output_tokens=66)]))
-    with sit_down(place, server) as typist:
+    with open_terminal(place, server) as typist:
         typist.type("We count to thirty in the kitchen.")
         shown = typist.wait_for("1,300 of 32,768 tokens")
         lines = [line for line in shown.split("\n") if line.startswith("counting")]
@@ -255,33 +254,35 @@ def test_ctrl_c_stops_an_answer_and_twice_leaves_with_a_note(
     place: Place, server: ChatServer
 ) -> None:
     server.script(script({"wait": [fault("hang")]}, say("Still here.")))
-    with sit_down(place, server) as typist:
+    with open_terminal(place, server) as typist:
         typist.type("wait for it")
         server.wait_for(1)
         typist.press(CTRL_C)
-        typist.wait_for("stopped; Ctrl-C again leaves")
+        typist.wait_for("stopped; press Ctrl-C again")
         typist.type("Ann moved to Lisbon.")
         typist.wait_for("Still here.")
         typist.wait_for("tokens")
         typist.press(CTRL_C)
-        typist.wait_for("Ctrl-C again leaves")
+        typist.wait_for("Ctrl-C again")
         typist.press(CTRL_C)
         typist.wait_for("left a note")
         assert typist.end() == 130
-    assert "wait for it" in server.seen[1].messages[0].text  # what was said stays said
+    assert (
+        "wait for it" in server.seen[1].messages[0].text
+    )  # the stopped message stays in the history
 
 
-def test_a_flush_that_was_interrupted_can_be_tried_again(place: Place, server: ChatServer) -> None:
+def test_interrupted_flush_can_be_repeated(place: Place, server: ChatServer) -> None:
     flushes = iter([fault("hang"), call("memory_append", text="- Ann likes tea."), say("NO_REPLY")])
     others = script({}, say("Noted."))
     server.script(lambda seen: next(flushes) if "memory flush" in seen.last_user else others(seen))
-    with sit_down(place, server) as typist:
+    with open_terminal(place, server) as typist:
         typist.type("Ann likes tea.")
         typist.wait_for("tokens")
         typist.type("/flush")
         server.wait_for(2)
         typist.press(CTRL_C)
-        typist.wait_for("Ctrl-C again leaves")
+        typist.wait_for("Ctrl-C again")
         typist.type("/flush")
         typist.wait_for("saved to memory/")
         typist.type("/memory")
@@ -290,14 +291,14 @@ def test_a_flush_that_was_interrupted_can_be_tried_again(place: Place, server: C
         assert typist.end() == 0
 
 
-# --- ends that nobody planned ------------------------------------------------------------------------------------
+# --- signals and kills --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("said", ["wait for it", ""])
-def test_a_terminated_process_leaves_its_note(place: Place, server: ChatServer, said: str) -> None:
-    """While it answers, and while it waits for a line."""
+def test_terminated_process_writes_its_note(place: Place, server: ChatServer, said: str) -> None:
+    """The signal arrives while it answers, or while it waits for a line."""
     server.script(rules({"wait": [fault("hang")]}, [say("Hello.")]))
-    with sit_down(place, server) as typist:
+    with open_terminal(place, server) as typist:
         typist.type("Ann moved to Lisbon.")
         typist.wait_for("tokens")
         if said:
@@ -307,10 +308,10 @@ def test_a_terminated_process_leaves_its_note(place: Place, server: ChatServer, 
         assert typist.end() == 128 + signal.SIGTERM
     [note] = notes(place)
     assert "Ann moved to Lisbon." in (place.workspace / "memory" / note).read_text(encoding="utf-8")
-    assert len(server.seen) == (2 if said else 1)  # nobody was asked for a name
+    assert len(server.seen) == (2 if said else 1)  # the model is not asked for a name
 
 
-def test_a_killed_conversation_goes_on_in_the_next_process(
+def test_killed_conversation_continues_in_the_next_process(
     place: Place, server: ChatServer
 ) -> None:
     server.script(
@@ -318,7 +319,7 @@ def test_a_killed_conversation_goes_on_in_the_next_process(
             {"tea": [call("memory_search", query="tea"), say("With Ann.")], "wait": [fault("hang")]}
         )
     )
-    with sit_down(place, server) as typist:
+    with open_terminal(place, server) as typist:
         typist.type("who had tea?")
         typist.wait_for("With Ann.")
         typist.type("wait for it")
@@ -326,8 +327,8 @@ def test_a_killed_conversation_goes_on_in_the_next_process(
         typist.running.kill()
         typist.end()
     assert notes(place) == []
-    with sit_down(place, server) as typist:
-        assert "cut off: 2 exchanges" in typist.screen
+    with open_terminal(place, server) as typist:
+        assert "interrupted conversation: 2 exchanges" in typist.screen
         typist.type("Ann moved to Lisbon.")
         typist.wait_for("Understood.")
         typist.type("/quit")
@@ -342,9 +343,9 @@ def test_a_killed_conversation_goes_on_in_the_next_process(
     assert len(notes(place)) == 1
 
 
-def test_two_do_not_talk_in_one_session(place: Place, server: ChatServer) -> None:
+def test_second_chat_in_one_session_is_refused(place: Place, server: ChatServer) -> None:
     server.script(rules({}))
-    with sit_down(place, server) as typist:
+    with open_terminal(place, server) as typist:
         second = talk(place, server, "hi\n")
         assert second.code == 3 and says_one_clear_thing(second) and "--session" in second.err
         assert talk(place, server, "hi\n", "--session", "agent:main:direct:second").code == 0
@@ -352,7 +353,7 @@ def test_two_do_not_talk_in_one_session(place: Place, server: ChatServer) -> Non
         assert typist.end() == 0
 
 
-def test_a_session_that_is_not_private_sees_no_private_file_and_writes_none(
+def test_session_that_is_not_private_cannot_read_or_write_private_files(
     place: Place, server: ChatServer
 ) -> None:
     server.script(
@@ -379,10 +380,10 @@ def test_a_session_that_is_not_private_sees_no_private_file_and_writes_none(
     assert "PostgreSQL" not in told and "marker-of-the-user" not in told
 
 
-# --- before it begins --------------------------------------------------------------------------------------------
+# --- settings ----------------------------------------------------------------------------
 
 
-def test_without_a_model_it_says_how_to_name_one_and_makes_nothing(tmp_path: Path) -> None:
+def test_missing_model_is_reported_and_nothing_is_created(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.home.mkdir()
     ran = place.run("chat", stdin="hi\n", env=env())
@@ -393,7 +394,7 @@ def test_without_a_model_it_says_how_to_name_one_and_makes_nothing(tmp_path: Pat
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--model", "nonsense"], "names no model"),
+        (["--model", "nonsense"], "is not the name of a chat model"),
         (["--model", "openai:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
         (
             ["--model", "openai:x@http://127.0.0.1:9", "--base-url", "http://127.0.0.1:9"],
@@ -402,14 +403,14 @@ def test_without_a_model_it_says_how_to_name_one_and_makes_nothing(tmp_path: Pat
         (["--model", "openai:x", "--base-url", "ftp://example.org"], "begins with http://"),
     ],
 )
-def test_a_model_that_cannot_be_used_is_said_first(
+def test_unusable_model_is_reported_at_the_start(
     place: Place, given: list[str], words: str
 ) -> None:
     ran = place.run("chat", *given, stdin="hi\n", env=env())
     assert ran.code == 2 and says_one_clear_thing(ran) and words in ran.err
 
 
-def test_the_model_may_come_from_the_environment_or_the_configuration(
+def test_model_is_read_from_the_environment_or_the_configuration(
     place: Place, server: ChatServer
 ) -> None:
     server.script(rules({}, [say("Hello.")]))
@@ -422,15 +423,10 @@ def test_the_model_may_come_from_the_environment_or_the_configuration(
     assert place.run("chat", stdin="hi\n", env=env()).out == "Hello.\n"
 
 
-def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> None:
-    source = Path(clawmark.__file__).parent.parent
-    # -S leaves out every installed package: nothing but the standard library and our own source is
-    # there.
-    program = (
-        f"import sys; sys.path.insert(0, {str(source)!r}); from clawmark.cli import main; main()"
-    )
+def test_missing_extra_is_one_sentence_with_the_command_to_install_it(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['openai'] = None; from clawmark.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-S", "-c", program, "chat", "--model", "openai:x"],
+        [sys.executable, "-c", program, "chat", "--model", "openai:x"],
         capture_output=True,
         text=True,
         timeout=HANG_SECONDS,
@@ -439,6 +435,6 @@ def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> 
     )
     assert done.returncode == 3 and done.stdout == ""
     assert (
-        done.stderr == "clawmark: The chat needs the extra `chat`.\n  Install "
+        done.stderr == "clawmark: Chat models need the extra `chat`.\n  Install "
         "it with: pip install 'clawmark[chat]'\n"
     )

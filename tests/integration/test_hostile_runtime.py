@@ -16,7 +16,7 @@ from hostile import cases, make, needs_maker, remove
 
 from clawmark.agent.flush.daylog import DayLog
 from clawmark.agent.flush.flush import Flushed, FlushSettings, run_flush
-from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.agent.models.catalog import choose_completer
 from clawmark.agent.notes.session_note import (
     NoNote,
     Noted,
@@ -55,7 +55,12 @@ def flush(workspace: Workspace, transcript: Path, server: ChatServer) -> Flushed
     said = last_said(str(transcript), Redactor())
     log = DayLog(workspace=workspace, now=now, redactor=Redactor(), session_key=KEY)
     return run_flush(
-        OpenAIChat("m", base_url=server.openai_url), said, log, FlushSettings(), now(), seconds=30
+        choose_completer(f"m@{server.openai_url}", {}),
+        said,
+        log,
+        FlushSettings(),
+        now(),
+        seconds=30,
     )
 
 

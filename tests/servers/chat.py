@@ -1,17 +1,16 @@
-"""A chat model on loopback that says what a script tells it to, in OpenAI's and in Anthropic's
-language, streamed or whole.
+"""A scripted chat model on loopback with OpenAI's and Anthropic's API, streamed or not.
 
     python tests/servers/chat.py --port 8124 --say "Hello."
 
 For a test:
 
     with ChatServer([call("memory_search", query="database"), say("PostgreSQL.")]) as server:
-        ...                                        # server.openai_url, server.anthropic_url, server.seen
+        ...    # server.openai_url, server.anthropic_url, server.seen
 
-A script is a list of turns, one after the other, or a function of the request. `rules({"which
-database": [call(...), say(...)]})` makes one that looks at the last thing the user said.
-`fault("hang")` fails instead; the faults are in `FAULTS`. The languages are in `chat_apis`, sockets
-in `loopback`."""
+A script is a list of turns, used in order, or a function of the request. `rules({"which database":
+[call(...), say(...)]})` makes one that looks at the last user message. `fault("hang")` fails
+instead; the faults are in `FAULTS`. The formats of the APIs are in `chat_apis`.
+"""
 
 from __future__ import annotations
 
@@ -41,30 +40,28 @@ FAULTS: dict[str, tuple[int, str]] = {
     ),
     "no-model": (404, "The model does not exist."),
 }
-"""Refusals by name; beside them there are `hang`, `cut`, `garbage`, `empty` and `reset`."""
+"""Error responses by name; there are also `hang`, `cut`, `garbage`, `empty` and `reset`."""
 
 
 def say(text: str, *, input_tokens: int = 0, output_tokens: int = 0) -> Turn:
-    """The model answers."""
+    """Return a turn with a text."""
     return Turn(text, (), input_tokens, output_tokens)
 
 
 def call(name: str, text: str = "", /, **arguments: Any) -> Turn:
-    """The model wants a tool called, and may say something before."""
+    """Return a turn with a tool call, and optionally a text before it."""
     return Turn(text, (Call(name, arguments),))
 
 
 def fault(name: str) -> Turn:
-    """The server fails."""
+    """Return a turn in which the server fails."""
     return Turn(fault=name)
 
 
 def rules(
     table: Mapping[str, Sequence[Turn]], otherwise: Sequence[Turn] = (Turn("Understood."),)
 ) -> Callable[[Seen], Turn]:
-    """A script that takes the turns of the first key that is in the last thing the user said, step
-    by step.
-    """
+    """Return a script that uses the turns of the first key found in the last user message."""
 
     def answer(seen: Seen) -> Turn:
         said = seen.last_user.lower()
@@ -75,14 +72,14 @@ def rules(
 
 
 class ChatServer:
-    """One server; `key` is the only key it takes (any, when empty)."""
+    """One server; `key` is the only key it accepts, or empty for any."""
 
     def __init__(self, script: Script = (), *, port: int = 0, key: str = "") -> None:
         self.key = key
         self.seen: list[Seen] = []
-        """Every request that could be understood, the failed ones included."""
+        """Every request that could be parsed, including failed ones."""
         self.requests: list[Request] = []
-        """Every request as it came."""
+        """Every request, unparsed."""
         self._lock = threading.Lock()
         self._news = threading.Condition()
         self._script: Script = script
@@ -96,27 +93,27 @@ class ChatServer:
 
     @property
     def openai_url(self) -> str:
-        """The base URL for OpenAI and whoever speaks like it."""
+        """The base URL for OpenAI's API."""
         return f"{self.root}/v1"
 
     @property
     def anthropic_url(self) -> str:
-        """The base URL for Anthropic: its paths begin with /v1."""
+        """The base URL for Anthropic's API, whose paths begin with /v1."""
         return self.root
 
     def script(self, script: Script) -> None:
-        """What to say from now on."""
+        """Replace the script."""
         with self._lock:
             self._script, self._at = script, 0
 
     def wait_for(self, count: int, seconds: float = 30.0) -> None:
-        """Wait until so many requests have come."""
+        """Wait until `count` requests have arrived."""
         with self._news:
             if not self._news.wait_for(lambda: len(self.seen) >= count, seconds):
                 raise TimeoutError(f"{len(self.seen)} requests came, not {count}")
 
     def release(self) -> None:
-        """Let whoever hangs go on: their connection ends."""
+        """Close the connections of requests that hang."""
         self._loopback.drop()
 
     def close(self) -> None:
@@ -183,9 +180,7 @@ class ChatServer:
         return True
 
     def _next(self, seen: Seen) -> Turn | None:
-        """The next turn, with ids for its calls and numbers for its tokens; None when the script is
-        over.
-        """
+        """Return the next turn with call ids and token counts; None at the end of the script."""
         with self._lock:
             if callable(self._script):
                 turn = self._script(seen)
@@ -218,7 +213,7 @@ def _stream(seen: Seen, turn: Turn, link: Link, *, cut: bool = False) -> bool:
 
 
 def _misbehave(seen: Seen, how: str, link: Link) -> bool:
-    """An answer that is none; whether the connection goes on."""
+    """Send a faulty response; return whether the connection stays open."""
     turn = Turn("This answer is longer than what arrives of it.", input_tokens=9, output_tokens=9)
     match how:
         case "hang":

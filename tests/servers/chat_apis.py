@@ -1,9 +1,8 @@
-"""The two languages of the chat server: a request body in, what it asks out; a turn in, the
-answer's bytes out.
+"""The request and response formats of OpenAI's and Anthropic's chat APIs.
 
-Both are strict where the real services are: a tool result must answer a call, every call must be
-answered, no text block is empty. A mistake of ours is then a refusal here, and not only at the real
-service."""
+Requests that the real services refuse are refused here too: a tool result must answer a call, every
+call must be answered, and no text block may be empty.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from typing import Any, NamedTuple
 
 
 class Wrong(Exception):
-    """The request is one the real service would refuse."""
+    """Raised for a request that the real service would refuse."""
 
 
 class Call(NamedTuple):
-    """A tool the model asks for; `arguments` may be a text that is no JSON."""
+    """A tool call of the model; `arguments` may be a text that is not JSON."""
 
     name: str
     arguments: dict[str, Any] | str = "{}"
@@ -29,7 +28,7 @@ class Call(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What the model says next, or how the server fails; tokens of 0 are estimated."""
+    """The next answer, or how the server fails; token counts of 0 are estimated."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
@@ -39,7 +38,7 @@ class Turn(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """One message of a request, whichever language it came in."""
+    """One message of a request to either API."""
 
     role: str
     text: str
@@ -48,7 +47,7 @@ class Heard(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A request as the model sees it."""
+    """A parsed request."""
 
     api: str
     model: str
@@ -61,12 +60,12 @@ class Seen(NamedTuple):
 
     @property
     def last_user(self) -> str:
-        """The last thing the user said."""
+        """The last user message."""
         return next((one.text for one in reversed(self.messages) if one.role == "user"), "")
 
     @property
     def step(self) -> int:
-        """How often the model has answered since then."""
+        """How often the model has answered since the last user message."""
         count = 0
         for one in reversed(self.messages):
             if one.role == "user":
@@ -76,7 +75,7 @@ class Seen(NamedTuple):
 
     @property
     def results(self) -> list[str]:
-        """What the tools answered since then, oldest first."""
+        """The tool results since the last user message, oldest first."""
         found: list[str] = []
         for one in reversed(self.messages):
             if one.role == "user":
@@ -87,7 +86,7 @@ class Seen(NamedTuple):
 
 
 def understand(path: str, data: bytes, headers: dict[str, str]) -> Seen | None:
-    """The request, or None when the path is nobody's; raises Wrong."""
+    """Parse a request; None for an unknown path. Raises Wrong."""
     api = (
         "openai"
         if path.endswith("/chat/completions")
@@ -182,7 +181,7 @@ def _text(content: object) -> str:
 
 
 def _check_results(messages: Sequence[Heard]) -> None:
-    """Every call has one answer right after it, and every answer a call."""
+    """Check that every call has one result right after it, and every result a call."""
     open_calls: set[str] = set()
     for one in messages:
         if one.role == "tool":
@@ -201,7 +200,7 @@ def _check_results(messages: Sequence[Heard]) -> None:
 
 
 def render(seen: Seen, turn: Turn) -> bytes:
-    """A whole answer."""
+    """Return the body of a response that is not streamed."""
     if seen.api == "openai":
         message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
         if turn.calls:
@@ -230,20 +229,23 @@ def render(seen: Seen, turn: Turn) -> bytes:
 
 
 def events(seen: Seen, turn: Turn) -> Iterator[bytes]:
-    """The same answer as server-sent events, a few letters at a time."""
+    """Yield the same answer as server-sent events, a few characters at a time."""
     yield from _openai_events(seen, turn) if seen.api == "openai" else _anthropic_events(seen, turn)
 
 
 def refusal(api: str, status: int, message: str) -> bytes:
-    """An error as the service words it."""
+    """Return the body of an error response."""
     kind = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error"}.get(
         status, "api_error"
     )
+    code = None
+    if "quota" in message:
+        kind, code = ("billing_error", None) if api == "anthropic" else ("insufficient_quota",) * 2
     error = {"type": kind, "message": message}
     return _json(
         {"type": "error", "error": error}
         if api == "anthropic"
-        else {"error": {**error, "code": None}}
+        else {"error": {**error, "code": code}}
     )
 
 

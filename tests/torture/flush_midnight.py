@@ -96,11 +96,11 @@ def cases() -> list[Case]:
 FLUSHER = """
 import json, sys
 from clawmark import Memory
-from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.agent.models.catalog import choose_completer
 place, url, zone = sys.argv[1:]
 overrides = {"memorySearch.sync.onSessionStart": False, **({"agents.defaults.userTimezone": zone} if zone else {})}
 with Memory.open(place + "/ws", state_dir=place + "/state", provider="none", overrides=overrides) as memory:
-    conversation = memory.conversation(completer=OpenAIChat("scripted", base_url=url))
+    conversation = memory.conversation(completer=choose_completer(f"scripted@{url}", {}))
     conversation.start()
     conversation.on_user("Let us take PostgreSQL for billing.")
     flushed = conversation.flush()

@@ -1,6 +1,6 @@
-"""A small agent that lives in a workspace: words in, answers out, and a memory that lasts longer
-than the talk.
+"""A small agent that lives in a workspace and remembers; needs the extra `chat`.
 
-`talk` holds the conversation, `agent` asks the model, `files` are its hands, `history` is what it
-has heard, and `compact` shortens that. Showing it to a person is left to `cli`. Needs the extra
-`chat`."""
+`chat` holds the conversation, `agent` asks the model, `file_tools` are its tools for the workspace,
+`history` is the conversation and its transcript, and `compact` shortens it. The terminal is in
+`cli`.
+"""

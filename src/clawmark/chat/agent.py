@@ -1,80 +1,61 @@
-"""The agent's voice: a conversation, a message and tools in; an answer out, piece by piece while it
-is made.
+"""Answers of a model that are streamed while they are made, with the tools it calls in between.
 
-The loop of asking, calling tools and asking again is pydantic-ai's; a model is reached in the
-language of its service. Between two messages the conversation is held in our own words
-(`runtime.completer.Message`), so nothing else here knows that library. Stopping an answer keeps
-what was said and done so far. Loading the library takes a second, so it happens with the first
-message and not before. Errors are translated in `errors`, tools in `toolset`."""
+Requests go through `agent.models.pydantic_models`, which takes a second to load. The rest of the
+package does not import pydantic-ai; this module is imported when a chat is opened.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clawmark.agent.models.completer import Message, Tool, ToolCall
-from clawmark.agent.models.models import ModelName
-from clawmark.chat.errors import COULD_NOT_ASK, translated
-from clawmark.chat.toolset import Toolset
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.exceptions import UnexpectedModelBehavior, UsageLimitExceeded
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolReturnPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+
+from clawmark.agent.models.catalog import ModelName
+from clawmark.agent.models.completer import Message, Tool, run_tool
+from clawmark.agent.models.pydantic_models import (
+    REQUEST_ERRORS,
+    connect,
+    to_model_messages,
+    tool_calls,
+    tool_definition,
+    translate_error,
+)
+from clawmark.chat.history import Answer, AnswerListener
 from clawmark.model.errors import CompletionError
 
-if TYPE_CHECKING:
-    from pydantic_ai import Agent
-    from pydantic_ai.messages import ModelMessage, ModelResponse
-    from pydantic_ai.models import Model
-
-MOST_REQUESTS = 25
-"""How often a model is asked for one answer; one that still wants tools then is going round in
-circles.
-"""
+MAX_REQUESTS = 25
+"""Requests for one answer; a model that still calls tools then is stopped."""
 STOPPED = "(stopped by the user before there was a result)"
-_NO_KEY = "none"
-"""Sent where a server wants no key: without one the libraries would look for other keys in the
-environment.
-"""
 
 
-class Ears(NamedTuple):
-    """Who listens while an answer is made."""
-
-    piece: Callable[[str], None]
-    """The next words of the answer."""
-    message: Callable[[Message], None]
-    """A message that is complete: tools asked for, the result of one; not the last text."""
-
-
-class Answer(NamedTuple):
-    """What an answer came to."""
-
-    text: str
-    """The last thing that was said; all of it that there is, when it was stopped."""
-    added: tuple[Message, ...]
-    """The messages it added to the conversation, the last text included."""
-    tokens: int
-    """How full the context is now, as the service counts; 0 when it does not."""
-    stopped: bool = False
-    """Whether the user did not want to hear the rest."""
-    problem: CompletionError | None = None
-    """Why there is no more of it, when the model could not be asked; what was done before counts
-    all the same.
-    """
-
-
-class Voice:
-    """A model to talk with; close it in the end. Used from one thread."""
+class ChatAgent:
+    """A model with an open connection; close it after use. Not safe to use from several threads."""
 
     def __init__(self, name: ModelName, key: str) -> None:
         self.name = name
         self._key = key
-        self._agent: Agent[None, str] | None = None
         self._model: Model | None = None
+        self._connection = AsyncExitStack()
         self._runner = asyncio.Runner()
 
-    def __enter__(self) -> Voice:
+    def __enter__(self) -> ChatAgent:
         return self
 
     def __exit__(
@@ -86,8 +67,7 @@ class Voice:
         self.close()
 
     def close(self) -> None:
-        if self._model is not None:
-            self._runner.run(self._model.__aexit__(None, None, None))
+        self._runner.run(self._connection.aclose())
         self._runner.close()
 
     def answer(
@@ -96,111 +76,69 @@ class Voice:
         history: Sequence[Message],
         message: str,
         tools: Sequence[Tool],
-        ears: Ears,
+        listener: AnswerListener,
     ) -> Answer:
-        """Answer a message; a model that cannot be asked is an answer too."""
-        turn = _Turn(ears)
+        """Answer a message; a failed request is reported in `Answer.problem`."""
+        turn = _Turn(tools, listener)
+        messages = to_model_messages([*history, Message("user", message)], system)
         try:
-            self._runner.run(turn.ask(self._open(), system, as_messages(history), message, tools))
-            answer = turn.finished()
-        except COULD_NOT_ASK as error:
-            answer = turn.finished(problem=translated(error, self.name, self._key))
+            if self._model is None:
+                connecting = self._connection.enter_async_context(connect(self.name, self._key))
+                self._model = self._runner.run(connecting)
+            self._runner.run(turn.run(self._model, messages))
+            answer = turn.finish()
+        except REQUEST_ERRORS as error:
+            answer = turn.finish(translate_error(error, self.name, self._key))
         for number in turn.signals:
             signal.raise_signal(number)
         return answer
 
-    def _open(self) -> Agent[None, str]:
-        """The library's agent; its connections stay open from one message to the next."""
-        if self._agent is None:
-            import pydantic_ai
-
-            pydantic_ai.BANNER_ENABLED = False
-            self._model = open_model(self.name, self._key or _NO_KEY)
-            self._runner.run(self._model.__aenter__())
-            self._agent = pydantic_ai.Agent(self._model, retries=3)
-        return self._agent
-
-
-def open_model(name: ModelName, key: str) -> Model:
-    """The model in the language of its service; all but one of them speak OpenAI's."""
-    if name.provider == "anthropic":
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
-
-        # That library puts the version into the path itself.
-        base_url = name.base_url.removesuffix("/v1")
-        return AnthropicModel(
-            name.model, provider=AnthropicProvider(api_key=key, base_url=base_url)
-        )
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    return OpenAIChatModel(name.model, provider=OpenAIProvider(api_key=key, base_url=name.base_url))
-
 
 class _Turn:
-    """One answer while it is made."""
+    """One answer while it is being made."""
 
-    def __init__(self, ears: Ears) -> None:
-        self._ears = ears
+    def __init__(self, tools: Sequence[Tool], listener: AnswerListener) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._listener = listener
         self._added: list[Message] = []
         self._open_calls: list[str] = []
         self._text = ""
         self._tokens = 0
         self._stopped = False
         self.signals: list[int] = []
-        """Those that came meanwhile and want to end the process."""
+        """Signals that arrived during the answer and should end the process."""
 
-    async def ask(
-        self,
-        agent: Agent[None, str],
-        system: str,
-        history: list[ModelMessage],
-        message: str,
-        tools: Sequence[Tool],
-    ) -> None:
-        """Ask and listen to the end, or until the user has heard enough."""
+    async def run(self, model: Model, messages: list[ModelMessage]) -> None:
+        """Make requests until the model answers without calling a tool, or the user stops it."""
+        definitions = [tool_definition(tool) for tool in self._tools.values()]
+        parameters = ModelRequestParameters(function_tools=definitions)
         try:
             with _signals_cancel(self.signals):
-                await self._listen(agent, system, history, message, tools)
-        except asyncio.CancelledError:  # Ctrl-C: the runner cancels what runs
+                for _ in range(MAX_REQUESTS):
+                    response = await self._request(model, messages, parameters)
+                    if not response.tool_calls:
+                        return
+                    messages += [response, await self._call_tools(response)]
+                raise UsageLimitExceeded(f"no answer after {MAX_REQUESTS} requests")
+        except asyncio.CancelledError:  # Ctrl-C: the runner cancels the task
             self._stopped = True
 
-    async def _listen(
-        self,
-        agent: Agent[None, str],
-        system: str,
-        history: list[ModelMessage],
-        message: str,
-        tools: Sequence[Tool],
-    ) -> None:
-        from pydantic_ai import UsageLimits
+    async def _request(
+        self, model: Model, messages: list[ModelMessage], parameters: ModelRequestParameters
+    ) -> ModelResponse:
+        self._text = ""
+        request = model_request_stream(model, messages, model_request_parameters=parameters)
+        async with request as stream:
+            async for event in stream:
+                self._receive(event)
+        response = stream.get()
+        self._tokens = response.usage.input_tokens + response.usage.output_tokens
+        if not self._text.strip() and not response.tool_calls:
+            raise UnexpectedModelBehavior("the answer is empty")
+        return response
 
-        limits = UsageLimits(request_limit=MOST_REQUESTS)
-        asking = agent.iter(
-            message,
-            instructions=system,
-            message_history=history,
-            usage_limits=limits,
-            toolsets=[Toolset(tools)],
-        )
-        async with asking as run:
-            async for node in run:
-                if agent.is_model_request_node(node):
-                    self._text = ""
-                    async with node.stream(run.ctx) as events:
-                        async for event in events:
-                            self._hear(event)
-                elif agent.is_call_tools_node(node):
-                    self._answered(node.model_response)
-                    async with node.stream(run.ctx) as events:
-                        async for event in events:
-                            self._called(event)
-
-    def _hear(self, event: Any) -> None:
-        """Pass on what is said; thinking and half a tool's arguments are none of it."""
-        from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
-
+    def _receive(self, event: ModelResponseStreamEvent) -> None:
+        """Pass on text; thinking and parts of tool arguments are ignored."""
         piece = ""
         if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
             piece = event.part.content
@@ -208,42 +146,26 @@ class _Turn:
             piece = event.delta.content_delta
         if piece:
             self._text += piece
-            self._ears.piece(piece)
+            self._listener.piece(piece)
 
-    def _answered(self, response: ModelResponse) -> None:
-        self._tokens = response.usage.input_tokens + response.usage.output_tokens
-        calls = tuple(
-            ToolCall(call.tool_call_id, call.tool_name, call.args_as_json_str())
-            for call in response.tool_calls
-        )
-        if not calls:
-            return
+    async def _call_tools(self, response: ModelResponse) -> ModelRequest:
+        """Run tools one after the other, each to its end: no file is left half written."""
+        calls = tool_calls(response)
         self._open_calls = [call.id for call in calls]
         self._add(Message("assistant", self._text, calls))
         self._text = ""
+        results = []
+        for call in calls:
+            result = run_tool(call, self._tools)
+            self._open_calls.remove(call.id)
+            self._add(Message("tool", result, call_id=call.id))
+            results.append(ToolReturnPart(call.name, result, call.id))
+            await asyncio.sleep(0)  # where Ctrl-C takes effect
+        return ModelRequest(parts=results)
 
-    def _called(self, event: Any) -> None:
-        from pydantic_ai.messages import FunctionToolResultEvent
-
-        if (
-            isinstance(event, FunctionToolResultEvent)
-            and event.part.tool_call_id in self._open_calls
-        ):
-            self._open_calls.remove(event.part.tool_call_id)
-            part = event.part
-            text = (
-                part.model_response_str()
-                if part.part_kind == "tool-return"
-                else part.model_response()
-            )
-            self._add(Message("tool", text, call_id=part.tool_call_id))
-
-    def finished(self, problem: CompletionError | None = None) -> Answer:
-        """The answer; a call that has no result gets one, because no service takes a conversation
-        without.
-        """
-        for call_id in tuple(self._open_calls):
-            self._open_calls.remove(call_id)
+    def finish(self, problem: CompletionError | None = None) -> Answer:
+        """Return the answer. A call without a result gets one, because services require it."""
+        for call_id in self._open_calls:
             self._add(Message("tool", STOPPED, call_id=call_id))
         last = (Message("assistant", self._text),) if self._text.strip() else ()
         return Answer(
@@ -256,28 +178,29 @@ class _Turn:
 
     def _add(self, message: Message) -> None:
         self._added.append(message)
-        self._ears.message(message)
+        self._listener.message(message)
 
 
 @contextmanager
-def _signals_cancel(came: list[int]) -> Iterator[None]:
-    """Let signals that end the process cancel what runs, and note them: an exception thrown into a
-    loop gets lost.
+def _signals_cancel(received: list[int]) -> Iterator[None]:
+    """Let signals that end the process cancel the current task, and record them.
+
+    An exception raised in a signal handler would be lost in the event loop.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     before: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     def stop(number: int, _: FrameType | None) -> None:
-        came.append(number)
+        received.append(number)
         if task is not None:
             loop.call_soon_threadsafe(task.cancel)
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         handler = signal.getsignal(number) if number is not None else None
-        if number is None or not callable(handler):  # the system's own way, or nohup's
+        if number is None or not callable(handler):  # the default action, or ignored by nohup
             continue
-        # Not the loop's own way: what came in its last turn would be forgotten with the loop.
+        # Not `loop.add_signal_handler`: a signal in the loop's last iteration would be lost.
         with suppress(ValueError):  # not the main thread
             signal.signal(number, stop)
             before[number] = handler
@@ -286,32 +209,3 @@ def _signals_cancel(came: list[int]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def as_messages(history: Sequence[Message]) -> list[ModelMessage]:
-    """A conversation in the library's words."""
-    from pydantic_ai.messages import (
-        ModelRequest,
-        ModelResponse,
-        TextPart,
-        ToolCallPart,
-        ToolReturnPart,
-        UserPromptPart,
-    )
-
-    names = {call.id: call.name for message in history for call in message.calls}
-    found: list[ModelMessage] = []
-    for one in history:
-        if one.role == "assistant":
-            said = [TextPart(one.text)] if one.text.strip() else []
-            called = [ToolCallPart(call.name, call.arguments, call.id) for call in one.calls]
-            found.append(ModelResponse(parts=[*said, *called]))
-        elif one.role == "tool":
-            found.append(
-                ModelRequest(
-                    parts=[ToolReturnPart(names.get(one.call_id, "tool"), one.text, one.call_id)]
-                )
-            )
-        else:
-            found.append(ModelRequest(parts=[UserPromptPart(one.text)]))
-    return found

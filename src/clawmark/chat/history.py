@@ -1,28 +1,53 @@
-"""What was said in a conversation, as the model is told it and as the transcript keeps it.
+"""The values of a conversation, and its messages in OpenClaw's transcript format.
 
-In: messages while they are exchanged, or the transcript of a conversation that was cut off. Out:
-OpenClaw's lines for what the two said to the tools, and the conversation again, so that the next
-process can go on with it. An exchange is what the user said with everything it led to; it stays
-together, because no service takes a tool's result without its call."""
+An exchange is a user message with everything that followed from it. It is kept together, because
+services refuse a tool result without its call. `read_history` restores an interrupted conversation
+from its transcript.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from clawmark.agent.models.completer import Message, ToolCall
+from clawmark.model.errors import CompletionError
 from clawmark.text.chunking.tokens import estimate_tokens, well_formed
 from clawmark.text.transcripts.records import parse_line
 
-NO_RESULT = "(the conversation was cut off before there was a result)"
-_LONGEST_LINE = 8 << 20
+NO_RESULT = "(the conversation was interrupted before there was a result)"
+_MAX_LINE_BYTES = 8 << 20
+
+
+class AnswerListener(NamedTuple):
+    """Functions that are called while an answer is made."""
+
+    piece: Callable[[str], None]
+    """Receives the next piece of text."""
+    message: Callable[[Message], None]
+    """Receives each complete message with tool calls or a tool result, but not the final text."""
+
+
+class Answer(NamedTuple):
+    """The answer to one message."""
+
+    text: str
+    """The final text; if the answer was stopped, as much as there is."""
+    added: tuple[Message, ...]
+    """The messages added to the conversation, including the final text."""
+    tokens: int
+    """Tokens in the context now, as the service counts; 0 if it does not report them."""
+    stopped: bool = False
+    """Whether the user stopped it."""
+    problem: CompletionError | None = None
+    """Why the model could not be asked any further; what was done before that stays valid."""
 
 
 class Exchange(NamedTuple):
-    """What the user said, and what came of it."""
+    """A user message and everything that followed from it."""
 
     line: str
     """The id of its first line in the transcript."""
@@ -30,7 +55,7 @@ class Exchange(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """About how much of the context it takes."""
+        """Estimate how many tokens of the context it takes."""
         return sum(
             estimate_tokens(one.text)
             + sum(estimate_tokens(call.name + call.arguments) for call in one.calls)
@@ -39,7 +64,7 @@ class Exchange(NamedTuple):
 
 
 class History(NamedTuple):
-    """A conversation: what is left of its beginning, and the rest as it was."""
+    """A conversation: a summary of its compacted beginning, and the exchanges since then."""
 
     summary: str = ""
     exchanges: tuple[Exchange, ...] = ()
@@ -50,7 +75,7 @@ class History(NamedTuple):
 
 
 def called_line(message: Message) -> Mapping[str, object]:
-    """An assistant's message that asks for tools, as a transcript has it."""
+    """Return the transcript line for an assistant message with tool calls."""
     text = [{"type": "text", "text": well_formed(message.text)}] if message.text.strip() else []
     calls = [
         {"type": "toolCall", "id": call.id, "name": call.name, "arguments": _object(call.arguments)}
@@ -60,7 +85,7 @@ def called_line(message: Message) -> Mapping[str, object]:
 
 
 def result_line(message: Message, tool: str) -> Mapping[str, object]:
-    """The result of a tool, as a transcript has it."""
+    """Return the transcript line for the result of a tool."""
     return {
         "message": {
             "role": "toolResult",
@@ -73,7 +98,7 @@ def result_line(message: Message, tool: str) -> Mapping[str, object]:
 
 
 def read_history(path: str) -> History:
-    """The conversation that a transcript holds; nothing when there is none."""
+    """Read the conversation from a transcript; empty if there is none."""
     summary, exchanges = "", list[Exchange]()
     for line in _lines(path):
         record = parse_line(line)
@@ -86,18 +111,18 @@ def read_history(path: str) -> History:
             )
             exchanges = exchanges[first:]
         elif record.get("type") == "message" and isinstance(message, dict):
-            _take_in(exchanges, str(record.get("id") or ""), message)
+            _add_record(exchanges, str(record.get("id") or ""), message)
     return History(
-        summary, tuple(one._replace(messages=_closed(one.messages)) for one in exchanges)
+        summary, tuple(one._replace(messages=_with_results(one.messages)) for one in exchanges)
     )
 
 
-def _take_in(exchanges: list[Exchange], line: str, message: dict[str, Any]) -> None:
+def _add_record(exchanges: list[Exchange], line: str, message: dict[str, Any]) -> None:
     role, text = message.get("role"), _text(message.get("content"))
     if role == "user" and text.strip():
         exchanges.append(Exchange(line, (Message("user", text),)))
     elif not exchanges:
-        return  # nobody was spoken to yet
+        return  # before the first user message
     elif role == "assistant":
         calls = tuple(_calls(message.get("content")))
         if calls or text.strip():
@@ -111,18 +136,18 @@ def _add(exchanges: list[Exchange], message: Message) -> None:
     exchanges[-1] = last._replace(messages=(*last.messages, message))
 
 
-def _closed(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The same with one result behind every call, and no result without a call."""
-    closed: list[Message] = []
+def _with_results(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Ensure that every call has one result after it, and drop results without a call."""
+    complete: list[Message] = []
     results = {one.call_id: one for one in messages if one.role == "tool"}
     for one in messages:
         if one.role != "tool":
-            closed.append(one)
-            closed += [
+            complete.append(one)
+            complete += [
                 results.get(call.id, Message("tool", NO_RESULT, call_id=call.id))
                 for call in one.calls
             ]
-    return tuple(closed)
+    return tuple(complete)
 
 
 def _calls(content: object) -> Iterator[ToolCall]:
@@ -158,7 +183,7 @@ def _object(text: str) -> Mapping[str, object]:
 
 
 def _lines(path: str) -> Iterator[str]:
-    """The lines of a transcript; none of a file that is absent, a link or no file."""
+    """Yield the lines of a transcript; none if it is missing, a link or not a regular file."""
     flags = (
         os.O_RDONLY
         | getattr(os, "O_NOFOLLOW", 0)
@@ -169,7 +194,7 @@ def _lines(path: str) -> Iterator[str]:
         with open(os.open(path, flags), "rb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 yield from (
-                    line.decode("utf-8", "replace") for line in file if len(line) <= _LONGEST_LINE
+                    line.decode("utf-8", "replace") for line in file if len(line) <= _MAX_LINE_BYTES
                 )
     except OSError:
         return

@@ -1,10 +1,9 @@
-"""What a person sees of a conversation: pieces of answers, tools that were used and events in;
-lines on a terminal out.
+"""Input and output of `clawmark chat`.
 
-On a terminal answers are broken between words as they come, what the agent does stands dim beside
-them, and the context meter under them. In a pipe standard output holds the answers and nothing
-else; the rest goes to standard error. Everything a model or a file says is printed as data: no
-escape sequence of theirs reaches the terminal."""
+On a terminal, answers are wrapped between words as they arrive, and dim lines show what the agent
+does and how full the context is. In a pipe, standard output has only the answers; everything else
+goes to standard error. Escape sequences in texts of models and files are never printed.
+"""
 
 from __future__ import annotations
 
@@ -16,47 +15,42 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from clawmark.agent.flush.flush import Flushed, FlushFailed
+from clawmark.agent.models.completer import ToolCall
 from clawmark.agent.notes.session_note import Noted, NoteFailed
+from clawmark.chat.chat import Event, Recalled
 from clawmark.chat.compact import Compacted
-from clawmark.chat.talk import Reminded
+from clawmark.chat.history import Answer
 from clawmark.cli.layout import cells, fitted, plural
 from clawmark.cli.output import columns, is_terminal, note, one_line, paint, plain, pour
 from clawmark.model.values import citation
 
-if TYPE_CHECKING:
-    from clawmark.agent.models.completer import ToolCall
-    from clawmark.chat.agent import Answer
-    from clawmark.chat.talk import Event
-
-HEARING_SECONDS = 0.5
-"""The longest that a signal goes unheard while somebody is waited for."""
+SIGNAL_SECONDS = 0.5
+"""The longest time until a signal is handled while waiting for input."""
 PROMPT = "› "
-_LONGEST_MESSAGE = 1_000_000
-"""Bytes of one line; nobody types more."""
+_MAX_LINE_BYTES = 1_000_000
 
 
 class Screen:
-    """The terminal, or the pipes, that a conversation is held through; a `quiet` one shows nothing."""
+    """The terminal or the pipes of a conversation; if `quiet`, nothing is printed."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
         self.is_live = not quiet and is_terminal(sys.stdin) and is_terminal(sys.stdout)
-        self._flow = Flow(columns()) if self.is_live else None
+        self._wrap = WordWrap(columns()) if self.is_live else None
         self._is_waiting = False
         self._is_open = False
         self.citations: list[str] = []
-        """What the answer rests on, as far as the memory was asked for it."""
+        """Passages of the memory that were used for the current answer."""
         if self.is_live:
             _load_readline()
 
     def ask(self) -> str | None:
-        """The next line that somebody types; None when there is no more."""
-        with _hearing_signals():
+        """Return the next line of input; None at its end."""
+        with _handling_signals():
             if not self.is_live:
-                line = sys.stdin.buffer.readline(_LONGEST_MESSAGE)
+                line = sys.stdin.buffer.readline(_MAX_LINE_BYTES)
                 return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
             try:
                 return input(_marked(PROMPT))
@@ -65,53 +59,53 @@ class Screen:
                 return None
 
     def interrupted(self) -> None:
-        """Somebody pressed Ctrl-C while nothing was said."""
+        """End the input line after Ctrl-C."""
         if self.is_live:
             pour("\n")
 
     def wait(self) -> None:
-        """Show that an answer is under way."""
+        """Show that an answer is being made."""
         self.citations = []
         self._wait()
 
     def piece(self, text: str) -> None:
-        """The next words of an answer."""
+        """Print the next piece of an answer."""
         if not self.quiet:
             self._clear()
             self._is_open = True
-            pour(self._flow.feed(plain(text)) if self._flow else plain(text))
+            pour(self._wrap.feed(plain(text)) if self._wrap else plain(text))
 
     def used(self, call: ToolCall, result: str) -> None:
-        """A tool that was used, and what came of it."""
+        """Show a tool call and its result."""
         self.close()
-        said, citations = describe(call, result)
+        line, citations = describe(call, result)
         self.citations += [one for one in citations if one not in self.citations]
-        self.aside(said)
+        self.status(line)
         self._wait()
 
     def event(self, event: Event) -> None:
-        """Something that happened to the conversation itself."""
-        said, is_waiting = tell(event), self._is_waiting
+        """Show an event of the conversation itself."""
+        line, is_waiting = describe_event(event), self._is_waiting
         self.citations += [
             one for one in getattr(event, "citations", ()) if one not in self.citations
         ]
-        if said:
-            self.aside(said)
+        if line:
+            self.status(line)
             if is_waiting:
                 self._wait()
 
     def answered(self, answer: Answer, tokens: int, window: int) -> None:
-        """The end of an answer, with what it rests on and how full the context is."""
+        """End an answer; show the passages it used and how full the context is."""
         self.close()
         if answer.problem is not None:
             self.complain(answer.problem.message, answer.problem.hint)
         if self.is_live:
-            said = ["stopped; Ctrl-C again leaves"] if answer.stopped else []
-            self.aside(" · ".join([*said, f"{tokens:,} of {window:,} tokens", *self.citations]))
+            stopped = ["stopped; press Ctrl-C again to leave"] if answer.stopped else []
+            self.status(" · ".join([*stopped, f"{tokens:,} of {window:,} tokens", *self.citations]))
             pour("\n")
 
-    def aside(self, text: str) -> None:
-        """One line beside the answers."""
+    def status(self, text: str) -> None:
+        """Print one line that is not part of an answer."""
         self.close()
         if self.is_live:
             pour(paint(fitted(f"  {one_line(text)}", columns()), "dim") + "\n")
@@ -119,17 +113,17 @@ class Screen:
             note(one_line(text))
 
     def complain(self, message: str, hint: str = "") -> None:
-        """One sentence about what went wrong, and what to do."""
+        """Print an error and what to do about it."""
         self.close()
         if not self.quiet:
             note(f"clawmark: {plain(message)}" + (f" {plain(hint)}" if hint else ""))
 
     def close(self) -> None:
-        """End the line that an answer has begun, and the waiting for one."""
+        """End the line of the current answer and remove the waiting sign."""
         self._clear()
         if self._is_open:
             self._is_open = False
-            pour((self._flow.end() if self._flow else "") + "\n")
+            pour((self._wrap.end() if self._wrap else "") + "\n")
 
     def _wait(self) -> None:
         if self.is_live:
@@ -137,14 +131,14 @@ class Screen:
             self._is_waiting = True
 
     def _clear(self) -> None:
-        """Take the sign of waiting away."""
+        """Remove the waiting sign."""
         if self._is_waiting:
             self._is_waiting = False
             pour("\r\x1b[K")
 
 
-class Flow:
-    """Text in pieces in; the same with line breaks between words out, for lines of a certain width."""
+class WordWrap:
+    """Wraps text that arrives in pieces between words, to lines of a given width."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -152,7 +146,7 @@ class Flow:
         self._word = ""
 
     def feed(self, text: str) -> str:
-        """What can be shown now; the beginning of a word waits for its end."""
+        """Return what can be printed now; an incomplete word is held back."""
         shown = ""
         for letter in text:
             if letter in " \n":
@@ -163,7 +157,7 @@ class Flow:
         return shown
 
     def end(self) -> str:
-        """What was still waiting."""
+        """Return the word that was held back."""
         rest = self._placed()
         self._used = 0
         return rest
@@ -186,7 +180,7 @@ class Flow:
 
 
 def describe(call: ToolCall, result: str) -> tuple[str, list[str]]:
-    """One line about a tool that was used, and the passages of the memory it has shown or written."""
+    """Return one line about a tool call, and the passages of the memory that it read."""
     arguments, payload = _object(call.arguments), _object(result)
     if "error" in payload:
         return f"{call.name}: {payload['error']}", []
@@ -221,12 +215,10 @@ def describe(call: ToolCall, result: str) -> tuple[str, list[str]]:
     return f"used {call.name}", []
 
 
-def tell(event: Event) -> str:
-    """One line about something that happened to the conversation; nothing where there is nothing to
-    tell.
-    """
+def describe_event(event: Event) -> str:
+    """Return one line about an event of the conversation; empty if there is nothing to show."""
     match event:
-        case Reminded(citations=citations):
+        case Recalled(citations=citations):
             return f"recalled {', '.join(citations)}"
         case Flushed(written=written):
             return (
@@ -236,9 +228,9 @@ def tell(event: Event) -> str:
             )
         case FlushFailed(message=message):
             return f"nothing was saved: {message}"
-        case Compacted(left_out=left_out, kept=kept, problem=problem):
+        case Compacted(summarised=summarised, kept=kept, problem=problem):
             why = f"; no summary: {problem.message}" if problem is not None else ""
-            return f"compacted: {plural(left_out, 'exchange')} summarised, {kept:,} kept{why}"
+            return f"compacted: {plural(summarised, 'exchange')} summarised, {kept:,} kept{why}"
         case Noted(path=path):
             return f"left a note: {path}"
         case NoteFailed(message=message):
@@ -247,14 +239,13 @@ def tell(event: Event) -> str:
 
 
 def _citation(payload: dict[str, object]) -> str:
-    """Where a passage stands; its path alone where lines are not shown."""
+    """Return the citation of a passage, or its path if the lines are unknown."""
     if isinstance(payload.get("citation"), str):
         return str(payload["citation"])
     start, lines = payload.get("from"), payload.get("lines")
     path = str(payload.get("path", ""))
     if not isinstance(start, int) or not isinstance(lines, int) or lines < 1:
         return path
-
     return citation(path, start, start + lines - 1)
 
 
@@ -267,24 +258,17 @@ def _object(text: str) -> dict[str, object]:
 
 
 def _marked(prompt: str) -> str:
-    """The prompt in colour, the colour marked as taking no room: readline counts letters."""
-    return "".join(
-        f"\x01{part}\x02" if part.startswith("\x1b") else part
-        for part in _parts(paint(prompt, "cyan"))
-    )
-
-
-def _parts(text: str) -> list[str]:
-    return re.split(r"(\x1b\[[0-9;]*m)", text)
+    """Return the coloured prompt with the colours marked as zero width for readline."""
+    return re.sub(r"(\x1b\[[0-9;]*m)", "\x01\\1\x02", paint(prompt, "cyan"))
 
 
 @contextmanager
-def _hearing_signals() -> Iterator[None]:
-    """Let signals be heard while somebody is waited for.
+def _handling_signals() -> Iterator[None]:
+    """Interrupt the wait for input regularly, so that signals are handled.
 
-    Python hears of a signal between two steps of its own, and a call that has just begun to wait is
-    none: one that comes in that moment would wait for the next key. A timer ends the waiting for an
-    instant, again and again."""
+    Python runs signal handlers between two bytecodes. A signal that arrives just before a blocking
+    read would only be handled after the next key.
+    """
     if (
         not hasattr(signal, "setitimer")
         or threading.current_thread() is not threading.main_thread()
@@ -292,7 +276,7 @@ def _hearing_signals() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, lambda number, frame: None)
-    signal.setitimer(signal.ITIMER_REAL, HEARING_SECONDS, HEARING_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, SIGNAL_SECONDS, SIGNAL_SECONDS)
     try:
         yield
     finally:
@@ -301,6 +285,6 @@ def _hearing_signals() -> Iterator[None]:
 
 
 def _load_readline() -> None:
-    """Arrow keys and earlier lines, where Python has them."""
+    """Enable line editing and history for `input`, where readline is available."""
     with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 - `input` uses it once it is loaded
+        import readline  # noqa: F401 - used by `input` once it is imported

@@ -161,7 +161,9 @@ def _has_configured_key(options: EmbeddingOptions, context: EmbedderContext) -> 
     from clawmark.embed.services.settings import filled
 
     try:
-        return bool(filled(options.remote.api_key, "memorySearch.remote.apiKey", context.environ).strip())
+        return bool(
+            filled(options.remote.api_key, "memorySearch.remote.apiKey", context.environ).strip()
+        )
     except ConfigError:
         return False
 

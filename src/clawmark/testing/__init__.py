@@ -1,7 +1,6 @@
-"""What tests of Clawmark, and of code that uses it, need: an embedder without weights, and contract
-suites.
-"""
+"""Parts that need no model, and contract suites, for tests of Clawmark and of code that uses it."""
 
+from clawmark.testing.completers import ScriptedCompleter, completer_contract
 from clawmark.testing.embedders import HashingEmbedder, UnreliableEmbedder, embedder_contract
 from clawmark.testing.rerankers import OverlapReranker, reranker_contract
 from clawmark.testing.stores import index_store_contract
@@ -9,7 +8,9 @@ from clawmark.testing.stores import index_store_contract
 __all__ = [
     "HashingEmbedder",
     "OverlapReranker",
+    "ScriptedCompleter",
     "UnreliableEmbedder",
+    "completer_contract",
     "embedder_contract",
     "index_store_contract",
     "reranker_contract",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from chat import ChatServer
 
 from clawmark.agent.flush.flush import FlushParts, FlushSettings, Standing
-from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.agent.models.catalog import choose_completer
 from clawmark.agent.session.session import SessionStore, fresh_fields
 from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
@@ -73,7 +73,7 @@ class Talk(NamedTuple):
         window: int = 200_000,
         settings: FlushSettings | None = None,
     ) -> FlushParts:
-        completer = OpenAIChat("scripted", base_url=server.openai_url) if server else None
+        completer = choose_completer(f"scripted@{server.openai_url}", {}) if server else None
         return FlushParts(
             completer=completer,
             store=self.store,

@@ -1,25 +1,33 @@
-"""Both chat languages against the scripted server: texts, calls, tokens, faults, deadlines, and
-keys that stay hidden.
+"""Chat models against the scripted server, with OpenAI's and with Anthropic's API: answers, tool
+calls, tokens, failures, deadlines and keys.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 from chat import Call, ChatServer, Turn, call, fault, say
+from loopback import Link, Loopback, Request, head
 
-from clawmark.agent.models.anthropic_chat import AnthropicChat
-from clawmark.agent.models.completer import Completer, Message, ToolCall
-from clawmark.agent.models.models import OWN_KEY, choose_completer, parse_model
-from clawmark.agent.models.openai_chat import OpenAIChat
-from clawmark.agent.models.turns import complete_with_tools
+from clawmark.agent.models import pydantic_models
+from clawmark.agent.models.catalog import (
+    OWN_KEY,
+    ChatModel,
+    ModelName,
+    choose_completer,
+    parse_model,
+)
+from clawmark.agent.models.completer import Completer, Message, ToolCall, complete_with_tools
 from clawmark.agent.tools.base import Payload, Tool
 from clawmark.model.errors import CompletionError, ConfigError, ContextTooLong
+from clawmark.testing import ScriptedCompleter, completer_contract
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
-LANGUAGES = ("openai", "anthropic")
 HELLO = [Message("user", "Which database?")]
 
 
@@ -29,15 +37,14 @@ def server() -> Iterator[ChatServer]:
         yield made
 
 
-@pytest.fixture(params=LANGUAGES)
-def completer(request: pytest.FixtureRequest, server: ChatServer) -> Iterator[Completer]:
-    made: OpenAIChat | AnthropicChat
-    if request.param == "openai":
-        made = OpenAIChat("scripted", key=KEY, base_url=server.openai_url)
-    else:
-        made = AnthropicChat("scripted", key=KEY, base_url=server.anthropic_url)
-    yield made
-    made.close()
+@pytest.fixture(params=["openai", "anthropic"])
+def completer(request: pytest.FixtureRequest, server: ChatServer) -> Completer:
+    return model_at(server, request.param)
+
+
+def model_at(server: ChatServer, provider: str = "openai") -> ChatModel:
+    base_url = server.openai_url if provider == "openai" else server.anthropic_url
+    return ChatModel(ModelName(provider, "scripted", base_url), KEY)
 
 
 def tool(name: str, answer: Callable[[object], Payload]) -> Tool:
@@ -49,7 +56,7 @@ def tool(name: str, answer: Callable[[object], Payload]) -> Tool:
     )
 
 
-def test_a_text_comes_back_with_its_tokens(server: ChatServer, completer: Completer) -> None:
+def test_answer_has_text_and_token_counts(server: ChatServer, completer: Completer) -> None:
     server.script([say("PostgreSQL.", input_tokens=120, output_tokens=7)])
     assert completer.complete("Be brief.", HELLO) == ("PostgreSQL.", (), 120, 7)
     assert (server.seen[0].system, server.seen[0].last_user, server.seen[0].tools) == (
@@ -59,7 +66,7 @@ def test_a_text_comes_back_with_its_tokens(server: ChatServer, completer: Comple
     )
 
 
-def test_calls_are_carried_out_until_the_model_has_spoken(
+def test_tools_run_until_the_model_answers_without_a_call(
     server: ChatServer, completer: Completer
 ) -> None:
     asked: list[object] = []
@@ -78,7 +85,7 @@ def test_calls_are_carried_out_until_the_model_has_spoken(
     assert "There is no tool 'nowhere'" in server.seen[1].results[1]
 
 
-def test_a_model_that_never_stops_calling_is_stopped(
+def test_requests_are_limited_if_the_model_keeps_calling_tools(
     server: ChatServer, completer: Completer
 ) -> None:
     server.script(lambda seen: call("find"))
@@ -88,21 +95,22 @@ def test_a_model_that_never_stops_calling_is_stopped(
     assert (turns.finished, len(server.seen)) == (False, 3)
 
 
-def test_a_call_with_broken_arguments_reaches_the_tool_which_answers(server: ChatServer) -> None:
+def test_invalid_arguments_are_passed_to_the_tool(server: ChatServer) -> None:
     server.script([Turn("", (Call("find", '{"query": '),)), say("Sorry.")])
-    made = OpenAIChat("scripted", key=KEY, base_url=server.openai_url)
-    turns = complete_with_tools(made, "", HELLO, [tool("find", lambda given: {"got": given})])
+    turns = complete_with_tools(
+        model_at(server), "", HELLO, [tool("find", lambda given: {"got": given})]
+    )
     assert json.loads(turns.added[1].text) == {"got": '{"query": '}
 
 
-def test_a_busy_service_is_asked_again(server: ChatServer, completer: Completer) -> None:
+def test_temporary_failure_is_retried(server: ChatServer, completer: Completer) -> None:
     server.script([fault("broken"), say("Here I am.")])
     assert completer.complete("", HELLO).text == "Here I am."
     assert len(server.seen) == 2
 
 
 @pytest.mark.parametrize("name", ["quota", "key", "no-model", "garbage", "empty"])
-def test_a_fault_that_stays_is_one_clear_sentence_without_the_key(
+def test_permanent_failure_is_one_sentence_without_the_key(
     server: ChatServer, completer: Completer, name: str
 ) -> None:
     server.script(lambda seen: fault(name))
@@ -124,7 +132,7 @@ def test_the_deadline_covers_every_attempt(
     server.release()
 
 
-def test_messages_that_do_not_fit_are_an_error_of_their_own(
+def test_messages_over_the_context_window_raise_context_too_long(
     server: ChatServer, completer: Completer
 ) -> None:
     server.script([fault("too-long")])
@@ -132,7 +140,7 @@ def test_messages_that_do_not_fit_are_an_error_of_their_own(
         completer.complete("", HELLO)
 
 
-def test_the_key_is_in_a_header_and_nowhere_else(server: ChatServer, completer: Completer) -> None:
+def test_key_is_only_sent_in_a_header(server: ChatServer, completer: Completer) -> None:
     server.script([say("yes")])
     completer.complete("", HELLO)
     request = server.requests[0]
@@ -141,13 +149,13 @@ def test_the_key_is_in_a_header_and_nowhere_else(server: ChatServer, completer: 
     assert KEY not in repr(completer)
 
 
-def test_half_a_character_does_not_stop_a_request(server: ChatServer, completer: Completer) -> None:
+def test_invalid_unicode_is_replaced(server: ChatServer, completer: Completer) -> None:
     server.script([say("fine")])
     assert completer.complete("\ud800", [Message("user", "half \udfff")]).text == "fine"
     assert server.seen[0].last_user == "half \ufffd"
 
 
-def test_a_history_with_calls_and_empty_texts_is_told_in_both_languages(
+def test_history_with_calls_and_empty_texts_is_accepted(
     server: ChatServer, completer: Completer
 ) -> None:
     server.script([say("on we go")])
@@ -178,7 +186,7 @@ NAMES = [
 @pytest.mark.parametrize(
     ("name", "provider", "model", "window"), NAMES, ids=[one[0] for one in NAMES]
 )
-def test_a_name_says_provider_model_and_window(
+def test_name_is_parsed_into_provider_model_and_window(
     name: str, provider: str, model: str, window: int
 ) -> None:
     parsed = parse_model(name)
@@ -190,19 +198,19 @@ def test_a_name_says_provider_model_and_window(
     "name",
     ["", "gpt-4o", "openai:", "wizard:x", "ftp://host", "http://169.254.169.254/v1", "x@http://"],
 )
-def test_a_name_that_means_nothing_is_refused(name: str) -> None:
+def test_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigError):
         parse_model(name)
 
 
-def test_a_missing_key_is_named_by_its_variable() -> None:
+def test_missing_or_invalid_key_is_reported_with_its_variable() -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
         choose_completer("openai:gpt-4o-mini", {})
-    with pytest.raises(ConfigError, match="no key has"):
+    with pytest.raises(ConfigError, match="not allowed in a key"):
         choose_completer("anthropic:claude", {"ANTHROPIC_API_KEY": "sk\n1"})
 
 
-def test_the_chosen_completer_talks_to_the_named_address_with_its_own_key(
+def test_model_at_an_address_gets_the_key_for_that_address(
     server: ChatServer,
 ) -> None:
     server.script([say("one"), say("two")])
@@ -221,8 +229,91 @@ def test_the_chosen_completer_talks_to_the_named_address_with_its_own_key(
     assert [seen.api for seen in server.seen] == ["anthropic", "openai"]
 
 
-def test_a_refused_key_is_not_sent_to_an_address_of_ones_own(server: ChatServer) -> None:
+def test_key_of_a_provider_is_not_sent_to_another_address(server: ChatServer) -> None:
     server.script([say("never")])
-    with pytest.raises(CompletionError, match="refused"):
+    with pytest.raises(CompletionError, match="does not accept the key"):
         choose_completer(server.openai_url, {"OPENAI_API_KEY": KEY}).complete("", HELLO)
     assert "authorization" not in server.seen[0].headers
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_chat_model_keeps_the_contract_of_completers(provider: str) -> None:
+    with ChatServer(lambda seen: say("PostgreSQL."), key=KEY) as server:
+        completer_contract(lambda: model_at(server, provider))
+
+
+def test_scripted_completer_keeps_the_contract_of_completers() -> None:
+    completer_contract(lambda: ScriptedCompleter(lambda request: "PostgreSQL."))
+
+
+def test_chat_model_answers_inside_a_running_event_loop(server: ChatServer) -> None:
+    server.script([say("PostgreSQL.")])
+
+    async def ask() -> str:
+        return model_at(server).complete("", HELLO).text
+
+    assert asyncio.run(ask()) == "PostgreSQL."
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_redirect_is_not_followed(server: ChatServer, provider: str) -> None:
+    def redirect(request: Request, link: Link) -> bool:
+        link.send(head(307, {"Location": f"{server.root}{request.path}", "Content-Length": "0"}))
+        return False
+
+    other = Loopback(redirect, 0)
+    try:
+        name = ModelName(provider, "scripted", f"http://127.0.0.1:{other.port}/v1")
+        with pytest.raises(CompletionError):
+            ChatModel(name, KEY).complete("", HELLO)
+    finally:
+        other.close()
+    assert server.requests == []
+
+
+def test_response_over_the_size_limit_is_refused(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pydantic_models, "MAX_RESPONSE_BYTES", 2_000)
+    monkeypatch.setattr(pydantic_models, "PAUSES", ())
+    server.script([say("x" * 1_000), say("x" * 3_000)])
+    assert model_at(server).complete("", HELLO).text == "x" * 1_000
+    with pytest.raises(CompletionError, match="before the answer was complete"):
+        model_at(server).complete("", HELLO)
+
+
+def test_name_that_resolves_to_a_metadata_address_is_refused() -> None:
+    name = ModelName("", "m", "http://169.254.169.254/v1")
+    with pytest.raises(CompletionError, match="an address that serves a cloud's credentials"):
+        ChatModel(name).complete("", HELLO, seconds=5)
+
+
+def test_long_wait_that_the_server_asks_for_is_reported_at_once() -> None:
+    def refuse(request: Request, link: Link) -> bool:
+        link.send(head(429, {"Retry-After": "3600", "Content-Length": "0"}))
+        return True
+
+    busy = Loopback(refuse, 0)
+    try:
+        name = ModelName("", "m", f"http://127.0.0.1:{busy.port}/v1")
+        with pytest.raises(CompletionError, match="too many requests"):
+            ChatModel(name).complete("", HELLO, seconds=60)
+    finally:
+        busy.close()
+
+
+def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    with pytest.raises(CompletionError, match="the extra `chat`") as error:
+        choose_completer("ollama:qwen3", {}).complete("", HELLO)
+    assert "pip install 'clawmark[chat]'" in error.value.hint
+
+
+def test_choosing_a_model_does_not_load_the_library() -> None:
+    program = (
+        "import sys; from clawmark.agent.models.catalog import choose_completer; "
+        "choose_completer('ollama:qwen3', {}); assert 'pydantic_ai' not in sys.modules; "
+        "import clawmark.agent.models.pydantic_models; "
+        "assert not any(name.startswith('clawmark.embed') for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

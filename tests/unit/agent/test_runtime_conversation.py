@@ -16,8 +16,8 @@ from talk import KEY, Clock
 
 from clawmark import AsyncMemory, Memory, WorkspaceError
 from clawmark.agent.flush.flush import Flushed, FlushFailed, SkipFlush
+from clawmark.agent.models.catalog import choose_completer
 from clawmark.agent.models.completer import Completion, Message, Tool
-from clawmark.agent.models.openai_chat import OpenAIChat
 from clawmark.agent.notes.session_note import NoNote, Noted
 from clawmark.agent.session.conversation import Conversation, Manner, Voice
 from clawmark.agent.session.rollover import Rollover, rolled_over
@@ -58,7 +58,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 def open_conversation(
     memory: Memory, server: ChatServer | None = None, **more: object
 ) -> Conversation:
-    completer = OpenAIChat("scripted", base_url=server.openai_url) if server else None
+    completer = choose_completer(f"scripted@{server.openai_url}", {}) if server else None
     given: dict[str, object] = {"completer": completer, "context_window": WINDOW, **more}
     return memory.conversation(KEY, **given)  # type: ignore[arg-type]
 
@@ -331,7 +331,7 @@ def test_a_flush_shows_nothing_private_to_a_session_that_is_not_proven_private(
     server.script(
         [*wanted, call("memory_append", text="- The group meets on Monday."), say("NO_REPLY")]
     )
-    completer = OpenAIChat("scripted", base_url=server.openai_url)
+    completer = choose_completer(f"scripted@{server.openai_url}", {})
     # A session that began before the host knew what kind of chat it is.
     memory.conversation(key).start()
     conversation = memory.conversation(
@@ -359,7 +359,7 @@ def test_a_flush_shows_nothing_private_to_a_session_that_is_not_proven_private(
 def test_a_session_that_may_not_flush_says_so(
     memory: Memory, server: ChatServer, key: str, manner: Manner, because: str
 ) -> None:
-    completer = OpenAIChat("scripted", base_url=server.openai_url)
+    completer = choose_completer(f"scripted@{server.openai_url}", {})
     conversation = memory.conversation(key, completer=completer, context_window=10, manner=manner)
     conversation.start()
     flush = conversation.on_user(
@@ -438,7 +438,7 @@ def test_an_async_conversation_has_the_same_calls(tmp_path: Path, server: ChatSe
         async with AsyncMemory.open(
             tmp_path / "agent", state_dir=tmp_path / "state", embedder=HashingEmbedder()
         ) as memory:
-            completer = OpenAIChat("scripted", base_url=server.openai_url)
+            completer = choose_completer(f"scripted@{server.openai_url}", {})
             conversation = await memory.conversation(
                 KEY, completer=completer, context_window=WINDOW
             )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from chat import ChatServer, Turn, call, say
 
-from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.agent.models.catalog import choose_completer
 from clawmark.agent.notes.curate import MOST_CHANGES, Proposal, accept, forget, keep, kept, propose
 from clawmark.model.errors import WriteConflict
 from clawmark.text.secrets.redact import Redactor
@@ -42,7 +42,7 @@ def change(**arguments: Any) -> Turn:
 def proposed(workspace: Workspace, server: ChatServer, *turns: Turn) -> Proposal:
     server.script([*turns, say("done")])
     return propose(
-        OpenAIChat("scripted", base_url=server.openai_url),
+        choose_completer(f"scripted@{server.openai_url}", {}),
         workspace,
         Redactor(),
         TODAY,

@@ -14,7 +14,7 @@ import pytest
 from chat import ChatServer, fault, say
 from talk import KEY, NOON, Talk, begin
 
-from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.agent.models.catalog import choose_completer
 from clawmark.agent.notes.session_note import (
     NoNote,
     Noted,
@@ -54,7 +54,7 @@ def note(
     settings: NoteSettings | None = None,
     key: str = KEY,
 ) -> NoteOutcome:
-    completer = OpenAIChat("scripted", base_url=server.openai_url) if server else None
+    completer = choose_completer(f"scripted@{server.openai_url}", {}) if server else None
     parts = NoteParts(
         completer=completer,
         store=talk.store,

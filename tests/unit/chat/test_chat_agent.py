@@ -1,4 +1,4 @@
-"""The agent's voice over a real socket, in both languages: streaming, tools, failures."""
+"""Streamed answers with OpenAI's and Anthropic's API: text, tools and failures."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import pytest
 from chat import Call, ChatServer, Turn, call, fault, say
 from loopback import Link, Loopback, Request, head
 
+from clawmark.agent.models.catalog import ModelName
 from clawmark.agent.models.completer import Message, Tool, ToolCall
-from clawmark.agent.models.models import ModelName
-from clawmark.chat.agent import MOST_REQUESTS, Answer, Ears, Voice
+from clawmark.chat.agent import MAX_REQUESTS, ChatAgent
+from clawmark.chat.history import Answer, AnswerListener
 from clawmark.model.errors import ContextTooLong
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
 
 
 class Setting(NamedTuple):
-    """A server, a voice that talks with it, and what was heard."""
+    """A server, an agent that is connected to it, and what the listener received."""
 
     server: ChatServer
-    voice: Voice
+    agent: ChatAgent
     pieces: list[str]
     messages: list[Message]
     given: list[object]
@@ -39,8 +40,8 @@ class Setting(NamedTuple):
         tool = Tool(
             name="memory_search", description="Search.", parameters=schema, call=self.search
         )
-        ears = Ears(self.pieces.append, self.messages.append)
-        return self.voice.answer("You are Pebble.", history, message, [tool], ears)
+        listener = AnswerListener(self.pieces.append, self.messages.append)
+        return self.agent.answer("You are Pebble.", history, message, [tool], listener)
 
     def search(self, given: object) -> dict[str, object]:
         self.given.append(given)
@@ -51,8 +52,8 @@ class Setting(NamedTuple):
 def set_up(provider: str) -> Iterator[Setting]:
     with ChatServer(key=KEY) as server:
         base_url = server.openai_url if provider == "openai" else server.anthropic_url
-        with Voice(ModelName(provider, "scripted", base_url), KEY) as voice:
-            yield Setting(server=server, voice=voice, pieces=[], messages=[], given=[])
+        with ChatAgent(ModelName(provider, "scripted", base_url), KEY) as agent:
+            yield Setting(server=server, agent=agent, pieces=[], messages=[], given=[])
 
 
 @pytest.fixture(params=["openai", "anthropic"])
@@ -61,7 +62,7 @@ def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
         yield made
 
 
-def test_an_answer_comes_in_pieces_with_its_tokens(setting: Setting) -> None:
+def test_answer_is_streamed_with_its_token_count(setting: Setting) -> None:
     answer = setting.ask(say("PostgreSQL it is.", input_tokens=40, output_tokens=2))
     assert "".join(setting.pieces) == answer.text == "PostgreSQL it is." and len(setting.pieces) > 1
     assert answer.added == (Message("assistant", "PostgreSQL it is."),) and answer.tokens == 42
@@ -69,7 +70,7 @@ def test_an_answer_comes_in_pieces_with_its_tokens(setting: Setting) -> None:
     assert "You are Pebble." in seen.system and seen.stream and seen.tools == ("memory_search",)
 
 
-def test_a_tool_is_called_and_its_result_goes_back(setting: Setting) -> None:
+def test_tool_is_called_and_its_result_is_sent_back(setting: Setting) -> None:
     answer = setting.ask(call("memory_search", "Let me look.", query="database"), say("Nothing."))
     asked, result = setting.messages
     assert (asked.role, asked.text, asked.calls[0].name) == (
@@ -88,7 +89,7 @@ def test_a_tool_is_called_and_its_result_goes_back(setting: Setting) -> None:
     ]
 
 
-def test_several_calls_at_once_are_all_answered(setting: Setting) -> None:
+def test_several_calls_in_one_message_are_all_answered(setting: Setting) -> None:
     calls = (Call("memory_search", {"query": "a"}), Call("memory_search", {"query": "b"}))
     answer = setting.ask(Turn("", calls), say("Both."))
     assert [one.role for one in answer.added] == [
@@ -99,10 +100,8 @@ def test_several_calls_at_once_are_all_answered(setting: Setting) -> None:
     ] and answer.problem is None
 
 
-def test_a_conversation_is_told_as_it_was(setting: Setting) -> None:
-    """The server refuses what the real services refuse: calls without results, results without
-    calls.
-    """
+def test_history_is_sent_with_calls_and_results(setting: Setting) -> None:
+    """The server refuses calls without results and results without calls, as the services do."""
     before = (
         Message("user", "[compacted]"),
         Message("user", "Which one?"),
@@ -126,13 +125,13 @@ def test_a_conversation_is_told_as_it_was(setting: Setting) -> None:
     assert "Sure?" in heard[-1].text and "PostgreSQL." in [one.text for one in heard]
 
 
-def test_arguments_that_are_no_json_reach_the_tool_which_explains() -> None:
+def test_invalid_arguments_reach_the_tool() -> None:
     with set_up("openai") as setting:
         answer = setting.ask(Turn("", (Call("memory_search", "{nonsense"),)), say("Sorry."))
         assert setting.given == ["{nonsense"] and answer.text == "Sorry."
 
 
-def test_a_tool_that_does_not_exist_is_an_answer_too(setting: Setting) -> None:
+def test_unknown_tool_is_reported_to_the_model(setting: Setting) -> None:
     answer = setting.ask(call("rm", path="/"), say("I cannot do that."))
     assert answer.text == "I cannot do that." and "rm" in setting.server.seen[1].results[0]
 
@@ -140,14 +139,14 @@ def test_a_tool_that_does_not_exist_is_an_answer_too(setting: Setting) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("key", "does not take the key"),
-        ("no-model", "is not there"),
-        ("garbage", "no answer that can be used"),
-        ("empty", "no answer that can be used"),
+        ("key", "does not accept the key"),
+        ("no-model", "was not found"),
+        ("garbage", "did not return a usable answer"),
+        ("empty", "did not return a usable answer"),
         ("cut", "closed the connection"),
     ],
 )
-def test_a_failure_is_one_sentence_without_the_key(setting: Setting, name: str, words: str) -> None:
+def test_failure_is_one_sentence_without_the_key(setting: Setting, name: str, words: str) -> None:
     problem = setting.ask(*[fault(name)] * 4).problem
     assert problem is not None and words in problem.message and problem.hint
     assert KEY not in problem.message + problem.hint and "\n" not in problem.message
@@ -197,24 +196,26 @@ def test_error_body_of_any_shape_becomes_one_sentence(body: bytes, words: str) -
 
     server = Loopback(fail, 0)
     try:
-        with Voice(ModelName("openai", "fake", f"http://127.0.0.1:{server.port}/v1"), KEY) as voice:
-            problem = voice.answer("", (), "hello", (), Ears(print, print)).problem
+        with ChatAgent(
+            ModelName("openai", "fake", f"http://127.0.0.1:{server.port}/v1"), KEY
+        ) as agent:
+            problem = agent.answer("", (), "hello", (), AnswerListener(print, print)).problem
     finally:
         server.close()
     assert problem is not None and problem.message == f"openai:fake failed {words}."
 
 
 @pytest.mark.parametrize("name", ["busy", "reset"])
-def test_what_passes_is_tried_again(setting: Setting, name: str) -> None:
+def test_temporary_failure_is_retried_before_the_answer(setting: Setting, name: str) -> None:
     answer = setting.ask(fault(name), say("There I am."))
     assert (answer.text, answer.problem) == ("There I am.", None)
 
 
-def test_too_much_is_told_apart(setting: Setting) -> None:
+def test_context_window_error_has_its_own_type(setting: Setting) -> None:
     assert isinstance(setting.ask(fault("too-long")).problem, ContextTooLong)
 
 
-def test_what_was_done_before_a_failure_counts(setting: Setting) -> None:
+def test_messages_before_a_failure_are_kept(setting: Setting) -> None:
     answer = setting.ask(call("memory_search", query="a"), fault("key"))
     assert answer.problem is not None and [one.role for one in answer.added] == [
         "assistant",
@@ -226,47 +227,50 @@ def test_what_was_done_before_a_failure_counts(setting: Setting) -> None:
     assert (again.text, again.problem) == ("Back.", None)
 
 
-def test_a_model_that_only_calls_tools_is_stopped(setting: Setting) -> None:
-    answer = setting.ask(*[call("memory_search", query="a")] * (MOST_REQUESTS + 5))
+def test_model_that_only_calls_tools_is_stopped(setting: Setting) -> None:
+    answer = setting.ask(*[call("memory_search", query="a")] * (MAX_REQUESTS + 5))
     assert answer.problem is not None and "kept calling tools" in answer.problem.message
-    assert len(setting.server.seen) == MOST_REQUESTS
+    assert len(setting.server.seen) == MAX_REQUESTS
 
 
-def test_a_server_that_is_not_there_is_one_sentence() -> None:
+def test_unreachable_server_is_one_sentence() -> None:
     with ChatServer() as server:
         url = server.openai_url
-    with Voice(ModelName("ollama", "qwen3", url), "") as voice:
-        problem = voice.answer("", (), "hello", (), Ears(print, print)).problem
+    with ChatAgent(ModelName("ollama", "qwen3", url), "") as agent:
+        problem = agent.answer("", (), "hello", (), AnswerListener(print, print)).problem
     assert problem is not None and problem.message == "ollama:qwen3 cannot be reached."
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_nobody_is_led_elsewhere_with_the_key(provider: str) -> None:
-    with ChatServer(lambda seen: say("stolen")) as thief:
+def test_redirect_is_not_followed_with_the_key(provider: str) -> None:
+    with ChatServer(lambda seen: say("received")) as other:
 
-        def send_away(request: Request, link: Link) -> bool:
-            link.send(head(307, {"Location": f"{thief.root}{request.path}", "Content-Length": "0"}))
+        def redirect(request: Request, link: Link) -> bool:
+            link.send(head(307, {"Location": f"{other.root}{request.path}", "Content-Length": "0"}))
             return False
 
-        somebody = Loopback(send_away, 0)
+        redirecting = Loopback(redirect, 0)
         try:
-            with Voice(
-                ModelName(provider, "scripted", f"http://127.0.0.1:{somebody.port}/v1"), KEY
-            ) as voice:
-                answer = voice.answer("", (), "hello", (), Ears(print, print))
+            with ChatAgent(
+                ModelName(provider, "scripted", f"http://127.0.0.1:{redirecting.port}/v1"), KEY
+            ) as agent:
+                answer = agent.answer("", (), "hello", (), AnswerListener(print, print))
         finally:
-            somebody.close()
-        assert answer.problem is not None and thief.requests == []
+            redirecting.close()
+        assert answer.problem is not None and other.requests == []
 
 
-def test_a_model_at_an_address_of_its_own_is_not_given_other_keys(
+def test_model_at_an_address_is_not_sent_keys_of_providers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)
     with (
         ChatServer([say("Hi.")]) as server,
-        Voice(ModelName("", "default", server.openai_url), "") as voice,
+        ChatAgent(ModelName("", "default", server.openai_url), "") as agent,
     ):
-        assert voice.answer("", (), "hello", (), Ears(lambda piece: None, print)).text == "Hi."
+        assert (
+            agent.answer("", (), "hello", (), AnswerListener(lambda piece: None, print)).text
+            == "Hi."
+        )
         assert KEY not in str(server.requests[0].headers)

@@ -1,4 +1,4 @@
-"""Compaction: what stays, what a summary is made from, and what the model is told instead."""
+"""Compaction: which exchanges stay, the summary request, and the message that replaces them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from chat import ChatServer, fault, say
 
-from clawmark.agent.models.completer import Message, ToolCall
-from clawmark.agent.models.openai_chat import OpenAIChat
+from clawmark.agent.models.catalog import choose_completer
+from clawmark.agent.models.completer import Completer, Message, ToolCall
 from clawmark.chat.compact import opening, sections_of, split, summarise
 from clawmark.chat.history import Exchange
 from clawmark.model.errors import CompletionError
@@ -28,11 +28,11 @@ def server() -> Iterator[ChatServer]:
         yield made
 
 
-def model(server: ChatServer) -> OpenAIChat:
-    return OpenAIChat("scripted", base_url=server.openai_url)
+def model(server: ChatServer) -> Completer:
+    return choose_completer(f"scripted@{server.openai_url}", {})
 
 
-def test_the_last_exchanges_that_fit_stay() -> None:
+def test_last_exchanges_that_fit_are_kept() -> None:
     exchanges = [exchange(name) for name in ("one", "two", "three", "four")]
     older, kept = split(exchanges, exchanges[-1].tokens + exchanges[-2].tokens)
     assert [one.line for one in older] == ["one", "two"] and [one.line for one in kept] == [
@@ -41,14 +41,14 @@ def test_the_last_exchanges_that_fit_stay() -> None:
     ]
 
 
-def test_something_always_goes_and_what_is_too_long_goes_too() -> None:
+def test_at_least_one_exchange_is_summarised() -> None:
     exchanges = [exchange("one"), exchange("two")]
     assert [len(part) for part in split(exchanges, 1_000_000)] == [1, 1]
     assert [len(part) for part in split(exchanges, 0)] == [2, 0]
     assert [len(part) for part in split(exchanges[:1], 1_000_000)] == [1, 0]
 
 
-def test_a_summary_is_made_from_what_was_said_and_what_was_summarised_before(
+def test_summary_is_made_from_messages_and_the_previous_summary(
     server: ChatServer,
 ) -> None:
     server.script([say("They chose PostgreSQL.")])
@@ -68,27 +68,27 @@ def test_a_summary_is_made_from_what_was_said_and_what_was_summarised_before(
     assert "memory_search" in seen.last_user and len(seen.last_user) < 1500
 
 
-def test_too_much_for_the_model_is_tried_with_less(server: ChatServer) -> None:
+def test_summary_request_over_the_context_window_is_shortened(server: ChatServer) -> None:
     server.script([fault("too-long"), fault("too-long"), say("Short.")])
     assert summarise(model(server), "", [exchange("talk", 8000)], 32_000) == "Short."
     lengths = [len(seen.last_user) for seen in server.seen]
     assert lengths[0] > lengths[1] > lengths[2] and "left out" in server.seen[2].last_user
 
 
-def test_no_summary_is_an_error(server: ChatServer) -> None:
+def test_empty_summary_is_an_error(server: ChatServer) -> None:
     server.script([say("")])
     with pytest.raises(CompletionError, match="no summary"):
         summarise(model(server), "", [exchange("talk")], 32_000)
 
 
-def test_the_model_is_told_a_summary_and_the_rules_again() -> None:
-    told = opening("They chose PostgreSQL.\n# Not a heading", template("AGENTS.md"), NOW)
-    assert "| They chose PostgreSQL.\n| # Not a heading" in told
-    assert "## Session Startup" in told and "## Red Lines" in told and "## Memory" not in told
-    assert "memory/2026-11-15.md" in told and "Current time: Sunday, 2026-11-15 14:32" in told
+def test_opening_has_the_summary_and_the_rules() -> None:
+    text = opening("They chose PostgreSQL.\n# Not a heading", template("AGENTS.md"), NOW)
+    assert "| They chose PostgreSQL.\n| # Not a heading" in text
+    assert "## Session Startup" in text and "## Red Lines" in text and "## Memory" not in text
+    assert "memory/2026-11-15.md" in text and "Current time: Sunday, 2026-11-15 14:32" in text
 
 
-def test_sections_are_found_by_either_name_below_any_heading_and_not_in_code() -> None:
+def test_sections_are_found_by_either_name_and_not_in_code() -> None:
     code = "# A\n```\n## Red Lines\nfake\n```\n"
     text = (
         code + "## Every Session\nwake up\n### More\nstretch\n## Other\nx\n### red lines\nno fire\n"

@@ -1,4 +1,4 @@
-"""A conversation as the transcript keeps it, and again as the model is told it."""
+"""Transcript lines of a conversation, and reading it back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write(path: Path, *records: object) -> str:
     return str(path)
 
 
-def test_a_conversation_comes_back_from_its_transcript(tmp_path: Path) -> None:
+def test_conversation_is_restored_from_its_transcript(tmp_path: Path) -> None:
     calls = {"type": "message", "id": "b", **called_line(ASKED)}
     result = {"type": "message", "id": "c", **result_line(FOUND, "memory_search")}
     path = write(
@@ -58,7 +58,7 @@ def test_a_conversation_comes_back_from_its_transcript(tmp_path: Path) -> None:
     assert read_history(path) == History("", (Exchange("a", messages),))
 
 
-def test_lines_for_tools_are_in_openclaws_form() -> None:
+def test_tool_lines_have_openclaws_format() -> None:
     [text, call] = called_line(ASKED)["message"]["content"]  # type: ignore[index]
     assert text == {"type": "text", "text": "Let me look."}
     assert call == {
@@ -76,7 +76,7 @@ def test_lines_for_tools_are_in_openclaws_form() -> None:
     assert failed["isError"] is True  # type: ignore[index]
 
 
-def test_what_tools_say_is_not_what_was_said() -> None:
+def test_tool_lines_are_not_read_as_messages_of_people() -> None:
     said = read_said(json.dumps({"type": "message", **called_line(ASKED)}), 1)
     assert said is not None and said.text == "Let me look."
     assert (
@@ -84,7 +84,7 @@ def test_what_tools_say_is_not_what_was_said() -> None:
     )
 
 
-def test_a_call_that_was_cut_off_gets_a_result(tmp_path: Path) -> None:
+def test_interrupted_call_gets_a_result(tmp_path: Path) -> None:
     path = write(
         tmp_path / "t.jsonl",
         user("a", "Which one?"),
@@ -94,7 +94,7 @@ def test_a_call_that_was_cut_off_gets_a_result(tmp_path: Path) -> None:
     assert exchange.messages[-1] == Message("tool", NO_RESULT, call_id="c1")
 
 
-def test_a_result_without_a_call_is_left_out(tmp_path: Path) -> None:
+def test_result_without_a_call_is_dropped(tmp_path: Path) -> None:
     path = write(
         tmp_path / "t.jsonl",
         user("a", "Hi"),
@@ -104,7 +104,7 @@ def test_a_result_without_a_call_is_left_out(tmp_path: Path) -> None:
     assert [one.role for one in read_history(path).messages] == ["user", "assistant"]
 
 
-def test_after_a_compaction_only_the_kept_exchanges_count(tmp_path: Path) -> None:
+def test_only_kept_exchanges_are_restored_after_a_compaction(tmp_path: Path) -> None:
     compaction = {
         "type": "compaction",
         "id": "x",
@@ -124,7 +124,7 @@ def test_after_a_compaction_only_the_kept_exchanges_count(tmp_path: Path) -> Non
     assert history.summary == "They met." and [one.line for one in history.exchanges] == ["c", "d"]
 
 
-def test_half_a_line_nonsense_and_no_file_are_no_conversation(tmp_path: Path) -> None:
+def test_damaged_or_missing_transcript_is_an_empty_history(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(
         b'{"type": "message", "id": "a", "mess\n[1, 2]\n\xff\xfe\nnull\n{"type": "message", '

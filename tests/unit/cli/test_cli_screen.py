@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from clawmark.agent.flush.flush import Flushed, FlushFailed
 from clawmark.agent.models.completer import ToolCall
 from clawmark.agent.notes.session_note import NoNote, Noted, NoteFailed
+from clawmark.chat.chat import Event, Recalled
 from clawmark.chat.compact import Compacted
-from clawmark.chat.talk import Event, Reminded
-from clawmark.cli.chat_screen import Flow, describe, tell
+from clawmark.cli.chat_screen import WordWrap, describe, describe_event
 from clawmark.cli.layout import cells
 from clawmark.model.documents import Written
 from clawmark.model.errors import CompletionError
@@ -24,22 +24,20 @@ GONE = CompletionError("Gone.", provider="x")
 
 
 def flow(width: int, *pieces: str) -> str:
-    made = Flow(width)
+    made = WordWrap(width)
     return "".join(map(made.feed, pieces)) + made.end()
 
 
-def test_lines_are_broken_between_words_wherever_the_pieces_end() -> None:
+def test_lines_are_wrapped_between_words_wherever_pieces_end() -> None:
     assert flow(10, "one two", " three four\nfi", "ve six") == "one two \nthree four\nfive six"
 
 
-def test_a_word_that_is_longer_than_a_line_stays_whole() -> None:
+def test_word_longer_than_a_line_is_not_split() -> None:
     assert flow(5, "a ", "https://example.org/x", " b") == "a \nhttps://example.org/x\nb"
 
 
 @given(st.lists(st.text(st.sampled_from("ab 漢\n"), max_size=8)), st.integers(4, 12))
-def test_nothing_is_lost_and_no_line_of_short_words_is_too_long(
-    pieces: list[str], width: int
-) -> None:
+def test_wrapping_loses_nothing_and_keeps_the_width(pieces: list[str], width: int) -> None:
     text = "".join(pieces)
     shown = flow(width, *pieces)
     assert shown.split() == text.split() and shown.count("\n") >= text.count("\n")
@@ -97,7 +95,7 @@ def test_nothing_is_lost_and_no_line_of_short_words_is_too_long(
         ("something", {}, {}, "used something", []),
     ],
 )
-def test_a_tool_is_one_line(
+def test_tool_call_is_one_line(
     name: str, arguments: object, result: object, said: str, citations: list[str]
 ) -> None:
     assert describe(ToolCall("1", name, json.dumps(arguments)), json.dumps(result)) == (
@@ -109,7 +107,7 @@ def test_a_tool_is_one_line(
 @pytest.mark.parametrize(
     "result", ["", "nonsense", "[]", "{", '{"results": 3}', '{"results": [3, {}]}']
 )
-def test_a_result_that_is_no_result_does_no_harm(result: str) -> None:
+def test_invalid_result_is_accepted(result: str) -> None:
     for name in ("memory_search", "memory_get", "memory_append", "file_write"):
         assert describe(ToolCall("1", name, "[]"), result)[0]
 
@@ -130,11 +128,11 @@ def test_a_result_that_is_no_result_does_no_harm(result: str) -> None:
             Compacted(1, 0, CompletionError("Gone.", provider="x")),
             "compacted: 1 exchange summarised, 0 kept; no summary: Gone.",
         ),
-        (Reminded(("memory/x.md#L3", "MEMORY.md#L1")), "recalled memory/x.md#L3, MEMORY.md#L1"),
+        (Recalled(("memory/x.md#L3", "MEMORY.md#L1")), "recalled memory/x.md#L3, MEMORY.md#L1"),
         (Noted("memory/x-y.md"), "left a note: memory/x-y.md"),
         (NoteFailed("The disk is full.", ""), "no note: The disk is full."),
         (NoNote("empty"), ""),
     ],
 )
-def test_an_event_is_one_line(event: Event, said: str) -> None:
-    assert tell(event) == said
+def test_event_is_one_line(event: Event, said: str) -> None:
+    assert describe_event(event) == said

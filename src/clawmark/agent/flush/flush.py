@@ -24,8 +24,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from clawmark.agent.flush.daylog import DayLog
 from clawmark.agent.flush.prompts import NUDGE, is_silent, system_prompt, user_prompt
-from clawmark.agent.models.completer import Completer, Message
-from clawmark.agent.models.turns import complete_with_tools
+from clawmark.agent.models.completer import Completer, Message, complete_with_tools
 from clawmark.agent.session.recent_messages import last_said, transcript_size
 from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
 from clawmark.agent.tools.base import log_surprise

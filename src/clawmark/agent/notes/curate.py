@@ -15,8 +15,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from clawmark.agent.flush.prompts import quoted
-from clawmark.agent.models.completer import Completer, Message
-from clawmark.agent.models.turns import complete_with_tools
+from clawmark.agent.models.completer import Completer, Message, complete_with_tools
 from clawmark.agent.session.recent_messages import without_secrets
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint

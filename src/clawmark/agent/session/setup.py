@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from clawmark.agent.flush.flush import FlushSettings
+from clawmark.agent.models.catalog import choose_completer, parse_model
 from clawmark.agent.models.completer import Completer
-from clawmark.agent.models.models import choose_completer, parse_model
 from clawmark.agent.notes.session_note import NoteSettings
 from clawmark.agent.session.rollover import Rollover
 from clawmark.config.schema import Settings

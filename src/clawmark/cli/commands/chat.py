@@ -1,16 +1,16 @@
-"""`clawmark chat`: lines that somebody types in; the answers of an agent with a memory out."""
+"""`clawmark chat`: talk to an agent with a memory in the terminal, or through a pipe."""
 
 from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from clawmark.agent.flush.flush import SkipFlush
+from clawmark.agent.models.catalog import require_chat_extra
 from clawmark.agent.session.recent_messages import is_command
 from clawmark.agent.session.setup import model_name
-from clawmark.chat.talk import Stage, open_talk
+from clawmark.chat.chat import Chat, ChatCallbacks, open_chat
+from clawmark.chat.history import Answer
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.chat_screen import Screen
 from clawmark.cli.commands.flush import WHY
@@ -21,16 +21,11 @@ from clawmark.cli.output import Stopped, emit, paint, plain, say
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Settings
+from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError, ConfigError
 from clawmark.text.recalled.origin import without_comments
 from clawmark.workspace.bootstrap import ensure_workspace
 from clawmark.workspace.daily import daily_path
-
-if TYPE_CHECKING:
-    from clawmark.chat.agent import Answer
-    from clawmark.chat.talk import Talk
-    from clawmark.cli.chat_screen import Screen
-    from clawmark.memory import Memory
 
 EXAMPLES = """\
 examples:
@@ -46,12 +41,12 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
 COMMANDS = {
-    "/new": "end this conversation with a note and begin another",
-    "/memory": "what is remembered today",
-    "/flush": "save what matters of the conversation now",
-    "/prompt": "how large each part is of what the model sees; /prompt full shows it",
-    "/help": "this list",
-    "/quit": "leave with a note; so do Ctrl-D and Ctrl-C twice",
+    "/new": "end this conversation with a note and start another",
+    "/memory": "show what was remembered today",
+    "/flush": "save what matters in the conversation now",
+    "/prompt": "show the size of each part of the prompt; /prompt full shows its text",
+    "/help": "show this list",
+    "/quit": "leave with a note, as do Ctrl-D and Ctrl-C twice",
 }
 
 
@@ -66,10 +61,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--base-url",
         type=some_text,
         metavar="URL",
-        help="where the model is, if not at its provider's",
+        help="the model's address, if not its provider's",
     )
     parser.add_argument(
-        "--recall", action="store_true", help="send along what the memory has about each message"
+        "--recall",
+        action="store_true",
+        help="send what the memory has about each message along with it",
     )
     parser.add_argument(
         "--session",
@@ -80,8 +77,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    _need_extra()
-
+    require_chat_extra()
     places = resolve_places(
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
     )
@@ -90,19 +86,12 @@ def run(args: Namespace) -> int:
     screen = Screen(quiet=args.json)
     with open_memory(args, background=True) as memory:
         key = args.session or f"agent:{memory.places.agent}:main"
-        with open_talk(memory, model, key, os.environ, recall=args.recall) as talk:
-            return _hold(talk, screen, memory, args)
-
-
-def _need_extra() -> None:
-    if any(find_spec(name) is None for name in ("pydantic_ai", "openai", "anthropic")):
-        raise ClawmarkError(
-            "The chat needs the extra `chat`.", hint="Install it with: pip install 'clawmark[chat]'"
-        )
+        with open_chat(memory, model, key, os.environ, recall=args.recall) as chat:
+            return _hold(chat, screen, memory, args)
 
 
 def _model(args: Namespace, settings: Settings) -> str:
-    """The name of the model, with the address it is to be found at."""
+    """Return the name of the model, with its address if one is given."""
     name = args.model or model_name(settings, os.environ)
     if args.base_url and not args.base_url.startswith(("http://", "https://")):
         raise UsageError("--base-url takes an address that begins with http:// or https://.")
@@ -112,7 +101,7 @@ def _model(args: Namespace, settings: Settings) -> str:
         return f"{name}@{args.base_url}" if name else str(args.base_url)
     if not name:
         raise ConfigError(
-            "No model is named to talk with.",
+            "No chat model is configured.",
             key="agents.defaults.model",
             hint="Name one with --model, as in --model "
             "anthropic:claude-haiku-4-5, or in agents.defaults.model.",
@@ -120,55 +109,55 @@ def _model(args: Namespace, settings: Settings) -> str:
     return str(name)
 
 
-def _hold(talk: Talk, screen: Screen, memory: Memory, args: Namespace) -> int:
-    """The conversation from its first line to its note, whatever ends it."""
-    is_first = talk.start()
-    _greet(talk, screen, is_first)
+def _hold(chat: Chat, screen: Screen, memory: Memory, args: Namespace) -> int:
+    """Run the conversation from the first line to the session note; return the exit code."""
+    is_first = chat.start()
+    _greet(chat, screen, is_first)
     turns: list[dict[str, object]] = []
     try:
-        code = _loop(talk, screen, turns)
-    except KeyboardInterrupt:  # pressed again before the first one was dealt with
+        code = _loop(chat, screen, turns)
+    except KeyboardInterrupt:  # pressed again before the first one was handled
         code = INTERRUPTED
     except Stopped:
-        screen.event(talk.end(hurried=True))
+        screen.event(chat.end(hurried=True))
         raise
     except BaseException:
-        talk.end()
+        chat.end()
         raise
     screen.wait()
-    ended = talk.end(hurried=code == INTERRUPTED)
+    ended = chat.end(hurried=code == INTERRUPTED)
     screen.event(ended)
     screen.close()
     if args.json:
-        where = {"session": talk.conversation.session_key, "model": talk.voice.name.model}
+        where = {"session": chat.conversation.session_key, "model": chat.agent.name.model}
         emit({**where, "turns": turns, "note": getattr(ended, "path", None)})
     return code
 
 
-def _greet(talk: Talk, screen: Screen, is_first: bool) -> None:
+def _greet(chat: Chat, screen: Screen, is_first: bool) -> None:
     if not screen.is_live:
         return
-    model = f"{talk.voice.name.provider or talk.voice.name.base_url}:{talk.voice.name.model}"
+    model = f"{chat.agent.name.provider or chat.agent.name.base_url}:{chat.agent.name.model}"
     say(
         f"{paint('clawmark chat', 'bold')}  {plain(model)}  "
-        f"{short_path(talk.memory.places.workspace)}"
+        f"{short_path(chat.memory.places.workspace)}"
     )
     if is_first:
-        screen.aside(
+        screen.status(
             "This is the first conversation here: say hello, and find out together who this is."
         )
-    earlier = len(talk.history.exchanges)
+    earlier = len(chat.history.exchanges)
     if earlier:
-        screen.aside(
-            f"Going on with the conversation that was cut off: {plural(earlier, 'exchange')}. "
-            f"/new begins afresh."
+        screen.status(
+            f"Continuing the interrupted conversation: {plural(earlier, 'exchange')}. "
+            f"/new starts another."
         )
-    screen.aside("/help lists the commands.")
+    screen.status("/help lists the commands.")
     say()
 
 
-def _loop(talk: Talk, screen: Screen, turns: list[dict[str, object]]) -> int:
-    """Line after line until nobody wants to say more; the exit code."""
+def _loop(chat: Chat, screen: Screen, turns: list[dict[str, object]]) -> int:
+    """Read lines until the end of the input or /quit; return the exit code."""
     code, is_leaving = 0, False
     while True:
         try:
@@ -176,14 +165,14 @@ def _loop(talk: Talk, screen: Screen, turns: list[dict[str, object]]) -> int:
             if message is None or message.strip() in ("/quit", "/exit"):
                 return code
             is_leaving = False
-            answer = _respond(message.strip(), talk, screen, turns)
+            answer = _respond(message.strip(), chat, screen, turns)
         except KeyboardInterrupt:
             answer = None
             screen.interrupted()
             if is_leaving or not screen.is_live:
                 return INTERRUPTED
             is_leaving = True
-            screen.aside("Ctrl-C again leaves; so does /quit.")
+            screen.status("Press Ctrl-C again or type /quit to leave.")
         if answer is not None and answer.stopped:
             if not screen.is_live:
                 return INTERRUPTED
@@ -193,55 +182,54 @@ def _loop(talk: Talk, screen: Screen, turns: list[dict[str, object]]) -> int:
 
 
 def _respond(
-    message: str, talk: Talk, screen: Screen, turns: list[dict[str, object]]
+    message: str, chat: Chat, screen: Screen, turns: list[dict[str, object]]
 ) -> Answer | None:
-    """Do what a line asks for; None when that was no message."""
+    """Answer a message or run a command; return None for a command."""
     word, _, rest = message.partition(" ")
     if not message:
         return None
     if word in ("/new", "/reset"):
-        return _say(message, talk, screen, turns)
+        return _say(message, chat, screen, turns)
     if word in _ACTIONS:
-        _ACTIONS[word](talk, screen, rest.strip())
+        _ACTIONS[word](chat, screen, rest.strip())
         return None
     if is_command(message):
         screen.complain(f"There is no command {word}.", "/help lists them.")
         return None
-    return _say(message, talk, screen, turns)
+    return _say(message, chat, screen, turns)
 
 
-def _say(message: str, talk: Talk, screen: Screen, turns: list[dict[str, object]]) -> Answer | None:
+def _say(message: str, chat: Chat, screen: Screen, turns: list[dict[str, object]]) -> Answer | None:
     screen.wait()
     try:
-        answer = talk.say(message, Stage(screen.piece, screen.used, screen.event))
-    except (
-        ClawmarkError
-    ) as error:  # a transcript or a session that cannot be written: the talk may go on
+        answer = chat.say(message, ChatCallbacks(screen.piece, screen.used, screen.event))
+    except ClawmarkError as error:
+        # The transcript or the session cannot be written; the conversation may continue.
         screen.complain(error.message, error.hint)
         return None
-    screen.answered(answer, talk.tokens, talk.window)
+    screen.answered(answer, chat.tokens, chat.window)
     turns.append(
         {
             "message": message,
             "answer": answer.text,
             "citations": list(screen.citations),
-            "tokens": talk.tokens,
+            "tokens": chat.tokens,
             "problem": answer.problem.message if answer.problem is not None else None,
         }
     )
     return answer
 
 
-# --- commands ----------------------------------------------------------------------------------------------------
+# --- commands ------------------------------------------------------------------------------------
 
 
-def _help(talk: Talk, screen: Screen, rest: str) -> None:
+def _help(chat: Chat, screen: Screen, rest: str) -> None:
     _show(screen, table([(paint(name, "cyan"), words) for name, words in COMMANDS.items()]))
 
 
-def _memory(talk: Talk, screen: Screen, rest: str) -> None:
-    """Today's log, and the notes of the conversations that ended today."""
-    memory = talk.memory
+def _memory(chat: Chat, screen: Screen, rest: str) -> None:
+    """Show today's log and the names of today's session notes."""
+    memory = chat.memory
     path = daily_path(memory.today())
     log = memory.workspace.read_lines(path, 1, None)
     notes = [
@@ -257,22 +245,22 @@ def _memory(talk: Talk, screen: Screen, rest: str) -> None:
     if log.truncated:
         lines.append(paint(f"… and more: clawmark get {path}#L{log.next_start}", "dim"))
     lines += [paint(plain(note), "cyan") for note in notes]
-    _show(screen, lines or ["Nothing is remembered today yet."])
+    _show(screen, lines or ["Nothing has been remembered today."])
 
 
-def _flush(talk: Talk, screen: Screen, rest: str) -> None:
-    outcome = talk.flush()
+def _flush(chat: Chat, screen: Screen, rest: str) -> None:
+    outcome = chat.flush()
     if isinstance(outcome, SkipFlush):
-        screen.aside(f"nothing was saved: {WHY[outcome.because]}")
+        screen.status(f"nothing was saved: {WHY[outcome.because]}")
     else:
         screen.event(outcome)
 
 
-def _prompt(talk: Talk, screen: Screen, rest: str) -> None:
-    prompt = talk.prompt()
+def _prompt(chat: Chat, screen: Screen, rest: str) -> None:
+    prompt = chat.prompt()
     if rest == "full":
-        _show(screen, plain(f"{talk.own_section}\n\n{prompt.text}").splitlines())
-    _show(screen, sizes(prompt, talk.own_section))
+        _show(screen, plain(f"{chat.own_section}\n\n{prompt.text}").splitlines())
+    _show(screen, sizes(prompt, chat.own_section))
 
 
 def _show(screen: Screen, lines: list[str]) -> None:

@@ -19,7 +19,7 @@ from clawmark.agent.flush.flush import (
     flush_threshold,
     run_flush,
 )
-from clawmark.agent.models.models import choose_completer, parse_model
+from clawmark.agent.models.catalog import choose_completer, parse_model
 from clawmark.agent.notes.curate import accept, forget, keep, kept, propose
 from clawmark.agent.notes.session_note import (
     NoNote,

@@ -1,6 +1,4 @@
-"""A conversation with the agent, without a terminal: what the model is told, and what becomes of a
-long or failing one.
-"""
+"""Conversations without a terminal: what is sent to the model, compaction and failures."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from clawmark import Memory
 from clawmark.agent.flush.flush import Flushed
 from clawmark.agent.notes.session_note import Noted
 from clawmark.agent.session.conversation import Manner
+from clawmark.chat.chat import Chat, ChatCallbacks, Event, Recalled, open_chat
 from clawmark.chat.compact import Compacted
-from clawmark.chat.talk import Event, Reminded, Stage, Talk, open_talk
 from clawmark.model.errors import ClawmarkError
 from clawmark.testing.embedders import HashingEmbedder
 from clawmark.workspace.bootstrap import ensure_workspace
@@ -28,7 +26,7 @@ KEY = "agent:main:main"
 
 
 class Clock:
-    """A time that stands still until it is told to move."""
+    """A clock that only moves when the test sets it."""
 
     now = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -37,24 +35,24 @@ class Clock:
 
 
 class Setting(NamedTuple):
-    """A talk, the server behind it, and what happened."""
+    """A chat, its server and its events."""
 
-    talk: Talk
+    chat: Chat
     server: ChatServer
     clock: Clock
     events: list[Event]
 
     def say(self, message: str) -> str:
-        return self.talk.say(message, self.stage).text
+        return self.chat.say(message, self.callbacks).text
 
     @property
-    def stage(self) -> Stage:
-        return Stage(lambda piece: None, lambda call, result: None, self.events.append)
+    def callbacks(self) -> ChatCallbacks:
+        return ChatCallbacks(lambda piece: None, lambda call, result: None, self.events.append)
 
     def transcript(self) -> list[dict[str, Any]]:
         return [
             json.loads(line)
-            for line in Path(self.talk.conversation.transcript)
+            for line in Path(self.chat.conversation.transcript)
             .read_text(encoding="utf-8")
             .splitlines()
         ]
@@ -64,7 +62,7 @@ class Setting(NamedTuple):
         return [seen for seen in self.server.seen if "## This Conversation" in seen.system]
 
 
-def understanding(seen: Seen) -> Turn:
+def answer_all(seen: Seen) -> Turn:
     return (
         say("A summary.")
         if "You summarise" in seen.system
@@ -78,7 +76,7 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
     clock = Clock()
     overrides = {"agents.defaults.contextTokens": 8_000}
     with (
-        ChatServer(understanding) as server,
+        ChatServer(answer_all) as server,
         Memory.open(
             tmp_path / "workspace",
             state_dir=tmp_path / "state",
@@ -87,15 +85,15 @@ def setting(tmp_path: Path) -> Iterator[Setting]:
             clock=clock,
             background=False,
         ) as memory,
-        open_talk(memory, f"scripted@{server.openai_url}", KEY, os.environ) as talk,
+        open_chat(memory, f"scripted@{server.openai_url}", KEY, os.environ) as chat,
     ):
-        talk.start()
-        yield Setting(talk=talk, server=server, clock=clock, events=[])
+        chat.start()
+        yield Setting(chat=chat, server=server, clock=clock, events=[])
 
 
-def test_a_file_changed_a_moment_ago_is_in_the_next_prompt(setting: Setting) -> None:
+def test_changed_file_is_in_the_next_prompt(setting: Setting) -> None:
     setting.say("hello")
-    (Path(setting.talk.memory.places.workspace) / "USER.md").write_text(
+    (Path(setting.chat.memory.places.workspace) / "USER.md").write_text(
         "# Ann\n\nLikes tea.\n", encoding="utf-8"
     )
     setting.say("and now?")
@@ -103,7 +101,7 @@ def test_a_file_changed_a_moment_ago_is_in_the_next_prompt(setting: Setting) -> 
     assert "Likes tea." not in before.system and "Likes tea." in after.system
 
 
-def test_the_conversation_is_told_whole(setting: Setting) -> None:
+def test_whole_conversation_is_sent(setting: Setting) -> None:
     for message in ("one", "two", "three"):
         setting.say(message)
     assert [one.text for one in setting.asked()[-1].messages] == [
@@ -115,23 +113,23 @@ def test_the_conversation_is_told_whole(setting: Setting) -> None:
     ]
 
 
-def test_a_full_context_is_compacted_before_the_message_is_sent(setting: Setting) -> None:
+def test_full_context_is_compacted_before_the_message_is_sent(setting: Setting) -> None:
     for number in range(5):
         setting.say(f"{number} " + "words and words " * 40)
-    setting.server.script(lambda seen: understanding(seen)._replace(input_tokens=7_000))
+    setting.server.script(lambda seen: answer_all(seen)._replace(input_tokens=7_000))
     setting.say("This fills it up.")
-    setting.server.script(understanding)
+    setting.server.script(answer_all)
     setting.say("And this finds no room.")
     [compacted] = [event for event in setting.events if isinstance(event, Compacted)]
-    assert compacted.problem is None and compacted.left_out + compacted.kept == 6
-    told = [one.text for one in setting.asked()[-1].messages]
+    assert compacted.problem is None and compacted.summarised + compacted.kept == 6
+    sent = [one.text for one in setting.asked()[-1].messages]
     assert (
-        "A summary." in told[0]
-        and "## Red Lines" in told[0]
-        and told[-1] == "And this finds no room."
+        "A summary." in sent[0]
+        and "## Red Lines" in sent[0]
+        and sent[-1] == "And this finds no room."
     )
     [line] = [line for line in setting.transcript() if line["type"] == "compaction"]
-    kept = [exchange.line for exchange in setting.talk.history.exchanges]
+    kept = [exchange.line for exchange in setting.chat.history.exchanges]
     assert (
         line["summary"] == "A summary."
         and line["tokensBefore"] > 7_000
@@ -139,17 +137,17 @@ def test_a_full_context_is_compacted_before_the_message_is_sent(setting: Setting
     )
 
 
-def test_a_second_compaction_knows_of_the_first(setting: Setting) -> None:
+def test_second_compaction_includes_the_first_summary(setting: Setting) -> None:
     for _ in range(2):
-        setting.server.script(lambda seen: understanding(seen)._replace(input_tokens=7_000))
+        setting.server.script(lambda seen: answer_all(seen)._replace(input_tokens=7_000))
         setting.say("Full.")
-        setting.server.script(understanding)
+        setting.server.script(answer_all)
         setting.say("More.")
     summarised = [seen for seen in setting.server.seen if "You summarise" in seen.system]
     assert len(summarised) == 2 and "| A summary." in summarised[1].last_user
 
 
-def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again(
+def test_context_refused_by_the_service_is_compacted_and_sent_again(
     setting: Setting,
 ) -> None:
     setting.say("one")
@@ -157,9 +155,9 @@ def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again
 
     def answer(seen: Seen) -> Turn:
         return (
-            next(refusals, understanding(seen))
+            next(refusals, answer_all(seen))
             if "## This Conversation" in seen.system
-            else understanding(seen)
+            else answer_all(seen)
         )
 
     setting.server.script(answer)
@@ -168,28 +166,28 @@ def test_a_context_that_is_too_long_for_the_service_is_compacted_and_tried_again
     assert "one" not in [one.text for one in setting.asked()[-1].messages]
 
 
-def test_without_a_summary_the_conversation_goes_on(setting: Setting) -> None:
+def test_conversation_continues_without_a_summary(setting: Setting) -> None:
     setting.server.script(lambda seen: say("Yes.", input_tokens=7_000))
     setting.say("Full.")
     setting.server.script(
-        lambda seen: fault("key") if "You summarise" in seen.system else understanding(seen)
+        lambda seen: fault("key") if "You summarise" in seen.system else answer_all(seen)
     )
     assert setting.say("More.") == "Yes."
     [compacted] = [event for event in setting.events if isinstance(event, Compacted)]
     assert compacted.problem is not None
-    assert setting.talk.conversation.transcript in setting.asked()[-1].messages[0].text
+    assert setting.chat.conversation.transcript in setting.asked()[-1].messages[0].text
 
 
-def test_tokens_that_nobody_counts_are_estimated_with_the_prompt(setting: Setting) -> None:
-    setting.server.script(understanding)
+def test_missing_token_count_is_estimated_with_the_prompt(setting: Setting) -> None:
+    setting.server.script(answer_all)
     setting.say("hello")
-    counted = setting.talk.tokens
-    answer = setting.talk.say("hello", setting.stage)
+    counted = setting.chat.tokens
+    answer = setting.chat.say("hello", setting.callbacks)
     assert answer.tokens > 0
-    assert 0.5 < setting.talk._counted(answer._replace(tokens=0)) / counted < 2
+    assert 0.5 < setting.chat._counted(answer._replace(tokens=0)) / counted < 2
 
 
-def test_a_new_conversation_knows_nothing_of_the_old_one_and_leaves_its_note(
+def test_new_conversation_starts_empty_and_writes_a_note_of_the_old_one(
     setting: Setting,
 ) -> None:
     setting.say("We chose PostgreSQL for billing.")
@@ -198,7 +196,7 @@ def test_a_new_conversation_knows_nothing_of_the_old_one_and_leaves_its_note(
     assert [one.text for one in setting.asked()[-1].messages] == ["What now?"]
 
 
-def test_at_four_in_the_morning_a_conversation_is_over(setting: Setting) -> None:
+def test_conversation_ends_at_four_in_the_morning(setting: Setting) -> None:
     setting.say("Ann moves to Lisbon in March. Good night.")
     setting.clock.now += timedelta(hours=18)
     setting.say("Good morning.")
@@ -206,7 +204,7 @@ def test_at_four_in_the_morning_a_conversation_is_over(setting: Setting) -> None
     assert [one.text for one in setting.asked()[-1].messages] == ["Good morning."]
 
 
-def test_what_the_agent_did_before_a_failure_is_told_to_it_next_time(setting: Setting) -> None:
+def test_tool_calls_before_a_failure_are_in_the_next_request(setting: Setting) -> None:
     script = iter(
         [
             call("file_write", path="notes.md", text="# Notes\n"),
@@ -215,7 +213,7 @@ def test_what_the_agent_did_before_a_failure_is_told_to_it_next_time(setting: Se
         ]
     )
     setting.server.script(lambda seen: next(script))
-    assert setting.talk.say("Write it down.", setting.stage).problem is not None
+    assert setting.chat.say("Write it down.", setting.callbacks).problem is not None
     assert setting.say("Did you?") == "I wrote notes.md."
     assert [one.role for one in setting.asked()[-1].messages] == [
         "user",
@@ -225,42 +223,42 @@ def test_what_the_agent_did_before_a_failure_is_told_to_it_next_time(setting: Se
     ]
 
 
-def test_one_session_is_held_by_one_at_a_time(setting: Setting) -> None:
+def test_session_can_be_open_once_at_a_time(setting: Setting) -> None:
     with (
         pytest.raises(ClawmarkError, match="Another"),
-        open_talk(setting.talk.memory, f"scripted@{setting.server.openai_url}", KEY, os.environ),
+        open_chat(setting.chat.memory, f"scripted@{setting.server.openai_url}", KEY, os.environ),
     ):
         raise AssertionError("two held it")
 
 
-def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(
+def test_group_session_gets_nothing_private(
     setting: Setting,
 ) -> None:
-    memory, key = setting.talk.memory, "agent:main:direct:ann"
+    memory, key = setting.chat.memory, "agent:main:direct:ann"
     memory.conversation(key, manner=Manner(chat_type="group")).start()
-    with open_talk(memory, f"scripted@{setting.server.openai_url}", key, os.environ) as talk:
-        assert talk.start() is False
-        talk.say("hello", setting.stage)
-        assert "USER.md: your person" not in talk.prompt().text + setting.server.seen[-1].system
+    with open_chat(memory, f"scripted@{setting.server.openai_url}", key, os.environ) as chat:
+        assert chat.start() is False
+        chat.say("hello", setting.callbacks)
+        assert "USER.md: your person" not in chat.prompt().text + setting.server.seen[-1].system
         assert set(setting.server.seen[-1].tools) == {"memory_search", "memory_get"}
 
 
-def test_a_model_can_be_reminded_of_what_the_memory_has_about_a_message(setting: Setting) -> None:
-    memory = setting.talk.memory
+def test_recalled_passages_are_sent_with_one_message(setting: Setting) -> None:
+    memory = setting.chat.memory
     memory.append("Ann prefers green tea.")
     model, key = f"scripted@{setting.server.openai_url}", "agent:main:direct:ann"
-    with open_talk(memory, model, key, os.environ, recall=True) as talk:
-        talk.start()
-        talk.say("What does Ann prefer, green tea?", setting.stage)
-        talk.say("zzz qqq", setting.stage)
+    with open_chat(memory, model, key, os.environ, recall=True) as chat:
+        chat.start()
+        chat.say("What does Ann prefer, green tea?", setting.callbacks)
+        chat.say("zzz qqq", setting.callbacks)
         first, second = setting.asked()[-2:]
         assert (
             first.last_user.startswith("[recalled memory ")
             and "| | - Ann prefers green tea." in first.last_user
         )
         assert first.last_user.endswith("What does Ann prefer, green tea?")
-        assert second.messages[0].text == "What does Ann prefer, green tea?", "it is told once"
-        assert "recalled memory" not in Path(talk.conversation.transcript).read_text(
+        assert second.messages[0].text == "What does Ann prefer, green tea?", "it is sent once"
+        assert "recalled memory" not in Path(chat.conversation.transcript).read_text(
             encoding="utf-8"
         )
-    assert setting.events[0] == Reminded(("memory/2026-11-15.md#L1-L3",))
+    assert setting.events[0] == Recalled(("memory/2026-11-15.md#L1-L3",))

@@ -1,4 +1,4 @@
-"""The file tools of the chat: what they read and write, and everything they refuse."""
+"""The file tools of the chat: what they read, write and refuse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clawmark.chat.files import Files
+from clawmark.chat.file_tools import FileTools
 from clawmark.text.secrets.redact import mask
 
 
@@ -25,11 +25,11 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def files(root: Path) -> Files:
-    return Files(str(root), str(root.parent / "locks"))
+def files(root: Path) -> FileTools:
+    return FileTools(str(root), str(root.parent / "locks"))
 
 
-def use(files: Files, name: str, **arguments: object) -> dict[str, Any]:
+def use(files: FileTools, name: str, **arguments: object) -> dict[str, Any]:
     [tool] = [tool for tool in files.tools() if tool.name == name]
     return tool.call(arguments)
 
@@ -38,36 +38,38 @@ def text(root: Path, path: str) -> str:
     return (root / path).read_text(encoding="utf-8")
 
 
-def test_a_file_that_was_read_can_be_written(files: Files, root: Path) -> None:
+def test_file_can_be_replaced_after_it_was_read(files: FileTools, root: Path) -> None:
     assert use(files, "file_read", path="IDENTITY.md")["text"] == "# Card\n\n- **Name:**"
     answer = use(files, "file_write", path="IDENTITY.md", text="# Card\n\n- **Name:** Pebble\n")
     assert answer == {"written": True, "path": "IDENTITY.md", "lines": 3}
     assert text(root, "IDENTITY.md") == "# Card\n\n- **Name:** Pebble\n"
 
 
-def test_a_file_that_stands_in_the_prompt_can_be_written(files: Files, root: Path) -> None:
+def test_file_in_the_prompt_can_be_replaced(files: FileTools, root: Path) -> None:
     files.show(["IDENTITY.md"], 20_000)
     assert use(files, "file_write", path="IDENTITY.md", text="Pebble\n")["written"]
 
 
-def test_a_file_that_was_shown_in_part_has_to_be_read_first(files: Files, root: Path) -> None:
+def test_file_shown_in_part_must_be_read_before_it_is_replaced(
+    files: FileTools, root: Path
+) -> None:
     files.show(["IDENTITY.md"], 5)
     answer = use(files, "file_write", path="IDENTITY.md", text="Pebble\n")
     assert "have not seen it" in answer["error"] and "file_read" in answer["action"]
     assert text(root, "IDENTITY.md").startswith("# Card")
 
 
-def test_what_a_person_changed_meanwhile_is_not_written_over(files: Files, root: Path) -> None:
+def test_file_changed_since_it_was_seen_is_not_replaced(files: FileTools, root: Path) -> None:
     files.show(["IDENTITY.md"], 20_000)
     (root / "IDENTITY.md").write_text("mine\n", encoding="utf-8")
     assert (
-        "have not seen it as it is now"
+        "have not seen its current version"
         in use(files, "file_write", path="IDENTITY.md", text="Pebble\n")["error"]
     )
     assert text(root, "IDENTITY.md") == "mine\n"
 
 
-def test_a_new_file_is_made_with_its_folders(files: Files, root: Path) -> None:
+def test_new_file_is_created_with_its_folders(files: FileTools, root: Path) -> None:
     assert use(files, "file_write", path="notes/plan.md", text="# Plan\n")["written"]
     assert text(root, "notes/plan.md") == "# Plan\n"
     assert (
@@ -77,7 +79,7 @@ def test_a_new_file_is_made_with_its_folders(files: Files, root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["MEMORY.md", "memory.md", "memory/2026-11-15.md"])
-def test_memory_is_not_written_over(files: Files, root: Path, path: str) -> None:
+def test_memory_files_cannot_be_replaced(files: FileTools, root: Path, path: str) -> None:
     (root / "memory.md").write_text("- also memory\n", encoding="utf-8")
     before = text(root, path)
     use(files, "file_read", path=path)
@@ -88,8 +90,8 @@ def test_memory_is_not_written_over(files: Files, root: Path, path: str) -> None
 @pytest.mark.parametrize(
     "path", ["MEMORY.md", "memory.md", "memory/2026-11-16.md", "memory/people.md"]
 )
-def test_memory_that_is_not_there_yet_is_not_made_past_the_gate(
-    files: Files, root: Path, path: str
+def test_new_memory_files_cannot_be_created_without_the_gate(
+    files: FileTools, root: Path, path: str
 ) -> None:
     (root / path).unlink(missing_ok=True)
     assert "memory_append" in use(files, "file_write", path=path, text="anything\n")["action"]
@@ -99,9 +101,7 @@ def test_memory_that_is_not_there_yet_is_not_made_past_the_gate(
 @pytest.mark.parametrize(
     "new", ['{"rows": [1, 2]}', "Traceback (most recent call last):\n  x", "x" * 2001]
 )
-def test_what_the_gate_refuses_does_not_get_into_memory_by_a_correction(
-    files: Files, root: Path, new: str
-) -> None:
+def test_edits_of_memory_pass_the_write_gate(files: FileTools, root: Path, new: str) -> None:
     before = text(root, "MEMORY.md")
     assert use(files, "file_edit", path="MEMORY.md", old="- Billing uses PostgreSQL.", new=new)[
         "error"
@@ -109,31 +109,32 @@ def test_what_the_gate_refuses_does_not_get_into_memory_by_a_correction(
     assert text(root, "MEMORY.md") == before
 
 
-def test_a_label_that_stands_beside_a_passage_may_stay_when_it_is_corrected(
-    files: Files, root: Path
-) -> None:
+def test_existing_label_is_allowed_in_an_edit(files: FileTools, root: Path) -> None:
     label = "<!-- clawmark: origin=user -->"
     (root / "MEMORY.md").write_text(f"- Billing uses PostgreSQL. {label}\n", encoding="utf-8")
     old, new = (f"- Billing uses {name}. {label}" for name in ("PostgreSQL", "MySQL"))
     assert use(files, "file_edit", path="MEMORY.md", old=old, new=new)["written"]
 
 
-def test_a_passage_of_memory_can_be_corrected(files: Files, root: Path) -> None:
+def test_memory_can_be_edited(files: FileTools, root: Path) -> None:
     assert use(files, "file_edit", path="MEMORY.md", old="PostgreSQL", new="MySQL")["written"]
     assert text(root, "MEMORY.md") == "# Facts\n\n- Billing uses MySQL.\n"
 
 
-def test_a_passage_that_is_not_there_once_is_not_changed(files: Files, root: Path) -> None:
-    assert "is not in" in use(files, "file_edit", path="MEMORY.md", old="Oracle", new="x")["error"]
+def test_edit_needs_a_passage_that_occurs_exactly_once(files: FileTools, root: Path) -> None:
+    assert (
+        "does not occur"
+        in use(files, "file_edit", path="MEMORY.md", old="Oracle", new="x")["error"]
+    )
     (root / "twice.md").write_text("a\na\n", encoding="utf-8")
     assert (
-        "is 2 times in twice.md"
+        "occurs 2 times in twice.md"
         in use(files, "file_edit", path="twice.md", old="a", new="b")["error"]
     )
     assert text(root, "twice.md") == "a\na\n"
 
 
-def test_only_the_ritual_can_be_deleted(files: Files, root: Path) -> None:
+def test_only_bootstrap_file_can_be_deleted(files: FileTools, root: Path) -> None:
     (root / "BOOTSTRAP.md").write_text("hello\n", encoding="utf-8")
     assert use(files, "file_delete", path="BOOTSTRAP.md") == {
         "deleted": True,
@@ -167,8 +168,8 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("path", OUTSIDE)
 @pytest.mark.parametrize("name", ["file_read", "file_write", "file_edit", "file_delete"])
-def test_nothing_but_markdown_in_the_workspace_is_touched(
-    files: Files, root: Path, name: str, path: str
+def test_only_markdown_files_in_the_workspace_are_allowed(
+    files: FileTools, root: Path, name: str, path: str
 ) -> None:
     outside = root.parent / "outside.md"
     outside.write_text("secret\n", encoding="utf-8")
@@ -192,11 +193,11 @@ def test_nothing_but_markdown_in_the_workspace_is_touched(
     ]
 
 
-def test_no_mask_and_no_recalled_block_gets_into_a_file(files: Files, root: Path) -> None:
+def test_masks_and_recalled_blocks_are_refused(files: FileTools, root: Path) -> None:
     for wrong in (f"key: {mask('key')}\n", "<relevant-memories>\n- old\n</relevant-memories>\n"):
-        assert "not kept" in use(files, "file_write", path="new.md", text=wrong)["error"]
+        assert "cannot be saved" in use(files, "file_write", path="new.md", text=wrong)["error"]
         assert (
-            "not kept"
+            "cannot be saved"
             in use(files, "file_edit", path="MEMORY.md", old="PostgreSQL", new=wrong)["error"]
         )
     assert not (root / "new.md").exists()
@@ -206,17 +207,17 @@ def test_no_mask_and_no_recalled_block_gets_into_a_file(files: Files, root: Path
     "given", [None, "", "[]", "{", '{"path": 3}', '{"path": "x.md", "text": ["a"], "old": 1}']
 )
 @pytest.mark.parametrize("name", ["file_write", "file_edit", "file_delete"])
-def test_a_wrong_call_is_answered(files: Files, name: str, given: object) -> None:
+def test_invalid_call_returns_an_error(files: FileTools, name: str, given: object) -> None:
     [tool] = [tool for tool in files.tools() if tool.name == name]
     assert tool.call(given)["error"] and tool.call(given)["action"]
 
 
-def test_a_text_that_is_too_long_is_refused(files: Files, root: Path) -> None:
+def test_text_over_the_limit_is_refused(files: FileTools, root: Path) -> None:
     assert "100,000" in use(files, "file_write", path="x.md", text="x" * 100_001)["error"]
     assert not (root / "x.md").exists()
 
 
-def test_a_long_file_is_read_in_parts(files: Files, root: Path) -> None:
+def test_long_file_is_read_in_parts(files: FileTools, root: Path) -> None:
     (root / "long.md").write_text(
         "".join(f"line {number}\n" for number in range(1, 1001)), encoding="utf-8"
     )
