@@ -1,8 +1,6 @@
-"""Settings in; the working parts of a memory out: the one place where configuration becomes
-objects.
+"""The composition root: turns settings into the working parts of a memory.
 
-Everything that is built here is handed what it needs and reads no settings. `memory` has the verbs.
-"""
+Only this module reads settings. What it builds is handed what it needs; `memory` has the verbs."""
 
 from __future__ import annotations
 
@@ -12,96 +10,132 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clawmark.backends.builtin import BuiltinBackend, Parts
-from clawmark.backends.source_file import SourceFile
+from clawmark.backends.builtin import BuiltinBackend
 from clawmark.config.paths import Places
-from clawmark.config.schema import MemorySearch, QueryOptions, Settings
+from clawmark.config.schema import NO_QMD, Loaded, MemorySearch, QueryOptions, Settings
 from clawmark.embed.base import Choice, Embedder
+from clawmark.engine.maintenance.source_file import SourceFile
+from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.errors import RerankError
-from clawmark.model.values import Identity, Query
+from clawmark.model.values import Degraded, Identity, Query
 from clawmark.store.sqlite.store import Index
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clawmark.agent.models.completer import Completer
+    from clawmark.agent.prompt.context import ContextReader
+    from clawmark.agent.prompt.sections import Prompt
+    from clawmark.agent.session.conversation import Conversation, Manner
+    from clawmark.agent.tools import Notebook, Tool
+    from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
+    from clawmark.memory import Memory
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.sessions import Sessions
 
 CANDIDATE_FLOOR = 100
-"""Each leg brings at least so many candidates."""
+"""The least number of candidates of each leg."""
 NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1a1"
-"""The fingerprint without any, known by heart: `hashlib` is a tenth of a sync that finds nothing to
-do.
+"""The scope hash without extra paths, precomputed: importing `hashlib` is a tenth of a sync that
+finds nothing to do.
 """
+QMD_NOTICE = Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.')
 
 
 def build(
     places: Places,
-    settings: Settings,
+    loaded: Loaded,
     embedder: Embedder | None,
     provider: str | None,
+    *,
     background: bool,
-) -> tuple[BuiltinBackend, Choice]:
-    options = settings.memory_search
-    metrics = Metrics()
-    sources = SourceFile(os.path.join(places.state_dir, "sources", f"{places.agent_id}.json"))
+) -> BuiltinBackend:
+    """Build the built-in backend; nothing is opened or loaded yet."""
+    options = loaded.settings.memory_search
+    sources = source_file(places)
+    has_sessions = "sessions" in options.sources
     workspace = Workspace(
         root=places.workspace,
         extra_paths=options.extra_paths,
         lock_dir=os.path.join(places.state_dir, "locks"),
-        sessions=open_sessions(places, settings) if "sessions" in options.sources else None,
+        sessions=open_sessions(places, loaded.settings) if has_sessions else None,
         has_memory="memory" in options.sources,
         extra_patterns=options.extra_patterns,
         sources=sources.read,
     )
+    # Without a cache, only the vectors of indexed passages are kept.
+    cache_entries = options.cache.max_entries if options.cache.enabled else 0
     index = Index(
         places.index_path,
         vector_engine=options.store.vector.engine,
-        # Vectors of indexed passages are kept either way; without a cache, only those.
-        cache_entries=options.cache.max_entries if options.cache.enabled else 0,
+        cache_entries=cache_entries,
         unsearched=[source for source in ("memory", "sessions") if source not in options.sources],
     )
-    choice, older = _choose(places, settings, index, embedder, provider)
+    choice, revive = _choose(places, loaded.settings, index, embedder, provider)
     sync = SyncParts(
         workspace=workspace,
         store=index,
         chunker=options.chunking,
         embedders=choice.embedders,
-        identity=lambda: _identity(settings, choice),
+        identity=lambda: _identity(loaded.settings, choice),
         now_ns=time.time_ns,
         fallbacks=choice.fallbacks,
         deltas=options.sync.sessions,
     )
-    scout = choice.embedders[0] if choice.embedders and choice.embedders[0].traits.instant else None
-    parts = Parts(
+    setup = Setup(
+        workspace=places.workspace,
+        agent_id=places.agent_id,
+        config_file=places.config_file or "",
+        state_dir=places.state_dir,
+        sources=options.sources,
+        source_file=sources.path,
+        vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
+        cache_limit=cache_entries,
+        warnings=loaded.warnings,
+    )
+    instant = choice.embedders[0] if choice.embedders else None
+    parts = IndexParts(
         workspace=workspace,
         store=index,
         sync=sync,
-        embedders=choice.embedders,
-        fallbacks=choice.fallbacks,
-        revive=older,
-        scout=scout,
-        degraded=choice.degraded,
-        metrics=metrics,
-        instead_of=choice.instead_of,
-        source_file=sources.path,
+        choice=choice,
+        setup=setup,
+        metrics=Metrics(),
+        revive=revive,
+        scout=instant if instant is not None and instant.traits.instant else None,
         rerank=_rerank_step(places, options) if options.query.rerank.provider != "none" else None,
+        notice=QMD_NOTICE if loaded.settings.memory.backend != "builtin" else None,
     )
-    debounce, interval = options.sync.watch_debounce_ms / 1000, options.sync.interval_minutes * 60.0
     return BuiltinBackend(
-        parts=parts,
+        parts,
         freshen=options.sync.on_search,
         background=background,
-        debounce=debounce,
-        interval=interval,
-    ), choice
+        debounce=options.sync.watch_debounce_ms / 1000,
+        interval=options.sync.interval_minutes * 60.0,
+    )
+
+
+def choose_backend(builtin: BuiltinBackend, settings: Settings) -> MemoryBackend:
+    """Return the configured backend."""
+    if settings.memory_search.enabled:
+        return builtin
+    from clawmark.backends.none import NoSearchBackend
+
+    return NoSearchBackend(builtin)
+
+
+def source_file(places: Places) -> SourceFile:
+    """Return the list of the folders that were added to a memory."""
+    return SourceFile(os.path.join(places.state_dir, "sources", f"{places.agent_id}.json"))
 
 
 def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
-    """The configured reranker; one that cannot be made says so with every answer."""
+    """Return the configured reranker; if it cannot be made, every answer reports that."""
     from clawmark.embed.rerank.base import Unusable, make_reranker
     from clawmark.engine.search.rerank import RerankStep
 
@@ -121,22 +155,22 @@ def _choose(
     embedder: Embedder | None,
     provider: str | None,
 ) -> tuple[Choice, Callable[[Identity], Embedder | None]]:
-    """The embedders, and a way to make an older one again."""
+    """Return the embedders, and a function that makes the embedder of an older space."""
 
-    def nobody(_: Identity) -> None:
+    def revive_none(_: Identity) -> None:
         return None
 
     if embedder is not None and settings.memory_search.enabled:
         from clawmark.embed.plugins import guarded
 
-        return Choice((guarded(embedder, os.environ),), "given by the caller", None), nobody
+        return Choice((guarded(embedder, os.environ),), "given by the caller", None), revive_none
     options = settings.memory_search
     if not options.enabled:
-        return Choice((), "memorySearch.enabled is false", None), nobody
+        return Choice((), "memorySearch.enabled is false", None), revive_none
     if not options.store.vector.enabled:
-        return Choice((), "memorySearch.store.vector.enabled is false", None), nobody
+        return Choice((), "memorySearch.store.vector.enabled is false", None), revive_none
     if (provider or options.provider) == "none":
-        return Choice((), "the provider is none: keywords answer alone", None), nobody
+        return Choice((), "the provider is none: keywords answer alone", None), revive_none
     from clawmark.embed.choose import Surroundings, Wanted, choose, revive
 
     wanted = Wanted(
@@ -149,8 +183,7 @@ def _choose(
         entries=options.provider_entries,
     )
     if provider not in (None, options.provider):
-        # The configured model, address and key belong to the configured provider, and go to no
-        # other.
+        # The configured model, address and key belong to the configured provider only.
         wanted = wanted._replace(provider=provider, model="", dims=0, remote={})
     batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
     around = Surroundings(
@@ -167,9 +200,7 @@ def _choose(
 
 
 def _dims_of(store: Index, names: tuple[str, ...]) -> int:
-    """The size of the vectors that the index already has of an embedder, in a space or imported
-    into the cache.
-    """
+    """Return the vector size of an embedder's space or of its imported vectors in the cache."""
     with store.reading() as reader:
         spaces = (
             space.identity.dims
@@ -180,15 +211,13 @@ def _dims_of(store: Index, names: tuple[str, ...]) -> int:
 
 
 def open_sessions(places: Places, settings: Settings) -> Sessions:
-    """The agent's transcripts; what is read from them has its secrets masked, the configured ones
-    by their value.
-    """
+    """Return the agent's transcripts, which are read with secrets and configured keys masked."""
     from clawmark.workspace.transcripts.sessions import Sessions
 
     masks: list[Redactor] = []
 
     def clean(text: str) -> str:
-        if not masks:  # a search that finds nothing new has nothing to mask
+        if not masks:  # made when a transcript is first read
             masks.append(redactor_of(settings.memory_search))
         return masks[0].clean(text)
 
@@ -203,7 +232,7 @@ def open_sessions(places: Places, settings: Settings) -> Sessions:
 
 
 def keys_of(options: MemorySearch) -> tuple[str, ...]:
-    """Every key that is configured, to be masked wherever text is shown or stored."""
+    """Return every configured key, to be masked wherever text is shown or stored."""
     from clawmark.backends.known_secrets import configured_keys
 
     return configured_keys(
@@ -212,7 +241,7 @@ def keys_of(options: MemorySearch) -> tuple[str, ...]:
 
 
 def redactor_of(options: MemorySearch) -> Redactor:
-    """What masks the configured keys and everything that looks like one."""
+    """Return what masks the configured keys and everything that looks like one."""
     from clawmark.text.secrets.redact import Redactor
 
     return Redactor(keys_of(options))
@@ -225,7 +254,7 @@ def make_query(
     min_score: float | None,
     today: Callable[[], str],
 ) -> Query:
-    """A complete question: what was asked, and the settings for the rest."""
+    """Complete a question with the configured search options."""
     hybrid, decay = options.hybrid, options.hybrid.temporal_decay
     most = options.max_results if max_results is None else max(1, max_results)
     return Query(
@@ -244,7 +273,7 @@ def make_query(
 
 
 def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
-    """What the index depends on, under OpenClaw's names for it."""
+    """Return what the index depends on, under OpenClaw's names."""
     options = settings.memory_search
     best = choice.embedders[-1].identity if choice.embedders else None
     return {
@@ -261,7 +290,7 @@ def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
 
 
 def scope_hash(extra_paths: tuple[str, ...]) -> str:
-    """OpenClaw's fingerprint of what is indexed beyond the workspace."""
+    """Return OpenClaw's hash of what is indexed beyond the workspace."""
     if not extra_paths:
         return NO_EXTRA_PATHS
     import hashlib
@@ -272,3 +301,136 @@ def scope_hash(extra_paths: tuple[str, ...]) -> str:
     }
     text = json.dumps(scope, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# --- what agents use --------------------------------------------------------------------------------
+
+
+def make_notebook(memory: Memory) -> Notebook:
+    """Return the write gate of a memory."""
+    from clawmark.agent.tools import Notebook
+
+    return Notebook(
+        today=memory.today,
+        read_lines=memory.workspace.read_lines,
+        append=lambda entry, to: memory.append(entry, to=to),
+        redactor=redactor_of(memory.settings.memory_search),
+    )
+
+
+def make_agent_tools(
+    memory: Memory, session_key: str | None, *, append: bool, chat_type: str
+) -> list[Tool]:
+    """Return the tools of a session that the settings allow."""
+    from clawmark.agent.tools import make_tools
+
+    settings = memory.settings
+    absent = set(settings.tools.denied)
+    if not settings.memory_search.enabled:
+        absent |= {"memory_search", "memory_get"}
+    tools = make_tools(
+        lambda text, most, least, filters: memory.search(
+            text, max_results=most, min_score=least, **filters._asdict()
+        ),
+        lambda path, start, lines: memory.read(path, start=start, lines=lines),
+        citations=settings.memory.citations,
+        session_key=session_key,
+        max_results=settings.memory_search.query.max_results,
+        min_score=settings.memory_search.query.min_score,
+        sources=settings.memory_search.sources,
+        chat_type=chat_type,
+        shared=settings.memory.shared_sessions,
+        notebook=make_notebook(memory) if append else None,
+    )
+    return [tool for tool in tools if tool.name not in absent]
+
+
+def make_prompt(
+    memory: Memory,
+    context_reader: ContextReader,
+    session_key: str | None,
+    *,
+    append: bool,
+    chat_type: str,
+    brief_status: Callable[[], tuple[str, str, int]],
+) -> Prompt:
+    """Return the memory's part of a session's system prompt."""
+    from clawmark.agent.prompt.context import Limits
+    from clawmark.agent.prompt.sections import Facts, build_prompt, with_pulse
+    from clawmark.agent.tools.policy import access_of
+
+    settings, startup = memory.settings, memory.settings.startup_context
+    access = access_of(
+        session_key,
+        chat_type=chat_type,
+        citations=settings.memory.citations,
+        shared=settings.memory.shared_sessions,
+    )
+    limits = Limits(
+        per_file=settings.bootstrap_max_chars,
+        total=settings.bootstrap_total_max_chars,
+        log_days=startup.daily_memory_days if startup.enabled else 0,
+        per_log=startup.max_file_chars,
+        all_logs=startup.max_total_chars,
+    )
+    facts = Facts(
+        agent=memory.places.agent_id,
+        session_key=session_key or "",
+        workspace=memory.places.workspace,
+        today=memory.today(),
+        timezone=settings.user_timezone,
+    )
+    context = context_reader.read(access.kind, facts.today, limits)
+    if not access.reads:
+        return build_prompt(context, tools=(), cites=access.cites, facts=facts)
+    tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
+    if settings.memory_search.enabled:
+        facts = with_pulse(facts, brief_status)
+    return build_prompt(context, tools=tools, cites=access.cites, facts=facts)
+
+
+def make_conversation(
+    memory: Memory,
+    session_key: str,
+    *,
+    completer: Completer | None,
+    context_window: int,
+    append: bool,
+    recall: bool,
+    manner: Manner | None,
+    now: Callable[[], datetime],
+) -> Conversation:
+    """Return a session of a host that talks to a model."""
+    from clawmark.agent.session.conversation import Conversation, Voice, open_parts
+
+    parts = open_parts(
+        memory.settings.runtime,
+        memory.places.conversations_dir,
+        memory.workspace,
+        keys_of(memory.settings.memory_search),
+        now,
+        completer,
+        context_window,
+    )
+
+    def chat_type() -> str:
+        """Return the host's current chat type, or the last one it reported: a group stays one."""
+        given = manner.chat_type if manner else ""
+        return given or parts.store.get(session_key).chat_type
+
+    voice = Voice(
+        prompt=lambda: memory.prompt(session_key, append=append, chat_type=chat_type()).text,
+        recall=lambda text: (
+            memory.recall(text, session_key, chat_type=chat_type()) if recall else ""
+        ),
+        started=lambda: memory.session_started(session_key),
+        compacted=memory.compacted,
+    )
+    return Conversation(session_key=session_key, parts=parts, voice=voice, manner=manner)
+
+
+def make_question_writer(settings: Settings, completer: Completer | None) -> Completer:
+    """Return the given model or the configured one; `ConfigError` when there is none."""
+    from clawmark.agent.session.setup import needed_model
+
+    return completer or needed_model(settings.runtime, os.environ, "write the questions")

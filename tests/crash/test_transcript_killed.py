@@ -55,7 +55,7 @@ def opened(state: Path) -> Memory:
 
 
 def progress(memory: Memory, *, building: bool) -> str:
-    with memory._backend.parts.store.reading() as reader:
+    with memory._builtin.parts.store.reading() as reader:
         row = (reader.built() if building else reader.files()).get("sessions/s.jsonl")
     return row.progress if row is not None and row.size == UNFINISHED else ""
 

@@ -36,7 +36,7 @@ class Disk:
         self.began, self.may_look = threading.Event(), threading.Event()
         self.may_look.set()
         self._scan = memory.workspace.scan
-        memory._backend.freshener.clock = lambda: self.now
+        memory._builtin.freshener.clock = lambda: self.now
         memory.workspace.scan = self.scan  # type: ignore[method-assign]
 
     def scan(self) -> Scan:
@@ -151,10 +151,10 @@ def test_with_a_background_an_expensive_look_is_made_there_and_freshness_is_not_
 ) -> None:
     with opened(workspace, embedder, background=True) as memory:
         memory.search("zebra")
-        keeper = memory._backend.background().keeper()
+        keeper = memory._builtin.background().keeper()
         disk = Disk(memory)
         disk.seconds = 0.6
-        memory._backend.freshener.expire()
+        memory._builtin.freshener.expire()
         assert memory.search("zebra").due_files == 0
         rewrite(workspace, "new.md", "The quagga is extinct.")
         disk.now += 4 * disk.seconds

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from clawmark.backends.builtin import due_vectors_of_best
-from clawmark.engine.maintenance.status import active_embedder
+from clawmark.engine.parts import active_embedder, count_due_vectors
 from clawmark.engine.sync.run import SyncRequest
 from clawmark.engine.sync.scan import look
 from clawmark.model.reports import WatchEvent
@@ -83,12 +82,12 @@ class Watching:
         parts = self._backend.parts
         with parts.store.reading() as reader:
             state = reader.state()
-            due_vectors = due_vectors_of_best(reader, parts.embedders)
+            due_vectors = count_due_vectors(reader, parts.embedders)
         active = active_embedder(parts, state.spaces)
         return Kept(
             files=state.files,
             chunks=state.chunks,
-            due_files=self._backend.freshener.left,
+            due_files=self._backend.freshener.known.left_due,
             due_vectors=due_vectors,
             embedder=active.traits.label if active else "keywords only",
         )
@@ -132,7 +131,7 @@ class Watching:
 
     def _targets(self) -> list[Target]:
         """The folders of the memory, and the list of its sources, which decides what else is one."""
-        listed_in, name = os.path.split(self._backend.parts.source_file)
+        listed_in, name = os.path.split(self._backend.parts.setup.source_file)
         try:
             make_private_folder(
                 listed_in
@@ -155,12 +154,12 @@ class Watching:
         return targets
 
     def _changed(self, path: str) -> None:
-        self._background.tell(WatchEvent("changed", path=path))
+        self._background.emit(WatchEvent("changed", path=path))
         self._background.ask(SyncRequest(reason="watch", deltas=True), settle=True)
 
     def _warned(self, message: str) -> None:
         logging.getLogger("clawmark.watch").warning(message)
-        self._background.tell(WatchEvent("warning", message=message))
+        self._background.emit(WatchEvent("warning", message=message))
 
 
 def _is_transcript(name: str) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from clawmark.backends.builtin import Parts
 from clawmark.embed.base import Embedder
 from clawmark.embed.passage import embeddable
+from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.text import dated_chunks
 from clawmark.engine.sync.transcripts import derive
 from clawmark.model.documents import Chunk
@@ -30,7 +30,7 @@ SLOW_SAMPLE = 16
 SAME_DIRECTION = 0.9999
 
 
-def verify(parts: Parts) -> VerifyReport:
+def verify(parts: IndexParts) -> VerifyReport:
     """Re-derive everything; the report's problems are empty when the index tells the truth."""
     scan = parts.workspace.scan()
     on_disk = {state.path: state for state in scan.files}
@@ -54,7 +54,11 @@ def verify(parts: Parts) -> VerifyReport:
 
 
 def _check_file(
-    parts: Parts, state: FileState | None, row: FileRow, found: Sequence[ChunkRow], reader: Reader
+    parts: IndexParts,
+    state: FileState | None,
+    row: FileRow,
+    found: Sequence[ChunkRow],
+    reader: Reader,
 ) -> Iterator[str]:
     if state is None:
         yield f"{row.path} is indexed but not there any more."
@@ -99,7 +103,7 @@ def _compared(chunk: Chunk | ChunkRow) -> tuple[object, ...]:
     return chunk.start_line, chunk.end_line, chunk.hash, chunk.text, chunk.first_day, chunk.last_day
 
 
-def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
+def _chunks(parts: IndexParts, state: FileState, row: FileRow) -> list[Chunk] | None:
     """The chunks a memory file makes; nothing when it is not the file that was indexed."""
     document = parts.workspace.read_document(state)
     return (
@@ -109,7 +113,7 @@ def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
     )
 
 
-def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:
+def _spoken_chunks(parts: IndexParts, row: FileRow) -> list[Chunk] | None:
     """The chunks a transcript makes; nothing when it is not indexed to its end."""
     sessions = parts.workspace.sessions
     if sessions is None:

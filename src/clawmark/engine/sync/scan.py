@@ -10,7 +10,7 @@ from clawmark.config.schema import Chunking, SessionDeltas
 from clawmark.embed.base import Embedder
 from clawmark.engine.sync.plan import plan_sync
 from clawmark.model.values import Scan, SyncPlan
-from clawmark.store.sqlite.store import Index
+from clawmark.store.sqlite.store import Index, Reader
 from clawmark.workspace import Workspace
 
 
@@ -39,13 +39,15 @@ explicit sync.
 """
 
 
-def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
-    """Compare disk and index without changing either.
+def look(parts: SyncParts, reader: Reader | None = None) -> tuple[Scan, SyncPlan]:
+    """Compare disk and index without changing either; `reader` is a snapshot the caller has open.
 
-    The index is read first: a file that another process makes and indexes meanwhile must not look
-    like one that is gone."""
-    with parts.store.reading() as reader:
-        stats = reader.stats()
+    The index is read first: a file that another process creates and indexes during the scan must
+    not look like a deleted one."""
+    if reader is None:
+        with parts.store.reading() as opened:
+            return look(parts, opened)
+    stats = reader.stats()
     scan = parts.workspace.scan()
     plan = plan_sync(scan, stats)
     if not plan.delete:
@@ -53,8 +55,7 @@ def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
     # Rare, and worth a second look: a disk that is not mounted looks like one that was emptied.
     from clawmark.engine.sync.lost_roots import believed
 
-    with parts.store.reading() as reader:
-        scan = believed(scan, reader.roots())
+    scan = believed(scan, reader.roots())
     return scan, plan_sync(scan, stats)
 
 

@@ -36,12 +36,12 @@ def file_of(memory: Memory) -> Path:
 
 
 def spoil(memory: Memory) -> None:
-    memory._backend.parts.store.close()
+    memory._builtin.parts.store.close()
     file_of(memory).write_bytes(b"this is not a database" * 1000)
 
 
 def tamper(memory: Memory, statements: str) -> None:
-    memory._backend.parts.store.close()
+    memory._builtin.parts.store.close()
     other = apsw.Connection(str(file_of(memory)), vfs=checking_vfs())
     other.execute(statements)
     other.close()
@@ -83,7 +83,7 @@ def test_a_sync_heals_and_says_so_in_one_sentence(memory: Memory) -> None:
 
 
 def test_an_explicit_sync_finds_damage_no_question_would_meet(memory: Memory) -> None:
-    memory._backend.parts.store.close()
+    memory._builtin.parts.store.close()
     content = bytearray(file_of(memory).read_bytes())
     content[-100] ^= 1
     file_of(memory).write_bytes(content)
@@ -113,7 +113,7 @@ def test_an_older_index_is_built_again_with_the_vectors_it_had(memory: Memory) -
 
 def test_another_programs_database_is_never_thrown_away(memory: Memory) -> None:
     for _ in range(4):
-        memory._backend.parts.store.close()
+        memory._builtin.parts.store.close()
         file_of(memory).unlink()
         other = apsw.Connection(str(file_of(memory)))
         other.execute("CREATE TABLE precious (text)")
@@ -139,7 +139,7 @@ def test_an_index_that_another_process_has_healed_is_left_alone(memory: Memory) 
         with pytest.raises(IndexDamaged):
             memory.status()
         other.sync()
-        assert memory._backend.parts.store.set_aside("corrupt") == ""
+        assert memory._builtin.parts.store.set_aside("corrupt") == ""
         assert len(memory.search("zebra").hits) == 6
     assert len(aside(memory)) == 1
 

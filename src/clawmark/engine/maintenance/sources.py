@@ -21,7 +21,7 @@ from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import Source, is_below
 
 if TYPE_CHECKING:
-    from clawmark.backends.source_file import SourceFile
+    from clawmark.engine.maintenance.source_file import SourceFile
     from clawmark.model.reports import SourceReport
     from clawmark.workspace import Workspace
 

@@ -86,7 +86,7 @@ class SourceFile:
 
 
 def _source(row: object) -> Source:
-    from clawmark.backends.sources import NAME
+    from clawmark.engine.maintenance.sources import NAME
 
     if isinstance(row, dict):
         name, path, patterns = row.get("name"), row.get("path"), row.get("patterns", [])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Literal
 
-from clawmark.backends.builtin import Parts
+from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.transcript_progress import Reached, decode
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.reports import Transcript
@@ -26,7 +26,7 @@ records of the host.
 _KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"}
 
 
-def list_transcripts(parts: Parts, sessions: Sessions) -> tuple[Transcript, ...]:
+def list_transcripts(parts: IndexParts, sessions: Sessions) -> tuple[Transcript, ...]:
     """Every transcript that is there now, the latest conversation first."""
     is_source = parts.workspace.sessions is not None
     with parts.store.reading() as reader:
