@@ -9,16 +9,19 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from clawmark import Memory
+from clawmark.embed.base import Traits
 from clawmark.engine.sync import run
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.errors import EmbeddingUnavailable, IndexBusy
 from clawmark.model.reports import SyncReport
 from clawmark.model.values import Scan, Vector
+from clawmark.store.sqlite.store import Reader
 from clawmark.testing import HashingEmbedder
 
 LONG = 60.0
@@ -215,6 +218,75 @@ def test_a_claim_counts_what_changed_while_the_index_was_brought_up_to_date(
     monkeypatch.setattr(run, "run_sync", slow)
     rewrite(workspace, "new.md", "The quagga is extinct.")
     assert memory.search("quagga").due_files == 1
+
+
+def count_snapshots(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the snapshots that have been opened, and those that are open now."""
+    store, counts = memory._builtin.parts.store, [0, 0]
+    original = store.reading
+
+    @contextmanager
+    def counted(*, thorough: bool = False) -> Iterator[Reader]:
+        with original(thorough=thorough) as reader:
+            counts[0] += 1
+            counts[1] += 1
+            try:
+                yield reader
+            finally:
+                counts[1] -= 1
+
+    monkeypatch.setattr(store, "reading", counted)
+    return counts
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_warm_search_reads_from_one_snapshot_of_the_index(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, looks: bool
+) -> None:
+    disk = Disk(memory)
+    memory.search("zebra")
+    counts, before = count_snapshots(memory, monkeypatch), disk.looks
+    disk.now += 10.0 if looks else 0.0
+    assert memory.search("zebra").due_files == 0
+    assert disk.looks - before == int(looks)
+    assert counts == [1, 0]
+
+
+class ServiceEmbedder(SlowEmbedder):
+    """Embeds as a service does: over the network, and perhaps slowly."""
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(remote=True)
+
+
+def test_no_snapshot_is_open_while_a_service_embeds_the_question(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = ServiceEmbedder()
+    with opened(workspace, embedder) as memory:
+        memory.sync()
+        counts = count_snapshots(memory, monkeypatch)
+        open_then: list[int] = []
+        embedder.asked = lambda: open_then.append(counts[1])
+        assert memory.search("zebra").hits
+        assert open_then == [0]
+
+
+def test_no_snapshot_is_open_while_a_search_indexes(
+    memory: Memory, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, original = count_snapshots(memory, monkeypatch), run.run_sync
+    open_then: list[int] = []
+
+    def seen(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
+        open_then.append(counts[1])
+        return original(parts, request)
+
+    monkeypatch.setattr(run, "run_sync", seen)
+    rewrite(workspace, "new.md", "The quagga is extinct.")
+    assert paths(memory, "quagga")[0] == "memory/new.md"
+    assert open_then == [0]
 
 
 # --- hits that hold -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 suites.
 """
 
+from clawmark.testing.backends import backend_contract
 from clawmark.testing.embedders import HashingEmbedder, UnreliableEmbedder, embedder_contract
 from clawmark.testing.rerankers import OverlapReranker, reranker_contract
 
@@ -9,6 +10,7 @@ __all__ = [
     "HashingEmbedder",
     "OverlapReranker",
     "UnreliableEmbedder",
+    "backend_contract",
     "embedder_contract",
     "reranker_contract",
 ]
