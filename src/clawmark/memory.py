@@ -10,12 +10,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from clawmark import composition
+from clawmark.composition import agent as agent_parts
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
@@ -37,19 +36,8 @@ if TYPE_CHECKING:
     from clawmark.backends.watching import Watching
     from clawmark.engine.maintenance.evaluate import Question
     from clawmark.engine.maintenance.spending import Spending
+    from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
-    from clawmark.model.reports import (
-        Evaluation,
-        Finding,
-        Probe,
-        Progress,
-        SourceReport,
-        Status,
-        SyncReport,
-        Transcript,
-        VerifyReport,
-        WatchEvent,
-    )
     from clawmark.text.transcripts.records import Said
     from clawmark.workspace.transcripts.sessions import Sessions
 
@@ -70,11 +58,12 @@ class Memory:
     ) -> None:
         self.places = places
         self.loaded = loaded
-        self._clock = clock
+        self._now = composition.make_clock(loaded.settings, clock)
         self._sessions_seen: set[str] = set()
         self._context: ContextReader | None = None
         self._watchings: list[Watching] = []
         self._builtin = composition.build(places, loaded, embedder, provider, background=background)
+        self._parts = self._builtin.parts
         self._backend = composition.choose_backend(self._builtin, loaded.settings)
 
     @classmethod
@@ -108,18 +97,16 @@ class Memory:
     @property
     def choice(self) -> Choice:
         """The embedders that were chosen, and why."""
-        return self._builtin.parts.choice
+        return self._parts.choice
 
     @property
     def metrics(self) -> Metrics:
-        return self._builtin.parts.metrics
+        return self._parts.metrics
 
     @property
     def workspace(self) -> Workspace:
         """The files themselves: guarded reading and durable writing."""
-        return self._builtin.parts.workspace
-
-    # --- searching and reading ---------------------------------------------------------------------
+        return self._parts.workspace
 
     def search(
         self,
@@ -176,26 +163,14 @@ class Memory:
 
         Only passages that are clearly relevant are included; with `min_score`, every passage from
         that score on."""
-        from clawmark.agent.prompt.recall import recall_block, recalled
-        from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
-        from clawmark.agent.prompt.session_files import is_private, kind_of
-        from clawmark.text.recalled.blocks import strip_recalled
-
-        question = strip_recalled(text).strip()
-        is_automatic = min_score is None
-        if (
-            not self.settings.memory_search.enabled
-            or not is_private(kind_of(session_key, chat_type))
-            or (is_automatic and not says_something(question))
-        ):
-            return ""
-        found = self.search(
-            question, max_results=max_results, min_score=min_score or 0.0, explain=is_automatic
+        return agent_parts.recall_text(
+            self,
+            text,
+            session_key,
+            max_results=max_results,
+            min_score=min_score,
+            chat_type=chat_type,
         )
-        hits = worth_recalling(found) if is_automatic else found.hits
-        return recall_block([recalled(hit) for hit in hits])
-
-    # --- writing -----------------------------------------------------------------------------------
 
     def append(self, text: str, *, to: str = "") -> Written:
         """Add an entry to today's log, or to the file `to`; it is on disk when this returns.
@@ -217,7 +192,7 @@ class Memory:
 
     def check_note(self, text: str, *, to: str = "") -> Refusal | None:
         """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None."""
-        return composition.make_notebook(self).check(text, to)
+        return agent_parts.make_notebook(self).check(text, to)
 
     def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
         """Replace the text that has `base_hash` ("" for a new file), and return the new hash.
@@ -233,20 +208,21 @@ class Memory:
             check_replacement(path, text, current.text if current is not None else "", force=force)
         return self.workspace.replace(path, text, base_hash)
 
-    # --- indexing ----------------------------------------------------------------------------------
-
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""
-        return self._builtin.plan(force=force)
+        from clawmark.engine.sync.scan import look_ahead
+
+        scan, plan = look_ahead(self._parts.sync, force=force)
+        return plan, scan
 
     def sync(
         self,
         *,
         force: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[reports.Progress], None] | None = None,
         instant_only: bool = False,
         seconds: float | None = None,
-    ) -> SyncReport:
+    ) -> reports.SyncReport:
         """Index what has changed; `force` indexes every file again.
 
         With `seconds`, it stops after that time and does not wait for other processes."""
@@ -255,7 +231,10 @@ class Memory:
         )
 
     def watch(
-        self, on_event: Callable[[WatchEvent], None] | None = None, *, files: bool | None = None
+        self,
+        on_event: Callable[[reports.WatchEvent], None] | None = None,
+        *,
+        files: bool | None = None,
     ) -> Watching:
         """Keep the index up to date in the background until the returned object is closed.
 
@@ -269,9 +248,7 @@ class Memory:
         return watching
 
     def session_started(self, session_key: str | None = None) -> bool:
-        """Bring the index up to date at the start of a session, once for each key; return whether
-        that was done or started.
-        """
+        """Bring the index up to date, once for each session; return whether that was started."""
         is_wanted = self.settings.memory_search.sync.on_session_start
         if not is_wanted or session_key in self._sessions_seen:
             return False
@@ -285,16 +262,13 @@ class Memory:
         self._backend.refresh("post-compaction", deltas=not forced)
 
     def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
-        """Add vectors made elsewhere, by the SHA-256 hex of their text, so that the same text is
-        not embedded again.
-        """
-        self._builtin.keep_vectors(identity, vectors)
-
-    # --- sources and transcripts -------------------------------------------------------------------
+        """Add vectors made elsewhere to the cache, by the SHA-256 hex of their text."""
+        with self._parts.store.writing() as writer:
+            writer.put_cached(identity, vectors)
 
     def add_source(
         self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
-    ) -> SourceReport:
+    ) -> reports.SourceReport:
         """Search a folder of Markdown too; its files are cited as `name:path` and never written.
 
         The default name is made from the folder's. `patterns` (`*`, `?`, `[]`, `**`) select a part
@@ -315,7 +289,7 @@ class Memory:
         self.workspace.changes += 1
         return removed.path
 
-    def sources(self) -> tuple[SourceReport, ...]:
+    def sources(self) -> tuple[reports.SourceReport, ...]:
         """Return the added folders and the configured extra paths, with what is in them now."""
         from clawmark.engine.maintenance.sources import report_sources
 
@@ -325,11 +299,11 @@ class Memory:
         """Return the absolute path of a memory file or citation; `PathDenied` for other files."""
         return self.workspace.absolute(path)
 
-    def sessions(self) -> tuple[Transcript, ...]:
-        """Return the transcripts of the agent, the latest first, whether or not they are searched."""
+    def sessions(self) -> tuple[reports.Transcript, ...]:
+        """Return the agent's transcripts, the latest first, whether or not they are searched."""
         from clawmark.engine.maintenance.transcripts import list_transcripts
 
-        return list_transcripts(self._builtin.parts, self._transcripts())
+        return list_transcripts(self._parts, self._transcripts())
 
     def transcript(self, name: str) -> tuple[str, tuple[Said, ...]]:
         """Return the path of a transcript and its messages, with secrets masked.
@@ -342,40 +316,43 @@ class Memory:
     def _transcripts(self) -> Sessions:
         return self.workspace.sessions or composition.open_sessions(self.places, self.settings)
 
-    # --- maintenance -------------------------------------------------------------------------------
-
-    def status(self) -> Status:
+    def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
         return self._backend.status()
 
-    def probe(self) -> tuple[Probe, ...]:
+    def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
 
         A service is called. A failure is a `Probe` with a reason and a next step, not an exception.
         """
         return self._backend.probe()
 
-    def doctor(self, *, fix: bool = False, probe: bool = False) -> list[Finding]:
-        """Report what is wrong, why, and what to do; `fix` makes the safe repairs, `probe` adds the
-        outcome of `probe()`.
-        """
-        probes = self.probe() if probe else ()
-        return self._builtin.doctor(self.status, fix=fix, probes=probes)
+    def doctor(self, *, fix: bool = False, probe: bool = False) -> list[reports.Finding]:
+        """Report problems and what to do; `fix` makes safe repairs, `probe` calls the embedder."""
+        from clawmark.engine.maintenance.doctor import examine
 
-    def verify(self) -> VerifyReport:
+        probes = self.probe() if probe else ()
+        return examine(self._parts, self._builtin.run_sync, self.status, fix=fix, probes=probes)
+
+    def verify(self) -> reports.VerifyReport:
         """Derive every row of the index from its file again and compare."""
-        return self._builtin.verify()
+        from clawmark.engine.maintenance.verify import verify
+
+        return verify(self._parts)
 
     def spending(self) -> Spending:
-        """Count what a full sync would send to the best embedder, and its price, without sending."""
-        return self._builtin.spending()
+        """Count what a full sync would send to the best embedder, and what it would cost."""
+        from clawmark.engine.maintenance.spending import spending
+
+        self.sync(instant_only=True)  # only what is cut into chunks can be counted
+        return spending(self._parts)
 
     def evaluate(
         self,
         questions: Iterable[Mapping[str, object] | Question],
         *,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Evaluation:
+    ) -> reports.Evaluation:
         """Measure how well the memory answers questions whose answers are known.
 
         A question is `{"question": …, "path": "memory/x.md#L3-L5"}`, or has the expected `text`
@@ -399,12 +376,10 @@ class Memory:
         """
         from clawmark.agent.models.question_maker import make_questions
 
-        writer = composition.make_question_writer(self.settings, completer)
+        writer = agent_parts.make_question_writer(self.settings, completer)
         self.sync(instant_only=True)
         redactor = composition.redactor_of(self.settings.memory_search)
-        return make_questions(writer, self._builtin.parts.store, redactor, count)
-
-    # --- agents ------------------------------------------------------------------------------------
+        return make_questions(writer, self._parts.store, redactor, count)
 
     def tools(
         self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
@@ -416,25 +391,23 @@ class Memory:
         that the host has noted can only reduce it. Without a key, everything may be read.
         `tools.allow` and `tools.deny` leave tools out, and so does `memorySearch.enabled: false`.
         """
-        return composition.make_agent_tools(self, session_key, append=append, chat_type=chat_type)
+        return agent_parts.make_tools(self, session_key, append=append, chat_type=chat_type)
 
     def prompt(
         self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
     ) -> Prompt:
-        """Return the memory's part of a session's system prompt; `append` when the session has
-        `memory_append`.
-        """
+        """Return the memory's part of a session's system prompt; `append` as for `tools`."""
         from clawmark.agent.prompt.context import ContextReader
         from clawmark.engine.maintenance.status import brief_status
 
         self._context = self._context or ContextReader(self.workspace.root)
-        return composition.make_prompt(
+        return agent_parts.make_prompt(
             self,
             self._context,
             session_key,
             append=append,
             chat_type=chat_type,
-            brief_status=lambda: brief_status(self._builtin.parts),
+            brief_status=lambda: brief_status(self._parts),
         )
 
     def conversation(
@@ -452,7 +425,7 @@ class Memory:
         Without a `completer`, the configured model flushes. `context_window` is the size of the
         host's model in tokens. With `append`, the prompt describes `memory_append`; with `recall`,
         each message brings what the memory holds about it."""
-        return composition.make_conversation(
+        return agent_parts.make_conversation(
             self,
             session_key,
             completer=completer,
@@ -467,21 +440,6 @@ class Memory:
         """Return today's date in the user's time zone."""
         return self._now().date().isoformat()
 
-    def _now(self) -> datetime:
-        from calendar import timegm
-        from datetime import datetime
-
-        if self._clock is not None:
-            return self._clock()
-        zone = self.settings.user_timezone
-        # `datetime.now()` counts nanoseconds and stays at the year 2262 for ever.
-        seconds = timegm(time.gmtime())
-        if not zone:
-            return datetime.fromtimestamp(seconds).astimezone()
-        from zoneinfo import ZoneInfo
-
-        return datetime.fromtimestamp(seconds, ZoneInfo(zone))
-
     def close(self) -> None:
         """Stop watching and background work, and close the index and the workspace."""
         for watching in self._watchings:
@@ -491,12 +449,7 @@ class Memory:
     def __enter__(self) -> Memory:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

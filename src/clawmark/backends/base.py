@@ -58,7 +58,7 @@ class MemoryBackend(Protocol):
         """Measure the state of the workspace and the index without changing either."""
 
     def probe(self) -> tuple[Probe, ...]:
-        """Call each part that a search depends on once; a failure is a `Probe`, not an exception."""
+        """Use each part that a search depends on once; failures are reported, not raised."""
 
     def close(self) -> None:
         """Stop background work and release every resource; closing twice is allowed."""

@@ -18,7 +18,6 @@ from clawmark.embed.base import Embedder
 from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vectors, refusal_of
 from clawmark.engine.search.legs import Asked, ask
 from clawmark.engine.search.pipeline import Freshness, search
-from clawmark.engine.sync.scan import look_ahead
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
 from clawmark.model.values import (
     Degraded,
@@ -27,9 +26,6 @@ from clawmark.model.values import (
     Identity,
     NothingFound,
     Query,
-    Scan,
-    SyncPlan,
-    Vector,
 )
 from clawmark.system.cancellation import go_on
 from clawmark.text.keywords.query import clean_query
@@ -38,10 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clawmark.backends.background import Background
-    from clawmark.engine.maintenance.spending import Spending
     from clawmark.engine.sync.run import SyncRequest
     from clawmark.model.documents import Excerpt
-    from clawmark.model.reports import Finding, Probe, Progress, Status, SyncReport, VerifyReport
+    from clawmark.model.reports import Probe, Progress, Status, SyncReport
 
 ATTEMPTS = 5
 """How often a search is repeated because its index was deleted or replaced while it ran."""
@@ -53,7 +48,7 @@ MATCHES_CHANGED = NothingFound(
 
 
 class BuiltinBackend:
-    """A `MemoryBackend` over the SQLite index; it also repairs, verifies and plans."""
+    """Search, read and sync over one workspace; a `MemoryBackend`."""
 
     def __init__(
         self,
@@ -73,8 +68,6 @@ class BuiltinBackend:
         self.freshener = Freshener(parts, lambda: self._background)
         if background:
             self.background()
-
-    # --- searching -------------------------------------------------------------------------------
 
     def search(self, query: Query, *, freshen: bool = True) -> Found:
         """Answer a query; an index that cannot be used is replaced and filled within the budget."""
@@ -216,8 +209,6 @@ class BuiltinBackend:
         nothing = found.nothing if hits or not found.hits else MATCHES_CHANGED
         return found._replace(hits=hits, nothing=nothing, due_files=plan.due)
 
-    # --- the rest of the protocol ------------------------------------------------------------------
-
     def read(
         self,
         path: str,
@@ -285,8 +276,6 @@ class BuiltinBackend:
         self.parts.store.close()
         self.parts.workspace.close()
 
-    # --- syncing ---------------------------------------------------------------------------------
-
     def run_sync(self, request: SyncRequest) -> SyncReport:
         """Carry out a sync in the background worker if it runs, otherwise here."""
         if self._background is not None and self._background.is_begun:
@@ -329,36 +318,3 @@ class BuiltinBackend:
         for embedder in (*self.parts.embedders, *self.parts.fallbacks):
             if hasattr(embedder, "abort"):
                 embedder.abort()
-
-    # --- what only a local index can do ------------------------------------------------------------
-
-    def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
-        """Return what a sync would do."""
-        scan, plan = look_ahead(self.parts.sync, force=force)
-        return plan, scan
-
-    def doctor(
-        self, status: Callable[[], Status], *, fix: bool, probes: Sequence[Probe] = ()
-    ) -> list[Finding]:
-        """Look for problems; `fix` makes the safe repairs."""
-        from clawmark.engine.maintenance.doctor import examine
-
-        return examine(self.parts, self.run_sync, status, fix=fix, probes=probes)
-
-    def verify(self) -> VerifyReport:
-        """Derive every row of the index from its file again and compare."""
-        from clawmark.engine.maintenance.verify import verify
-
-        return verify(self.parts)
-
-    def spending(self) -> Spending:
-        """Index the text, then count what a full sync would send to the best embedder."""
-        from clawmark.engine.maintenance.spending import spending
-
-        self.sync(instant_only=True)
-        return spending(self.parts)
-
-    def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
-        """Add vectors made elsewhere to the cache, by the SHA-256 hex of their text."""
-        with self.parts.store.writing() as writer:
-            writer.put_cached(identity, vectors)

@@ -131,8 +131,6 @@ class Freshener:
         """Return how many files are due, or None when no look is recent enough."""
         return self.known.due_at(self.clock())
 
-    # --- carrying out ----------------------------------------------------------------------------
-
     def _plan_look(self) -> ShareLook | LookInBackground | LookNow:
         return plan_look(
             self.known,

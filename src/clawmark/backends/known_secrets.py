@@ -1,6 +1,4 @@
-"""Every key that is configured, in the file or in the environment: what must be in no note,
-transcript index or log.
-"""
+"""The configured keys, which must not appear in notes, in indexed transcripts or in logs."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ OTHER_KEYS = (
     "CO_API_KEY",
     "JINA_API_KEY",
 )
-"""Variables of models that make no vectors, and of providers that `auto` does not look for."""
+"""Variables of chat models, and of embedding providers that `auto` does not look for."""
 
 
 def configured_keys(
@@ -39,25 +37,22 @@ def configured_keys(
     *,
     rerank_key: object = "",
 ) -> tuple[str, ...]:
-    """The keys, from `memorySearch.remote`, from `models.providers`, of the reranker, and from the
-    providers' variables.
+    """Return the keys of `memorySearch.remote`, of `models.providers` (`entries`), of the reranker
+    and of the providers' environment variables.
     """
     names = {*(name for ladder in LADDER.values() for name in ladder), *OTHER_KEYS}
-    held = [
+    values = [
         value
         for name, value in environ.items()
         if name in names or name.startswith("GEMINI_API_KEY_")
     ]
-    found = [
-        key for value in held for key in re.split(r"[\s,;]+", value)
-    ]  # Gemini's variable may hold several
-    secrets = list(secrets_of(found, {}))
+    # Gemini's variable may hold several keys.
+    secrets = list(secrets_of([key for value in values for key in re.split(r"[\s,;]+", value)], {}))
     for place in (remote, {"apiKey": rerank_key}, *(entries or {}).values()):
-        # A reference that leads nowhere hides nothing.
+        # A reference to a variable or file that does not exist holds no secret.
         with contextlib.suppress(ConfigError):
-            secrets += secrets_of(
-                [remote_options("", 0, {"apiKey": place.get("apiKey")}, environ).api_key], {}
-            )
+            options = remote_options("", 0, {"apiKey": place.get("apiKey")}, environ)
+            secrets += secrets_of([options.api_key], {})
         with contextlib.suppress(ConfigError):
             secrets += secrets_of([], filled_headers(place, environ))
     return tuple(dict.fromkeys(secrets))

@@ -1,6 +1,4 @@
-"""A memory that keeps itself fresh: the watcher says that something changed, the keeper syncs, and
-a handle ends both.
-"""
+"""A memory that is kept up to date: a watcher reports changes and the background worker syncs."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.engine.parts import active_embedder, count_due_vectors
@@ -21,12 +18,11 @@ from clawmark.workspace.watching.folders import Target
 from clawmark.workspace.watching.watcher import Watcher, memory_targets
 
 if TYPE_CHECKING:
-    from clawmark.backends.background import Background
     from clawmark.backends.builtin import BuiltinBackend
 
 
 class Kept(NamedTuple):
-    """What an index that is kept fresh holds now."""
+    """What an index that is kept up to date holds now."""
 
     files: int
     chunks: int
@@ -36,7 +32,7 @@ class Kept(NamedTuple):
 
 
 class Watching:
-    """Made by `Memory.watch`; a context manager."""
+    """Keeps the index up to date until it is closed; made by `Memory.watch`."""
 
     def __init__(
         self,
@@ -47,7 +43,7 @@ class Watching:
         most_watches: int | None = None,
     ) -> None:
         self._backend = backend
-        self._background: Background = backend.background()
+        self._background = backend.background()
         self._on_event = on_event
         self._watcher: Watcher | None = None
         if on_event is not None:
@@ -62,23 +58,21 @@ class Watching:
                 most_watches=most_watches,
             )
             self._watcher.start()
-        # What changed before anybody watched.
+        # Index what changed before the watcher started.
         self._background.ask(SyncRequest(reason="watch"))
 
     @property
     def polls_because(self) -> str:
-        """Why the files are looked at again and again; empty while the system reports their
-        changes.
-        """
+        """Why files are polled; empty while the system reports their changes."""
         return self._watcher.polls_because if self._watcher is not None else ""
 
     @property
     def watched_folders(self) -> int:
-        """How many folders the system watches."""
+        """The number of folders that the system watches."""
         return self._watcher.watched_folders if self._watcher is not None else 0
 
     def kept(self) -> Kept:
-        """What the index holds, and what the last sync left; nothing is looked at on the disk."""
+        """Return what the index holds and what the last sync left, without looking at the disk."""
         parts = self._backend.parts
         with parts.store.reading() as reader:
             state = reader.state()
@@ -93,9 +87,7 @@ class Watching:
         )
 
     def wait_quiet(self, timeout: float | None = None) -> bool:
-        """Wait until nothing runs and the index says what the files say; False when that takes
-        longer than `timeout`.
-        """
+        """Wait until no sync runs and the index matches the files; False after `timeout`."""
         deadline = None if timeout is None else time.monotonic() + timeout
         keeper = self._background.keeper()
 
@@ -107,7 +99,7 @@ class Watching:
             plan = look(self._backend.parts.sync)[1]
             if not (plan.due or plan.recheck):
                 return True
-            if not keeper.wait_for(lambda: keeper.runs != runs, left()):  # noqa: B023 - asked before it changes
+            if not keeper.wait_for(lambda: keeper.runs != runs, left()):  # noqa: B023 - called before it changes
                 return False
         return False
 
@@ -121,27 +113,19 @@ class Watching:
     def __enter__(self) -> Watching:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _targets(self) -> list[Target]:
-        """The folders of the memory, and the list of its sources, which decides what else is one."""
+        """Return the folders of the memory, and the file that lists its added sources."""
         listed_in, name = os.path.split(self._backend.parts.setup.source_file)
         try:
-            make_private_folder(
-                listed_in
-            )  # a watch on the state folder itself would wake up at every sync
+            # Without its own folder, the state folder would be watched, which every sync changes.
+            make_private_folder(listed_in)
         except OSError:
             return self._folders()
-        return [
-            *self._folders(),
-            Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,))),
-        ]
+        listed = Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,)))
+        return [*self._folders(), listed]
 
     def _folders(self) -> list[Target]:
         workspace = self._backend.parts.workspace
@@ -167,7 +151,7 @@ def _is_transcript(name: str) -> bool:
 
 
 def _shared(targets: list[Target]) -> str:
-    """Why the system cannot be trusted to report changes; empty when it can."""
+    """Return why the system does not report every change; empty when it does."""
     for target in targets:
         kind = shared_file_system(target.folder + "/.")
         if kind:

@@ -1,6 +1,7 @@
-"""The composition root: turns settings into the working parts of a memory.
+"""The composition root: builds the backend of a memory from its settings.
 
-Only this module reads settings. What it builds is handed what it needs; `memory` has the verbs."""
+What is built here is handed what it needs and reads no settings. `composition.agent` builds what
+agents use."""
 
 from __future__ import annotations
 
@@ -27,14 +28,8 @@ from clawmark.workspace import Workspace
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from clawmark.agent.models.completer import Completer
-    from clawmark.agent.prompt.context import ContextReader
-    from clawmark.agent.prompt.sections import Prompt
-    from clawmark.agent.session.conversation import Conversation, Manner
-    from clawmark.agent.tools import Notebook, Tool
     from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
-    from clawmark.memory import Memory
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.sessions import Sessions
 
@@ -303,134 +298,19 @@ def scope_hash(extra_paths: tuple[str, ...]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# --- what agents use --------------------------------------------------------------------------------
+def make_clock(settings: Settings, clock: Callable[[], datetime] | None) -> Callable[[], datetime]:
+    """Return the given clock, or one that gives the current time in the user's time zone."""
 
+    def now() -> datetime:
+        from calendar import timegm
+        from datetime import datetime
 
-def make_notebook(memory: Memory) -> Notebook:
-    """Return the write gate of a memory."""
-    from clawmark.agent.tools import Notebook
+        # `datetime.now()` counts nanoseconds and stays at the year 2262 for ever.
+        seconds = timegm(time.gmtime())
+        if not settings.user_timezone:
+            return datetime.fromtimestamp(seconds).astimezone()
+        from zoneinfo import ZoneInfo
 
-    return Notebook(
-        today=memory.today,
-        read_lines=memory.workspace.read_lines,
-        append=lambda entry, to: memory.append(entry, to=to),
-        redactor=redactor_of(memory.settings.memory_search),
-    )
+        return datetime.fromtimestamp(seconds, ZoneInfo(settings.user_timezone))
 
-
-def make_agent_tools(
-    memory: Memory, session_key: str | None, *, append: bool, chat_type: str
-) -> list[Tool]:
-    """Return the tools of a session that the settings allow."""
-    from clawmark.agent.tools import make_tools
-
-    settings = memory.settings
-    absent = set(settings.tools.denied)
-    if not settings.memory_search.enabled:
-        absent |= {"memory_search", "memory_get"}
-    tools = make_tools(
-        lambda text, most, least, filters: memory.search(
-            text, max_results=most, min_score=least, **filters._asdict()
-        ),
-        lambda path, start, lines: memory.read(path, start=start, lines=lines),
-        citations=settings.memory.citations,
-        session_key=session_key,
-        max_results=settings.memory_search.query.max_results,
-        min_score=settings.memory_search.query.min_score,
-        sources=settings.memory_search.sources,
-        chat_type=chat_type,
-        shared=settings.memory.shared_sessions,
-        notebook=make_notebook(memory) if append else None,
-    )
-    return [tool for tool in tools if tool.name not in absent]
-
-
-def make_prompt(
-    memory: Memory,
-    context_reader: ContextReader,
-    session_key: str | None,
-    *,
-    append: bool,
-    chat_type: str,
-    brief_status: Callable[[], tuple[str, str, int]],
-) -> Prompt:
-    """Return the memory's part of a session's system prompt."""
-    from clawmark.agent.prompt.context import Limits
-    from clawmark.agent.prompt.sections import Facts, build_prompt, with_pulse
-    from clawmark.agent.tools.policy import access_of
-
-    settings, startup = memory.settings, memory.settings.startup_context
-    access = access_of(
-        session_key,
-        chat_type=chat_type,
-        citations=settings.memory.citations,
-        shared=settings.memory.shared_sessions,
-    )
-    limits = Limits(
-        per_file=settings.bootstrap_max_chars,
-        total=settings.bootstrap_total_max_chars,
-        log_days=startup.daily_memory_days if startup.enabled else 0,
-        per_log=startup.max_file_chars,
-        all_logs=startup.max_total_chars,
-    )
-    facts = Facts(
-        agent=memory.places.agent_id,
-        session_key=session_key or "",
-        workspace=memory.places.workspace,
-        today=memory.today(),
-        timezone=settings.user_timezone,
-    )
-    context = context_reader.read(access.kind, facts.today, limits)
-    if not access.reads:
-        return build_prompt(context, tools=(), cites=access.cites, facts=facts)
-    tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
-    if settings.memory_search.enabled:
-        facts = with_pulse(facts, brief_status)
-    return build_prompt(context, tools=tools, cites=access.cites, facts=facts)
-
-
-def make_conversation(
-    memory: Memory,
-    session_key: str,
-    *,
-    completer: Completer | None,
-    context_window: int,
-    append: bool,
-    recall: bool,
-    manner: Manner | None,
-    now: Callable[[], datetime],
-) -> Conversation:
-    """Return a session of a host that talks to a model."""
-    from clawmark.agent.session.conversation import Conversation, Voice, open_parts
-
-    parts = open_parts(
-        memory.settings.runtime,
-        memory.places.conversations_dir,
-        memory.workspace,
-        keys_of(memory.settings.memory_search),
-        now,
-        completer,
-        context_window,
-    )
-
-    def chat_type() -> str:
-        """Return the host's current chat type, or the last one it reported: a group stays one."""
-        given = manner.chat_type if manner else ""
-        return given or parts.store.get(session_key).chat_type
-
-    voice = Voice(
-        prompt=lambda: memory.prompt(session_key, append=append, chat_type=chat_type()).text,
-        recall=lambda text: (
-            memory.recall(text, session_key, chat_type=chat_type()) if recall else ""
-        ),
-        started=lambda: memory.session_started(session_key),
-        compacted=memory.compacted,
-    )
-    return Conversation(session_key=session_key, parts=parts, voice=voice, manner=manner)
-
-
-def make_question_writer(settings: Settings, completer: Completer | None) -> Completer:
-    """Return the given model or the configured one; `ConfigError` when there is none."""
-    from clawmark.agent.session.setup import needed_model
-
-    return completer or needed_model(settings.runtime, os.environ, "write the questions")
+    return clock or now
