@@ -25,11 +25,7 @@ class MemoryBackend(Protocol):
         """
 
     def read(
-        self,
-        path: str,
-        start: int | None = None,
-        lines: int | None = None,
-        max_chars: int = 12_000,
+        self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
     ) -> Excerpt:
         """Return lines of a memory file, by its path or a citation; an absent file is empty."""
 

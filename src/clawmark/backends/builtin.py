@@ -19,14 +19,7 @@ from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vec
 from clawmark.engine.search.legs import Asked, ask
 from clawmark.engine.search.pipeline import Freshness, search
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
-from clawmark.model.values import (
-    Degraded,
-    FileStat,
-    Found,
-    Identity,
-    NothingFound,
-    Query,
-)
+from clawmark.model.values import Degraded, FileStat, Found, Identity, NothingFound, Query
 from clawmark.system.cancellation import go_on
 from clawmark.text.keywords.query import clean_query
 
@@ -210,11 +203,7 @@ class BuiltinBackend:
         return found._replace(hits=hits, nothing=nothing, due_files=plan.due)
 
     def read(
-        self,
-        path: str,
-        start: int | None = None,
-        lines: int | None = None,
-        max_chars: int = 12_000,
+        self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
     ) -> Excerpt:
         """Return lines of a memory file."""
         return self.parts.workspace.read_lines(path, start, lines, max_chars=max_chars)

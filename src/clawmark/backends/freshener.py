@@ -10,27 +10,8 @@ from _thread import allocate_lock  # a lock without `threading`, which costs a c
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clawmark.backends.freshening import (
-    LOOK_SECONDS,
-    NEVER,
-    OWN_LOCK_SECONDS,
-    REBUILD_PATIENCE,
-    TICK_NS,
-    IndexNow,
-    Known,
-    LeaveToWorker,
-    Look,
-    LookInBackground,
-    LookNow,
-    ShareLook,
-    UpToDate,
-    Worker,
-    after_sync,
-    describe_due,
-    plan_freshening,
-    plan_look,
-    unlisted_folders,
-)
+from clawmark.backends import freshening
+from clawmark.backends.freshening import IndexNow, Known, Look, LookInBackground, LookNow, ShareLook
 from clawmark.backends.snapshot import SearchSnapshot
 from clawmark.engine.parts import OUTDATED, IndexParts
 from clawmark.engine.search.pipeline import Freshness
@@ -72,16 +53,20 @@ class Freshener:
         With `now`, the disk is looked at even if that was done a moment ago. One search freshens at
         a time, because no other one may use a look whose findings are still being indexed."""
         began = time.perf_counter()
-        if not self._freshening.acquire(timeout=OWN_LOCK_SECONDS):
+        if not self._freshening.acquire(timeout=freshening.OWN_LOCK_SECONDS):
             due = self._due_beside_another_search(snapshot)
-            return _freshness(due, f"{describe_due(due)}, another search is indexing", began)
+            return _freshness(
+                due, f"{freshening.describe_due(due)}, another search is indexing", began
+            )
         try:
             match LookNow() if now else self._plan_look():
                 case ShareLook(due):
-                    done = "looked a moment ago" if due is not None else describe_due(None)
+                    done = (
+                        "looked a moment ago" if due is not None else freshening.describe_due(None)
+                    )
                     return Freshness(due, done, 0.0)
                 case LookInBackground(is_asked) if is_asked or self._ask_worker_to_look():
-                    done = f"{describe_due(None)}, looking in the background"
+                    done = f"{freshening.describe_due(None)}, looking in the background"
                     return Freshness(None, done, 0.0)
                 case _:
                     return self._look_and_index(snapshot, began)
@@ -113,17 +98,17 @@ class Freshener:
     def after_sync(self, due: int) -> None:
         """Record how many files a sync left due."""
         with self._updating:
-            self.known = after_sync(self.known, due)
+            self.known = freshening.after_sync(self.known, due)
 
     def expire(self) -> None:
         """Make the next search look at the disk."""
         with self._updating:
             last = self.known.look
             if last is not None:
-                self.known = self.known._replace(look=last._replace(at=NEVER))
+                self.known = self.known._replace(look=last._replace(at=freshening.NEVER))
 
     def is_replaced(self) -> bool:
-        """Tell whether the index was deleted or replaced since the last look."""
+        """Return whether the index was deleted or replaced since the last look."""
         last = self.known.look
         return self._parts.store.was_replaced(last.mark if last is not None else (0, None))
 
@@ -132,7 +117,7 @@ class Freshener:
         return self.known.due_at(self.clock())
 
     def _plan_look(self) -> ShareLook | LookInBackground | LookNow:
-        return plan_look(
+        return freshening.plan_look(
             self.known,
             self.clock(),
             changes=self._parts.workspace.changes,
@@ -155,19 +140,21 @@ class Freshener:
 
     def _look_and_index(self, snapshot: SearchSnapshot, began: float) -> Freshness:
         now_ns = self._parts.sync.now_ns()
-        since_ns = self.known.looked_ns - TICK_NS
+        since_ns = self.known.looked_ns - freshening.TICK_NS
         snapshot.release()  # compare with the index as it is now
         made, scan, plan = self.look_at_disk(snapshot.reader)
-        self._update(looked_ns=now_ns, unlisted=unlisted_folders(scan.failures), failed=None)
+        self._update(
+            looked_ns=now_ns, unlisted=freshening.unlisted_folders(scan.failures), failed=None
+        )
         lag = self._lag(snapshot.reader)
-        match plan_freshening(
+        match freshening.plan_freshening(
             plan, makes_vectors=lag.makes_vectors, since_ns=since_ns, worker=self._worker()
         ):
-            case UpToDate():
+            case freshening.UpToDate():
                 self._hand_over(lag.sync_reason)
                 return _freshness(0, "no file has changed", began)
-            case LeaveToWorker():
-                done = f"{describe_due(plan.due)}, being indexed in the background"
+            case freshening.LeaveToWorker():
+                done = f"{freshening.describe_due(plan.due)}, being indexed in the background"
                 freshness = _freshness(plan.due, done, began)
             case IndexNow() as limits:
                 go_on()
@@ -177,7 +164,7 @@ class Freshener:
             if self.known.look is made:
                 indexed = made._replace(due=freshness.due_files or 0)
                 self.known = self.known._replace(look=indexed)
-        if self.clock() - made.at > LOOK_SECONDS > made.seconds:
+        if self.clock() - made.at > freshening.LOOK_SECONDS > made.seconds:
             # Indexing took long enough for other files to change.
             snapshot.release()
             return freshness._replace(due_files=self.look_at_disk(snapshot.reader)[0].due)
@@ -208,16 +195,18 @@ class Freshener:
             report = run_sync(self._parts.sync, request)
         except IndexBusy:
             self._hand_over("search")
-            return _freshness(due, f"{describe_due(due)}, another process is indexing", began)
+            return _freshness(
+                due, f"{freshening.describe_due(due)}, another process is indexing", began
+            )
         except (IndexDamaged, IndexFromTheFuture):
             raise
         except IndexStoreError as error:
             # The disk is full or the folder is read-only; what is indexed still answers.
             self._update(failed=Degraded(error.message, error.hint))
-            done = f"{describe_due(due)}, but the index cannot be written"
+            done = f"{freshening.describe_due(due)}, but the index cannot be written"
             return _freshness(due, done, began)
         left = report.due_files
-        self._update(left_due=left, unlisted=unlisted_folders(report.scan_failures))
+        self._update(left_due=left, unlisted=freshening.unlisted_folders(report.scan_failures))
         lag = self._lag(snapshot.reader)
         self._hand_over("search" if left else lag.sync_reason)
         indexed = report.added + report.updated + report.deleted
@@ -229,7 +218,7 @@ class Freshener:
         if reason and background is not None:
             background.hand_over(reason)
 
-    def _worker(self) -> Worker | None:
+    def _worker(self) -> freshening.Worker | None:
         background = self._background()
         return background.state if background is not None else None
 
@@ -256,7 +245,7 @@ class Freshener:
         return Lag(sync_reason or ("identity" if chunks else ""), makes_vectors or is_small)
 
     def _is_rebuild_wanted(self, reader: Reader) -> bool:
-        """Tell whether the text was chunked differently, or an earlier rebuild was abandoned."""
+        """Return whether the text was chunked differently, or an earlier rebuild was abandoned."""
         is_outdated = not reader.is_cut_by(self._parts.sync.chunker.name)
         building, now, known = reader.building(), self.clock(), self.known
         since = known.building_since if building == known.building else now
@@ -264,7 +253,7 @@ class Freshener:
         outdated = OUTDATED if is_unattended else None
         if (building, since, outdated) != (known.building, known.building_since, known.outdated):
             self._update(building=building, building_since=since, outdated=outdated)
-        return now - since > REBUILD_PATIENCE if building else is_outdated
+        return now - since > freshening.REBUILD_PATIENCE if building else is_outdated
 
     def _update(self, **changes: Any) -> None:
         with self._updating:

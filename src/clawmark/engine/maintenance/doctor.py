@@ -21,6 +21,18 @@ SUFFIXES = ("", "-wal", "-shm")
 """The database, its log and its shared-memory file."""
 
 
+def _ok(what: str) -> Finding:
+    return Finding("ok", what, "")
+
+
+def _note(what: str, next_step: str = "") -> Finding:
+    return Finding("note", what, next_step)
+
+
+def _problem(what: str, next_step: str) -> Finding:
+    return Finding("problem", what, next_step)
+
+
 def examine(
     parts: IndexParts,
     sync: Callable[[SyncRequest], SyncReport],
@@ -35,8 +47,7 @@ def examine(
     Without `probes`, the embedder is reported as configured but not called.
     """
     findings = [
-        Finding("problem", warning, "Correct the key or remove it.")
-        for warning in parts.setup.warnings
+        _problem(warning, "Correct the key or remove it.") for warning in parts.setup.warnings
     ]
     healed = _heal(parts, sync, fix=fix)
     findings.extend(healed)
@@ -47,11 +58,7 @@ def examine(
     findings.extend(_due(parts, sync, facts, fix=fix))
     if not facts.search_enabled:
         findings.append(
-            Finding(
-                "note",
-                "Memory search is switched off.",
-                "Set memorySearch.enabled to true to search.",
-            )
+            _note("Memory search is switched off.", "Set memorySearch.enabled to true to search.")
         )
     findings.extend(
         [probe_finding(probe) for probe in probes] if probes else _embedder(parts.embedders, facts)
@@ -73,7 +80,7 @@ def _heal(
                 raise IndexDamaged(
                     f"The index {parts.store.path} is damaged ({problems[0]}).", hint=FIX_HINT
                 )
-        return [Finding("ok", "The index is sound.", "")]
+        return [_ok("The index is sound.")]
     except BROKEN as raised:
         error: ClawmarkError = raised
     if not fix:
@@ -81,25 +88,22 @@ def _heal(
             "`clawmark index` and every search set it aside and build "
             "it again; so does `clawmark doctor --fix`."
         )
-        return [Finding("problem", error.message, next_step)]
+        return [_problem(error.message, next_step)]
     healed = heal(parts.store, error)
     added = sync(SyncRequest(instant_only=True)).added
     what = f"{healed or error.message} Files indexed again: {added}."
-    return [Finding("problem", what, "", fixed=True)]
+    return [_problem(what, "")._replace(fixed=True)]
 
 
 def _files(parts: IndexParts, facts: Status) -> Iterator[Finding]:
     if not os.path.isdir(facts.workspace):
-        yield Finding(
-            "problem",
-            f"The workspace {facts.workspace} does not exist.",
-            f"clawmark init {facts.workspace}",
+        yield _problem(
+            f"The workspace {facts.workspace} does not exist.", f"clawmark init {facts.workspace}"
         )
         return
     for failure in facts.scan_failures:
         where = failure.path or facts.workspace
-        yield Finding(
-            "problem",
+        yield _problem(
             f"{where} could not be listed: {failure.reason}",
             "Correct its permissions; the indexed files below it are kept until then.",
         )
@@ -108,23 +112,19 @@ def _files(parts: IndexParts, facts: Status) -> Iterator[Finding]:
     if facts.skipped:
         some = "; ".join(f"{skipped.path}: {skipped.reason}" for skipped in facts.skipped[:SHOWN])
         more = f" and {len(facts.skipped) - SHOWN} more" if len(facts.skipped) > SHOWN else ""
-        yield Finding(
-            "note",
+        yield _note(
             f"Skipped: {len(facts.skipped):,} ({some}{more}).",
             "clawmark status --verbose lists all.",
         )
     linked = parts.workspace.hard_linked(parts.workspace.scan())
     if linked:
-        yield Finding(
-            "note",
+        yield _note(
             f"Files with other names elsewhere (hard links): {len(linked):,} "
             f"({', '.join(linked[:SHOWN])}).",
             "",
         )
     if not facts.files and not facts.due_files:
-        yield Finding(
-            "note", "There is no memory yet.", 'clawmark remember "something worth keeping"'
-        )
+        yield _note("There is no memory yet.", 'clawmark remember "something worth keeping"')
 
 
 def _unreadable(parts: IndexParts) -> Iterator[Finding]:
@@ -140,7 +140,7 @@ def _unreadable(parts: IndexParts) -> Iterator[Finding]:
         except (NotText, FileNotFoundError):  # a sync records it as not text, or as deleted
             continue
         except WorkspaceError as error:
-            yield Finding("problem", error.message, error.hint)
+            yield _problem(error.message, error.hint)
 
 
 def _due(
@@ -159,56 +159,52 @@ def _due(
         sync(SyncRequest(instant_only=is_sent))
     for what in present:
         is_fixed = fix and not (is_sent and what.startswith("Best vectors"))
-        yield Finding("note", what, "" if is_fixed else "clawmark index", fixed=is_fixed)
+        step = "" if is_fixed else "clawmark index"
+        yield _note(what, step)._replace(fixed=is_fixed)
     if not present:
-        yield Finding("ok", "Every file is indexed.", "")
+        yield _ok("Every file is indexed.")
 
 
 def probe_finding(probe: Probe) -> Finding:
     """Turn the outcome of a probe into a finding."""
     subject = "Embeddings" if probe.part == "embeddings" else "Vectors"
     if probe.state == "failed":
-        return Finding(
-            "problem", f"{subject}: {probe.name} does not work: {probe.reason}", probe.next_step
-        )
+        return _problem(f"{subject}: {probe.name} does not work: {probe.reason}", probe.next_step)
     if probe.state == "off":
-        return Finding("note", f"{subject}: not used ({probe.reason}).", "")
+        return _note(f"{subject}: not used ({probe.reason}).")
     what = (
         f"{probe.name} made a vector of {probe.dims} numbers"
         if probe.dims
         else f"{probe.name} scored two known vectors"
     )
-    return Finding("ok", f"{subject}: {what} in {probe.milliseconds:.0f} ms.", "")
+    return _ok(f"{subject}: {what} in {probe.milliseconds:.0f} ms.")
 
 
 def _embedder(embedders: Sequence[Embedder], facts: Status) -> Iterator[Finding]:
     """Report the configured embedder, without calling it."""
     if facts.degraded is not None:
-        yield Finding("note", facts.degraded.reason, facts.degraded.fix)
+        yield _note(facts.degraded.reason, facts.degraded.fix)
     if not embedders:
-        yield Finding("ok", f"Embedder: {facts.embedder} ({facts.embedder_reason}).", "")
+        yield _ok(f"Embedder: {facts.embedder} ({facts.embedder_reason}).")
         return
     label = embedders[-1].traits.label
     what = f"Embedder: {label} is configured ({facts.embedder_reason}); it was not called."
-    yield Finding("note", what, "`clawmark doctor --probe` embeds one word with it.")
+    yield _note(what, "`clawmark doctor --probe` embeds one word with it.")
     for embedder in embedders:
         refusal = getattr(embedder, "refusal", None)
         trouble = getattr(embedder, "trouble", "")
         if refusal is not None:
-            yield Finding("problem", refusal.reason, refusal.fix)
+            yield _problem(refusal.reason, refusal.fix)
         elif trouble:
             label = embedder.traits.label
-            yield Finding(
-                "problem",
-                f"{label} failed a moment ago: {trouble}",
-                "`clawmark index` asks it again at once.",
+            yield _problem(
+                f"{label} failed a moment ago: {trouble}", "`clawmark index` asks it again at once."
             )
 
 
 def _engine(state_dir: str, facts: Status) -> Iterator[Finding]:
     if not facts.sqlite_safe:
-        yield Finding(
-            "problem",
+        yield _problem(
             f"SQLite {facts.sqlite_version} can lose commits (WAL-reset bug).",
             "pip install --upgrade apsw",
         )
@@ -217,19 +213,15 @@ def _engine(state_dir: str, facts: Status) -> Iterator[Finding]:
             f"The index is on {facts.shared_disk}, which other machines "
             f"may share: searches may wait for a writer."
         )
-        yield Finding("note", what, "Choose a folder on a local disk with --state-dir.")
+        yield _note(what, "Choose a folder on a local disk with --state-dir.")
     if facts.containment != "descriptor":
-        yield Finding(
-            "note",
-            "This system cannot open files by descriptor; paths are checked by name instead.",
-            "",
+        yield _note(
+            "This system cannot open files by descriptor; paths are checked by name instead."
         )
     folder = state_dir if os.path.isdir(state_dir) else os.path.dirname(state_dir)
     if not os.access(folder, os.W_OK):
-        yield Finding(
-            "problem",
-            f"{state_dir} cannot be written to.",
-            "Choose another folder with --state-dir.",
+        yield _problem(
+            f"{state_dir} cannot be written to.", "Choose another folder with --state-dir."
         )
 
 
@@ -249,7 +241,7 @@ def _private(index_path: str, *, fix: bool) -> Iterator[Finding]:
             f"{folder} or an index in it belongs to another user: files "
             f"written by one may not be readable by the other."
         )
-        yield Finding("note", what, "Run Clawmark as one user, or give each a --state-dir.")
+        yield _note(what, "Run Clawmark as one user, or give each a --state-dir.")
     is_open = [path for path, info in modes.items() if info.st_mode & 0o077]
     if not is_open:
         return

@@ -168,7 +168,7 @@ def _is_seen(expected: Expected, rank: int, shown: str, passages: _Passages) -> 
 
 
 def _holds(words: str, evidence: str) -> bool:
-    """Tell whether eight words of the evidence, or all of fewer, occur in a row."""
+    """Return whether eight words of the evidence, or all of fewer, occur in a row."""
     wanted = _WORD.findall(evidence.lower())
     runs = [" ".join(wanted[at : at + RUN]) for at in range(max(1, len(wanted) - RUN + 1))]
     return any(f" {run} " in words for run in runs)

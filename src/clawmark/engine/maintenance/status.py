@@ -170,7 +170,7 @@ def _spent(parts: IndexParts) -> dict[str, int]:
 
 
 def has_wal_fix(version: str) -> bool:
-    """Tell whether this SQLite is free of the WAL-reset bug (3.7.0 to 3.51.2, fixed in 3.44.6 and
+    """Return whether this SQLite is free of the WAL-reset bug (3.7.0 to 3.51.2, fixed in 3.44.6 and
     3.50.7).
     """
     numbers = tuple(int(part) for part in version.split(".") if part.isdigit())
