@@ -1,8 +1,7 @@
-"""What an answer says of the files: never older than a second, or not known; and no hit that does
-not stand in its file.
+"""What an answer claims about the files is at most a second old, and every hit is in its file.
 
-The clock is the test's, and looks are counted, so that nothing here depends on how fast the machine
-is."""
+The clock is the test's, and looks at the disk are counted, so that no test depends on the speed of
+the machine."""
 
 from __future__ import annotations
 
@@ -28,9 +27,7 @@ LONG = 60.0
 
 
 class Disk:
-    """The clock of a memory, and its looks at the disk, each of which takes as long as the test
-    says.
-    """
+    """The clock of a memory, and its looks at the disk, which take as long as the test sets."""
 
     def __init__(self, memory: Memory) -> None:
         self.now = 1000.0
@@ -51,7 +48,7 @@ class Disk:
 
 
 class SlowEmbedder(HashingEmbedder):
-    """Calls back when a question is embedded."""
+    """Calls a function when a question is embedded."""
 
     def __init__(self) -> None:
         super().__init__(dims=64)
@@ -100,15 +97,15 @@ def paths(memory: Memory, query: str, *, freshen: bool = True) -> list[str]:
 
 
 def rewrite(workspace: Path, name: str, text: str) -> None:
-    """As another program does it: this process does not know of it."""
+    """Write a file as another program does, without the workspace."""
     (workspace / "memory" / name).write_text(text, encoding="utf-8")
 
 
-# --- how old a look may be --------------------------------------------------------------------------------------------
+# --- how old a look may be -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seconds", [0.04, 0.2])
-def test_an_edit_by_another_process_is_found_a_second_later_however_long_a_look_takes(
+def test_an_edit_by_another_process_is_found_a_second_later_whatever_a_look_costs(
     memory: Memory, workspace: Path, seconds: float
 ) -> None:
     disk = Disk(memory)
@@ -122,7 +119,7 @@ def test_an_edit_by_another_process_is_found_a_second_later_however_long_a_look_
     assert paths(memory, "quagga")[0] == "memory/new.md"
 
 
-def test_searches_after_a_cheap_look_look_again_after_twenty_times_as_long(memory: Memory) -> None:
+def test_a_cheap_look_is_repeated_after_twenty_times_its_duration(memory: Memory) -> None:
     disk = Disk(memory)
     memory.search("zebra")
     looks = disk.looks
@@ -133,7 +130,7 @@ def test_searches_after_a_cheap_look_look_again_after_twenty_times_as_long(memor
     assert disk.looks == looks + 1
 
 
-def test_without_a_background_an_expensive_look_is_not_repeated_and_freshness_is_not_known(
+def test_without_a_worker_an_expensive_look_is_shared_and_freshness_is_unknown(
     memory: Memory, workspace: Path
 ) -> None:
     disk = Disk(memory)
@@ -149,7 +146,7 @@ def test_without_a_background_an_expensive_look_is_not_repeated_and_freshness_is
     assert (found.hits[0].path, found.due_files) == ("memory/new.md", 0)
 
 
-def test_with_a_background_an_expensive_look_is_made_there_and_freshness_is_not_known_until_then(
+def test_a_worker_makes_an_expensive_look_and_freshness_is_unknown_until_then(
     workspace: Path, embedder: SlowEmbedder
 ) -> None:
     with opened(workspace, embedder, background=True) as memory:
@@ -188,22 +185,22 @@ def test_a_search_that_did_not_look_does_not_claim_that_nothing_is_due(
     assert memory.search("zebra", freshen=False).due_files is None
 
 
-def test_a_claim_is_made_after_a_slow_service_has_embedded_the_question(
+def test_the_disk_is_looked_at_again_after_a_slow_service_embedded_the_question(
     memory: Memory, workspace: Path, embedder: SlowEmbedder
 ) -> None:
     disk = Disk(memory)
 
-    def edit_meanwhile() -> None:
+    def edit_during_the_call() -> None:
         embedder.asked = lambda: None
         rewrite(workspace, "new.md", "The quagga is extinct.")
         disk.now += 5.0
 
-    embedder.asked = edit_meanwhile
+    embedder.asked = edit_during_the_call
     found = memory.search("quagga")
     assert (found.hits[0].path, found.due_files) == ("memory/new.md", 0)
 
 
-def test_a_claim_counts_what_changed_while_the_index_was_brought_up_to_date(
+def test_files_that_change_during_indexing_are_counted_as_due(
     memory: Memory, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(memory)
@@ -289,10 +286,10 @@ def test_no_snapshot_is_open_while_a_search_indexes(
     assert open_then == [0]
 
 
-# --- hits that hold -----------------------------------------------------------------------------------------------------
+# --- hits that hold ------------------------------------------------------------------------------
 
 
-def test_a_hit_of_a_file_that_changed_after_the_look_is_answered_from_its_new_text(
+def test_a_file_that_changed_after_the_look_is_answered_from_its_new_text(
     memory: Memory, workspace: Path
 ) -> None:
     Disk(memory)
@@ -303,7 +300,7 @@ def test_a_hit_of_a_file_that_changed_after_the_look_is_answered_from_its_new_te
     assert found.due_files == 0
 
 
-def test_a_hit_of_a_file_that_is_deleted_after_the_look_is_not_shown(
+def test_a_file_that_was_deleted_after_the_look_is_not_cited(
     memory: Memory, workspace: Path
 ) -> None:
     Disk(memory)
@@ -316,7 +313,7 @@ def test_a_hit_of_a_file_that_is_deleted_after_the_look_is_not_shown(
 
 @pytest.fixture
 def busy(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
-    """A memory whose index another process keeps locked."""
+    """A memory whose index is locked by another process."""
 
     def refuse(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
         raise IndexBusy("Another process is writing.", hint="Wait.")
@@ -326,7 +323,7 @@ def busy(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
 
 
 @pytest.mark.parametrize("freshen", [True, False])
-def test_what_cannot_be_indexed_now_is_left_out_when_it_is_gone(
+def test_hits_of_deleted_and_changed_text_are_dropped_when_the_index_is_busy(
     busy: Memory, workspace: Path, freshen: bool
 ) -> None:
     (workspace / "memory" / "3.md").unlink()
@@ -337,7 +334,7 @@ def test_what_cannot_be_indexed_now_is_left_out_when_it_is_gone(
 
 
 @pytest.mark.parametrize("freshen", [True, False])
-def test_a_passage_that_moved_is_cited_where_it_stands_now(
+def test_a_passage_that_moved_is_cited_with_its_current_lines(
     busy: Memory, workspace: Path, freshen: bool
 ) -> None:
     (before,) = [hit for hit in busy.search("zebra number 3").hits if hit.path == "memory/3.md"]
@@ -358,7 +355,7 @@ def test_a_passage_that_moved_is_cited_where_it_stands_now(
     assert before.snippet in busy.read(after.citation).text
 
 
-def test_when_every_match_is_gone_the_answer_says_that_the_index_lags(
+def test_when_every_match_is_gone_the_answer_says_that_indexing_is_behind(
     busy: Memory, workspace: Path
 ) -> None:
     for number in range(6):
@@ -399,11 +396,11 @@ def test_a_transcript_that_grew_is_still_cited_and_one_that_was_replaced_is_not(
         assert "sessions/s.jsonl" not in paths(memory, "heron", freshen=False)
 
 
-# --- one count ------------------------------------------------------------------------------------------------------------
+# --- one count -----------------------------------------------------------------------------------
 
 
 class StoppedEmbedder(HashingEmbedder):
-    """Makes vectors of a few texts, and fails from then on."""
+    """Embeds a few texts, then fails."""
 
     left = 3
 

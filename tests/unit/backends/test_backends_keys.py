@@ -20,11 +20,11 @@ from clawmark.backends.known_secrets import configured_keys
         ({}, "AWS_SECRET_ACCESS_KEY"),
     ],
 )
-def test_a_key_is_known_wherever_it_is_configured(remote: dict[str, object], variable: str) -> None:
+def test_a_key_is_found_wherever_it_is_configured(remote: dict[str, object], variable: str) -> None:
     assert "FAKE-value-of-a-key" in configured_keys(remote, {variable: "FAKE-value-of-a-key"})
 
 
-def test_each_of_several_keys_is_known() -> None:
+def test_each_of_several_keys_is_found() -> None:
     environ = {
         "GEMINI_API_KEYS": "FAKE-first-of-them, FAKE-second-one",
         "GEMINI_API_KEY_2": "FAKE-third-of-them",
@@ -36,7 +36,7 @@ def test_each_of_several_keys_is_known() -> None:
     )
 
 
-def test_a_reference_that_leads_nowhere_hides_nothing() -> None:
+def test_a_reference_that_cannot_be_resolved_yields_no_key() -> None:
     assert (
         configured_keys({"apiKey": "${ABSENT}", "headers": {"Authorization": "${ABSENT}"}}, {})
         == ()
