@@ -1,19 +1,16 @@
-"""`AsyncMemory`: the verbs of `Memory`, awaited.
+"""`AsyncMemory`: the methods of `Memory`, run in worker threads and awaited.
 
-In: the same arguments as `Memory`. Out: the same values, once a worker thread has them. What a verb
-does is left to `Memory`; this module owns the threads and nothing else. The core stays synchronous
-because SQLite, files and vector arithmetic block anyway; a server must only not block its event
-loop meanwhile."""
+The core is synchronous because SQLite, files and vector arithmetic block anyway; a server only has
+to keep its event loop free. This module owns the threads; `Memory` does the work."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from clawmark.agent.tools import Payload, Tool
 from clawmark.memory import Memory
@@ -26,40 +23,57 @@ if TYPE_CHECKING:
     from clawmark.agent.flush.flush import FlushOutcome
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.notes.session_note import NoteOutcome, Reason
-    from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, Manner, UserTurn
     from clawmark.agent.session.session import Fields
-    from clawmark.agent.tools.gate import Refusal
-    from clawmark.backends.watching import Watching
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
     from clawmark.embed.base import Choice, Embedder
-    from clawmark.engine.maintenance.evaluate import Question
-    from clawmark.engine.maintenance.spending import Spending
-    from clawmark.model.documents import Excerpt, Written
-    from clawmark.model.reports import (
-        Evaluation,
-        Finding,
-        Probe,
-        Progress,
-        SourceReport,
-        Status,
-        SyncReport,
-        Transcript,
-        VerifyReport,
-        WatchEvent,
-    )
-    from clawmark.model.values import Found, Identity, Scan, SyncPlan, Vector
     from clawmark.system.counters import Metrics
-    from clawmark.text.transcripts.records import Said
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 WORKERS = 4
-"""Threads per memory: a long sync must leave room for searches, and two cores serve no more than
-this.
-"""
+"""Threads per memory, so that searches are answered during a long sync."""
+
+
+class Workers:
+    """The threads of one memory."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="clawmark")
+
+    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call in a thread; once it has begun, it is finished even if cancelled."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(call, *args, **kwargs))
+
+    async def run_cancellable(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call that stops before its next step when it is cancelled."""
+        asker = Asker()
+        try:
+            return await self.run(asker.serve, partial(call, *args, **kwargs))
+        except asyncio.CancelledError:
+            asker.leave()
+            raise
+
+    async def close(self) -> None:
+        """Wait for the calls that run, and drop those that have not begun."""
+        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+
+
+def _awaited(
+    method: Callable[Concatenate[Memory, P], T], *, cancellable: bool = False
+) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, T]]:
+    """Return the method of `AsyncMemory` that runs a method of `Memory` in a thread."""
+
+    @wraps(method)
+    async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        work = partial(method, self._opened, *args, **kwargs)
+        workers = self._workers
+        return await (workers.run_cancellable(work) if cancellable else workers.run(work))
+
+    return call
 
 
 class AsyncTool(NamedTuple):
@@ -74,9 +88,9 @@ class AsyncTool(NamedTuple):
 class AsyncConversation:
     """A `Conversation` whose calls are awaited."""
 
-    def __init__(self, conversation: Conversation, run: Callable[..., Awaitable[Any]]) -> None:
+    def __init__(self, conversation: Conversation, workers: Workers) -> None:
         self.conversation = conversation
-        self._run = run
+        self._workers = workers
 
     @property
     def session_key(self) -> str:
@@ -84,59 +98,54 @@ class AsyncConversation:
 
     @property
     def session_id(self) -> str:
-        """Read from one small file: nothing to wait for."""
+        """Read from one small file, without waiting."""
         return self.conversation.session_id
 
     @property
     def transcript(self) -> str:
-        """Where everything that is said is kept."""
+        """The file that holds every message."""
         return self.conversation.transcript
 
     async def start(self) -> str:
-        """Begin or go on; the system prompt."""
-        system: str = await self._run(self.conversation.start)
-        return system
+        """Start or resume the session, and return the system prompt."""
+        return await self._workers.run(self.conversation.start)
 
     async def on_user(self, message: str) -> UserTurn:
-        """Take in what the user says, before the model does."""
-        turn: UserTurn = await self._run(self.conversation.on_user, message)
-        return turn
+        """Process a message of the user before the model sees it."""
+        return await self._workers.run(self.conversation.on_user, message)
 
     async def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
-        """Note how full the context is after an answer, and the answer."""
-        await self._run(self.conversation.on_usage, tokens, reply=reply)
+        """Record the model's reply and how full its context is."""
+        await self._workers.run(self.conversation.on_usage, tokens, reply=reply)
 
     async def record(self, kind: str, fields: Fields) -> str:
-        """Add a line to the transcript that is no message of the two; the line's id."""
-        line: str = await self._run(self.conversation.record, kind, fields)
-        return line
+        """Add a line to the transcript that is not a message, and return its id."""
+        return await self._workers.run(self.conversation.record, kind, fields)
 
     async def before_compaction(self) -> FlushOutcome:
         """Flush if this cycle has not been flushed, and begin the next one."""
-        outcome: FlushOutcome = await self._run(self.conversation.before_compaction)
-        return outcome
+        return await self._workers.run(self.conversation.before_compaction)
 
     async def flush(self) -> FlushOutcome:
-        """Flush now because somebody asks for it."""
-        outcome: FlushOutcome = await self._run(self.conversation.flush)
-        return outcome
+        """Flush now, on request."""
+        return await self._workers.run(self.conversation.flush)
 
     async def end(self, reason: Reason = "exit") -> NoteOutcome:
-        """Leave a note of the session."""
-        outcome: NoteOutcome = await self._run(self.conversation.end, reason)
-        return outcome
+        """Write the note of the session."""
+        return await self._workers.run(self.conversation.end, reason)
 
 
 class AsyncMemory:
     """A memory for programs with an event loop.
 
-    `async with AsyncMemory.open(path) as memory:` closes it at the end; `memory = await
-    AsyncMemory.open(path)` leaves that to you."""
+    `async with AsyncMemory.open(path) as memory:` closes it at the end; after `memory = await
+    AsyncMemory.open(path)` the caller closes it. `search`, `recall` and tool calls stop before
+    their next step when they are cancelled. Callbacks are called in a worker thread."""
 
     def __init__(self, opening: Callable[[], Memory]) -> None:
         self._opening = opening
         self._memory: Memory | None = None
-        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="clawmark")
+        self._workers = Workers()
 
     @classmethod
     def open(
@@ -152,7 +161,7 @@ class AsyncMemory:
         clock: Callable[[], datetime] | None = None,
         background: bool = True,
     ) -> AsyncMemory:
-        """Take down what to open; `async with` or `await` opens it."""
+        """Prepare to open a workspace; `async with` or `await` opens it."""
         return cls(
             partial(
                 Memory.open,
@@ -173,15 +182,10 @@ class AsyncMemory:
 
     async def __aenter__(self) -> AsyncMemory:
         if self._memory is None:
-            self._memory = await self._run(self._opening)
+            self._memory = await self._workers.run(self._opening)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property
@@ -204,189 +208,40 @@ class AsyncMemory:
     def metrics(self) -> Metrics:
         return self._opened.metrics
 
-    async def search(
-        self,
-        text: str,
-        *,
-        max_results: int | None = None,
-        min_score: float | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        path: str | None = None,
-        source: str | None = None,
-        explain: bool = False,
-        freshen: bool = True,
-    ) -> Found:
-        """Find the passages that answer a question; a search that is cancelled stops before its
-        next step.
-        """
-        return await self._run_while_awaited(
-            self._opened.search,
-            text,
-            max_results=max_results,
-            min_score=min_score,
-            since=since,
-            until=until,
-            path=path,
-            source=source,
-            explain=explain,
-            freshen=freshen,
-        )
-
-    async def read(
-        self,
-        path: str,
-        *,
-        start: int | None = None,
-        lines: int | None = None,
-        max_chars: int = 12_000,
-    ) -> Excerpt:
-        """Read lines of a memory file."""
-        return await self._run(
-            self._opened.read, path, start=start, lines=lines, max_chars=max_chars
-        )
-
-    async def append(self, text: str, *, to: str = "") -> Written:
-        """Add to today's log, or to another memory file; on disk when it returns."""
-        return await self._run(self._opened.append, text, to=to)
-
-    async def check_note(self, text: str, *, to: str = "") -> Refusal | None:
-        """Why the write gate would refuse this entry; None when it may be added."""
-        return await self._run(self._opened.check_note, text, to=to)
-
-    async def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
-        """Put a new text in the place of the one with `base_hash`; the hash of the new one."""
-        return await self._run(self._opened.replace, path, text, base_hash, force=force)
-
-    async def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
-        """What a sync would do."""
-        return await self._run(self._opened.plan, force=force)
-
-    async def sync(
-        self,
-        *,
-        force: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-        instant_only: bool = False,
-        seconds: float | None = None,
-    ) -> SyncReport:
-        """Bring the index in step with the files. `progress` is called in the worker thread."""
-        verb = self._opened.sync
-        return await self._run(
-            verb, force=force, progress=progress, instant_only=instant_only, seconds=seconds
-        )
-
-    async def watch(
-        self, on_event: Callable[[WatchEvent], None] | None = None, *, files: bool | None = None
-    ) -> Watching:
-        """Keep the index in step from here on; `on_event` is called in another thread.
-
-        Closing the memory ends it too.
-        """
-        return await self._run(self._opened.watch, on_event, files=files)
-
-    async def session_started(self, session_key: str | None = None) -> bool:
-        """Bring the index up to date because a session begins."""
-        return await self._run(self._opened.session_started, session_key)
-
-    async def compacted(self) -> None:
-        """Bring the index up to date because a conversation was compacted."""
-        await self._run(self._opened.compacted)
-
-    async def add_source(
-        self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
-    ) -> SourceReport:
-        """Search a folder of Markdown too."""
-        return await self._run(self._opened.add_source, folder, name=name, patterns=patterns)
-
-    async def remove_source(self, name: str) -> str:
-        """Stop searching an added folder."""
-        return await self._run(self._opened.remove_source, name)
-
-    async def sources(self) -> tuple[SourceReport, ...]:
-        """The folders that were added, and the configured extra paths."""
-        return await self._run(self._opened.sources)
-
-    async def absolute_path(self, path: str) -> str:
-        """Where the file of a path or a citation is on disk."""
-        return await self._run(self._opened.absolute_path, path)
-
-    async def sessions(self) -> tuple[Transcript, ...]:
-        """The transcripts of the agent's conversations."""
-        return await self._run(self._opened.sessions)
-
-    async def transcript(self, name: str) -> tuple[str, tuple[Said, ...]]:
-        """The path of a transcript and what was said in it."""
-        return await self._run(self._opened.transcript, name)
-
-    async def status(self) -> Status:
-        """Measure and report the state of workspace and index."""
-        return await self._run(self._opened.status)
-
-    async def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors made elsewhere, so that the same text is not embedded again."""
-        await self._run(self._opened.keep_vectors, identity, vectors)
-
-    async def spending(self) -> Spending:
-        """What a full sync would send to the best embedder, and for how much."""
-        return await self._run(self._opened.spending)
-
-    async def doctor(self, *, fix: bool = False, probe: bool = False) -> list[Finding]:
-        """Look for problems, and repair what can be repaired when asked to."""
-        return await self._run(self._opened.doctor, fix=fix, probe=probe)
-
-    async def probe(self) -> tuple[Probe, ...]:
-        """Really use the embedder and the vector engine once, and report how that went."""
-        return await self._run(self._opened.probe)
-
-    async def evaluate(
-        self,
-        questions: Iterable[Mapping[str, object] | Question],
-        *,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Evaluation:
-        """How well the memory answers questions whose answers are known."""
-        return await self._run(self._opened.evaluate, questions, progress=progress)
+    search = _awaited(Memory.search, cancellable=True)
+    recall = _awaited(Memory.recall, cancellable=True)
+    read = _awaited(Memory.read)
+    append = _awaited(Memory.append)
+    check_note = _awaited(Memory.check_note)
+    replace = _awaited(Memory.replace)
+    plan = _awaited(Memory.plan)
+    sync = _awaited(Memory.sync)
+    watch = _awaited(Memory.watch)
+    session_started = _awaited(Memory.session_started)
+    compacted = _awaited(Memory.compacted)
+    keep_vectors = _awaited(Memory.keep_vectors)
+    add_source = _awaited(Memory.add_source)
+    remove_source = _awaited(Memory.remove_source)
+    sources = _awaited(Memory.sources)
+    absolute_path = _awaited(Memory.absolute_path)
+    sessions = _awaited(Memory.sessions)
+    transcript = _awaited(Memory.transcript)
+    status = _awaited(Memory.status)
+    probe = _awaited(Memory.probe)
+    doctor = _awaited(Memory.doctor)
+    verify = _awaited(Memory.verify)
+    spending = _awaited(Memory.spending)
+    evaluate = _awaited(Memory.evaluate)
+    today = _awaited(Memory.today)
+    prompt = _awaited(Memory.prompt)
 
     async def make_questions(
         self, count: int = 50, *, completer: Completer | None = None
     ) -> list[dict[str, str]]:
-        """Questions for `evaluate`, written by the model from passages all over the notes."""
-        return await self._run(
-            lambda: list(self._opened.make_questions(count, completer=completer))
-        )
-
-    async def verify(self) -> VerifyReport:
-        """Re-derive every row of the index from its file and compare."""
-        return await self._run(self._opened.verify)
-
-    async def today(self) -> str:
-        """Today's date where the user lives."""
-        return await self._run(self._opened.today)
-
-    async def prompt(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
-    ) -> Prompt:
-        """The memory's part of a session's system prompt."""
-        return await self._run(self._opened.prompt, session_key, append=append, chat_type=chat_type)
-
-    async def recall(
-        self,
-        text: str,
-        session_key: str | None = None,
-        *,
-        max_results: int = 3,
-        min_score: float | None = None,
-        chat_type: str = "",
-    ) -> str:
-        """What the memory holds about a message, as one block of quoted data."""
-        return await self._run_while_awaited(
-            self._opened.recall,
-            text,
-            session_key,
-            max_results=max_results,
-            min_score=min_score,
-            chat_type=chat_type,
+        """Have a model write questions for `evaluate` from passages all over the notes."""
+        memory = self._opened
+        return await self._workers.run(
+            lambda: list(memory.make_questions(count, completer=completer))
         )
 
     async def conversation(
@@ -399,38 +254,32 @@ class AsyncMemory:
         recall: bool = False,
         manner: Manner | None = None,
     ) -> AsyncConversation:
-        """A session with this memory, its calls awaited; the completer is called in a worker
-        thread.
-        """
-        verb = partial(
+        """Return a session whose calls are awaited; the completer is called in a worker thread."""
+        conversation = await self._workers.run(
             self._opened.conversation,
+            session_key,
             completer=completer,
             context_window=context_window,
+            append=append,
+            recall=recall,
             manner=manner,
         )
-        return AsyncConversation(
-            await self._run(verb, session_key, append=append, recall=recall), self._run
-        )
+        return AsyncConversation(conversation, self._workers)
 
     def tools(
         self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
     ) -> list[AsyncTool]:
-        """The tools with awaitable calls.
-
-        Making them waits for nothing, so this one is no coroutine.
-        """
-        return [
-            self._awaitable(tool)
-            for tool in self._opened.tools(session_key, append=append, chat_type=chat_type)
-        ]
+        """Return the tools, whose calls are awaited; making them does not wait for anything."""
+        tools = self._opened.tools(session_key, append=append, chat_type=chat_type)
+        return [self._awaitable(tool) for tool in tools]
 
     async def close(self) -> None:
-        """Wait for the verbs that run, drop those that have not begun, and close the memory.
+        """Wait for the calls that run, drop those that have not begun, and close the memory.
 
-        Closing twice is fine.
+        Closing twice is allowed.
         """
         memory, self._memory = self._memory, None
-        await asyncio.to_thread(self._workers.shutdown, wait=True, cancel_futures=True)
+        await self._workers.close()
         if memory is not None:
             await asyncio.to_thread(memory.close)
 
@@ -445,29 +294,8 @@ class AsyncMemory:
 
     def _awaitable(self, tool: Tool) -> AsyncTool:
         async def call(given: object) -> Payload:
-            return await self._run_while_awaited(tool.call, given)
+            return await self._workers.run_cancellable(tool.call, given)
 
         return AsyncTool(
             name=tool.name, description=tool.description, parameters=tool.parameters, call=call
-        )
-
-    async def _run_while_awaited(
-        self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """The same for a verb that may be given up on the way: it hears of it when nobody awaits it
-        any more.
-        """
-        asker = Asker()
-        try:
-            return await self._run(asker.serve, partial(verb, *args, **kwargs))
-        except asyncio.CancelledError:
-            asker.leave()
-            raise
-
-    async def _run(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have a thread do it; cancelled before it began it never does, afterwards it is done all
-        the same.
-        """
-        return await asyncio.get_running_loop().run_in_executor(
-            self._workers, partial(verb, *args, **kwargs)
         )

@@ -39,7 +39,7 @@ def opened(workspace: Path) -> Memory:
 
 
 def staged_chunks(memory: Memory) -> int:
-    with memory._backend.parts.store.snapshot() as reader:
+    with memory._builtin.parts.store.snapshot() as reader:
         rows = reader.db.rows(
             "SELECT count(*) FROM chunks JOIN files f ON f.key = file WHERE f.died = ?", (STAGED,)
         )

@@ -55,7 +55,7 @@ def opened(state: Path) -> Memory:
 
 
 def progress(memory: Memory, *, building: bool) -> str:
-    with memory._backend.parts.store.snapshot() as reader:
+    with memory._builtin.parts.store.snapshot() as reader:
         row = (reader.files(which="rebuilt") if building else reader.files()).get(
             "sessions/s.jsonl"
         )

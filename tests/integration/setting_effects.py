@@ -75,7 +75,7 @@ def question(scene: Scene) -> object:
 def chunks(scene: Scene) -> object:
     with scene.open() as memory:
         memory.sync()
-        with memory._backend.parts.store.reading() as reader:
+        with memory._builtin.parts.store.snapshot() as reader:
             return [
                 (row.start_line, row.end_line, row.text) for row in reader.chunks_of("MEMORY.md")
             ]
@@ -239,7 +239,7 @@ def due_after_small_growth(scene: Scene) -> object:
         say(file)
         memory.sync()
         say(file)
-        return memory._backend.sync(SyncRequest(deltas=True)).due_files
+        return memory._builtin.run_sync(SyncRequest(deltas=True)).due_files
 
 
 def due_after_compaction(scene: Scene) -> object:
@@ -249,7 +249,7 @@ def due_after_compaction(scene: Scene) -> object:
         memory.sync()
         say(file)
         memory.compacted()
-        keeper = memory._backend.background().keeper()
+        keeper = memory._builtin.background().keeper()
         assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, 60)
         return memory.status().due_files
 

@@ -70,11 +70,11 @@ def service(server: EmbeddingServer, **more: object) -> Settings:
 
 
 def begun(memory: Memory) -> bool:
-    return memory._backend.background().is_begun
+    return memory._builtin.background().is_begun
 
 
 def wait_idle(memory: Memory) -> None:
-    keeper = memory._backend.background().keeper()
+    keeper = memory._builtin.background().keeper()
     assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, LONG)
 
 
@@ -159,11 +159,11 @@ def test_a_service_that_is_away_is_not_asked_again_by_every_search(
         assert memory.search(QUESTION).hits
         wait_idle(memory)
         sent = len(server.requests)
-        runs = memory._backend.background().keeper().runs
+        runs = memory._builtin.background().keeper().runs
         for _ in range(5):
-            memory._backend.freshener.expire()
+            memory._builtin.freshener.expire()
             assert memory.search(QUESTION).hits
-        assert memory._backend.background().keeper().runs == runs
+        assert memory._builtin.background().keeper().runs == runs
         assert len(server.requests) - sent <= 5, "at most the queries themselves"
         assert memory.status().due_vectors == 28
 
@@ -226,11 +226,11 @@ def test_new_notes_are_found_while_the_background_is_busy(
     with opened(workspace, service(server)) as memory:
         memory.sync(instant_only=True)
         memory.search(QUESTION)
-        assert memory._backend.background().is_busy
+        assert memory._builtin.background().is_busy
         (workspace / "memory" / "now.md").write_text("The osprey came while others worked.")
-        memory._backend.freshener.expire()
+        memory._builtin.freshener.expire()
         assert "memory/now.md" in {hit.path for hit in memory.search("osprey").hits}
-        assert memory._backend.background().is_busy
+        assert memory._builtin.background().is_busy
         server.delay = 0.0
 
 
@@ -272,7 +272,7 @@ def test_what_changes_meanwhile_is_found_by_the_next_search(held: Memory, worksp
     assert written.path in {hit.path for hit in found.hits}
     assert found.due_files == 328
     (workspace / "memory" / "later-7.md").write_text("The puffin took its place.")
-    held._backend.freshener.expire()
+    held._builtin.freshener.expire()
     assert {hit.path for hit in held.search("puffin").hits} == {"memory/later-7.md"}
 
 
@@ -291,7 +291,7 @@ def test_closing_does_not_wait_for_a_service_that_does_not_answer(
     with opened(workspace, service(server)) as memory:
         memory.sync(instant_only=True)
         memory.search(QUESTION)
-        assert memory._backend.background().is_busy
+        assert memory._builtin.background().is_busy
     assert threads() == set()
 
 
@@ -324,7 +324,7 @@ def test_a_compaction_brings_the_index_up_to_date(workspace: Path) -> None:
 
 def test_the_clock_brings_the_index_up_to_date(workspace: Path) -> None:
     with opened(workspace, {"sync.intervalMinutes": 1}) as memory:
-        background = memory._backend.background()
+        background = memory._builtin.background()
         assert background.is_begun
         background.keeper()._interval = 0.01
         background.ask(SyncRequest())

@@ -1,33 +1,33 @@
-"""What an answer says of the files: never older than a second, or not known; and no hit that does
-not stand in its file.
+"""What an answer claims about the files is at most a second old, and every hit is in its file.
 
-The clock is the test's, and looks are counted, so that nothing here depends on how fast the machine
-is."""
+The clock is the test's, and looks at the disk are counted, so that no test depends on the speed of
+the machine."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from clawmark import Memory
+from clawmark.embed.base import Traits
 from clawmark.engine.sync import run
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.errors import EmbeddingUnavailable, IndexBusy
 from clawmark.model.reports import SyncReport
 from clawmark.model.values import Scan, Vector
+from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.testing import HashingEmbedder
 
 LONG = 60.0
 
 
 class Disk:
-    """The clock of a memory, and its looks at the disk, each of which takes as long as the test
-    says.
-    """
+    """The clock of a memory, and its looks at the disk, which take as long as the test sets."""
 
     def __init__(self, memory: Memory) -> None:
         self.now = 1000.0
@@ -36,7 +36,7 @@ class Disk:
         self.began, self.may_look = threading.Event(), threading.Event()
         self.may_look.set()
         self._scan = memory.workspace.scan
-        memory._backend.freshener.clock = lambda: self.now
+        memory._builtin.freshener.clock = lambda: self.now
         memory.workspace.scan = self.scan  # type: ignore[method-assign]
 
     def scan(self) -> Scan:
@@ -48,7 +48,7 @@ class Disk:
 
 
 class SlowEmbedder(HashingEmbedder):
-    """Calls back when a question is embedded."""
+    """Calls a function when a question is embedded."""
 
     def __init__(self) -> None:
         super().__init__(dims=64)
@@ -97,15 +97,15 @@ def paths(memory: Memory, query: str, *, freshen: bool = True) -> list[str]:
 
 
 def rewrite(workspace: Path, name: str, text: str) -> None:
-    """As another program does it: this process does not know of it."""
+    """Write a file as another program does, without the workspace."""
     (workspace / "memory" / name).write_text(text, encoding="utf-8")
 
 
-# --- how old a look may be --------------------------------------------------------------------------------------------
+# --- how old a look may be -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seconds", [0.04, 0.2])
-def test_an_edit_by_another_process_is_found_a_second_later_however_long_a_look_takes(
+def test_an_edit_by_another_process_is_found_a_second_later_whatever_a_look_costs(
     memory: Memory, workspace: Path, seconds: float
 ) -> None:
     disk = Disk(memory)
@@ -119,7 +119,7 @@ def test_an_edit_by_another_process_is_found_a_second_later_however_long_a_look_
     assert paths(memory, "quagga")[0] == "memory/new.md"
 
 
-def test_searches_after_a_cheap_look_look_again_after_twenty_times_as_long(memory: Memory) -> None:
+def test_a_cheap_look_is_repeated_after_twenty_times_its_duration(memory: Memory) -> None:
     disk = Disk(memory)
     memory.search("zebra")
     looks = disk.looks
@@ -130,7 +130,7 @@ def test_searches_after_a_cheap_look_look_again_after_twenty_times_as_long(memor
     assert disk.looks == looks + 1
 
 
-def test_without_a_background_an_expensive_look_is_not_repeated_and_freshness_is_not_known(
+def test_without_a_worker_an_expensive_look_is_shared_and_freshness_is_unknown(
     memory: Memory, workspace: Path
 ) -> None:
     disk = Disk(memory)
@@ -146,15 +146,15 @@ def test_without_a_background_an_expensive_look_is_not_repeated_and_freshness_is
     assert (found.hits[0].path, found.due_files) == ("memory/new.md", 0)
 
 
-def test_with_a_background_an_expensive_look_is_made_there_and_freshness_is_not_known_until_then(
+def test_a_worker_makes_an_expensive_look_and_freshness_is_unknown_until_then(
     workspace: Path, embedder: SlowEmbedder
 ) -> None:
     with opened(workspace, embedder, background=True) as memory:
         memory.search("zebra")
-        keeper = memory._backend.background().keeper()
+        keeper = memory._builtin.background().keeper()
         disk = Disk(memory)
         disk.seconds = 0.6
-        memory._backend.freshener.expire()
+        memory._builtin.freshener.expire()
         assert memory.search("zebra").due_files == 0
         rewrite(workspace, "new.md", "The quagga is extinct.")
         disk.now += 4 * disk.seconds
@@ -185,22 +185,22 @@ def test_a_search_that_did_not_look_does_not_claim_that_nothing_is_due(
     assert memory.search("zebra", freshen=False).due_files is None
 
 
-def test_a_claim_is_made_after_a_slow_service_has_embedded_the_question(
+def test_the_disk_is_looked_at_again_after_a_slow_service_embedded_the_question(
     memory: Memory, workspace: Path, embedder: SlowEmbedder
 ) -> None:
     disk = Disk(memory)
 
-    def edit_meanwhile() -> None:
+    def edit_during_the_call() -> None:
         embedder.asked = lambda: None
         rewrite(workspace, "new.md", "The quagga is extinct.")
         disk.now += 5.0
 
-    embedder.asked = edit_meanwhile
+    embedder.asked = edit_during_the_call
     found = memory.search("quagga")
     assert (found.hits[0].path, found.due_files) == ("memory/new.md", 0)
 
 
-def test_a_claim_counts_what_changed_while_the_index_was_brought_up_to_date(
+def test_files_that_change_during_indexing_are_counted_as_due(
     memory: Memory, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(memory)
@@ -217,10 +217,79 @@ def test_a_claim_counts_what_changed_while_the_index_was_brought_up_to_date(
     assert memory.search("quagga").due_files == 1
 
 
-# --- hits that hold -----------------------------------------------------------------------------------------------------
+def count_snapshots(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the snapshots that have been opened, and those that are open now."""
+    store, counts = memory._builtin.parts.store, [0, 0]
+    original = store.snapshot
+
+    @contextmanager
+    def counted(*, thorough: bool = False) -> Iterator[SqliteSnapshot]:
+        with original(thorough=thorough) as reader:
+            counts[0] += 1
+            counts[1] += 1
+            try:
+                yield reader
+            finally:
+                counts[1] -= 1
+
+    monkeypatch.setattr(store, "reading", counted)
+    return counts
 
 
-def test_a_hit_of_a_file_that_changed_after_the_look_is_answered_from_its_new_text(
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_warm_search_reads_from_one_snapshot_of_the_index(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, looks: bool
+) -> None:
+    disk = Disk(memory)
+    memory.search("zebra")
+    counts, before = count_snapshots(memory, monkeypatch), disk.looks
+    disk.now += 10.0 if looks else 0.0
+    assert memory.search("zebra").due_files == 0
+    assert disk.looks - before == int(looks)
+    assert counts == [1, 0]
+
+
+class ServiceEmbedder(SlowEmbedder):
+    """Embeds as a service does: over the network, and perhaps slowly."""
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(remote=True)
+
+
+def test_no_snapshot_is_open_while_a_service_embeds_the_question(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = ServiceEmbedder()
+    with opened(workspace, embedder) as memory:
+        memory.sync()
+        counts = count_snapshots(memory, monkeypatch)
+        open_then: list[int] = []
+        embedder.asked = lambda: open_then.append(counts[1])
+        assert memory.search("zebra").hits
+        assert open_then == [0]
+
+
+def test_no_snapshot_is_open_while_a_search_indexes(
+    memory: Memory, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, original = count_snapshots(memory, monkeypatch), run.run_sync
+    open_then: list[int] = []
+
+    def seen(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
+        open_then.append(counts[1])
+        return original(parts, request)
+
+    monkeypatch.setattr(run, "run_sync", seen)
+    rewrite(workspace, "new.md", "The quagga is extinct.")
+    assert paths(memory, "quagga")[0] == "memory/new.md"
+    assert open_then == [0]
+
+
+# --- hits that hold ------------------------------------------------------------------------------
+
+
+def test_a_file_that_changed_after_the_look_is_answered_from_its_new_text(
     memory: Memory, workspace: Path
 ) -> None:
     Disk(memory)
@@ -231,7 +300,7 @@ def test_a_hit_of_a_file_that_changed_after_the_look_is_answered_from_its_new_te
     assert found.due_files == 0
 
 
-def test_a_hit_of_a_file_that_is_deleted_after_the_look_is_not_shown(
+def test_a_file_that_was_deleted_after_the_look_is_not_cited(
     memory: Memory, workspace: Path
 ) -> None:
     Disk(memory)
@@ -244,7 +313,7 @@ def test_a_hit_of_a_file_that_is_deleted_after_the_look_is_not_shown(
 
 @pytest.fixture
 def busy(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
-    """A memory whose index another process keeps locked."""
+    """A memory whose index is locked by another process."""
 
     def refuse(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
         raise IndexBusy("Another process is writing.", hint="Wait.")
@@ -254,7 +323,7 @@ def busy(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
 
 
 @pytest.mark.parametrize("freshen", [True, False])
-def test_what_cannot_be_indexed_now_is_left_out_when_it_is_gone(
+def test_hits_of_deleted_and_changed_text_are_dropped_when_the_index_is_busy(
     busy: Memory, workspace: Path, freshen: bool
 ) -> None:
     (workspace / "memory" / "3.md").unlink()
@@ -265,7 +334,7 @@ def test_what_cannot_be_indexed_now_is_left_out_when_it_is_gone(
 
 
 @pytest.mark.parametrize("freshen", [True, False])
-def test_a_passage_that_moved_is_cited_where_it_stands_now(
+def test_a_passage_that_moved_is_cited_with_its_current_lines(
     busy: Memory, workspace: Path, freshen: bool
 ) -> None:
     (before,) = [hit for hit in busy.search("zebra number 3").hits if hit.path == "memory/3.md"]
@@ -286,7 +355,7 @@ def test_a_passage_that_moved_is_cited_where_it_stands_now(
     assert before.snippet in busy.read(after.citation).text
 
 
-def test_when_every_match_is_gone_the_answer_says_that_the_index_lags(
+def test_when_every_match_is_gone_the_answer_says_that_indexing_is_behind(
     busy: Memory, workspace: Path
 ) -> None:
     for number in range(6):
@@ -327,11 +396,11 @@ def test_a_transcript_that_grew_is_still_cited_and_one_that_was_replaced_is_not(
         assert "sessions/s.jsonl" not in paths(memory, "heron", freshen=False)
 
 
-# --- one count ------------------------------------------------------------------------------------------------------------
+# --- one count -----------------------------------------------------------------------------------
 
 
 class StoppedEmbedder(HashingEmbedder):
-    """Makes vectors of a few texts, and fails from then on."""
+    """Embeds a few texts, then fails."""
 
     left = 3
 

@@ -21,7 +21,7 @@ from clawmark.testing import HashingEmbedder, UnreliableEmbedder
 
 
 class StrangeEmbedder(HashingEmbedder):
-    """Fails as somebody's own code fails: with whatever its driver raises, or with no vector at
+    """Fails as a user's own code may fail: with any exception of its driver, or with no vector at
     all.
     """
 
@@ -85,7 +85,7 @@ def test_the_first_search_indexes_and_answers_with_a_citation(memory: Memory) ->
     assert "PostgreSQL for billing" in found.hits[0].snippet
 
 
-def test_what_this_process_writes_is_found_by_its_next_search_however_short_ago_it_looked(
+def test_a_write_of_this_process_is_found_by_its_next_search_even_right_after_a_look(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As in a large workspace, where a look is expensive.
@@ -113,7 +113,7 @@ def test_a_note_is_found_by_the_next_search(memory: Memory) -> None:
     assert hit.start_line <= written.start_line <= hit.end_line
 
 
-def test_what_another_search_is_still_indexing_is_said_to_be_due(
+def test_files_that_another_search_is_indexing_are_reported_as_due(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.search("billing")
@@ -136,7 +136,7 @@ def test_what_another_search_is_still_indexing_is_said_to_be_due(
     assert (found.due_files, found.hits[0].path) == (0, "memory/2026-11-15.md")
 
 
-def test_a_note_for_the_curated_file_goes_there(memory: Memory) -> None:
+def test_a_note_for_memory_md_is_added_there(memory: Memory) -> None:
     written = memory.append("The vault key is with Priya", to="MEMORY.md")
     assert written.path == "MEMORY.md"
     assert "with Priya" in memory.read("MEMORY.md", start=written.start_line, lines=1).text
@@ -151,7 +151,9 @@ def test_an_edited_file_is_answered_from_its_new_text(memory: Memory, workspace:
     assert not [hit for hit in memory.search("PostgreSQL").hits if "PostgreSQL" in hit.snippet]
 
 
-def test_a_deleted_file_leaves_nothing(memory: Memory, workspace: Path, tmp_path: Path) -> None:
+def test_a_deleted_file_leaves_no_trace_in_the_index(
+    memory: Memory, workspace: Path, tmp_path: Path
+) -> None:
     memory.sync()
     (workspace / "memory" / "2026-02-25.md").unlink()
     report = memory.sync()
@@ -176,7 +178,7 @@ def test_renamed_text_is_not_embedded_again(
     assert memory.search("heron harbour").hits[0].path == "memory/birds.md"
 
 
-def test_nothing_changed_means_nothing_done(
+def test_a_sync_without_changes_does_nothing(
     memory: Memory, embedder: CountingEmbedder, tmp_path: Path
 ) -> None:
     memory.sync()
@@ -189,7 +191,9 @@ def test_nothing_changed_means_nothing_done(
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may list any folder")
-def test_a_folder_that_cannot_be_listed_loses_nothing(memory: Memory, workspace: Path) -> None:
+def test_files_of_a_folder_that_cannot_be_listed_stay_indexed(
+    memory: Memory, workspace: Path
+) -> None:
     memory.sync()
     (workspace / "memory").chmod(0)
     try:
@@ -201,7 +205,7 @@ def test_a_folder_that_cannot_be_listed_loses_nothing(memory: Memory, workspace:
         (workspace / "memory").chmod(0o755)
 
 
-def test_a_workspace_that_is_gone_loses_nothing(memory: Memory, workspace: Path) -> None:
+def test_files_of_a_workspace_that_is_gone_stay_indexed(memory: Memory, workspace: Path) -> None:
     memory.sync()
     workspace.rename(workspace.with_name("elsewhere"))
     report = memory.sync()
@@ -223,7 +227,7 @@ def test_force_builds_the_next_generation_and_answers_the_same(
     assert memory.verify().problems == ()
 
 
-def test_another_chunker_rebuilds_by_itself(workspace: Path, tmp_path: Path) -> None:
+def test_another_chunker_starts_a_rebuild(workspace: Path, tmp_path: Path) -> None:
     state, embedder = tmp_path / "state", HashingEmbedder(dims=64)
     with Memory.open(workspace, state_dir=state, embedder=embedder) as memory:
         memory.sync()
@@ -235,7 +239,7 @@ def test_another_chunker_rebuilds_by_itself(workspace: Path, tmp_path: Path) -> 
         assert memory.search("PostgreSQL billing").hits
 
 
-def test_a_rebuild_is_planned_told_and_counted(workspace: Path, tmp_path: Path) -> None:
+def test_a_rebuild_is_planned_reported_and_counted(workspace: Path, tmp_path: Path) -> None:
     def opened(tokens: int) -> Memory:
         overrides = {"memorySearch.chunking.tokens": tokens, "memorySearch.chunking.overlap": 0}
         return Memory.open(
@@ -277,7 +281,7 @@ def test_every_empty_answer_says_why(memory: Memory, tmp_path: Path) -> None:
         assert nothing.code == "empty-index"
 
 
-def test_an_empty_answer_is_explained_only_when_asked_for(memory: Memory, tmp_path: Path) -> None:
+def test_an_empty_answer_has_an_explanation_only_on_request(memory: Memory, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     with Memory.open(empty, state_dir=tmp_path / "state2", embedder=HashingEmbedder()) as fresh:
@@ -287,7 +291,7 @@ def test_an_empty_answer_is_explained_only_when_asked_for(memory: Memory, tmp_pa
 
 
 @pytest.mark.parametrize("fault", ["down", "nan", "zero", "short"])
-def test_an_embedder_out_of_order_leaves_answers_to_the_words(
+def test_keywords_answer_when_the_embedder_fails(
     workspace: Path, tmp_path: Path, fault: str
 ) -> None:
     embedder = UnreliableEmbedder()
@@ -307,7 +311,7 @@ def test_an_embedder_out_of_order_leaves_answers_to_the_words(
         assert memory.search("memcached sessions").mode == "hybrid"
 
 
-def test_what_a_given_embedder_raises_fails_no_search_and_no_sync(
+def test_exceptions_of_a_given_embedder_do_not_fail_a_search_or_a_sync(
     workspace: Path, tmp_path: Path
 ) -> None:
     embedder = StrangeEmbedder()
@@ -330,7 +334,7 @@ def test_what_a_given_embedder_raises_fails_no_search_and_no_sync(
     assert embedder.closed
 
 
-def test_without_an_embedder_no_such_words_is_told(workspace: Path, tmp_path: Path) -> None:
+def test_without_an_embedder_unknown_words_are_reported(workspace: Path, tmp_path: Path) -> None:
     with Memory.open(
         workspace, state_dir=tmp_path / "s", overrides={"memorySearch.provider": "none"}
     ) as memory:
@@ -347,7 +351,7 @@ def test_a_below_threshold_answer_names_the_best_score(memory: Memory) -> None:
     assert 0 < nothing.best_score < 1
 
 
-def test_a_match_of_every_word_is_never_lost_to_the_threshold(memory: Memory) -> None:
+def test_a_match_of_every_word_always_passes_the_threshold(memory: Memory) -> None:
     assert memory.search("heron nests harbour", min_score=1.0).hits
 
 
@@ -388,7 +392,7 @@ def test_a_read_only_search_sees_a_whole_generation_while_another_memory_rebuild
     assert len(set(seen)) == 1
 
 
-def test_verify_finds_a_row_that_lies(memory: Memory, tmp_path: Path) -> None:
+def test_verify_finds_a_row_that_differs_from_its_file(memory: Memory, tmp_path: Path) -> None:
     import apsw
 
     from clawmark.store.sqlite.db import checking_vfs
@@ -407,7 +411,7 @@ def test_verify_finds_a_row_that_lies(memory: Memory, tmp_path: Path) -> None:
         assert any("2026-02-24" in problem for problem in again.verify().problems)
 
 
-def test_doctor_sets_a_damaged_index_aside_and_rebuilds_it(memory: Memory, tmp_path: Path) -> None:
+def test_doctor_replaces_a_damaged_index(memory: Memory, tmp_path: Path) -> None:
     memory.sync()
     memory.close()
     (path,) = (tmp_path / "state" / "memory").glob("*.sqlite")
@@ -438,7 +442,9 @@ def test_the_first_search_of_a_small_memory_has_the_best_vectors(
         assert "PostgreSQL" in found.hits[0].snippet
 
 
-def test_a_failed_provider_says_what_a_stand_in_would_cost(workspace: Path, tmp_path: Path) -> None:
+def test_the_report_of_a_failed_provider_says_what_a_fallback_would_cost(
+    workspace: Path, tmp_path: Path
+) -> None:
     nobody_listens = {
         "memorySearch.remote.baseUrl": "http://127.0.0.1:9/v1",
         "memorySearch.remote.apiKey": "not-a-key",

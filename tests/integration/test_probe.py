@@ -66,7 +66,7 @@ def test_doctor_does_not_say_that_a_provider_on_a_closed_port_is_ok(place: Place
     assert (
         line.startswith("note")
         and "text-embedding-3-small (openai) is configured" in line
-        and "it was not asked" in line
+        and "it was not called" in line
     )
     assert "doctor --probe" in ran.out
 

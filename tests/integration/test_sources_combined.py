@@ -74,7 +74,7 @@ ALL = {"memory/2026-02-24.md", "notes:ferry.md", "notes:projects/2026-03-04-zebr
 @contextmanager
 def busy(memory: Memory) -> Iterator[None]:
     """While another process is writing to the index, a search cannot bring it up to date."""
-    with memory._backend.parts.store.transaction():
+    with memory._builtin.parts.store.transaction():
         yield
 
 
@@ -131,7 +131,7 @@ def test_a_source_that_another_process_removes_is_not_shown_a_moment_later(
     memory.search("heron")
     with opened(agent) as other:
         other.remove_source("notes")
-    memory._backend.freshener.clock = lambda: time.monotonic() + 10
+    memory._builtin.freshener.clock = lambda: time.monotonic() + 10
     assert paths(memory.search("heron")) == {"memory/2026-02-24.md"}
 
 

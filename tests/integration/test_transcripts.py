@@ -64,12 +64,12 @@ def place(tmp_path: Path) -> Place:
 
 
 def rows(memory: Memory, path: str) -> list[tuple[object, ...]]:
-    with memory._backend.parts.store.snapshot() as reader:
+    with memory._builtin.parts.store.snapshot() as reader:
         return [chunk[3:] for chunk in reader.chunks_of(path)]
 
 
 def built(memory: Memory) -> dict[str, FileRow]:
-    with memory._backend.parts.store.snapshot() as reader:
+    with memory._builtin.parts.store.snapshot() as reader:
         return reader.files(which="rebuilt")
 
 
@@ -165,11 +165,11 @@ def test_only_the_last_chunk_of_a_grown_transcript_is_made_anew(place: Place) ->
     )
     with place.open() as memory:
         first = memory.sync()
-        with memory._backend.parts.store.snapshot() as reader:
+        with memory._builtin.parts.store.snapshot() as reader:
             before = {chunk.key for chunk in reader.chunks_of("sessions/s.jsonl")}
         place.say("s.jsonl", "and a heron")
         second = memory.sync()
-        with memory._backend.parts.store.snapshot() as reader:
+        with memory._builtin.parts.store.snapshot() as reader:
             after = {chunk.key for chunk in reader.chunks_of("sessions/s.jsonl")}
     assert first.chunks > 10
     assert len(before - after) == 1
@@ -252,13 +252,13 @@ def test_a_sync_without_time_stops_between_transactions_and_the_next_goes_on(pla
         "s.jsonl", *(f"message {number} " + "amber birch cedar " * 20 for number in range(1500))
     )
     with place.open() as memory:
-        backend = memory._backend
-        report = backend.sync(SyncRequest(seconds=0.0))
+        backend = memory._builtin
+        report = backend.run_sync(SyncRequest(seconds=0.0))
         assert report.due_files == 1 and report.chunks > 0
         assert memory.plan()[0].due == 1
         assert memory.search("message 3 amber", freshen=False).hits
         rounds = 1
-        while backend.sync(SyncRequest(seconds=0.0)).due_files:
+        while backend.run_sync(SyncRequest(seconds=0.0)).due_files:
             rounds += 1
         assert rounds > 2
         assert memory.plan()[0].due == 0
@@ -274,7 +274,7 @@ def test_a_rebuild_takes_transcripts_along_and_goes_on_after_it_was_stopped(plac
     with place.open() as memory:
         memory.sync()
         before = rows(memory, "sessions/s.jsonl")
-        stopped = memory._backend.sync(
+        stopped = memory._builtin.run_sync(
             SyncRequest(force=True, cancelled=lambda: "sessions/s.jsonl" in built(memory))
         )
         assert stopped.due_files == 1
@@ -292,18 +292,18 @@ def test_a_rebuild_takes_transcripts_along_and_goes_on_after_it_was_stopped(plac
 def test_a_watchers_sync_waits_for_enough_growth(place: Place) -> None:
     place.say("s.jsonl", *("amber" for _ in range(50)))
     with place.open() as memory:
-        assert memory._backend.sync(SyncRequest(deltas=True)).added == 1
+        assert memory._builtin.run_sync(SyncRequest(deltas=True)).added == 1
         place.say("s.jsonl", "a heron")
-        waiting = memory._backend.sync(SyncRequest(deltas=True))
+        waiting = memory._builtin.run_sync(SyncRequest(deltas=True))
         assert (waiting.updated, waiting.due_files) == (0, 1)
         assert memory.search("heron", freshen=False).hits == ()
     with place.open() as memory:  # another process knows as much
         place.say("s.jsonl", *("birch" for _ in range(48)))
-        assert memory._backend.sync(SyncRequest(deltas=True)).due_files == 1
+        assert memory._builtin.run_sync(SyncRequest(deltas=True)).due_files == 1
         place.say("s.jsonl", "the fiftieth")
-        assert memory._backend.sync(SyncRequest(deltas=True)).updated == 1
+        assert memory._builtin.run_sync(SyncRequest(deltas=True)).updated == 1
         place.say("s.jsonl", "a stork " * 13_000)
-        assert memory._backend.sync(SyncRequest(deltas=True)).updated == 1
+        assert memory._builtin.run_sync(SyncRequest(deltas=True)).updated == 1
         place.say("s.jsonl", "a last one")
         assert memory.sync().updated == 1
 
@@ -313,7 +313,7 @@ def test_every_chunk_of_a_transcript_can_be_read_back_by_its_citation(place: Pla
     place.say("s.jsonl", *texts, "a very long message. " * 300, "after")
     with place.open() as memory:
         memory.sync()
-        with memory._backend.parts.store.snapshot() as reader:
+        with memory._builtin.parts.store.snapshot() as reader:
             chunks = reader.chunks_of("sessions/s.jsonl")
         assert len(chunks) > 10
         for chunk in chunks:
@@ -454,7 +454,7 @@ def test_two_that_index_one_transcript_at_once_finish_it_together(place: Place) 
         "s.jsonl", *(f"message {number} " + "amber birch cedar " * 20 for number in range(1500))
     )
     with place.open() as one, place.open() as other:
-        parts = one._backend.parts
+        parts = one._builtin.parts
         assert parts.workspace.sessions is not None
         (state,) = parts.workspace.sessions.scan().files
         in_between = iter(range(100))
@@ -462,7 +462,7 @@ def test_two_that_index_one_transcript_at_once_finish_it_together(place: Place) 
         def meanwhile() -> bool:
             """Asked after each transaction of the first one: the second one stores a part, too."""
             if next(in_between) % 2 == 0:
-                other._backend.sync(SyncRequest(seconds=0.0))
+                other._builtin.run_sync(SyncRequest(seconds=0.0))
             return False
 
         work = Work(

@@ -170,7 +170,7 @@ def test_every_row_is_what_its_file_makes_it(hostile: Hostile) -> None:
 def test_no_chunk_holds_half_a_character_and_each_is_read_back_by_its_citation(
     hostile: Hostile,
 ) -> None:
-    parts = hostile.memory._backend.parts
+    parts = hostile.memory._builtin.parts
     sessions = parts.workspace.sessions
     assert sessions is not None
     read = dict[str, str]()

@@ -141,7 +141,7 @@ def test_an_index_that_does_not_say_which_sources_it_holds_hides_them_all_the_sa
 ) -> None:
     with opened(agent, BOTH) as memory:
         memory.sync()
-        with memory._backend.parts.store.transaction() as writer:
+        with memory._builtin.parts.store.transaction() as writer:
             writer.db.rows("DELETE FROM meta WHERE key = 'sources'")
     with opened(agent, NOTES) as memory:
         assert not paths(memory, "heron private pier talk")

@@ -49,7 +49,7 @@ from clawmark.memory import Memory
 state, processes, notes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 missing = {"words": [], "vector": []}
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
-    parts = memory._backend.parts
+    parts = memory._builtin.parts
     embedder = parts.embedders[0]
     with parts.store.snapshot() as reader:
         space = next(space.id for space in reader.spaces() if space.identity == embedder.identity)

@@ -221,7 +221,7 @@ def opened(root: Path, state: Path) -> Memory:
 
 def contents(memory: Memory) -> dict[str, tuple[str, tuple[tuple[int, int, str], ...]]]:
     """All that an index holds of the text: each file's hash and passages."""
-    with memory._backend.parts.store.snapshot() as reader:
+    with memory._builtin.parts.store.snapshot() as reader:
         return {
             path: (
                 row.hash,

@@ -33,19 +33,22 @@ FEW_READERS, FEW_REBUILDS, FEW_FILES = 3, 4, 40
 
 READER = """
 import json, select, sys
+from clawmark.backends.snapshot import SearchSnapshot
 from clawmark.composition import make_query
 from clawmark.memory import Memory
 from clawmark.engine.search.pipeline import Freshness
 state, files = sys.argv[1], int(sys.argv[2])
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
-    backend = memory._backend
+    backend = memory._builtin
     query = make_query(memory.settings.memory_search.query, "everywhere", files, 0.0, memory.today)
     print("ready", flush=True)
     answers, complaints, latest, rounds, first = 0, [], -1, [], []
     while True:
         # Until the other side closes its end; asked without waiting.
         closing = bool(select.select([sys.stdin], [], [], 0)[0])
-        found, _ = backend._find(query, backend._ask(query.text), Freshness(None, "not asked for", 0.0))
+        with SearchSnapshot(backend.parts.store) as snapshot:
+            asked = backend._ask(query.text, snapshot)
+            found, _ = backend._find(query, asked, Freshness(None, "not asked for", 0.0), snapshot)
         answers += 1
         seen = {hit.snippet.split("round ")[1].split(".")[0] for hit in found.hits}
         paths = {hit.path for hit in found.hits}

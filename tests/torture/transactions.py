@@ -47,7 +47,7 @@ def opened(**overrides):
 
 
 def note(memory, what, act):
-    store = memory._backend.parts.store
+    store = memory._builtin.parts.store
     store.longest_write = 0.0
     plain = type(store)._transaction
 
@@ -73,7 +73,7 @@ def half(memory):
         steps.append(1)
         return len(steps) > 200
 
-    return memory._backend.sync(SyncRequest(cancelled=enough))
+    return memory._builtin.run_sync(SyncRequest(cancelled=enough))
 
 
 with opened() as memory:
@@ -95,7 +95,7 @@ with opened() as memory:
         note(other, "half a rebuild for other settings", lambda: half(other))
     note(memory, "rebuild abandoned", memory.sync)
     note(memory, "forced rebuild after it", lambda: memory.sync(force=True))
-    store = memory._backend.parts.store
+    store = memory._builtin.parts.store
     for engine in ("sqlite-vec", "blocks"):
         store._engine = engine
         (notes / "small.md").write_text(f"small {engine}")

@@ -1,4 +1,4 @@
-"""AsyncMemory has the verbs of Memory, and runs them beside the event loop."""
+"""AsyncMemory has the methods of Memory, and runs them in worker threads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parameters(verb: Callable[..., object]) -> list[tuple[str, object, object]]:
     ]
 
 
-def test_every_verb_of_memory_is_there_with_the_same_parameters() -> None:
+def test_every_method_of_memory_exists_with_the_same_parameters() -> None:
     plain, awaited = public(Memory), public(AsyncMemory)
     verbs = {name for name, member in plain.items() if callable(member)}
     assert verbs == {name for name, member in awaited.items() if callable(member)}
@@ -49,7 +49,7 @@ def test_every_verb_of_memory_is_there_with_the_same_parameters() -> None:
         assert parameters(getattr(Memory, name)) == parameters(getattr(AsyncMemory, name)), name
 
 
-def test_every_verb_that_works_is_a_coroutine() -> None:
+def test_every_method_but_open_and_tools_is_a_coroutine() -> None:
     verbs = {name for name, member in public(AsyncMemory).items() if callable(member)} - {
         "open",
         "tools",
@@ -79,11 +79,11 @@ async def use_it(workspace: Path) -> None:
         assert memory.settings == memory.loaded.settings
 
 
-def test_the_verbs_answer_as_memory_does(workspace: Path) -> None:
+def test_the_methods_return_what_those_of_memory_return(workspace: Path) -> None:
     asyncio.run(use_it(workspace))
 
 
-def test_it_can_be_awaited_and_closed_by_hand_and_closed_twice(workspace: Path) -> None:
+def test_it_can_be_opened_with_await_and_closed_twice(workspace: Path) -> None:
     async def by_hand() -> int:
         memory = await opened(workspace)
         files = (await memory.sync()).added
@@ -94,7 +94,7 @@ def test_it_can_be_awaited_and_closed_by_hand_and_closed_twice(workspace: Path) 
     assert asyncio.run(by_hand()) == 1
 
 
-def test_searches_at_once_all_answer(workspace: Path) -> None:
+def test_concurrent_searches_are_all_answered(workspace: Path) -> None:
     async def many() -> list[str]:
         async with opened(workspace) as memory:
             await memory.sync()
@@ -104,7 +104,7 @@ def test_searches_at_once_all_answer(workspace: Path) -> None:
     assert len(set(asyncio.run(many()))) == 1
 
 
-def test_searches_answer_while_a_sync_runs(workspace: Path) -> None:
+def test_searches_are_answered_while_a_sync_runs(workspace: Path) -> None:
     for number in range(40):
         (workspace / "memory" / f"note-{number}.md").write_text(
             f"Note {number} on billing.\n", encoding="utf-8"
@@ -123,7 +123,7 @@ def test_searches_answer_while_a_sync_runs(workspace: Path) -> None:
     assert asyncio.run(both()) >= 1
 
 
-def test_the_event_loop_runs_on_while_a_verb_works(workspace: Path) -> None:
+def test_the_event_loop_stays_free_during_a_call(workspace: Path) -> None:
     reached = threading.Event()
     let_go = threading.Event()
 
@@ -158,7 +158,7 @@ def test_tools_are_awaited(workspace: Path) -> None:
     assert got["text"] == "# Facts\n\nBilling runs on PostgreSQL."
 
 
-def test_errors_come_through_as_they_are(workspace: Path) -> None:
+def test_errors_are_raised_unchanged(workspace: Path) -> None:
     async def outside() -> None:
         async with opened(workspace) as memory:
             await memory.read("../outside.md")
@@ -167,7 +167,7 @@ def test_errors_come_through_as_they_are(workspace: Path) -> None:
         asyncio.run(outside())
 
 
-def test_a_memory_that_is_not_open_says_so(workspace: Path) -> None:
+def test_using_a_memory_that_is_not_open_raises_an_error(workspace: Path) -> None:
     async def too_soon() -> None:
         memory = opened(workspace)
         try:

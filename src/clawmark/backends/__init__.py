@@ -1,1 +1,1 @@
-"""Complete answers to search, read, sync and status; today there is one backend, the built-in one."""
+"""Memory backends: the protocol and its implementations."""

@@ -1,10 +1,7 @@
-"""What a memory does beside answering: syncs in the background, begun only when there is something
-to do.
+"""Syncs in the background of one memory, started when the first one is requested.
 
-In: requests of searches, sessions and watchers. Out: the same requests in the hands of a keeper,
-whose thread begins with the first of them. How often a search that finds something due may hand it
-over is decided here: after a sync that could not finish (a service that is away, a budget that is
-used up) the next one waits, longer each time."""
+A sync that could not finish, because a service is away or the daily budget is used up, is not
+requested again by every search: each failure doubles the pause before the next attempt."""
 
 from __future__ import annotations
 
@@ -13,22 +10,18 @@ import os
 import time
 from _thread import allocate_lock
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from clawmark.backends.freshening import Worker
 from clawmark.engine.sync.run import SyncRequest
 from clawmark.engine.sync.worker import SyncWorker
+from clawmark.model.reports import SyncReport, WatchEvent
 
-if TYPE_CHECKING:
-    from clawmark.engine.sync.run import SyncRequest
-    from clawmark.engine.sync.worker import SyncWorker
-    from clawmark.model.reports import SyncReport, WatchEvent
-
-FIRST_REST, LONGEST_REST = 60.0, 3600.0
-"""Seconds between two tries at what could not be finished, doubling."""
+FIRST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
+"""Seconds between two attempts at what could not be finished, doubling."""
 
 
 class Background:
-    """The keeper of one memory, and those who listen to it."""
+    """The worker of one memory, and the listeners to its events."""
 
     def __init__(
         self, run: Callable[[SyncRequest], SyncReport], debounce: float, interval: float
@@ -39,102 +32,98 @@ class Background:
         self._making = allocate_lock()
         self._keeper: SyncWorker | None = None
         self._listeners: list[Callable[[WatchEvent], None]] = []
-        self._rest = 0.0
-        self._rest_until = 0.0
+        self._pause = 0.0
+        self._pause_until = 0.0
         if interval:
             self.keeper()
 
     def keeper(self) -> SyncWorker:
-        """The keeper, made when it is first asked for, and anew in a forked child, which has no
-        threads of its parent.
-        """
+        """Return the worker; the first call in a process makes it, also in a forked child."""
         with self._making:
             if self._keeper is None or self._keeper.pid != os.getpid():
                 self._keeper = SyncWorker(
-                    self._run, debounce=self._debounce, interval=self._interval, tell=self.tell
+                    self._run, debounce=self._debounce, interval=self._interval, tell=self.emit
                 )
             return self._keeper
 
     @property
+    def _running(self) -> SyncWorker | None:
+        keeper = self._keeper
+        return keeper if keeper is not None and keeper.pid == os.getpid() else None
+
+    @property
     def is_begun(self) -> bool:
-        """Whether there is a keeper in this process."""
-        return self._keeper is not None and self._keeper.pid == os.getpid()
+        """Whether there is a worker in this process."""
+        return self._running is not None
 
     @property
     def is_busy(self) -> bool:
-        """Whether a sync runs or is about to."""
-        return self._keeper is not None and self.is_begun and not self._keeper.is_idle
+        """Whether a sync is running or about to."""
+        keeper = self._running
+        return keeper is not None and not keeper.is_idle
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether a sync runs now."""
-        return self._keeper is not None and self.is_begun and self._keeper.is_at_work
-
-    @property
-    def is_at_files(self) -> bool:
-        """Whether a sync runs now that still indexes files."""
-        return self._keeper is not None and self.is_begun and self._keeper.is_at_files
+    def state(self) -> Worker:
+        """What the worker is doing now."""
+        keeper = self._running
+        if keeper is None:
+            return Worker()
+        return Worker(
+            is_busy=not keeper.is_idle,
+            is_syncing=keeper.is_at_work,
+            is_indexing_files=keeper.is_at_files,
+        )
 
     @property
     def last_error(self) -> Exception | None:
-        """Why the last sync in the background failed."""
-        return self._keeper.last_error if self._keeper is not None and self.is_begun else None
+        """Why the last sync failed."""
+        keeper = self._running
+        return keeper.last_error if keeper is not None else None
 
     def ask(self, request: SyncRequest, *, settle: bool = False) -> None:
-        """Have a sync made; see `SyncWorker.ask`."""
+        """Request a sync; with `settle`, it starts once changes have stopped."""
         self.keeper().ask(request, settle=settle)
 
     def sync(self, request: SyncRequest) -> SyncReport:
-        """Have a sync made and wait for its report."""
+        """Request a sync and wait for its report."""
         return self.keeper().sync(request)
 
-    def hand_over(self, reason: str) -> bool:
-        """Have done what a search had no time for; False when that is under way already, or was
-        tried in vain just now.
-        """
-        if self.is_busy or time.monotonic() < self._rest_until:
-            return False
-
-        self.ask(SyncRequest(reason=reason))
-        return True
+    def hand_over(self, reason: str) -> None:
+        """Request what a search had no time for, unless a sync is running or recently failed."""
+        if not self.is_busy and time.monotonic() >= self._pause_until:
+            self.ask(SyncRequest(reason=reason))
 
     def look(self) -> bool:
-        """Have the disk looked at and what changed indexed; False while another sync runs or is
-        about to.
-        """
+        """Request a look at the disk and the indexing of what changed; False while busy."""
         if self.is_busy:
             return False
-
-        # What could not be finished (a service that is away) is not tried again; files are looked
-        # at all the same.
-        self.ask(SyncRequest(reason="search", instant_only=time.monotonic() < self._rest_until))
+        # Files are looked at during the pause too; only what failed is not tried again.
+        self.ask(SyncRequest(reason="search", instant_only=time.monotonic() < self._pause_until))
         return True
 
     def listen(self, listener: Callable[[WatchEvent], None]) -> None:
-        """Tell somebody what happens from here on."""
+        """Subscribe to events."""
         self._listeners.append(listener)
 
     def leave(self, listener: Callable[[WatchEvent], None]) -> None:
-        """Tell him no more."""
+        """Unsubscribe."""
         if listener in self._listeners:
             self._listeners.remove(listener)
 
     def close(self, abort: Callable[[], None]) -> None:
-        """End after the batch at hand; `abort` cuts short what waits for a service."""
+        """Stop after the current batch; `abort` interrupts requests to services."""
         if self._keeper is not None:
             self._keeper.close(abort)
 
-    def tell(self, event: WatchEvent) -> None:
-        """Tell all who listen; a listener's own trouble is neither the keeper's nor the watcher's."""
+    def emit(self, event: WatchEvent) -> None:
+        """Call every listener."""
         for listener in tuple(self._listeners):
             try:
                 listener(event)
-            except Exception:
+            except Exception:  # the caller's code: its failure must not stop the worker
                 logging.getLogger("clawmark.watch").warning("a listener failed", exc_info=True)
 
-    def rest(self, *, is_needed: bool) -> None:
-        """Note how a sync ended: one that could not finish is not asked for again by the next
-        search.
-        """
-        self._rest = min(max(FIRST_REST, 2 * self._rest), LONGEST_REST) if is_needed else 0.0
-        self._rest_until = time.monotonic() + self._rest
+    def note_outcome(self, *, is_complete: bool) -> None:
+        """Record whether a sync did everything; if not, the next hand-over waits."""
+        self._pause = 0.0 if is_complete else min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
+        self._pause_until = time.monotonic() + self._pause

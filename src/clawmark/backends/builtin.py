@@ -1,48 +1,38 @@
-"""The built-in backend: a workspace, its SQLite index and the embedders, working as one.
+"""The built-in backend: a workspace, its SQLite index and the embedders.
 
-It is handed its parts and owns them: closing it closes the index and the workspace. Searching
-brings the index up to date first, within a budget, and answers from what is there; only `sync` does
-unbounded work."""
+It owns its parts: closing it closes the index and the workspace. A search brings the index up to
+date first, within a time budget; only `sync` does unbounded work."""
+
+from __future__ import annotations
 
 import time
 from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from clawmark.backends.current import changed_files, standing_hits
-from clawmark.backends.freshening import LOOK_SECONDS, Freshener
+from clawmark.backends.freshener import Freshener
+from clawmark.backends.freshening import LOOK_SECONDS
+from clawmark.backends.hit_check import changed_files, standing_hits
+from clawmark.backends.snapshot import SearchSnapshot
 from clawmark.embed.base import Embedder
+from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vectors, refusal_of
 from clawmark.engine.search.legs import Asked, ask
 from clawmark.engine.search.pipeline import Freshness, search
-from clawmark.engine.sync.scan import SyncParts, look_ahead
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
-from clawmark.model.values import (
-    Degraded,
-    FileStat,
-    Found,
-    Identity,
-    NothingFound,
-    Query,
-    Scan,
-    Space,
-    SyncPlan,
-)
-from clawmark.store.base import Snapshot
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.model.values import Degraded, FileStat, Found, Identity, NothingFound, Query
 from clawmark.system.cancellation import go_on
-from clawmark.system.counters import Metrics
 from clawmark.text.keywords.query import clean_query
-from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clawmark.backends.background import Background
-    from clawmark.engine.search.rerank import RerankStep
     from clawmark.engine.sync.run import SyncRequest
     from clawmark.model.documents import Excerpt
-    from clawmark.model.reports import SyncReport
+    from clawmark.model.reports import Probe, Progress, Status, SyncReport
 
-# How often a search begins anew because its index was deleted or replaced meanwhile.
 ATTEMPTS = 5
+"""How often a search is repeated because its index was deleted or replaced while it ran."""
 MATCHES_CHANGED = NothingFound(
     "still-indexing",
     "The files that matched have changed or are gone, and the index has not caught up yet.",
@@ -50,37 +40,13 @@ MATCHES_CHANGED = NothingFound(
 )
 
 
-class Parts(NamedTuple):
-    """What the composition root hands over."""
-
-    workspace: Workspace
-    store: SqliteStore
-    sync: SyncParts
-    embedders: tuple[Embedder, ...]
-    fallbacks: tuple[Embedder, ...]
-    revive: Callable[[Identity], Embedder | None]
-    """Makes the embedder of an older space again, so that it answers until its successor is
-    complete.
-    """
-    scout: Embedder | None
-    """An embedder that costs microseconds a sentence, to pick snippets with."""
-    degraded: Degraded | None
-    """Why the embedder is less than what was configured."""
-    metrics: Metrics
-    instead_of: str = ""
-    """The provider that was configured and cannot be used."""
-    source_file: str = ""
-    """Where the list of added sources is."""
-    rerank: "RerankStep | None" = None
-    """Who puts the best candidates in order; nothing when that is off."""
-
-
 class BuiltinBackend:
-    """Search, read and sync over one workspace."""
+    """Search, read and sync over one workspace; a `MemoryBackend`."""
 
     def __init__(
         self,
-        parts: Parts,
+        parts: IndexParts,
+        *,
         freshen: bool,
         background: bool = False,
         debounce: float = 1.5,
@@ -97,207 +63,199 @@ class BuiltinBackend:
             self.background()
 
     def search(self, query: Query, *, freshen: bool = True) -> Found:
-        """Answer from an index that is as fresh as the budget allows; a broken one is built again
-        within the budget.
-        """
+        """Answer a query; an index that cannot be used is replaced and filled within the budget."""
         try:
             return self._answer(query, freshen=freshen and self._freshens)
         except (IndexDamaged, IndexFromTheFuture) as error:
             broken = error
+        # Imported late: only a broken index needs it.
         from clawmark.engine.maintenance.repair import heal, healing
 
         what = heal(self.parts.store, broken)
         self.freshener.expire()
         found, again = healing(self.parts.store, lambda: self._answer(query, freshen=True))
-        fix = (
-            f"Files due: {found.due_files}; `clawmark index` finishes it."
-            if found.due_files
-            else ""
-        )
-        return found._replace(degraded=Degraded(what or again, fix)) if what or again else found
+        if not (what or again):
+            return found
+        due = found.due_files
+        fix = f"Files due: {due}; `clawmark index` finishes it." if due else ""
+        return found._replace(degraded=Degraded(what or again, fix))
 
     def _answer(self, query: Query, *, freshen: bool) -> Found:
         store = self.parts.store
+        query = query._replace(text=clean_query(query.text))
         for _ in range(ATTEMPTS):
             mark = store.mark()
-            found = self._answer_once(query, freshen=freshen)
-            # Whoever deleted the index between the look and the answer must not get an empty one
-            # for a complete one.
+            with SearchSnapshot(store) as snapshot:
+                found = self._answer_once(query, snapshot, freshen=freshen)
+            # An index that is deleted between the look and the answer must not pass for an empty
+            # one.
             if not store.was_replaced(mark):
                 break
             self.freshener.expire()
         return found
 
-    def _answer_once(self, query: Query, *, freshen: bool) -> Found:
+    def _answer_once(self, query: Query, snapshot: SearchSnapshot, *, freshen: bool) -> Found:
         go_on()
         freshener = self.freshener
-        freshen = freshen or freshener.was_replaced()
+        freshen = freshen or freshener.is_replaced()
         freshness = (
-            freshener.freshen()
+            freshener.freshen(snapshot)
             if freshen
             else Freshness(freshener.known_due(), "not asked for", 0.0)
         )
-        query = query._replace(text=clean_query(query.text))
         go_on()
         asked_at = freshener.clock()
-        asked = self._ask(query.text)
+        asked = self._ask(query.text, snapshot)
         if freshen and freshener.clock() - asked_at > LOOK_SECONDS:
-            freshness = freshener.freshen()  # a service took so long to embed the question
-        found, stats = self._find(query, asked, freshness)
-        suspects = self._suspects(stats)
-        if suspects and freshen and not freshness.due_files:
+            freshness = freshener.freshen(snapshot)  # the embedder was slow
+        found, changed = self._find(query, asked, freshness, snapshot)
+        if changed and freshen and not freshness.due_files:
             # Files changed after the look.
-            freshness = freshener.freshen(now=True)
-            found, stats = self._find(query, asked, freshness)
-            suspects = self._suspects(stats)
-        return self._without_stale(found, suspects) if suspects else found
+            freshness = freshener.freshen(snapshot, now=True)
+            found, changed = self._find(query, asked, freshness, snapshot)
+        return self._without_stale(found, changed, snapshot) if changed else found
 
-    def _find(
-        self, query: Query, asked: Asked, freshness: Freshness
-    ) -> tuple[Found, dict[str, FileStat]]:
-        """The answer from one snapshot, and in what state the files of its hits were indexed."""
-        go_on()
-        with self.parts.store.snapshot() as reader:
-            found = search(
-                query,
-                snapshot=reader,
-                asked=asked,
-                scout=self.parts.scout,
-                freshness=freshness,
-                rerank_with=self.parts.rerank,
-            )
-            stats = reader.stats({hit.path for hit in found.hits})
-            due_vectors = due_vectors_of_best(reader, self.parts.embedders)
-        self.parts.metrics.count("searches")
-        stuck, unlisted, outdated = (
-            self.freshener.stuck,
-            self.freshener.unlisted,
-            self.freshener.outdated,
-        )
-        if (
-            unlisted is not None
-            and found.nothing is not None
-            and found.nothing.code in ("empty-index", "no-such-words")
-        ):
-            found = found._replace(
-                nothing=found.nothing._replace(code="still-indexing", message=unlisted.reason)
-            )
-        found = found._replace(fallback_from=self._missed(found))
-        degraded = stuck or found.degraded or self.parts.degraded or unlisted or outdated
-        if degraded is None and due_vectors:
-            degraded = refusal_of(self.parts.embedders)
-        return found._replace(degraded=degraded, due_vectors=due_vectors), stats
-
-    def _suspects(self, stats: dict[str, FileStat]) -> list[str]:
-        """The files of the hits that are not as they were indexed, but for those whose folder
-        cannot be listed.
-        """
-        last = self.freshener.last
-        return changed_files(stats, self.parts.workspace, last.unlisted if last is not None else ())
-
-    def _without_stale(self, found: Found, suspects: Sequence[str]) -> Found:
-        """The answer without what no longer stands in its file; the index could not be brought up
-        to date in time.
-        """
-        _, _, plan = self.freshener.look_at_disk()
-        with self.parts.store.snapshot() as reader:
-            hits = standing_hits(
-                found.hits, set(suspects), set(plan.delete), reader, self.parts.workspace
-            )
-        nothing = found.nothing if hits or not found.hits else MATCHES_CHANGED
-        return found._replace(hits=hits, nothing=nothing, due_files=plan.due)
-
-    def _missed(self, found: Found) -> str:
-        """The provider that should have answered, where another one had to."""
-        if not self.parts.embedders or found.mode == "fts-only":
-            return ""
-        best = self.parts.embedders[-1].identity.provider
-        return self.parts.instead_of or (
-            best if found.degraded is not None and found.provider != best else ""
-        )
-
-    def _ask(self, text: str) -> Asked:
-        """The query's vectors; the index is only looked at to see who can answer."""
+    def _ask(self, text: str, snapshot: SearchSnapshot) -> Asked:
+        """Embed the query with the embedders whose vectors the index has."""
         if not text or not self.parts.embedders:
             return ask(text, (), ())
         began = time.perf_counter()
-        with self.parts.store.snapshot() as reader:
-            spaces = reader.spaces()
-        return ask(text, answering(self.parts, spaces, self._revived), spaces)._replace(
-            milliseconds=_since(began)
+        spaces = snapshot.reader.spaces()
+        embedders = answering_embedders(self.parts, spaces, self._revived)
+        if any(embedder.traits.remote for embedder in embedders):
+            snapshot.release()
+        return ask(text, embedders, spaces)._replace(
+            milliseconds=(time.perf_counter() - began) * 1000
         )
+
+    def _find(
+        self, query: Query, asked: Asked, freshness: Freshness, snapshot: SearchSnapshot
+    ) -> tuple[Found, list[str]]:
+        """Return the answer from one snapshot, and which files of its hits have changed since they
+        were indexed.
+        """
+        go_on()
+        reader = snapshot.reader
+        found = search(
+            query,
+            snapshot=reader,
+            asked=asked,
+            scout=self.parts.scout,
+            freshness=freshness,
+            rerank_with=self.parts.rerank,
+        )
+        stats = reader.stats({hit.path for hit in found.hits})
+        due_vectors = count_due_vectors(reader, self.parts.embedders)
+        self.parts.metrics.count("searches")
+        found = found._replace(
+            nothing=self._why_nothing(found.nothing),
+            fallback_from=self._missed_provider(found),
+            degraded=self._why_degraded(found, due_vectors),
+            due_vectors=due_vectors,
+        )
+        return found, self._changed(stats)
+
+    def _why_degraded(self, found: Found, due_vectors: int) -> Degraded | None:
+        """Return the most important reason why this answer is less than it could be."""
+        known = self.freshener.known
+        return (
+            known.failed
+            or found.degraded
+            or self.parts.choice.degraded
+            or known.unlisted
+            or known.outdated
+            or (refusal_of(self.parts.embedders) if due_vectors else None)
+            or self.parts.notice
+        )
+
+    def _why_nothing(self, nothing: NothingFound | None) -> NothingFound | None:
+        unlisted = self.freshener.known.unlisted
+        if nothing is None or unlisted is None:
+            return nothing
+        if nothing.code not in ("empty-index", "no-such-words"):
+            return nothing
+        return nothing._replace(code="still-indexing", message=unlisted.reason)
+
+    def _missed_provider(self, found: Found) -> str:
+        """Return the provider that should have answered, if another one did."""
+        if not self.parts.embedders or found.mode == "fts-only":
+            return ""
+        best = self.parts.embedders[-1].identity.provider
+        is_missed = found.degraded is not None and found.provider != best
+        return self.parts.choice.instead_of or (best if is_missed else "")
+
+    def _changed(self, indexed: Mapping[str, FileStat]) -> list[str]:
+        last = self.freshener.known.look
+        unlisted = last.unlisted if last is not None else ()
+        return changed_files(indexed, self.parts.workspace, unlisted)
+
+    def _without_stale(
+        self, found: Found, changed: Sequence[str], snapshot: SearchSnapshot
+    ) -> Found:
+        """Drop or move the hits whose text has changed, when the index could not be updated in
+        time.
+        """
+        _, _, plan = self.freshener.look_at_disk(snapshot.reader)
+        hits = standing_hits(
+            found.hits, set(changed), set(plan.delete), snapshot.reader, self.parts.workspace
+        )
+        nothing = found.nothing if hits or not found.hits else MATCHES_CHANGED
+        return found._replace(hits=hits, nothing=nothing, due_files=plan.due)
 
     def read(
-        self, path: str, start: int | None, lines: int | None, max_chars: int = 12_000
-    ) -> "Excerpt":
-        """Some lines of a memory file, bounded."""
+        self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
+    ) -> Excerpt:
+        """Return lines of a memory file."""
         return self.parts.workspace.read_lines(path, start, lines, max_chars=max_chars)
 
-    def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
-        """What a sync would do, without doing it."""
-        scan, plan = look_ahead(self.parts.sync, force=force)
-        return plan, scan
+    def sync(
+        self,
+        *,
+        force: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        instant_only: bool = False,
+        seconds: float | None = None,
+    ) -> SyncReport:
+        """Index what has changed; `force` builds the next generation of the index."""
+        from clawmark.engine.sync.run import SyncRequest
 
-    def sync(self, request: "SyncRequest") -> "SyncReport":
-        """Bring the index in step with the disk; when a keeper does such things here, it does this
-        one too.
-        """
-        if self._background is not None and self._background.is_begun:
-            return self._background.sync(request)
-        return self._sync(request)
-
-    def background(self) -> "Background":
-        """What is done beside answering; made when it is first asked for."""
-        from clawmark.backends.background import Background
-
-        if self._background is None:
-            self._background = Background(self._sync, self._debounce, self._interval)
-        return self._background
-
-    @property
-    def last_error(self) -> str:
-        """Why the last sync in the background failed; empty when it did not."""
-        error = self._background.last_error if self._background is not None else None
-        return (
-            ""
-            if error is None
-            else getattr(error, "message", "") or f"{type(error).__name__}: {error}"
+        return self.run_sync(
+            SyncRequest(
+                force=force,
+                instant_only=instant_only,
+                seconds=seconds,
+                lock_timeout=10.0 if seconds is None else 0.0,
+                progress=progress,
+            )
         )
 
-    def freshen_for(self, reason: str, *, deltas: bool = False) -> None:
-        """Bring the index up to date for a reason: in the background, or within the budget of a
-        search without one.
-        """
+    def refresh(self, reason: str, *, deltas: bool = False) -> bool:
+        """Index what has changed in the background, or without one within a search's budget."""
         if self._background is None:
-            self.freshener.freshen()
-            return
+            with SearchSnapshot(self.parts.store) as snapshot:
+                self.freshener.freshen(snapshot)
+            return True
         from clawmark.engine.sync.run import SyncRequest
 
         self._background.ask(SyncRequest(reason=reason, deltas=deltas))
+        return True
 
-    def _sync(self, request: "SyncRequest") -> "SyncReport":
-        from clawmark.engine.maintenance.repair import healing
-        from clawmark.engine.sync.run import run_sync
-        from clawmark.engine.sync.time_left import with_time_left
+    def status(self) -> Status:
+        """Compare disk and index, and report everything about them."""
+        from clawmark.engine.maintenance.status import status
 
-        if request.progress is not None:
-            request = request._replace(progress=with_time_left(request.progress))
-        request = request._replace(look=self.freshener.look_for_sync)
-        is_whole = False
-        try:
-            with self._syncing:  # a second one in this process would only do the same work again
-                report, healed = healing(
-                    self.parts.store, lambda: run_sync(self.parts.sync, request)
-                )
-            is_whole = report.degraded is None and not report.due_vectors
-        finally:
-            if self._background is not None and not request.instant_only:
-                self._background.rest(is_needed=not is_whole)
-        self.freshener.after_sync(report.due_files)
-        self.parts.metrics.count("syncs")
-        return report._replace(degraded=report.degraded or self.parts.degraded, healed=healed)
+        error = self._background.last_error if self._background is not None else None
+        message = getattr(error, "message", "") or f"{type(error).__name__}: {error}"
+        return status(self.parts, message if error is not None else "")
+
+    def probe(self) -> tuple[Probe, ...]:
+        """Embed one word, and score two known vectors."""
+        from clawmark.engine.maintenance.probe import probe_embeddings, probe_vectors
+
+        return probe_embeddings(self.parts.choice), probe_vectors(self.parts.setup.vector_engine)
 
     def close(self) -> None:
+        """Stop the background worker and close the embedders, the index and the workspace."""
         if self._background is not None:
             self._background.close(self._abort_embedders)
         rerankers = (self.parts.rerank.reranker,) if self.parts.rerank is not None else ()
@@ -307,51 +265,45 @@ class BuiltinBackend:
         self.parts.store.close()
         self.parts.workspace.close()
 
+    def run_sync(self, request: SyncRequest) -> SyncReport:
+        """Carry out a sync in the background worker if it runs, otherwise here."""
+        if self._background is not None and self._background.is_begun:
+            return self._background.sync(request)
+        return self._sync(request)
+
+    def background(self) -> Background:
+        """Return the background worker, making it at the first call."""
+        # Imported late: it brings `threading`, which a cold search does without.
+        from clawmark.backends.background import Background
+
+        if self._background is None:
+            self._background = Background(self._sync, self._debounce, self._interval)
+        return self._background
+
+    def _sync(self, request: SyncRequest) -> SyncReport:
+        from clawmark.engine.maintenance.repair import healing
+        from clawmark.engine.sync.run import run_sync
+        from clawmark.engine.sync.time_left import with_time_left
+
+        if request.progress is not None:
+            request = request._replace(progress=with_time_left(request.progress))
+        request = request._replace(look=self.freshener.look_for_sync)
+        is_complete = False
+        try:
+            with self._syncing:  # a second sync in this process would repeat the work
+                report, healed = healing(
+                    self.parts.store, lambda: run_sync(self.parts.sync, request)
+                )
+            is_complete = report.degraded is None and not report.due_vectors
+        finally:
+            if self._background is not None and not request.instant_only:
+                self._background.note_outcome(is_complete=is_complete)
+        self.freshener.after_sync(report.due_files)
+        self.parts.metrics.count("syncs")
+        degraded = report.degraded or self.parts.choice.degraded
+        return report._replace(degraded=degraded, healed=healed)
+
     def _abort_embedders(self) -> None:
-        """Wait no longer for services."""
         for embedder in (*self.parts.embedders, *self.parts.fallbacks):
             if hasattr(embedder, "abort"):
                 embedder.abort()
-
-
-def answering(
-    parts: Parts, spaces: Sequence[Space], revived: dict[Identity, Embedder | None]
-) -> Sequence[Embedder]:
-    """Who may answer, the best last: the chosen embedders and stand-ins; while the best is not
-    complete, the one before.
-
-    `revived` keeps those that were made again.
-    """
-    chosen = parts.embedders
-    if len(chosen) < 2:
-        return (*chosen, *reversed(parts.fallbacks))
-    instant, best = chosen[:-1], chosen[-1]
-    ready = [space.identity for space in spaces if space.ready]
-    if best.identity in ready:
-        return (*instant, *reversed(parts.fallbacks), best)
-    known = {embedder.identity for embedder in (*chosen, *parts.fallbacks)}
-    for identity in ready:
-        if identity not in known and identity not in revived:
-            revived[identity] = parts.revive(identity)
-    older = [made for identity in ready if (made := revived.get(identity)) is not None]
-    return (*instant, *reversed(parts.fallbacks), *older)
-
-
-def due_vectors_of_best(reader: Snapshot, embedders: Sequence[Embedder]) -> int:
-    """How many chunks still wait for a vector of the best embedder: all of them while it has none."""
-    if not embedders:
-        return 0
-    best = [space for space in reader.spaces() if space.identity == embedders[-1].identity]
-    return reader.count_due(best[0].id) if best else reader.count_chunks()
-
-
-def refusal_of(embedders: Sequence[Embedder]) -> Degraded | None:
-    """Why the best embedder is not asked at all: its answers do not fit the settings, which have to
-    change first.
-    """
-    found: Degraded | None = getattr(embedders[-1], "refusal", None) if embedders else None
-    return found
-
-
-def _since(began: float) -> float:
-    return (time.perf_counter() - began) * 1000

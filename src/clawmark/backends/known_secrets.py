@@ -1,6 +1,4 @@
-"""Every key that is configured, in the file or in the environment: what must be in no note,
-transcript index or log.
-"""
+"""The configured keys, which must not appear in notes, in indexed transcripts or in logs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A memory that keeps itself fresh: the watcher says that something changed, the keeper syncs, and
-a handle ends both.
-"""
+"""A memory that is kept up to date: a watcher reports changes and the background worker syncs."""
 
 from __future__ import annotations
 
@@ -8,11 +6,9 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from clawmark.backends.builtin import due_vectors_of_best
-from clawmark.engine.maintenance.status import active_embedder
+from clawmark.engine.parts import active_embedder, count_due_vectors
 from clawmark.engine.sync.run import SyncRequest
 from clawmark.engine.sync.scan import look
 from clawmark.model.reports import WatchEvent
@@ -22,12 +18,11 @@ from clawmark.workspace.watching.folders import Target
 from clawmark.workspace.watching.watcher import Watcher, memory_targets
 
 if TYPE_CHECKING:
-    from clawmark.backends.background import Background
     from clawmark.backends.builtin import BuiltinBackend
 
 
 class Kept(NamedTuple):
-    """What an index that is kept fresh holds now."""
+    """What an index that is kept up to date holds now."""
 
     files: int
     chunks: int
@@ -37,7 +32,7 @@ class Kept(NamedTuple):
 
 
 class Watching:
-    """Made by `Memory.watch`; a context manager."""
+    """Keeps the index up to date until it is closed; made by `Memory.watch`."""
 
     def __init__(
         self,
@@ -48,7 +43,7 @@ class Watching:
         most_watches: int | None = None,
     ) -> None:
         self._backend = backend
-        self._background: Background = backend.background()
+        self._background = backend.background()
         self._on_event = on_event
         self._watcher: Watcher | None = None
         if on_event is not None:
@@ -63,40 +58,36 @@ class Watching:
                 most_watches=most_watches,
             )
             self._watcher.start()
-        # What changed before anybody watched.
+        # Index what changed before the watcher started.
         self._background.ask(SyncRequest(reason="watch"))
 
     @property
     def polls_because(self) -> str:
-        """Why the files are looked at again and again; empty while the system reports their
-        changes.
-        """
+        """Why files are polled; empty while the system reports their changes."""
         return self._watcher.polls_because if self._watcher is not None else ""
 
     @property
     def watched_folders(self) -> int:
-        """How many folders the system watches."""
+        """The number of folders that the system watches."""
         return self._watcher.watched_folders if self._watcher is not None else 0
 
     def kept(self) -> Kept:
-        """What the index holds, and what the last sync left; nothing is looked at on the disk."""
+        """Return what the index holds and what the last sync left, without looking at the disk."""
         parts = self._backend.parts
         with parts.store.snapshot() as reader:
             state = reader.state()
-            due_vectors = due_vectors_of_best(reader, parts.embedders)
+            due_vectors = count_due_vectors(reader, parts.embedders)
         active = active_embedder(parts, state.spaces)
         return Kept(
             files=state.files,
             chunks=state.chunks,
-            due_files=self._backend.freshener.left,
+            due_files=self._backend.freshener.known.left_due,
             due_vectors=due_vectors,
             embedder=active.traits.label if active else "keywords only",
         )
 
     def wait_quiet(self, timeout: float | None = None) -> bool:
-        """Wait until nothing runs and the index says what the files say; False when that takes
-        longer than `timeout`.
-        """
+        """Wait until no sync runs and the index matches the files; False after `timeout`."""
         deadline = None if timeout is None else time.monotonic() + timeout
         keeper = self._background.keeper()
 
@@ -108,7 +99,7 @@ class Watching:
             plan = look(self._backend.parts.sync)[1]
             if not (plan.due or plan.recheck):
                 return True
-            if not keeper.wait_for(lambda: keeper.runs != runs, left()):  # noqa: B023 - asked before it changes
+            if not keeper.wait_for(lambda: keeper.runs != runs, left()):  # noqa: B023 - called before it changes
                 return False
         return False
 
@@ -122,27 +113,19 @@ class Watching:
     def __enter__(self) -> Watching:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _targets(self) -> list[Target]:
-        """The folders of the memory, and the list of its sources, which decides what else is one."""
-        listed_in, name = os.path.split(self._backend.parts.source_file)
+        """Return the folders of the memory, and the file that lists its added sources."""
+        listed_in, name = os.path.split(self._backend.parts.setup.source_file)
         try:
-            make_private_folder(
-                listed_in
-            )  # a watch on the state folder itself would wake up at every sync
+            # Without its own folder, the state folder would be watched, which every sync changes.
+            make_private_folder(listed_in)
         except OSError:
             return self._folders()
-        return [
-            *self._folders(),
-            Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,))),
-        ]
+        listed = Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,)))
+        return [*self._folders(), listed]
 
     def _folders(self) -> list[Target]:
         workspace = self._backend.parts.workspace
@@ -155,12 +138,12 @@ class Watching:
         return targets
 
     def _changed(self, path: str) -> None:
-        self._background.tell(WatchEvent("changed", path=path))
+        self._background.emit(WatchEvent("changed", path=path))
         self._background.ask(SyncRequest(reason="watch", deltas=True), settle=True)
 
     def _warned(self, message: str) -> None:
         logging.getLogger("clawmark.watch").warning(message)
-        self._background.tell(WatchEvent("warning", message=message))
+        self._background.emit(WatchEvent("warning", message=message))
 
 
 def _is_transcript(name: str) -> bool:
@@ -168,7 +151,7 @@ def _is_transcript(name: str) -> bool:
 
 
 def _shared(targets: list[Target]) -> str:
-    """Why the system cannot be trusted to report changes; empty when it can."""
+    """Return why the system does not report every change; empty when it does."""
     for target in targets:
         kind = shared_file_system(target.folder + "/.")
         if kind:

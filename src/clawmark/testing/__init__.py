@@ -1,5 +1,6 @@
 """Parts that need no model, and contract suites, for tests of Clawmark and of code that uses it."""
 
+from clawmark.testing.backends import backend_contract
 from clawmark.testing.completers import ScriptedCompleter, completer_contract
 from clawmark.testing.embedders import HashingEmbedder, UnreliableEmbedder, embedder_contract
 from clawmark.testing.rerankers import OverlapReranker, reranker_contract
@@ -10,6 +11,7 @@ __all__ = [
     "OverlapReranker",
     "ScriptedCompleter",
     "UnreliableEmbedder",
+    "backend_contract",
     "completer_contract",
     "embedder_contract",
     "index_store_contract",

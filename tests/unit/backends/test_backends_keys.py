@@ -25,7 +25,7 @@ def test_a_key_is_known_wherever_it_is_configured(remote: Remote, variable: str)
     assert "FAKE-value-of-a-key" in configured_keys(remote, {variable: "FAKE-value-of-a-key"})
 
 
-def test_each_of_several_keys_is_known() -> None:
+def test_each_of_several_keys_is_found() -> None:
     environ = {
         "GEMINI_API_KEYS": "FAKE-first-of-them, FAKE-second-one",
         "GEMINI_API_KEY_2": "FAKE-third-of-them",

@@ -291,7 +291,7 @@ def test_every_way_to_append_is_protected(how: str, tmp_path: Path) -> None:
                 )
                 tool.call({"text": fact})
             else:
-                workspace = memory._backend.parts.workspace
+                workspace = memory._builtin.parts.workspace
                 DayLog(
                     workspace=workspace,
                     now=datetime.now,

@@ -1,1 +1,1 @@
-""""""
+"""Status, repair, verification, evaluation and sources of an index."""

@@ -1,81 +1,86 @@
-"""Explains what is wrong and, when asked, does what is safe: set a damaged index aside, index what
-is due, finish a tier.
+"""Report what is wrong and, on request, make the safe repairs: replace a damaged index, index what
+is due, restrict permissions.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from clawmark.backends.builtin import BuiltinBackend
-from clawmark.config.paths import Places
-from clawmark.config.schema import Loaded
-from clawmark.embed.base import Choice
+from clawmark.embed.base import Embedder
 from clawmark.engine.maintenance.repair import BROKEN, heal
-from clawmark.engine.maintenance.status import status
+from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import look
 from clawmark.model.errors import ClawmarkError, IndexDamaged, NotText, WorkspaceError
-from clawmark.model.reports import Finding, Probe, Status
+from clawmark.model.reports import Finding, Probe, Status, SyncReport
 from clawmark.store.sqlite.schema import FIX_HINT
 
 SHOWN = 5
 SUFFIXES = ("", "-wal", "-shm")
-"""The index, its log and the memory shared over it."""
+"""The database, its log and its shared-memory file."""
+
+
+def _ok(what: str) -> Finding:
+    return Finding("ok", what, "")
+
+
+def _note(what: str, next_step: str = "") -> Finding:
+    return Finding("note", what, next_step)
+
+
+def _problem(what: str, next_step: str) -> Finding:
+    return Finding("problem", what, next_step)
 
 
 def examine(
-    backend: BuiltinBackend,
-    places: Places,
-    loaded: Loaded,
-    choice: Choice,
+    parts: IndexParts,
+    sync: Callable[[SyncRequest], SyncReport],
+    status: Callable[[], Status],
     *,
     fix: bool,
     probes: Sequence[Probe] = (),
 ) -> list[Finding]:
-    """Every finding in the order a person would look: configuration, files, index, embedder,
+    """Return the findings in the order a person would look: configuration, files, index, embedder,
     engine.
 
-    Without `probes` nothing is said to work that was not asked.
+    Without `probes`, the embedder is reported as configured but not called.
     """
     findings = [
-        Finding("problem", warning, "Correct the key or remove it.") for warning in loaded.warnings
+        _problem(warning, "Correct the key or remove it.") for warning in parts.setup.warnings
     ]
-    healed = _heal(backend, places, fix=fix)
+    healed = _heal(parts, sync, fix=fix)
     findings.extend(healed)
     if any(finding.level == "problem" and not finding.fixed for finding in healed):
         return findings
-    facts = status(backend.parts, places, loaded, choice)
-    findings.extend(_files(backend, facts))
-    findings.extend(_due(backend, facts, fix=fix))
+    facts = status()
+    findings.extend(_files(parts, facts))
+    findings.extend(_due(parts, sync, facts, fix=fix))
     if not facts.search_enabled:
         findings.append(
-            Finding(
-                "note",
-                "Memory search is switched off.",
-                "Set memorySearch.enabled to true to search.",
-            )
+            _note("Memory search is switched off.", "Set memorySearch.enabled to true to search.")
         )
     findings.extend(
-        [probe_finding(probe) for probe in probes] if probes else _embedder(backend, facts)
+        [probe_finding(probe) for probe in probes] if probes else _embedder(parts.embedders, facts)
     )
-    findings.extend(_engine(places, facts))
-    findings.extend(_private(places, fix=fix))
+    findings.extend(_engine(parts.setup.state_dir, facts))
+    findings.extend(_private(facts.index_path, fix=fix))
     return findings
 
 
-def _heal(backend: BuiltinBackend, places: Places, *, fix: bool) -> list[Finding]:
-    """A damaged or foreign index is set aside and built again from the files: nothing in it is
-    irreplaceable.
-    """
+def _heal(
+    parts: IndexParts, sync: Callable[[SyncRequest], SyncReport], *, fix: bool
+) -> list[Finding]:
+    """Check the index; with `fix`, replace one that cannot be used by a new one."""
     try:
-        with backend.parts.store.snapshot(thorough=True) as reader:
+        with parts.store.snapshot(thorough=True) as reader:
             problems = reader.integrity_problems()
             if problems:
-                # Raised inside the snapshot, so that the index knows which file it was.
+                # Raised inside the snapshot, so that the store knows which file is damaged.
                 raise IndexDamaged(
-                    f"The index {places.index_path} is damaged ({problems[0]}).", hint=FIX_HINT
+                    f"The index {parts.store.path} is damaged ({problems[0]}).", hint=FIX_HINT
                 )
-        return [Finding("ok", "The index is sound.", "")]
+        return [_ok("The index is sound.")]
     except BROKEN as raised:
         error: ClawmarkError = raised
     if not fix:
@@ -83,75 +88,64 @@ def _heal(backend: BuiltinBackend, places: Places, *, fix: bool) -> list[Finding
             "`clawmark index` and every search set it aside and build "
             "it again; so does `clawmark doctor --fix`."
         )
-        return [Finding("problem", error.message, next_step)]
-    healed = heal(backend.parts.store, error)
-    report = backend.sync(SyncRequest(instant_only=True))
-    return [
-        Finding(
-            "problem",
-            f"{healed or error.message} Files indexed again: {report.added}.",
-            "",
-            fixed=True,
-        )
-    ]
+        return [_problem(error.message, next_step)]
+    healed = heal(parts.store, error)
+    added = sync(SyncRequest(instant_only=True)).added
+    what = f"{healed or error.message} Files indexed again: {added}."
+    return [_problem(what, "")._replace(fixed=True)]
 
 
-def _files(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
+def _files(parts: IndexParts, facts: Status) -> Iterator[Finding]:
     if not os.path.isdir(facts.workspace):
-        yield Finding(
-            "problem",
-            f"The workspace {facts.workspace} does not exist.",
-            f"clawmark init {facts.workspace}",
+        yield _problem(
+            f"The workspace {facts.workspace} does not exist.", f"clawmark init {facts.workspace}"
         )
         return
     for failure in facts.scan_failures:
         where = failure.path or facts.workspace
-        yield Finding(
-            "problem",
+        yield _problem(
             f"{where} could not be listed: {failure.reason}",
-            "Nothing below it was taken for deleted; mend it.",
+            "Correct its permissions; the indexed files below it are kept until then.",
         )
     if facts.due_files:
-        yield from _unreadable(backend)
+        yield from _unreadable(parts)
     if facts.skipped:
         some = "; ".join(f"{skipped.path}: {skipped.reason}" for skipped in facts.skipped[:SHOWN])
         more = f" and {len(facts.skipped) - SHOWN} more" if len(facts.skipped) > SHOWN else ""
-        yield Finding(
-            "note",
-            f"Left alone: {len(facts.skipped):,} ({some}{more}).",
+        yield _note(
+            f"Skipped: {len(facts.skipped):,} ({some}{more}).",
             "clawmark status --verbose lists all.",
         )
-    linked = backend.parts.workspace.hard_linked(backend.parts.workspace.scan())
+    linked = parts.workspace.hard_linked(parts.workspace.scan())
     if linked:
-        yield Finding(
-            "note",
+        yield _note(
             f"Files with other names elsewhere (hard links): {len(linked):,} "
             f"({', '.join(linked[:SHOWN])}).",
             "",
         )
     if not facts.files and not facts.due_files:
-        yield Finding(
-            "note", "There is no memory yet.", 'clawmark remember "something worth keeping"'
-        )
+        yield _note("There is no memory yet.", 'clawmark remember "something worth keeping"')
 
 
-def _unreadable(backend: BuiltinBackend) -> Iterator[Finding]:
-    """Files that stay due because nobody can read them: no sync would help."""
-    workspace = backend.parts.workspace
-    plan, _ = backend.plan()
+def _unreadable(parts: IndexParts) -> Iterator[Finding]:
+    """Report due files that cannot be read: no sync would index them."""
+    workspace = parts.workspace
+    _, plan = look(parts.sync)
     for state in (*plan.add, *plan.check):
         try:
             if state.source == "sessions" and workspace.sessions is not None:
                 with workspace.sessions.open(state.path):
                     continue
             workspace.read_document(state)
-        except (NotText, FileNotFoundError):  # known as soon as it is indexed, or gone
+        except (NotText, FileNotFoundError):  # a sync records it as not text, or as deleted
             continue
         except WorkspaceError as error:
-            yield Finding("problem", error.message, error.hint)
+            yield _problem(error.message, error.hint)
 
 
-def _due(backend: BuiltinBackend, facts: Status, *, fix: bool) -> Iterator[Finding]:
+def _due(
+    parts: IndexParts, sync: Callable[[SyncRequest], SyncReport], facts: Status, *, fix: bool
+) -> Iterator[Finding]:
     due = {
         f"Not indexed yet: {facts.due_files:,} of the files.": facts.due_files > 0,
         "A rebuild was interrupted; the old generation answers.": facts.rebuilding,
@@ -159,65 +153,58 @@ def _due(backend: BuiltinBackend, facts: Status, *, fix: bool) -> Iterator[Findi
         f"{facts.due_vectors:,} of {facts.chunks:,} chunks.": facts.due_vectors > 0,
     }
     present = [what for what, is_so in due.items() if is_so]
-    embedders = backend.parts.embedders
-    # Sending notes to a service, and paying for it, is no repair: whoever wants that says `clawmark
-    # index`.
-    is_sent = bool(embedders) and embedders[-1].traits.remote
+    # A repair sends nothing to a paid service; `clawmark index` does.
+    is_sent = bool(parts.embedders) and parts.embedders[-1].traits.remote
     if present and fix:
-        backend.sync(SyncRequest(instant_only=is_sent))
+        sync(SyncRequest(instant_only=is_sent))
     for what in present:
         is_fixed = fix and not (is_sent and what.startswith("Best vectors"))
-        yield Finding("note", what, "" if is_fixed else "clawmark index", fixed=is_fixed)
+        step = "" if is_fixed else "clawmark index"
+        yield _note(what, step)._replace(fixed=is_fixed)
     if not present:
-        yield Finding("ok", "Every file is indexed.", "")
+        yield _ok("Every file is indexed.")
 
 
 def probe_finding(probe: Probe) -> Finding:
-    """What a probe found, as a finding."""
+    """Turn the outcome of a probe into a finding."""
     subject = "Embeddings" if probe.part == "embeddings" else "Vectors"
     if probe.state == "failed":
-        return Finding(
-            "problem", f"{subject}: {probe.name} does not work: {probe.reason}", probe.next_step
-        )
+        return _problem(f"{subject}: {probe.name} does not work: {probe.reason}", probe.next_step)
     if probe.state == "off":
-        return Finding("note", f"{subject}: not used ({probe.reason}).", "")
+        return _note(f"{subject}: not used ({probe.reason}).")
     what = (
         f"{probe.name} made a vector of {probe.dims} numbers"
         if probe.dims
         else f"{probe.name} scored two known vectors"
     )
-    return Finding("ok", f"{subject}: {what} in {probe.milliseconds:.0f} ms.", "")
+    return _ok(f"{subject}: {what} in {probe.milliseconds:.0f} ms.")
 
 
-def _embedder(backend: BuiltinBackend, facts: Status) -> Iterator[Finding]:
-    """What is configured to make vectors; whether it answers is not known without asking it."""
+def _embedder(embedders: Sequence[Embedder], facts: Status) -> Iterator[Finding]:
+    """Report the configured embedder, without calling it."""
     if facts.degraded is not None:
-        yield Finding("note", facts.degraded.reason, facts.degraded.fix)
-    embedders = backend.parts.embedders
+        yield _note(facts.degraded.reason, facts.degraded.fix)
     if not embedders:
-        yield Finding("ok", f"Embedder: {facts.embedder} ({facts.embedder_reason}).", "")
+        yield _ok(f"Embedder: {facts.embedder} ({facts.embedder_reason}).")
         return
     label = embedders[-1].traits.label
-    what = f"Embedder: {label} is configured ({facts.embedder_reason}); it was not asked."
-    yield Finding("note", what, "`clawmark doctor --probe` embeds one word with it.")
+    what = f"Embedder: {label} is configured ({facts.embedder_reason}); it was not called."
+    yield _note(what, "`clawmark doctor --probe` embeds one word with it.")
     for embedder in embedders:
         refusal = getattr(embedder, "refusal", None)
         trouble = getattr(embedder, "trouble", "")
         if refusal is not None:
-            yield Finding("problem", refusal.reason, refusal.fix)
+            yield _problem(refusal.reason, refusal.fix)
         elif trouble:
             label = embedder.traits.label
-            yield Finding(
-                "problem",
-                f"{label} failed a moment ago: {trouble}",
-                "`clawmark index` asks it again at once.",
+            yield _problem(
+                f"{label} failed a moment ago: {trouble}", "`clawmark index` asks it again at once."
             )
 
 
-def _engine(places: Places, facts: Status) -> Iterator[Finding]:
+def _engine(state_dir: str, facts: Status) -> Iterator[Finding]:
     if not facts.sqlite_safe:
-        yield Finding(
-            "problem",
+        yield _problem(
             f"SQLite {facts.sqlite_version} can lose commits (WAL-reset bug).",
             "pip install --upgrade apsw",
         )
@@ -226,52 +213,46 @@ def _engine(places: Places, facts: Status) -> Iterator[Finding]:
             f"The index is on {facts.shared_disk}, which other machines "
             f"may share: searches may wait for a writer."
         )
-        yield Finding("note", what, "Choose a folder on a local disk with --state-dir.")
+        yield _note(what, "Choose a folder on a local disk with --state-dir.")
     if facts.containment != "descriptor":
-        yield Finding(
-            "note",
-            "This system cannot open files by descriptor; paths are checked by name instead.",
-            "",
+        yield _note(
+            "This system cannot open files by descriptor; paths are checked by name instead."
         )
-    if not os.access(
-        places.state_dir if os.path.isdir(places.state_dir) else os.path.dirname(places.state_dir),
-        os.W_OK,
-    ):
-        yield Finding(
-            "problem",
-            f"{places.state_dir} cannot be written to.",
-            "Choose another folder with --state-dir.",
+    folder = state_dir if os.path.isdir(state_dir) else os.path.dirname(state_dir)
+    if not os.access(folder, os.W_OK):
+        yield _problem(
+            f"{state_dir} cannot be written to.", "Choose another folder with --state-dir."
         )
 
 
-def _private(places: Places, *, fix: bool) -> Iterator[Finding]:
-    """The index holds what the notes say, and is meant for their owner alone; Windows has other
-    permissions.
-    """
-    if os.name != "posix":
+def _private(index_path: str, *, fix: bool) -> Iterator[Finding]:
+    """Check that the index, which holds the text of the notes, is readable by its owner only."""
+    if os.name != "posix":  # Windows has other permissions
         return
-    folder = os.path.dirname(places.index_path)
+    folder = os.path.dirname(index_path)
     modes = {
         path: info
-        for path in (folder, *(places.index_path + end for end in SUFFIXES))
+        for path in (folder, *(index_path + end for end in SUFFIXES))
         if (info := _stat(path))
     }
     is_ours = all(info.st_uid == os.geteuid() for info in modes.values())
     if not is_ours:
         what = (
-            f"{folder} or an index in it belongs to another user: what "
-            f"one of you writes the other may not read."
+            f"{folder} or an index in it belongs to another user: files "
+            f"written by one may not be readable by the other."
         )
-        yield Finding("note", what, "Run Clawmark as one user, or give each a --state-dir.")
+        yield _note(what, "Run Clawmark as one user, or give each a --state-dir.")
     is_open = [path for path, info in modes.items() if info.st_mode & 0o077]
     if not is_open:
         return
     fixed = fix and is_ours
     for path in is_open if fixed else ():
         os.chmod(path, modes[path].st_mode & 0o700)
-    step = "" if fixed else f"chmod -R go= {folder}"
     yield Finding(
-        "problem", f"Other users of this machine may open {is_open[0]}.", step, fixed=fixed
+        level="problem",
+        what=f"Other users of this machine may open {is_open[0]}.",
+        next_step="" if fixed else f"chmod -R go= {folder}",
+        fixed=fixed,
     )
 
 

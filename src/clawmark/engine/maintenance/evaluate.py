@@ -1,9 +1,8 @@
-"""Judges a memory by questions whose answers are known.
+"""Measure how well a memory answers questions whose answers are known.
 
-Takes questions with what they should find, and functions that search and read; gives figures. A
-question expects a file, some lines of it, or a text. Recall counts hits that overlap the expected
-lines or hold the expected text; `seen` counts what the snippets show of it: eight words in a row,
-or all of them when there are fewer."""
+A question expects a file, some lines of it, or a text. Recall counts hits that overlap the expected
+lines or contain the expected text. `seen` counts what the snippets show of it: eight words in a
+row, or all of them when there are fewer."""
 
 from __future__ import annotations
 
@@ -29,23 +28,18 @@ _HINT = (
 
 
 class Expected(NamedTuple):
-    """One thing a question should find; at least one of path and text is there."""
+    """One thing a question should find: a path, a text, or both."""
 
     path: str
     start: int
     end: int
-    """The lines, both 0 for any line of the file."""
+    """The last line; both are 0 for any line of the file."""
     text: str
 
     @property
     def name(self) -> str:
-        lines = (
-            f"#L{self.start}-L{self.end}"
-            if self.end > self.start
-            else f"#L{self.start}"
-            if self.start
-            else ""
-        )
+        lines = f"#L{self.start}" if self.start else ""
+        lines += f"-L{self.end}" if self.end > self.start else ""
         return f"{self.path}{lines}" if self.path else self.text
 
 
@@ -57,7 +51,7 @@ class Question(NamedTuple):
 
 
 def read_questions(lines: Iterable[str], name: str = "the questions") -> list[Question]:
-    """The questions of a JSON lines file; blank lines are skipped.
+    """Parse a JSON lines file; blank lines are skipped.
 
     `QuestionError` names the first line that is wrong.
     """
@@ -76,7 +70,7 @@ def read_questions(lines: Iterable[str], name: str = "the questions") -> list[Qu
 
 
 def as_questions(given: Iterable[Mapping[str, object] | Question]) -> list[Question]:
-    """Questions from objects, or as they are."""
+    """Turn objects into questions; questions are kept."""
     return [
         one if isinstance(one, Question) else as_question(one, f"Question {number}")
         for number, one in enumerate(given, 1)
@@ -84,7 +78,7 @@ def as_questions(given: Iterable[Mapping[str, object] | Question]) -> list[Quest
 
 
 def as_question(given: object, where: str) -> Question:
-    """A question from an object with `question` and `path`, `text` or both."""
+    """Turn an object with `question` and `path`, `text` or both into a question."""
     if not isinstance(given, Mapping):
         raise QuestionError(f"{where} is not an object.", hint=_HINT)
     text = given.get("question")
@@ -130,9 +124,7 @@ def evaluate(
 
 
 def changed(before: Evaluation, after: Evaluation) -> list[tuple[Judged, Judged]]:
-    """The questions that were answered differently: in the rank of the first right hit, in recall
-    or in what is seen.
-    """
+    """Return the questions whose rank, recall or visible text differ between two evaluations."""
     pairs = zip(before.questions, after.questions, strict=True)
     return [(one, two) for one, two in pairs if (one.rank, *one[3:7]) != (two.rank, *two[3:7])]
 
@@ -158,7 +150,7 @@ def _judge(question: Question, hits: Sequence[Hit], passages: _Passages) -> Judg
 
 
 def _rank(expected: Expected, hits: Sequence[Hit], passages: _Passages) -> int:
-    """The rank of the first hit that holds what is expected; 0 for none."""
+    """Return the rank of the first hit with what is expected; 0 for none."""
     for rank, hit in enumerate(hits, 1):
         if expected.path:
             is_there = hit.start_line <= expected.end and hit.end_line >= expected.start
@@ -176,16 +168,14 @@ def _is_seen(expected: Expected, rank: int, shown: str, passages: _Passages) -> 
 
 
 def _holds(words: str, evidence: str) -> bool:
-    """Whether some words hold eight words of the evidence in a row, or all of them when there are
-    fewer.
-    """
+    """Return whether eight words of the evidence, or all of fewer, occur in a row."""
     wanted = _WORD.findall(evidence.lower())
     runs = [" ".join(wanted[at : at + RUN]) for at in range(max(1, len(wanted) - RUN + 1))]
     return any(f" {run} " in words for run in runs)
 
 
 class _Passages:
-    """Texts of files and of lines of them, each read once."""
+    """Texts of files and citations, each read once."""
 
     def __init__(self, read: Callable[[str], Excerpt]) -> None:
         self._read = read
@@ -235,7 +225,7 @@ def _at(path: str, evidence: str) -> Expected:
 
 
 def _words(text: str) -> str:
-    """A text as its words in lower case, with a blank around each."""
+    """Return the words of a text in lower case, with a space around each."""
     return " " + " ".join(_WORD.findall(text.lower())) + " "
 
 

@@ -1,9 +1,7 @@
-"""What happens to an index that cannot be used: it is set aside, a new one takes its place, and
-both are said.
+"""Replace an index that cannot be used by a new one.
 
-A damaged, truncated, foreign or newer index comes in as the error it caused; a sentence for the
-user goes out. The files are the truth, so nothing is lost by starting over. Filling the new index
-is left to the sync that follows, which also takes the vectors that can still be read out of the old
+A damaged, truncated, foreign or newer index is moved aside under a new name. Nothing is lost: the
+next sync fills the new index from the files, and reuses the vectors that can be read from the old
 one."""
 
 from __future__ import annotations
@@ -26,16 +24,14 @@ T = TypeVar("T")
 
 BROKEN = (IndexDamaged, IndexFromTheFuture)
 ATTEMPTS = 5
-"""Another process may set aside and begin again at the same moment; more than a few of these are no
-coincidence.
-"""
+"""Another process may replace the index at the same moment, but not more often than this."""
 
 
 def healing(index: SqliteStore, act: Callable[[], T]) -> tuple[T, str]:
-    """What `act` gives, and what had to be done for it: a sentence, or nothing.
+    """Return the result of `act` and a sentence about the repair it needed, or an empty one.
 
-    It is done again on the new index, and also when somebody deleted or replaced the index
-    meanwhile."""
+    `act` is called again on a new index, and when the index was deleted or replaced during the
+    call."""
     done = ""
     for _ in range(ATTEMPTS):
         mark = index.mark()
@@ -53,8 +49,8 @@ def healing(index: SqliteStore, act: Callable[[], T]) -> tuple[T, str]:
 
 
 def heal(index: SqliteStore, error: ClawmarkError) -> str:
-    """Set the index aside that caused an error, and say so; nothing when another process has done
-    it.
+    """Move the index that caused an error aside and describe that; empty when another process has
+    done it.
     """
     aside = index.set_aside("newer" if isinstance(error, IndexFromTheFuture) else "corrupt")
     if not aside:

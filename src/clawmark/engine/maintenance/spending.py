@@ -1,92 +1,67 @@
-"""What embedding would cost and what it has cost: due texts with their tokens, the price, the
-ledger.
-
-Nothing is sent. The text half of a sync runs first, because only what is cut into chunks can be
-counted; it costs nothing."""
+"""What embedding the due texts would cost, and what has been spent. Nothing is sent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from clawmark.backends.builtin import BuiltinBackend, Parts
 from clawmark.embed.base import Embedder
 from clawmark.embed.passage import embeddable
 from clawmark.embed.services.ledger import LedgerSummary
 from clawmark.embed.services.remote import RemoteEmbedder
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.parts import IndexParts
 from clawmark.text.chunking.tokens import estimate_tokens
 
 PAGE = 1000
 
 
 class Spending(NamedTuple):
-    """What the best embedder has still to do, and for how much."""
+    """What a full sync would send to the best embedder."""
 
     provider: str
     model: str
     due: dict[str, int]
-    """Texts by hash with their estimated tokens."""
+    """Estimated tokens of each text, by hash."""
     cached: frozenset[str]
-    """Those whose vectors are known already."""
-    price_per_million: float | None
-    uses_batches: bool
-    tokens_left_today: int | None
+    """Hashes of texts whose vectors are in the cache."""
+    price_per_million: float | None = 0.0
+    uses_batches: bool = False
+    tokens_left_today: int | None = None
 
 
-def spending(backend: BuiltinBackend) -> Spending:
-    """Count what a full sync would send."""
-    backend.sync(SyncRequest(instant_only=True))
-    embedders = backend.parts.embedders
-    if not embedders:
-        return Spending(
-            provider="none",
-            model="fts-only",
-            due={},
-            cached=frozenset(),
-            price_per_million=0.0,
-            uses_batches=False,
-            tokens_left_today=None,
-        )
-    best = embedders[-1]
-    identity = best.identity
-    due, cached = _due(backend.parts, best)
+def spending(parts: IndexParts) -> Spending:
+    """Count what is due in an index whose text is up to date: only chunks can be counted."""
+    if not parts.embedders:
+        return Spending(provider="none", model="fts-only", due={}, cached=frozenset())
+    best = parts.embedders[-1]
+    due, cached = _due(parts, best)
+    counted = Spending(
+        provider=best.identity.provider, model=best.identity.model, due=due, cached=cached
+    )
     if not isinstance(best, RemoteEmbedder):
-        return Spending(
-            provider=identity.provider,
-            model=identity.model,
-            due=due,
-            cached=cached,
-            price_per_million=0.0,
-            uses_batches=False,
-            tokens_left_today=None,
-        )
+        return counted
     summary = best.ledger.summary() if best.ledger is not None else None
     left = (
         max(0, summary.daily_tokens - summary.today_tokens)
         if summary is not None and summary.daily_tokens
         else None
     )
-    return Spending(
-        provider=identity.provider,
-        model=identity.model,
-        due=due,
-        cached=cached,
+    return counted._replace(
         price_per_million=best.price_per_million,
         uses_batches=best.uses_batches,
         tokens_left_today=left,
     )
 
 
-def ledger_of(parts: Parts) -> LedgerSummary | None:
-    """What was spent on services; None when nothing remote is configured."""
+def ledger_of(parts: IndexParts) -> LedgerSummary | None:
+    """Return what was spent on services; None when no service is configured."""
     for embedder in (*parts.embedders, *parts.fallbacks):
         if isinstance(embedder, RemoteEmbedder) and embedder.ledger is not None:
             return embedder.ledger.summary()
     return None
 
 
-def _due(parts: Parts, embedder: Embedder) -> tuple[dict[str, int], frozenset[str]]:
+def _due(parts: IndexParts, embedder: Embedder) -> tuple[dict[str, int], frozenset[str]]:
     due: dict[str, int] = {}
     cached: set[str] = set()
     identity = embedder.identity
@@ -111,7 +86,7 @@ def _due(parts: Parts, embedder: Embedder) -> tuple[dict[str, int], frozenset[st
 
 
 def _tokens(embedder: Embedder, chunks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int]]:
-    """The hash and the size of each chunk that is embedded."""
+    """Yield the hash and the estimated tokens of each chunk that is embedded."""
     for text_hash, chunk in chunks:
         if (text := embeddable(embedder, chunk)) is not None:
             yield text_hash, estimate_tokens(text)

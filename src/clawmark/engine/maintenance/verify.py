@@ -1,24 +1,23 @@
-"""Proves the index: every row is derived from its file again and compared.
+"""Derive every row of the index from its file again and compare.
 
-Files are hashed and chunked anew, chunks compared word for word, a sample of each chunk's words
-looked up in the full-text index, and vectors recomputed: all of an instant embedder's, a spread
-sample of a slow one's. Differences become sentences; nothing is repaired here."""
+Files are hashed and chunked, some words of each chunk are looked up in the full-text index, and
+vectors are recomputed: all of an instant embedder, a sample of a slow one. Nothing is repaired."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
-from clawmark.backends.builtin import Parts
 from clawmark.embed.base import Embedder
 from clawmark.embed.passage import embeddable
+from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.text import dated_chunks
 from clawmark.engine.sync.transcripts import derive
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.model.reports import VerifyReport
 from clawmark.model.values import ChunkRow, FileRow, FileState
-from clawmark.store.base import KeywordQuery
+from clawmark.store.base import KeywordQuery, Snapshot
 from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.recalled.origin import without_comments
@@ -26,13 +25,12 @@ from clawmark.text.transcripts.conversation import without_note_header
 
 WORDS_PER_CHUNK = 4
 SLOW_SAMPLE = 16
-# Two runs of one model may differ in the last bits; anything beyond this is another text or another
-# model.
 SAME_DIRECTION = 0.9999
+"""Two runs of one model may differ in the last bits, but not by more than this cosine."""
 
 
-def verify(parts: Parts) -> VerifyReport:
-    """Re-derive everything; the report's problems are empty when the index tells the truth."""
+def verify(parts: IndexParts) -> VerifyReport:
+    """Return a report without problems when the index matches the files."""
     scan = parts.workspace.scan()
     on_disk = {state.path: state for state in scan.files}
     problems: list[str] = []
@@ -55,25 +53,27 @@ def verify(parts: Parts) -> VerifyReport:
 
 
 def _check_file(
-    parts: Parts,
+    parts: IndexParts,
     state: FileState | None,
     row: FileRow,
     found: Sequence[ChunkRow],
-    reader: SqliteSnapshot,
+    reader: Snapshot,
 ) -> Iterator[str]:
     if state is None:
-        yield f"{row.path} is indexed but not there any more."
+        yield f"{row.path} is indexed, but the file does not exist."
         return
     try:
         expected = (
-            _spoken_chunks(parts, row) if row.source == "sessions" else _chunks(parts, state, row)
+            _transcript_chunks(parts, row)
+            if row.source == "sessions"
+            else _chunks(parts, state, row)
         )
     except NotText:
         if found:
-            yield f"{row.path} is no text, but {len(found)} chunks of it are indexed."
+            yield f"{row.path} is not text, but {len(found)} chunks of it are indexed."
         return
     except FileNotFoundError:
-        yield f"{row.path} is indexed but not there any more."
+        yield f"{row.path} is indexed, but the file does not exist."
         return
     except WorkspaceError as error:
         yield f"{row.path} cannot be read: {error.message}"
@@ -100,12 +100,12 @@ def _check_file(
 
 
 def _compared(chunk: Chunk | ChunkRow) -> tuple[object, ...]:
-    """What of an indexed chunk must be the same as in the one that was derived."""
+    """Return what an indexed chunk and a derived one must have in common."""
     return chunk.start_line, chunk.end_line, chunk.hash, chunk.text, chunk.first_day, chunk.last_day
 
 
-def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
-    """The chunks a memory file makes; nothing when it is not the file that was indexed."""
+def _chunks(parts: IndexParts, state: FileState, row: FileRow) -> list[Chunk] | None:
+    """Return the chunks of a memory file; None when it has changed since it was indexed."""
     document = parts.workspace.read_document(state)
     return (
         dated_chunks(row.path, document.text, parts.sync.chunker)
@@ -114,8 +114,8 @@ def _chunks(parts: Parts, state: FileState, row: FileRow) -> list[Chunk] | None:
     )
 
 
-def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:
-    """The chunks a transcript makes; nothing when it is not indexed to its end."""
+def _transcript_chunks(parts: IndexParts, row: FileRow) -> list[Chunk] | None:
+    """Return the chunks of a transcript; None when it is not indexed to its end."""
     sessions = parts.workspace.sessions
     if sessions is None:
         return None
@@ -130,7 +130,7 @@ def _spoken_chunks(parts: Parts, row: FileRow) -> list[Chunk] | None:
 def _check_vectors(
     reader: SqliteSnapshot, embedder: Embedder, indexed: dict[str, FileRow]
 ) -> tuple[int, list[str]]:
-    """Recompute vectors and compare directions."""
+    """Recompute vectors, and return how many were compared and what is wrong."""
     space = next(
         (space for space in reader.state().spaces if space.identity == embedder.identity), None
     )
@@ -150,7 +150,7 @@ def _check_vectors(
     try:
         fresh = embedder.embed_texts([without_comments(row.text) for row in checked])
     except EmbeddingError as error:
-        return 0, [f"{embedder.traits.label} could not be asked: {error.message}"]
+        return 0, [f"{embedder.traits.label} could not be called: {error.message}"]
     wrong = [
         f"{row.path}#L{row.start_line}-L{row.end_line} has a vector that {embedder.traits.label} "
         f"does not give."

@@ -10,7 +10,7 @@ from clawmark.config.schema import Chunking, SessionDeltas
 from clawmark.embed.base import Embedder
 from clawmark.engine.sync.plan import flag_lost_roots, plan_sync
 from clawmark.model.values import Scan, SyncPlan
-from clawmark.store.base import IndexStore, SearchSnapshot
+from clawmark.store.base import IndexStore, SearchSnapshot, Snapshot
 from clawmark.workspace import Workspace
 
 
@@ -35,20 +35,21 @@ FEW_CHUNKS = 16
 """A memory with at most this many chunks gets its best local vectors during the first search."""
 
 
-def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
-    """Compare disk and index without changing either.
+def look(parts: SyncParts, snapshot: Snapshot | None = None) -> tuple[Scan, SyncPlan]:
+    """Compare disk and index without changing either; the caller may have a `snapshot` open.
 
-    The index is read first: a file that another process creates and indexes in between must not
-    look deleted."""
-    with parts.store.snapshot() as snapshot:
-        stats = snapshot.stats()
+    The index is read first: a file that another process creates and indexes during the scan must
+    not look deleted."""
+    if snapshot is None:
+        with parts.store.snapshot() as opened:
+            return look(parts, opened)
+    stats = snapshot.stats()
     scan = parts.workspace.scan()
     plan = plan_sync(scan, stats)
     if not plan.delete:
         return scan, plan
     # A disk that is not mounted looks like one that was emptied.
-    with parts.store.snapshot() as snapshot:
-        scan = flag_lost_roots(scan, snapshot.facts("roots"))
+    scan = flag_lost_roots(scan, snapshot.facts("roots"))
     return scan, plan_sync(scan, stats)
 
 

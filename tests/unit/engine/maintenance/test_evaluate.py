@@ -89,7 +89,9 @@ OTHERS = tuple(hit("b.md", line, line) for line in range(1, 7))
         ('{"question": "q", "text": "t"}', Expected(path="", start=0, end=0, text="t")),
     ],
 )
-def test_a_line_says_what_its_question_should_find(line: str, expected: Expected) -> None:
+def test_a_line_is_parsed_into_a_question_with_its_expectation(
+    line: str, expected: Expected
+) -> None:
     assert read_questions(["", line]) == [Question("q", (expected,))]
 
 
@@ -106,7 +108,7 @@ def test_a_line_says_what_its_question_should_find(line: str, expected: Expected
         ("", "There are no questions"),
     ],
 )
-def test_a_line_that_cannot_be_used_is_named(line: str, message: str) -> None:
+def test_an_invalid_line_is_named_in_the_error(line: str, message: str) -> None:
     with pytest.raises(QuestionError, match=message):
         read_questions([line])
 
@@ -124,7 +126,7 @@ def test_recall_counts_hits_that_overlap_the_expected_lines() -> None:
     )
 
 
-def test_what_comes_after_the_sixth_hit_does_not_count() -> None:
+def test_hits_after_the_sixth_do_not_count() -> None:
     result = judged('{"question": "q", "path": "a.md"}', *OTHERS, hit("a.md", 1, 2))
     assert (result.recall_6, result.mrr, result.questions[0].rank) == (0.0, 0.0, 0)
 

@@ -1,6 +1,4 @@
-"""A broken index heals by itself: it is set aside, built again, and said; searches answer all the
-while.
-"""
+"""A broken index is replaced and filled again; searches are answered all the time."""
 
 from __future__ import annotations
 
@@ -36,12 +34,12 @@ def file_of(memory: Memory) -> Path:
 
 
 def spoil(memory: Memory) -> None:
-    memory._backend.parts.store.close()
+    memory._builtin.parts.store.close()
     file_of(memory).write_bytes(b"this is not a database" * 1000)
 
 
 def tamper(memory: Memory, statements: str) -> None:
-    memory._backend.parts.store.close()
+    memory._builtin.parts.store.close()
     other = apsw.Connection(str(file_of(memory)), vfs=checking_vfs())
     other.execute(statements)
     other.close()
@@ -56,7 +54,7 @@ def aside(memory: Memory) -> list[str]:
     )
 
 
-def test_a_search_on_a_damaged_index_answers_and_says_so(memory: Memory) -> None:
+def test_a_search_on_a_damaged_index_answers_and_reports_the_repair(memory: Memory) -> None:
     spoil(memory)
     found = memory.search("zebra number 3")
     assert found.hits[0].path == "memory/3.md"
@@ -67,12 +65,12 @@ def test_a_search_on_a_damaged_index_answers_and_says_so(memory: Memory) -> None
     assert aside(memory) == [f"{file_of(memory).name}.corrupt-1"]
 
 
-def test_a_search_that_was_not_to_freshen_heals_all_the_same(memory: Memory) -> None:
+def test_a_search_without_freshening_repairs_the_index_too(memory: Memory) -> None:
     spoil(memory)
     assert len(memory.search("zebra", freshen=False).hits) == 6
 
 
-def test_a_sync_heals_and_says_so_in_one_sentence(memory: Memory) -> None:
+def test_a_sync_repairs_the_index_and_reports_it_in_one_sentence(memory: Memory) -> None:
     spoil(memory)
     report = memory.sync()
     assert report.added == 6
@@ -82,15 +80,15 @@ def test_a_sync_heals_and_says_so_in_one_sentence(memory: Memory) -> None:
     assert memory.verify().problems == ()
 
 
-def test_an_explicit_sync_finds_damage_no_question_would_meet(memory: Memory) -> None:
-    memory._backend.parts.store.close()
+def test_an_explicit_sync_finds_damage_that_a_search_does_not_touch(memory: Memory) -> None:
+    memory._builtin.parts.store.close()
     content = bytearray(file_of(memory).read_bytes())
     content[-100] ^= 1
     file_of(memory).write_bytes(content)
     assert "is damaged" in memory.sync().healed
 
 
-def test_a_status_only_tells(memory: Memory) -> None:
+def test_status_reports_damage_without_repairing_it(memory: Memory) -> None:
     spoil(memory)
     with pytest.raises(IndexDamaged) as raised:
         memory.status()
@@ -111,9 +109,9 @@ def test_an_older_index_is_built_again_with_the_vectors_it_had(memory: Memory) -
     assert (report.embedded, report.reused) == (0, 6)
 
 
-def test_another_programs_database_is_never_thrown_away(memory: Memory) -> None:
+def test_a_database_of_another_program_is_kept(memory: Memory) -> None:
     for _ in range(4):
-        memory._backend.parts.store.close()
+        memory._builtin.parts.store.close()
         file_of(memory).unlink()
         other = apsw.Connection(str(file_of(memory)))
         other.execute("CREATE TABLE precious (text)")
@@ -122,14 +120,14 @@ def test_another_programs_database_is_never_thrown_away(memory: Memory) -> None:
     assert aside(memory) == [f"{file_of(memory).name}.foreign-{number}" for number in range(1, 5)]
 
 
-def test_the_last_two_damaged_ones_are_kept(memory: Memory) -> None:
+def test_the_last_two_damaged_indexes_are_kept(memory: Memory) -> None:
     for _ in range(4):
         spoil(memory)
         memory.sync()
     assert aside(memory) == [f"{file_of(memory).name}.corrupt-{number}" for number in (3, 4)]
 
 
-def test_an_index_that_another_process_has_healed_is_left_alone(memory: Memory) -> None:
+def test_an_index_that_another_process_has_repaired_is_not_replaced(memory: Memory) -> None:
     spoil(memory)
     with Memory.open(
         memory.places.workspace,
@@ -139,12 +137,12 @@ def test_an_index_that_another_process_has_healed_is_left_alone(memory: Memory) 
         with pytest.raises(IndexDamaged):
             memory.status()
         other.sync()
-        assert memory._backend.parts.store.set_aside("corrupt") == ""
+        assert memory._builtin.parts.store.set_aside("corrupt") == ""
         assert len(memory.search("zebra").hits) == 6
     assert len(aside(memory)) == 1
 
 
-def test_a_deleted_index_is_never_an_empty_memory(memory: Memory) -> None:
+def test_a_deleted_index_does_not_pass_for_an_empty_memory(memory: Memory) -> None:
     assert len(memory.search("zebra").hits) == 6
     for suffix in ("", "-wal", "-shm"):
         file_of(memory).with_name(file_of(memory).name + suffix).unlink()
@@ -153,7 +151,7 @@ def test_a_deleted_index_is_never_an_empty_memory(memory: Memory) -> None:
     assert found.nothing is None
 
 
-def test_a_lost_log_is_noticed_and_made_up_for(memory: Memory) -> None:
+def test_a_lost_log_is_noticed_and_its_files_are_indexed_again(memory: Memory) -> None:
     Path(f"{file_of(memory)}-wal").unlink()
     (Path(memory.places.workspace) / "memory" / "new.md").write_text(
         "A quagga.\n", encoding="utf-8"

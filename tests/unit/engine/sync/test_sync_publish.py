@@ -103,14 +103,14 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 def interrupted(memory: Memory) -> None:
     """A forced rebuild that is cancelled after its first files."""
     seen: list[Progress] = []
-    memory._backend.sync(
+    memory._builtin.run_sync(
         SyncRequest(force=True, progress=seen.append, cancelled=lambda: bool(seen))
     )
 
 
 def test_an_interrupted_rebuild_continues_where_it_stopped(memory: Memory) -> None:
     interrupted(memory)
-    store = memory._backend.parts.store
+    store = memory._builtin.parts.store
     with store.snapshot() as reader:
         done = sorted(reader.files(which="rebuilt"))
         building = reader.state().building
@@ -131,7 +131,7 @@ def test_other_settings_abandon_an_interrupted_rebuild(memory: Memory) -> None:
         report = other.sync()
         assert (report.added, report.generation) == (80, 3)
         assert other.verify().problems == ()
-    with memory._backend.parts.store.snapshot() as reader:
+    with memory._builtin.parts.store.snapshot() as reader:
         assert reader.db.rows("SELECT count(*) FROM files") == [(80,)]
         assert not reader.state().has_dead
 
@@ -140,7 +140,7 @@ def test_a_note_written_while_a_rebuild_stands_still_is_found_at_once(memory: Me
     interrupted(memory)
     memory.append("A quagga came by.")
     assert memory.search("quagga").hits
-    with memory._backend.parts.store.snapshot() as reader:
+    with memory._builtin.parts.store.snapshot() as reader:
         assert reader.state().building is not None
     memory.sync()
     assert memory.search("quagga").hits

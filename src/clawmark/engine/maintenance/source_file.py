@@ -1,9 +1,8 @@
 """The list of folders added to a memory, in a small JSON file of the state folder.
 
-One file per memory, `<state>/sources/<name of the index>.json`, so that a folder added to one
-workspace is not searched in another, and no configuration file has to be edited. Every look at the
-disk reads the file again if it has changed: what one process adds, the others search at once. What
-may be added is decided in `sources`."""
+There is one file per memory, `<state>/sources/<agent id>.json`, so that a folder added to one
+workspace is not searched in another. Every look at the disk reads the file again if it has changed:
+a folder added by one process is searched by the others too. `sources` decides what may be added."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from clawmark.model.errors import ConfigError
 from clawmark.workspace.places import Source
 
 MOST_SOURCES = 1000
-_PATIENCE = 10.0
-"""Seconds to wait for another process that changes the list."""
+LOCK_SECONDS = 10.0
+"""How long to wait for another process that changes the list."""
 
 
 class SourceFile:
@@ -27,7 +26,7 @@ class SourceFile:
         self._sources: tuple[Source, ...] = ()
 
     def read(self) -> tuple[Source, ...]:
-        """The sources as they are now; none when there is no file."""
+        """Return the current sources; empty when there is no file."""
         try:
             info = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
@@ -40,13 +39,11 @@ class SourceFile:
         return self._sources
 
     def change(self, decide: Callable[[tuple[Source, ...]], tuple[Source, ...]]) -> None:
-        """Replace the sources by what `decide` makes of them, one process at a time; on disk when
-        this returns.
-        """
-        from clawmark.system import shared_json as statefile
+        """Replace the sources by what `decide` returns, under a lock; durable on return."""
+        from clawmark.system import shared_json  # Imported late: a cold search only reads.
 
         try:
-            with statefile.locked(self.path, _PATIENCE) as is_held:
+            with shared_json.locked(self.path, LOCK_SECONDS) as is_held:
                 if not is_held:
                     raise ConfigError(
                         f"Another process is changing {self.path}.",
@@ -57,7 +54,7 @@ class SourceFile:
                     {"name": one.name, "path": one.path, "patterns": list(one.patterns)}
                     for one in decide(self._parsed())
                 ]
-                statefile.save(self.path, {"version": 1, "sources": rows}, durable=True)
+                shared_json.save(self.path, {"version": 1, "sources": rows}, durable=True)
                 _sync_folder(os.path.dirname(self.path))
         except OSError as error:
             raise ConfigError(
@@ -67,12 +64,12 @@ class SourceFile:
             ) from error
 
     def _parsed(self) -> tuple[Source, ...]:
-        from clawmark.system.shared_json import load
+        from clawmark.system.shared_json import load  # Imported late: most memories have no file.
 
         try:
             rows = (load(self.path) or {"sources": []}).get("sources")
             if not isinstance(rows, list) or len(rows) > MOST_SOURCES:
-                raise ValueError("it holds no list of sources")
+                raise ValueError("it does not hold a list of sources")
             return tuple(_source(row) for row in rows)
         except (ValueError, OSError) as error:
             raise self._damaged(str(error)) from error
@@ -86,27 +83,20 @@ class SourceFile:
 
 
 def _source(row: object) -> Source:
-    from clawmark.backends.sources import NAME
+    from clawmark.engine.maintenance.sources import NAME  # Imported late: as above.
 
-    if isinstance(row, dict):
-        name, path, patterns = row.get("name"), row.get("path"), row.get("patterns", [])
-        is_sound = (
-            isinstance(name, str)
-            and NAME.fullmatch(name)
-            and isinstance(path, str)
-            and os.path.isabs(path)
-        )
-        if (
-            is_sound
-            and isinstance(patterns, list)
-            and all(isinstance(one, str) for one in patterns)
-        ):
-            return Source(str(name), str(path), tuple(patterns))
+    match row:
+        case {"name": str(name), "path": str(path), **rest} if NAME.fullmatch(
+            name
+        ) and os.path.isabs(path):
+            patterns = rest.get("patterns", [])
+            if isinstance(patterns, list) and all(isinstance(one, str) for one in patterns):
+                return Source(name, path, tuple(patterns))
     raise ValueError("an entry is not a source")
 
 
 def _sync_folder(folder: str) -> None:
-    """Have the new name of the file on disk too; not every system can open a folder."""
+    """Make a renamed file durable; not every system can open a folder."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

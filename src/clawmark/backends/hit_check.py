@@ -1,8 +1,7 @@
-"""Compares the hits of an answer with their files as they are now.
+"""Compare the hits of an answer with their files as they are now.
 
-In: hits, and the states in which their files were indexed. Out: the hits that hold. A hit of a
-deleted file is left out. In a changed file the passage is looked for: where it still stands, the
-hit is kept with its present lines."""
+A hit of a deleted file is dropped. In a changed file, its passage is looked for: if it is still
+there, the hit is kept with its current lines."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -16,8 +15,9 @@ from clawmark.workspace import Workspace
 def changed_files(
     indexed: Mapping[str, FileStat], workspace: Workspace, unlisted: Sequence[str]
 ) -> list[str]:
-    """The paths whose files are gone or not as they were indexed; files whose state cannot be read
-    are not included.
+    """Return the paths of files that are deleted or have changed since they were indexed.
+
+    Files below `unlisted` folders, and files whose state cannot be read, are left out.
     """
     return [
         path
@@ -36,46 +36,41 @@ def _is_unchanged(path: str, indexed: FileStat, workspace: Workspace) -> bool:
         return True
     if state is None:
         return False
-    if state.source == "sessions":  # a transcript only grows; what was indexed of it stands
+    if state.source == "sessions":  # a transcript only grows, so what was indexed is still there
         return state[4:] == indexed[2:4] and state.size >= indexed[0]
     return state[2:] == indexed[:4]
 
 
 def standing_hits(
     hits: Sequence[Hit],
-    suspects: Collection[str],
-    gone: Collection[str],
+    changed: Collection[str],
+    deleted: Collection[str],
     reader: Snapshot,
     workspace: Workspace,
 ) -> tuple[Hit, ...]:
-    """The hits whose text stands in its file now, with its present lines.
-
-    `suspects` are the files that are not as they were indexed, `gone` those that a look found
-    deleted."""
+    """Return the hits whose text is still in their file, with its current lines."""
     found = [
-        hit if hit.path not in suspects else _standing(hit, gone, reader, workspace) for hit in hits
+        hit if hit.path not in changed else _moved(hit, deleted, reader, workspace) for hit in hits
     ]
     return tuple(hit for hit in found if hit is not None)
 
 
-def _standing(
-    hit: Hit, gone: Collection[str], reader: Snapshot, workspace: Workspace
+def _moved(
+    hit: Hit, deleted: Collection[str], reader: Snapshot, workspace: Workspace
 ) -> Hit | None:
-    if hit.path in gone:
+    if hit.path in deleted:
         return None
     try:
         state = workspace.state_of(hit.path)
         if state is None:
-            return hit  # its disk is away, and its files are kept until it is back
+            return hit  # its disk is not mounted, and its files are kept until it is
         if state.source == "sessions":
             return None  # replaced by another transcript
         text = workspace.read_document(state).text
     except (OSError, WorkspaceError):
         return None
-    moves = {
-        _move(text, row.text, row.start_line)
-        for row in reader.chunks_of(hit.path, (hit.start_line, hit.end_line))
-    }
+    chunks = reader.chunks_of(hit.path, (hit.start_line, hit.end_line))
+    moves = {_lines_moved(text, chunk.text, chunk.start_line) for chunk in chunks}
     move = moves.pop() if len(moves) == 1 else None
     if move is None:
         return None
@@ -88,10 +83,8 @@ def _standing(
     )
 
 
-def _move(text: str, passage: str, start_line: int) -> int | None:
-    """By how many lines a passage has moved in a text, to the nearest place where it stands; None
-    when it is gone.
-    """
+def _lines_moved(text: str, passage: str, start_line: int) -> int | None:
+    """Return how far a passage has moved to its nearest occurrence; None when it is gone."""
     lines = list[int]()
     at = text.find(passage)
     while at >= 0:

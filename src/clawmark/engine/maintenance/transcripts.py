@@ -1,6 +1,4 @@
-"""Answers for people about transcripts: which ones there are, how far they are indexed, and what
-was said in one.
-"""
+"""List the transcripts of an agent, with how far they are indexed, and read one."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Literal
 
-from clawmark.backends.builtin import Parts
+from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.transcript_progress import Reached, decode
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.reports import Transcript
@@ -18,16 +16,14 @@ from clawmark.workspace.transcripts.json_lines import read_lines
 from clawmark.workspace.transcripts.messages import everything_said
 from clawmark.workspace.transcripts.sessions import OWN, Opened, Sessions
 
-LINES_TO_TELL = 100
-"""How many lines are read to detect the format of a transcript; the first ones may be internal
-records of the host.
-"""
+LINES_TO_DETECT = 100
+"""How many lines are read to detect the format; the first ones may be internal to the host."""
 
 _KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"}
 
 
-def list_transcripts(parts: Parts, sessions: Sessions) -> tuple[Transcript, ...]:
-    """Every transcript that is there now, the latest conversation first."""
+def list_transcripts(parts: IndexParts, sessions: Sessions) -> tuple[Transcript, ...]:
+    """Return every transcript, the latest conversation first."""
     is_source = parts.workspace.sessions is not None
     with parts.store.snapshot() as reader:
         indexed = reader.files()
@@ -36,9 +32,9 @@ def list_transcripts(parts: Parts, sessions: Sessions) -> tuple[Transcript, ...]
 
 
 def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...]]:
-    """How a transcript is cited, and what was said in it; by its path, its file's name, or the
-    start of that.
-    """
+    """Return the path of a transcript and its messages.
+
+    `name` is its path, its file name, or the beginning of that."""
     paths = [state.path for state in sessions.scan().files]
     exact = [path for path in paths if path in (name, f"{OWN}/{name}", f"{OWN}/{name}.jsonl")]
     named = exact or [path for path in paths if path.rpartition("/")[2].startswith(name)]
@@ -67,23 +63,19 @@ def _facts(
     if reached is None or reached.loose:
         reached = _counted(state, sessions)
     status: Literal["indexed", "due", "not a source"] = "indexed" if is_current else "due"
-    status = status if is_source else "not a source"
-    kind = _KINDS.get(reached.kind, "")
     return Transcript(
         path=state.path,
-        kind=kind,
+        kind=_KINDS.get(reached.kind, ""),
         size=state.size,
         messages=reached.said,
         first=reached.first,
         last=reached.last,
-        status=status,
+        status=status if is_source else "not a source",
     )
 
 
 def _counted(state: FileState, sessions: Sessions) -> Reached:
-    """The facts of a transcript that the index does not have, or not as it is now: it is read to
-    its end.
-    """
+    """Read a transcript whose facts are not in the index."""
     try:
         with sessions.open(state.path) as opened:
             kind = _kind(opened)
@@ -96,13 +88,10 @@ def _counted(state: FileState, sessions: Sessions) -> Reached:
 
 
 def _kind(opened: Opened) -> str:
-    """Who wrote a transcript, by the first line that shows it."""
-    for line in islice(read_lines(opened.fd, 0, 1, opened.state.size), LINES_TO_TELL):
-        kind = (
-            kind_of(parse_line(line.data.decode("utf-8", "replace")))
-            if line.data is not None
-            else ""
-        )
-        if kind:
-            return kind
+    """Return the host that wrote a transcript, by the first line that shows it."""
+    for line in islice(read_lines(opened.fd, 0, 1, opened.state.size), LINES_TO_DETECT):
+        if line.data is not None:
+            kind = kind_of(parse_line(line.data.decode("utf-8", "replace")))
+            if kind:
+                return kind
     return ""

@@ -1,8 +1,7 @@
-"""Settings in; the working parts of a memory out: the one place where configuration becomes
-objects.
+"""The composition root: builds the backend of a memory from its settings.
 
-Everything that is built here is handed what it needs and reads no settings. `memory` has the verbs.
-"""
+What is built here is handed what it needs and reads no settings. `composition.agent` builds what
+agents use."""
 
 from __future__ import annotations
 
@@ -12,96 +11,126 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clawmark.backends.builtin import BuiltinBackend, Parts
-from clawmark.backends.source_file import SourceFile
+from clawmark.backends.builtin import BuiltinBackend
 from clawmark.config.paths import Places
-from clawmark.config.schema import MemorySearch, QueryOptions, Remote, Settings
+from clawmark.config.schema import NO_QMD, Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.engine.maintenance.source_file import SourceFile
+from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.errors import RerankError
-from clawmark.model.values import Identity, Query
+from clawmark.model.values import Degraded, Identity, Query
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.sessions import Sessions
 
 CANDIDATE_FLOOR = 100
-"""Each leg brings at least so many candidates."""
+"""The least number of candidates of each leg."""
 NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1a1"
-"""The fingerprint without any, known by heart: `hashlib` is a tenth of a sync that finds nothing to
-do.
+"""The scope hash without extra paths, precomputed: importing `hashlib` is a tenth of a sync that
+finds nothing to do.
 """
+QMD_NOTICE = Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.')
 
 
 def build(
     places: Places,
-    settings: Settings,
+    loaded: Loaded,
     embedder: Embedder | None,
     provider: str | None,
+    *,
     background: bool,
-) -> tuple[BuiltinBackend, Choice]:
-    options = settings.memory_search
-    metrics = Metrics()
-    sources = SourceFile(os.path.join(places.state_dir, "sources", f"{places.agent_id}.json"))
+) -> BuiltinBackend:
+    """Build the built-in backend; nothing is opened or loaded yet."""
+    options = loaded.settings.memory_search
+    sources = source_file(places)
+    has_sessions = "sessions" in options.sources
     workspace = Workspace(
         root=places.workspace,
         extra_paths=options.extra_paths,
         lock_dir=os.path.join(places.state_dir, "locks"),
-        sessions=open_sessions(places, settings) if "sessions" in options.sources else None,
+        sessions=open_sessions(places, loaded.settings) if has_sessions else None,
         has_memory="memory" in options.sources,
         extra_patterns=options.extra_patterns,
         sources=sources.read,
     )
+    # Without a cache, only the vectors of indexed passages are kept.
+    cache_entries = options.cache.max_entries if options.cache.enabled else 0
     index = SqliteStore(
         places.index_path,
         vector_engine=options.store.vector.engine,
-        # Vectors of indexed passages are kept either way; without a cache, only those.
-        cache_entries=options.cache.max_entries if options.cache.enabled else 0,
+        cache_entries=cache_entries,
         unsearched=[source for source in ("memory", "sessions") if source not in options.sources],
     )
-    choice, older = _choose(places, settings, index, embedder, provider)
+    choice, revive = _choose(places, loaded.settings, index, embedder, provider)
     sync = SyncParts(
         workspace=workspace,
         store=index,
         chunker=options.chunking,
         embedders=choice.embedders,
-        identity=lambda: _identity(settings, choice),
+        identity=lambda: _identity(loaded.settings, choice),
         now_ns=time.time_ns,
         fallbacks=choice.fallbacks,
         deltas=options.sync.sessions,
     )
-    scout = choice.embedders[0] if choice.embedders and choice.embedders[0].traits.instant else None
-    parts = Parts(
+    setup = Setup(
+        workspace=places.workspace,
+        agent_id=places.agent_id,
+        config_file=places.config_file or "",
+        state_dir=places.state_dir,
+        sources=options.sources,
+        source_file=sources.path,
+        vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
+        cache_limit=cache_entries,
+        warnings=loaded.warnings,
+    )
+    instant = choice.embedders[0] if choice.embedders else None
+    parts = IndexParts(
         workspace=workspace,
         store=index,
         sync=sync,
-        embedders=choice.embedders,
-        fallbacks=choice.fallbacks,
-        revive=older,
-        scout=scout,
-        degraded=choice.degraded,
-        metrics=metrics,
-        instead_of=choice.instead_of,
-        source_file=sources.path,
+        choice=choice,
+        setup=setup,
+        metrics=Metrics(),
+        revive=revive,
+        scout=instant if instant is not None and instant.traits.instant else None,
         rerank=_rerank_step(places, options) if options.query.rerank.provider != "none" else None,
+        notice=QMD_NOTICE if loaded.settings.memory.backend != "builtin" else None,
     )
-    debounce, interval = options.sync.watch_debounce_ms / 1000, options.sync.interval_minutes * 60.0
     return BuiltinBackend(
-        parts=parts,
+        parts,
         freshen=options.sync.on_search,
         background=background,
-        debounce=debounce,
-        interval=interval,
-    ), choice
+        debounce=options.sync.watch_debounce_ms / 1000,
+        interval=options.sync.interval_minutes * 60.0,
+    )
+
+
+def choose_backend(builtin: BuiltinBackend, settings: Settings) -> MemoryBackend:
+    """Return the configured backend."""
+    if settings.memory_search.enabled:
+        return builtin
+    from clawmark.backends.none import NoSearchBackend
+
+    return NoSearchBackend(builtin)
+
+
+def source_file(places: Places) -> SourceFile:
+    """Return the list of the folders that were added to a memory."""
+    return SourceFile(os.path.join(places.state_dir, "sources", f"{places.agent_id}.json"))
 
 
 def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
-    """The configured reranker; one that cannot be made says so with every answer."""
+    """Return the configured reranker; if it cannot be made, every answer reports that."""
     from clawmark.embed.rerank.base import Unusable, make_reranker
     from clawmark.engine.search.rerank import RerankStep
 
@@ -121,22 +150,22 @@ def _choose(
     embedder: Embedder | None,
     provider: str | None,
 ) -> tuple[Choice, Callable[[Identity], Embedder | None]]:
-    """The embedders, and a way to make an older one again."""
+    """Return the embedders, and a function that makes the embedder of an older space."""
 
-    def nobody(_: Identity) -> None:
+    def revive_none(_: Identity) -> None:
         return None
 
     if embedder is not None and settings.memory_search.enabled:
         from clawmark.embed.plugins import guarded
 
-        return Choice((guarded(embedder, os.environ),), "given by the caller", None), nobody
+        return Choice((guarded(embedder, os.environ),), "given by the caller", None), revive_none
     options = settings.memory_search
     if not options.enabled:
-        return Choice((), "memorySearch.enabled is false", None), nobody
+        return Choice((), "memorySearch.enabled is false", None), revive_none
     if not options.store.vector.enabled:
-        return Choice((), "memorySearch.store.vector.enabled is false", None), nobody
+        return Choice((), "memorySearch.store.vector.enabled is false", None), revive_none
     if (provider or options.provider) == "none":
-        return Choice((), "the provider is none: keywords answer alone", None), nobody
+        return Choice((), "the provider is none: keywords answer alone", None), revive_none
     from clawmark.embed.choose import choose, revive
 
     wanted = EmbeddingOptions(
@@ -149,8 +178,7 @@ def _choose(
         entries=options.provider_entries,
     )
     if provider not in (None, options.provider):
-        # The configured model, address and key belong to the configured provider, and go to no
-        # other.
+        # The configured model, address and key belong to the configured provider only.
         wanted = wanted._replace(provider=provider, model="", dims=0, remote=Remote())
     batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
     around = EmbedderContext(
@@ -167,9 +195,7 @@ def _choose(
 
 
 def _dims_of(store: SqliteStore, names: tuple[str, ...]) -> int:
-    """The size of the vectors that the index already has of an embedder, in a space or imported
-    into the cache.
-    """
+    """Return the vector size of an embedder's space or of its imported vectors in the cache."""
     with store.snapshot() as reader:
         spaces = (
             space.identity.dims
@@ -180,15 +206,13 @@ def _dims_of(store: SqliteStore, names: tuple[str, ...]) -> int:
 
 
 def open_sessions(places: Places, settings: Settings) -> Sessions:
-    """The agent's transcripts; what is read from them has its secrets masked, the configured ones
-    by their value.
-    """
+    """Return the agent's transcripts, which are read with secrets and configured keys masked."""
     from clawmark.workspace.transcripts.sessions import Sessions
 
     masks: list[Redactor] = []
 
     def clean(text: str) -> str:
-        if not masks:  # a search that finds nothing new has nothing to mask
+        if not masks:  # made when a transcript is first read
             masks.append(redactor_of(settings.memory_search))
         return masks[0].clean(text)
 
@@ -203,7 +227,7 @@ def open_sessions(places: Places, settings: Settings) -> Sessions:
 
 
 def keys_of(options: MemorySearch) -> tuple[str, ...]:
-    """Every key that is configured, to be masked wherever text is shown or stored."""
+    """Return every configured key, to be masked wherever text is shown or stored."""
     from clawmark.backends.known_secrets import configured_keys
 
     return configured_keys(
@@ -212,7 +236,7 @@ def keys_of(options: MemorySearch) -> tuple[str, ...]:
 
 
 def redactor_of(options: MemorySearch) -> Redactor:
-    """What masks the configured keys and everything that looks like one."""
+    """Return what masks the configured keys and everything that looks like one."""
     from clawmark.text.secrets.redact import Redactor
 
     return Redactor(keys_of(options))
@@ -225,7 +249,7 @@ def make_query(
     min_score: float | None,
     today: Callable[[], str],
 ) -> Query:
-    """A complete question: what was asked, and the settings for the rest."""
+    """Complete a question with the configured search options."""
     hybrid, decay = options.hybrid, options.hybrid.temporal_decay
     most = options.max_results if max_results is None else max(1, max_results)
     return Query(
@@ -244,7 +268,7 @@ def make_query(
 
 
 def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
-    """What the index depends on, under OpenClaw's names for it."""
+    """Return what the index depends on, under OpenClaw's names."""
     options = settings.memory_search
     best = choice.embedders[-1].identity if choice.embedders else None
     return {
@@ -261,7 +285,7 @@ def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
 
 
 def scope_hash(extra_paths: tuple[str, ...]) -> str:
-    """OpenClaw's fingerprint of what is indexed beyond the workspace."""
+    """Return OpenClaw's hash of what is indexed beyond the workspace."""
     if not extra_paths:
         return NO_EXTRA_PATHS
     import hashlib
@@ -272,3 +296,21 @@ def scope_hash(extra_paths: tuple[str, ...]) -> str:
     }
     text = json.dumps(scope, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def make_clock(settings: Settings, clock: Callable[[], datetime] | None) -> Callable[[], datetime]:
+    """Return the given clock, or one that gives the current time in the user's time zone."""
+
+    def now() -> datetime:
+        from calendar import timegm
+        from datetime import datetime
+
+        # `datetime.now()` counts nanoseconds and stays at the year 2262 for ever.
+        seconds = timegm(time.gmtime())
+        if not settings.user_timezone:
+            return datetime.fromtimestamp(seconds).astimezone()
+        from zoneinfo import ZoneInfo
+
+        return datetime.fromtimestamp(seconds, ZoneInfo(settings.user_timezone))
+
+    return clock or now

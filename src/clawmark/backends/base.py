@@ -1,0 +1,60 @@
+"""The protocol that every memory backend implements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from clawmark.model.documents import Excerpt
+    from clawmark.model.reports import Probe, Progress, Status, SyncReport
+    from clawmark.model.values import Found, Query
+
+
+class MemoryBackend(Protocol):
+    """Answers questions about the notes of one workspace.
+
+    Methods may be called from several threads at once. `clawmark.testing.backend_contract` checks
+    an implementation."""
+
+    def search(self, query: Query, *, freshen: bool = True) -> Found:
+        """Return the passages that answer a query, the best one first; an empty answer says why.
+
+        With `freshen`, changed files are indexed first as far as time allows, and the answer
+        reports how many are left.
+        """
+
+    def read(
+        self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
+    ) -> Excerpt:
+        """Return lines of a memory file, by its path or a citation; an absent file is empty."""
+
+    def sync(
+        self,
+        *,
+        force: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        instant_only: bool = False,
+        seconds: float | None = None,
+    ) -> SyncReport:
+        """Index what has changed and wait for it.
+
+        `force` indexes every file again, `instant_only` sends nothing to a service, and `seconds`
+        limits the time; the report counts what is left.
+        """
+
+    def refresh(self, reason: str, *, deltas: bool = False) -> bool:
+        """Index what has changed, in the background where there is a worker, and return whether
+        that was done or started.
+
+        `deltas` leaves out transcripts that have grown by little. `reason` is shown in the status.
+        """
+
+    def status(self) -> Status:
+        """Measure the state of the workspace and the index without changing either."""
+
+    def probe(self) -> tuple[Probe, ...]:
+        """Use each part that a search depends on once; failures are reported, not raised."""
+
+    def close(self) -> None:
+        """Stop background work and release every resource; closing twice is allowed."""

@@ -1,0 +1,264 @@
+"""Bring the index up to date before a search, as `freshening` decides.
+
+The number of due files in a `Freshness` comes from one look at the disk that began at most a second
+ago, or is None. Unbounded work is left to the background worker and to explicit syncs."""
+
+from __future__ import annotations
+
+import time
+from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clawmark.backends import freshening
+from clawmark.backends.freshening import IndexNow, Known, Look, LookInBackground, LookNow, ShareLook
+from clawmark.backends.snapshot import SearchSnapshot
+from clawmark.engine.parts import OUTDATED, IndexParts
+from clawmark.engine.search.pipeline import Freshness
+from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, is_chunked_by, look
+from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
+from clawmark.model.values import Degraded, Scan, SyncPlan
+from clawmark.store.base import Snapshot
+from clawmark.system.cancellation import go_on, has_left
+
+if TYPE_CHECKING:
+    from clawmark.backends.background import Background
+
+
+class Lag(NamedTuple):
+    """What the index lacks compared with what was configured."""
+
+    sync_reason: str
+    """Why a whole sync is wanted; empty when none is."""
+    makes_vectors: bool
+    """Whether a search makes due vectors itself: those of a local embedder in use, or of a very
+    small memory.
+    """
+
+
+class Freshener:
+    """Looks at the disk for the searches of one memory, and indexes what fits into their time."""
+
+    def __init__(self, parts: IndexParts, background: Callable[[], Background | None]) -> None:
+        self._parts = parts
+        self._background = background
+        self.clock: Callable[[], float] = time.monotonic
+        self.known = Known(looked_ns=parts.sync.now_ns())
+        self._updating = allocate_lock()
+        self._freshening = allocate_lock()
+
+    def freshen(self, snapshot: SearchSnapshot, *, now: bool = False) -> Freshness:
+        """Look at the disk and index what changed, within the budget of a search.
+
+        With `now`, the disk is looked at even if that was done a moment ago. One search freshens at
+        a time, because no other one may use a look whose findings are still being indexed."""
+        began = time.perf_counter()
+        if not self._freshening.acquire(timeout=freshening.OWN_LOCK_SECONDS):
+            due = self._due_beside_another_search(snapshot)
+            return _freshness(
+                due, f"{freshening.describe_due(due)}, another search is indexing", began
+            )
+        try:
+            match LookNow() if now else self._plan_look():
+                case ShareLook(due):
+                    done = (
+                        "looked a moment ago" if due is not None else freshening.describe_due(None)
+                    )
+                    return Freshness(due, done, 0.0)
+                case LookInBackground(is_asked) if is_asked or self._ask_worker_to_look():
+                    done = f"{freshening.describe_due(None)}, looking in the background"
+                    return Freshness(None, done, 0.0)
+                case _:
+                    return self._look_and_index(snapshot, began)
+        finally:
+            self._freshening.release()
+
+    def look_at_disk(
+        self, reader: Snapshot | None = None, *, by_sync: bool = False
+    ) -> tuple[Look, Scan, SyncPlan]:
+        """Compare disk and index now, and remember the outcome."""
+        began, changes = self.clock(), self._parts.workspace.changes
+        scan, plan = look(self._parts.sync, reader)
+        made = Look(
+            at=began,
+            seconds=self.clock() - began,
+            changes=changes,
+            mark=self._parts.store.mark(),
+            due=plan.due,
+            unlisted=tuple(failure.path for failure in scan.failures),
+            by_sync=by_sync,
+        )
+        self._update(look=made)
+        return made, scan, plan
+
+    def look_for_sync(self, _: SyncParts) -> tuple[Scan, SyncPlan]:
+        """Look at the disk at the beginning of a sync."""
+        return self.look_at_disk(by_sync=True)[1:]
+
+    def after_sync(self, due: int) -> None:
+        """Record how many files a sync left due."""
+        with self._updating:
+            self.known = freshening.after_sync(self.known, due)
+
+    def expire(self) -> None:
+        """Make the next search look at the disk."""
+        with self._updating:
+            last = self.known.look
+            if last is not None:
+                self.known = self.known._replace(look=last._replace(at=freshening.NEVER))
+
+    def is_replaced(self) -> bool:
+        """Return whether the index was deleted or replaced since the last look."""
+        last = self.known.look
+        return self._parts.store.was_replaced(last.mark if last is not None else (0, None))
+
+    def known_due(self) -> int | None:
+        """Return how many files are due, or None when no look is recent enough."""
+        return self.known.due_at(self.clock())
+
+    def _plan_look(self) -> ShareLook | LookInBackground | LookNow:
+        return freshening.plan_look(
+            self.known,
+            self.clock(),
+            changes=self._parts.workspace.changes,
+            is_replaced=self.is_replaced(),
+            worker=self._worker(),
+        )
+
+    def _ask_worker_to_look(self) -> bool:
+        background = self._background()
+        if background is None or not background.look():
+            return False
+        self._update(asked_worker_at=self.clock())
+        return True
+
+    def _due_beside_another_search(self, snapshot: SearchSnapshot) -> int | None:
+        last, due = self.known.look, self.known_due()
+        if due is None and not (last is not None and last.is_expensive):
+            due = look(self._parts.sync, snapshot.reader)[1].due
+        return due
+
+    def _look_and_index(self, snapshot: SearchSnapshot, began: float) -> Freshness:
+        now_ns = self._parts.sync.now_ns()
+        since_ns = self.known.looked_ns - freshening.TICK_NS
+        snapshot.release()  # compare with the index as it is now
+        made, scan, plan = self.look_at_disk(snapshot.reader)
+        self._update(
+            looked_ns=now_ns, unlisted=freshening.unlisted_folders(scan.failures), failed=None
+        )
+        lag = self._lag(snapshot.reader)
+        match freshening.plan_freshening(
+            plan, makes_vectors=lag.makes_vectors, since_ns=since_ns, worker=self._worker()
+        ):
+            case freshening.UpToDate():
+                self._hand_over(lag.sync_reason)
+                return _freshness(0, "no file has changed", began)
+            case freshening.LeaveToWorker():
+                done = f"{freshening.describe_due(plan.due)}, being indexed in the background"
+                freshness = _freshness(plan.due, done, began)
+            case IndexNow() as limits:
+                go_on()
+                snapshot.release()
+                freshness = self._index(limits, (scan, plan), snapshot, began)
+        with self._updating:
+            if self.known.look is made:
+                indexed = made._replace(due=freshness.due_files or 0)
+                self.known = self.known._replace(look=indexed)
+        if self.clock() - made.at > freshening.LOOK_SECONDS > made.seconds:
+            # Indexing took long enough for other files to change.
+            snapshot.release()
+            return freshness._replace(due_files=self.look_at_disk(snapshot.reader)[0].due)
+        return freshness
+
+    def _index(
+        self,
+        limits: IndexNow,
+        looked: tuple[Scan, SyncPlan],
+        snapshot: SearchSnapshot,
+        began: float,
+    ) -> Freshness:
+        """Index what there is time for, and hand the rest over to the worker."""
+        # Imported late: a search that finds nothing due does not need it.
+        from clawmark.engine.sync.run import SyncRequest, run_sync
+
+        due = looked[1].due
+        request = SyncRequest(
+            seconds=limits.seconds,
+            lock_timeout=limits.lock_timeout,
+            instant_only=limits.instant_only,
+            reason="search",
+            since_ns=limits.since_ns,
+            cancelled=has_left,
+            look=lambda _: looked,
+        )
+        try:
+            report = run_sync(self._parts.sync, request)
+        except IndexBusy:
+            self._hand_over("search")
+            return _freshness(
+                due, f"{freshening.describe_due(due)}, another process is indexing", began
+            )
+        except (IndexDamaged, IndexFromTheFuture):
+            raise
+        except IndexStoreError as error:
+            # The disk is full or the folder is read-only; what is indexed still answers.
+            self._update(failed=Degraded(error.message, error.hint))
+            done = f"{freshening.describe_due(due)}, but the index cannot be written"
+            return _freshness(due, done, began)
+        left = report.due_files
+        self._update(left_due=left, unlisted=freshening.unlisted_folders(report.scan_failures))
+        lag = self._lag(snapshot.reader)
+        self._hand_over("search" if left else lag.sync_reason)
+        indexed = report.added + report.updated + report.deleted
+        done = f"files brought up to date: {indexed}" if indexed else "no file has changed"
+        return _freshness(left, f"{done}, due: {left}" if left else done, began)
+
+    def _hand_over(self, reason: str) -> None:
+        background = self._background()
+        if reason and background is not None:
+            background.hand_over(reason)
+
+    def _worker(self) -> freshening.Worker | None:
+        background = self._background()
+        return background.state if background is not None else None
+
+    def _lag(self, reader: Snapshot) -> Lag:
+        """Compare the index with the chosen embedders and chunking, without loading a model."""
+        sync_reason = "identity" if self._is_rebuild_wanted(reader) else ""
+        embedders = self._parts.embedders
+        if not embedders:
+            return Lag(sync_reason, makes_vectors=False)
+        ready = {space.identity: space.id for space in reader.spaces() if space.ready}
+        due = {
+            one.identity: reader.count_due(ready[one.identity])
+            for one in embedders
+            if one.identity in ready
+        }
+        local = {one.identity for one in embedders if not one.traits.remote}
+        makes_vectors = any(due.get(identity) for identity in local)
+        has_local_spaces = local <= ready.keys()
+        best = due.get(embedders[-1].identity)
+        if best is not None and has_local_spaces:
+            return Lag(sync_reason or ("search" if best else ""), makes_vectors)
+        chunks = reader.count_chunks()
+        is_small = not has_local_spaces and 0 < chunks <= FEW_CHUNKS
+        return Lag(sync_reason or ("identity" if chunks else ""), makes_vectors or is_small)
+
+    def _is_rebuild_wanted(self, reader: Snapshot) -> bool:
+        """Return whether the text was chunked differently, or an earlier rebuild was abandoned."""
+        is_outdated = not is_chunked_by(reader, self._parts.sync.chunker.name)
+        building, now, known = reader.building, self.clock(), self.known
+        since = known.building_since if building == known.building else now
+        is_unattended = (is_outdated or building) and self._background() is None
+        outdated = OUTDATED if is_unattended else None
+        if (building, since, outdated) != (known.building, known.building_since, known.outdated):
+            self._update(building=building, building_since=since, outdated=outdated)
+        return now - since > freshening.REBUILD_PATIENCE if building else is_outdated
+
+    def _update(self, **changes: Any) -> None:
+        with self._updating:
+            self.known = self.known._replace(**changes)
+
+
+def _freshness(due: int | None, summary: str, began: float) -> Freshness:
+    return Freshness(due, summary, (time.perf_counter() - began) * 1000)
