@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from clawmark.model.documents import Chunk
 from clawmark.model.values import ChunkRow, FileRow, FileStat, Filters, Identity, Space, Vector
+
+if TYPE_CHECKING:
+    from clawmark.model.documents import Chunk
 
 ChunkWords: TypeAlias = tuple[str, ...]
 """The words of one chunk for keyword search: what it states, its headings and dates, and optionally

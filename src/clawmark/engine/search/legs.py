@@ -221,6 +221,7 @@ def _scale(
     embedder, space, vector = asked
     floor, ceiling = embedder.traits.floor, embedder.traits.ceiling
     if query.fusion == "weighted":
+        # Imported late: not the default.
         from clawmark.engine.search.weighted import calibrate
 
         return lambda cosine: calibrate(cosine, floor, ceiling)

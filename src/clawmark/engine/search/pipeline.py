@@ -197,6 +197,7 @@ def _merged(
     keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
     texts = text_leg_matches(words, snapshot, keys)
     if query.fusion == "weighted":
+        # Imported late: most searches do not need it.
         from clawmark.engine.search.weighted import merge_weighted
 
         return merge_weighted(
@@ -266,6 +267,7 @@ def _nearness(scout: Embedder | None, text: str, snapshot: SearchSnapshot) -> Ne
     )
     known: dict[str, float] = {}
     embed = getattr(scout, "embed_lines", scout.embed_texts)
+    # Imported late: most searches do not need it.
     from clawmark.store.similarity import cosines
 
     def nearness(parts: Sequence[str]) -> list[float]:
@@ -281,6 +283,7 @@ def _named_times(query: Query) -> Sequence[tuple[str, str]]:
     """The times the question names, as ranges of days."""
     if not query.today or not may_name_time(query.text):
         return ()
+    # Imported late: most searches do not need it.
     from clawmark.text.time_expressions import time_expressions
 
     return time_expressions(query.text, query.today)

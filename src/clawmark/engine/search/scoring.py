@@ -192,6 +192,7 @@ def noise_of_query(
     start_mean = floor + 2.0 * start_spread
     if noise is None or len(noise.centre) != len(query):
         return start_mean, start_spread, 0
+    # Imported late: a keyword search does not need it.
     from clawmark.store.similarity import dot_products
 
     (mean,) = dot_products(query, [noise.centre])

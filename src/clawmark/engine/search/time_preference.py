@@ -36,6 +36,7 @@ def time_preference(first_day: str, last_day: str, ranges: Sequence[Range]) -> f
     a date."""
     if not last_day or not ranges:
         return 0.0
+    # Imported late: few questions name a time.
     from datetime import date
 
     first, last = (

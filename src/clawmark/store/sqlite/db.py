@@ -28,6 +28,8 @@ from clawmark.store.sqlite.schema import (
     create_statements,
 )
 
+SQLITE_VERSION = apsw.sqlite_lib_version()
+
 Bindings = Sequence[Any]
 
 Stamp = tuple[int, int, int, int]
@@ -188,6 +190,7 @@ class Database:
 
 def translate(error: Exception, path: str) -> ClawmarkError:
     """Return our error for the driver's; imported only when something failed."""
+    # Imported late: only needed after a fork or an error.
     from clawmark.store.sqlite import faults
 
     return faults.translate(error, path)

@@ -26,7 +26,7 @@ from clawmark.model.values import (
 )
 from clawmark.store.base import DueChunk, FileSet, KeywordCounts, KeywordQuery
 from clawmark.store.sqlite import cache, keywords
-from clawmark.store.sqlite.db import Database, as_list, one_line
+from clawmark.store.sqlite.db import SQLITE_VERSION, Database, as_list, one_line
 from clawmark.store.sqlite.meta import Meta, SpaceFacts
 from clawmark.store.sqlite.schema import WORDS
 
@@ -160,9 +160,7 @@ class SqliteSnapshot:
 
     def database_facts(self) -> dict[str, Any]:
         """Return what the driver says about the file, for `status`."""
-        import apsw
-
-        facts: dict[str, Any] = {"sqlite_version": apsw.sqlite_lib_version(), "path": self.db.path}
+        facts: dict[str, Any] = {"sqlite_version": SQLITE_VERSION, "path": self.db.path}
         for name in ("page_size", "page_count", "freelist_count", "journal_mode", "application_id"):
             facts[name] = self.db.rows(f"PRAGMA {name}")[0][0]
         try:
@@ -306,6 +304,7 @@ class SqliteSnapshot:
         self, facts: SpaceFacts, query: Vector, keys: Sequence[int]
     ) -> list[tuple[int, float]]:
         """The cosines of given chunks; those without a vector are left out."""
+        # Imported late: a keyword search does not need it.
         from clawmark.store.similarity import dot_products
 
         if not keys:
@@ -385,6 +384,7 @@ class SqliteSnapshot:
             ) from None
 
     def _vector_engine(self) -> VectorIndex:
+        # Imported late: a keyword search does not need it.
         from clawmark.store.sqlite.vectors.base import open_engine
 
         if self._engine is None:

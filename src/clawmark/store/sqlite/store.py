@@ -21,6 +21,7 @@ from clawmark.model.errors import (
     IndexStoreError,
 )
 from clawmark.store.base import Mark
+from clawmark.store.sqlite import files
 from clawmark.store.sqlite.db import (
     NO_STAMP,
     Database,
@@ -136,9 +137,7 @@ class SqliteStore:
 
     @contextmanager
     def transaction(self, *, timeout: float = 10.0) -> Iterator[SqliteTransaction]:
-        from clawmark.store.sqlite.files import make_private_folder
-
-        make_private_folder(os.path.dirname(self.path))
+        files.make_private_folder(os.path.dirname(self.path))
         deadline = time.monotonic() + timeout
         while True:
             with self._lock.held(max(deadline - time.monotonic(), 0.0)):
@@ -166,6 +165,7 @@ class SqliteStore:
         timeout: float = 10.0,
         at_once: int = 300,
     ) -> None:
+        # Imported late: only a writer needs it.
         from clawmark.store.sqlite.upkeep.staging import LargeFile
 
         file = LargeFile(row=row, chunks=chunks, words=words, building=building, at_once=at_once)
@@ -201,6 +201,7 @@ class SqliteStore:
         """Sweep if there is enough to remove, or in any case with `force`.
 
         The transactions are short, so that other writers do not wait long."""
+        # Imported late: only a writer needs it.
         from clawmark.store.sqlite.upkeep.sweeping import is_worth_sweeping
 
         with self.snapshot() as snapshot:
@@ -223,6 +224,7 @@ class SqliteStore:
             return
 
     def recover_vectors(self, *, timeout: float = 10.0) -> int:
+        # Imported late: only a writer needs it.
         from clawmark.store.sqlite.upkeep.salvage import salvage
 
         return salvage(self, timeout=timeout)
@@ -238,6 +240,7 @@ class SqliteStore:
 
     @contextmanager
     def record_sync(self, facts: dict[str, object]) -> Iterator[Callable[..., None]]:
+        # Imported late: only a writer needs it.
         from clawmark.store.sqlite.running import SyncRecord
 
         with SyncRecord(self.path, facts) as record:
@@ -273,12 +276,12 @@ class SqliteStore:
 
         The system releases it if its holder dies, so what a killed process left unfinished is
         replaced at once."""
-        from clawmark.store.sqlite.files import make_private_folder, staging_lock_path
+        # Imported late: only a writer needs it.
         from clawmark.store.sqlite.locks import WriteLock
 
-        make_private_folder(os.path.dirname(self.path))
+        files.make_private_folder(os.path.dirname(self.path))
         with self._pool:
-            self._staging_lock = self._staging_lock or WriteLock(staging_lock_path(self.path))
+            self._staging_lock = self._staging_lock or WriteLock(files.staging_lock_path(self.path))
         with self._staging_lock.held(timeout):
             yield
 
@@ -287,8 +290,6 @@ class SqliteStore:
 
         The next write creates a new index. Return an empty string if another process did it first.
         `kind` becomes part of the name."""
-        from clawmark.store.sqlite.files import set_aside
-
         damaged, self._damaged = self._damaged, None
         writer = self._drop_connections()
         if writer is not None:
@@ -297,7 +298,7 @@ class SqliteStore:
             now = stamp_of(self.path)
             if now is None or damaged is None or now[:2] != damaged[:2]:
                 return ""
-            return set_aside(self.path, kind)
+            return files.set_aside(self.path, kind)
 
     # --- transactions and connections -------------------------------------------------------------
 
@@ -369,6 +370,7 @@ class SqliteStore:
 
     def _truncate_later(self) -> None:
         """Retry the checkpoint later, even if nothing is written until then."""
+        # Imported late: only a writer needs it.
         import threading
 
         if self._timer is None:
@@ -394,19 +396,17 @@ class SqliteStore:
 
     def _seal(self) -> None:
         """Record what the main file looks like now, to notice changes from outside."""
-        from clawmark.store.sqlite.files import write_seal
-
-        write_seal(self.path, self._index_id)
+        files.write_seal(self.path, self._index_id)
 
     @property
     def _lock(self) -> WriteLock:
         """The write lock, created with the first write: a search does not need it."""
         if self._write_lock is None:
-            from clawmark.store.sqlite.files import lock_path
+            # Imported late: only a writer needs it.
             from clawmark.store.sqlite.locks import WriteLock
 
             with self._pool:
-                self._write_lock = self._write_lock or WriteLock(lock_path(self.path))
+                self._write_lock = self._write_lock or WriteLock(files.lock_path(self.path))
         return self._write_lock
 
     def _take_reader(self, thorough: bool) -> Database:
@@ -436,6 +436,7 @@ class SqliteStore:
 
     def _roll_back_journal(self) -> None:
         """Roll back what a killed writer without a log left; readers cannot read until then."""
+        # Imported late: only a writer needs it.
         from clawmark.store.sqlite.opening import open_writer
 
         with self._lock.held(CLOSE_SECONDS):
@@ -465,6 +466,7 @@ class SqliteStore:
             _close_quietly(db)
             db = None
         if db is None:
+            # Imported late: only a writer needs it.
             from clawmark.store.sqlite.opening import open_writer
 
             try:

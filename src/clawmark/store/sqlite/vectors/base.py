@@ -58,10 +58,12 @@ Residents = dict[tuple[str, int], Any]
 def open_engine(name: str, db: Database, index_id: str, residents: Residents) -> VectorIndex:
     """Open the engine of this name on one connection."""
     if name == "blocks":
+        # Imported late: only one of the engines is used.
         from clawmark.store.sqlite.vectors.blocks import BlockVectors
 
         return BlockVectors(db, index_id, residents)
     if name == "sqlite-vec":
+        # Imported late: only one of the engines is used.
         from clawmark.store.sqlite.vectors.vec0 import Vec0Vectors
 
         return Vec0Vectors(db)
