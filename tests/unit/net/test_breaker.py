@@ -127,9 +127,7 @@ def test_breakers_share_their_state_through_the_file(breaker: Breaker, clock: Cl
     assert not is_open(breaker)
 
 
-def test_number_of_failures_and_pause_are_configurable(
-    tmp_path: Path, clock: Clock
-) -> None:
+def test_number_of_failures_and_pause_are_configurable(tmp_path: Path, clock: Clock) -> None:
     breaker = Breaker(str(tmp_path / "b"), clock=clock, failures=3, seconds=5)
     breaker.failed("one")
     breaker.failed("two")

@@ -162,9 +162,7 @@ def test_empty_gzip_members_count_toward_the_limit() -> None:
         ("gzip, gzip", b"x", "the response is compressed in a way that was not requested"),
     ],
 )
-def test_wrongly_compressed_body_is_an_error(
-    name: str, body: bytes, why: str
-) -> None:
+def test_wrongly_compressed_body_is_an_error(name: str, body: bytes, why: str) -> None:
     assert reason(ok(body, f"Content-Encoding: {name}")) == why
 
 
