@@ -8,6 +8,7 @@ beyond their deadlines."""
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import ssl
@@ -52,6 +53,13 @@ class _Password(bytes):
         return "***"
 
 
+def _silence_debug_log() -> None:
+    """Turn off httpcore's debug log: it shows response headers, which may echo a key."""
+    logger = logging.getLogger("httpcore")
+    if logger.getEffectiveLevel() < logging.INFO:
+        logger.setLevel(logging.INFO)
+
+
 def new_tls_context() -> ssl.SSLContext:
     """Return a context that checks certificates and host names and ignores SSLKEYLOGFILE."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -72,6 +80,7 @@ class Channel(httpcore.NetworkBackend):
         idle_seconds: float,
         tls_context: Callable[[], ssl.SSLContext],
     ) -> None:
+        _silence_debug_log()
         self.process = os.getpid()
         self.is_aborted = False
         self.is_fresh = False

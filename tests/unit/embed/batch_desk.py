@@ -91,7 +91,7 @@ def make_texts(number: int, start: int = 0) -> dict[str, str]:
     return {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}
 
 
-def limit_jobs(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
+def limit_jobs(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
     """Make the batch jobs of all providers take less."""
     for name in PROVIDERS:
         row = FACTS[name]._replace(batch=batch_facts(name)._replace(**limits))

@@ -36,8 +36,8 @@ def context(
     return context
 
 
-def client_of(url: str, **options: str) -> HttpClient:
-    return HttpClient(url, resolve=lambda host, port: ["127.0.0.1"], **options)
+def client_of(url: str, proxy: str = "") -> HttpClient:
+    return HttpClient(url, resolve=lambda host, port: ["127.0.0.1"], proxy=proxy)
 
 
 # --- HTTP/2 ---------------------------------------------------------------------------------------
@@ -180,7 +180,11 @@ def test_socks_proxy_that_refuses_is_named_and_its_password_is_not_logged(
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad\r\n\r\n", b"\x05\xff", b"\x04\x02"])
 def test_what_does_not_speak_socks_is_named(answer: bytes) -> None:
-    with serving(lambda peer, proxy: peer.sock.recv(64) and peer.send(answer)) as proxy:
+    def script(peer: Peer, proxy: RawServer) -> None:
+        peer.sock.recv(64)
+        peer.send(answer)
+
+    with serving(script) as proxy:
         client = client_of("http://service.test", proxy=f"socks5://127.0.0.1:{proxy.port}")
         with pytest.raises(HttpError, match=r"^the proxy "):
             client.send("POST", "/", b"{}", seconds=SECONDS)

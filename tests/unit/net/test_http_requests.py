@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -407,6 +408,13 @@ def test_unusable_proxy_is_an_error(proxy: str) -> None:
         pytest.raises(HttpError, match="proxy"),
     ):
         client.send("GET", "/", seconds=SECONDS)
+
+
+def test_key_echoed_in_response_headers_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with serving(answering(ok(b"{}", f"X-Echo: {KEY}"))) as server, client_of(server.url) as client:
+        assert client.send("POST", "/", b"{}", seconds=SECONDS).headers["x-echo"] == KEY
+    assert KEY not in caplog.text
 
 
 def test_httpcore_is_not_imported_before_the_first_request() -> None:
