@@ -18,8 +18,8 @@ from embeddings import EmbeddingServer
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
 from clawmark.system.cancellation import Abandoned, Asker
-from clawmark.system.file_lock import locked
 from clawmark.workspace.guard import open_root
+from clawmark.workspace.write_lock import locked
 
 HANG_SECONDS = 30
 QUESTION = "which database did we choose for billing?"

@@ -16,7 +16,6 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from clawmark.model.errors import NotText, PathDenied, WorkspaceError, WriteConflict
-from clawmark.system.file_lock import locked
 from clawmark.workspace.guard import (
     Folder,
     folder_beneath,
@@ -30,6 +29,7 @@ from clawmark.workspace.read import read_bytes
 from clawmark.workspace.temporary import sweep
 from clawmark.workspace.versions import keep_version
 from clawmark.workspace.write import ANCHOR, exists, folder_for, refuse_read_only, translated
+from clawmark.workspace.write_lock import locked
 
 
 class Entry(NamedTuple):

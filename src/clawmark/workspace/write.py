@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from clawmark.model.documents import Written
 from clawmark.model.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict, advice
-from clawmark.system.file_lock import locked
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -33,6 +32,7 @@ from clawmark.workspace.guard import (
 from clawmark.workspace.read import WIDE_MARKS, read_all
 from clawmark.workspace.temporary import create_temporary, remove_temporary, sweep
 from clawmark.workspace.versions import keep_version
+from clawmark.workspace.write_lock import locked
 
 MAX_ENTRY_BYTES = 1024 * 1024
 """An entry is a note, not a document; larger texts go through `replace`."""

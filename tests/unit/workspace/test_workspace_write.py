@@ -17,7 +17,7 @@ import pytest
 
 from clawmark.model.documents import Written
 from clawmark.model.errors import PathDenied, WorkspaceError, WorkspaceReadOnly, WriteConflict
-from clawmark.system.file_lock import _is_ours
+from clawmark.system.file_lock import is_at
 from clawmark.workspace import Workspace
 from clawmark.workspace.write import MAX_ENTRY_BYTES
 
@@ -378,7 +378,7 @@ def test_the_lock_of_a_deleted_lock_file_counts_for_nothing(tmp_path: Path) -> N
         file.rename(tmp_path / "deleted")
         if is_there_again:
             file.touch()
-        assert not _is_ours(fd, str(file))
+        assert not is_at(fd, str(file))
         os.close(fd)
 
 
@@ -394,7 +394,7 @@ def test_a_writer_that_hangs_is_reported_and_not_waited_for_ever(
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr("clawmark.system.file_lock._PATIENCE", 0.0)
+    monkeypatch.setattr("clawmark.workspace.write_lock._TIMEOUT", 0.0)
     holder = os.open(ws, os.O_RDONLY)
     try:
         fcntl.flock(holder, fcntl.LOCK_EX)
