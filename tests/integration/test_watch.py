@@ -1,6 +1,5 @@
-"""A memory that watches: what changes on disk is found without anybody asking, in the library and
-by `clawmark watch`.
-"""
+"""Watching a memory, in the library and by `clawmark watch`: changes on disk are indexed without a
+search."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -193,9 +192,9 @@ def place(tmp_path: Path) -> Place:
 class Running:
     """`clawmark watch` in a process of its own, and what it says."""
 
-    def __init__(self, place: Place, *words: str) -> None:
+    def __init__(self, place: Place, *words: str, before: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [*CLAWMARK, "watch", *words],
+            [*before, *CLAWMARK, "watch", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=place.environment(),
@@ -288,8 +287,48 @@ def test_a_workspace_that_went_away_is_told_and_found_again(
     assert "could not be listed" not in line
 
 
+def limited_to(watches: int) -> list[str]:
+    """The words before a command that limit its inotify watches, in a user namespace of its own."""
+    script = f'echo {watches} > /proc/sys/user/max_inotify_watches && exec "$@"'
+    words = ["unshare", "-r", "sh", "-c", script, "sh"]
+    try:
+        subprocess.run([*words, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no user namespaces here")
+    return words
+
+
+@pytest.mark.parametrize("watches", [0, 2])
+def test_without_enough_watches_there_is_one_warning_and_polling(
+    place: Place, running: list[Running], watches: int
+) -> None:
+    watch = Running(place, "--json", before=limited_to(watches))
+    running.append(watch)
+    events = watch.events(lambda seen: added(seen) == 2)
+    (started,) = (event for event in events if event["event"] == "started")
+    assert (started["folders"], started["pollsBecause"]) == (0, "the system has no watches left")
+    place.write("memory/new.md", "The osprey is found by polling.")
+    events += watch.events(lambda seen: added(seen) == 1)
+    (warning,) = (event for event in events if event["event"] == "warning")
+    assert "Raise fs.inotify.max_user_watches" in warning["message"]
+
+
+def test_watches_that_run_out_later_lead_to_polling(place: Place, running: list[Running]) -> None:
+    watch = Running(place, "--json", before=limited_to(3))
+    running.append(watch)
+    started, *_ = watch.events(lambda seen: added(seen) == 2)
+    assert (started["folders"], started["pollsBecause"]) == (3, "")
+    place.write("memory/birds/new.md", "The osprey is found by polling.")
+    events = watch.events(
+        lambda seen: added(seen) == 1 and any(event["event"] == "warning" for event in seen)
+    )
+    place.write("memory/birds/newer.md", "The heron is found by polling, too.")
+    events += watch.events(lambda seen: added(seen) == 1)
+    assert sum(event["event"] == "warning" for event in events) == 1
+
+
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-def test_a_system_without_watches_is_told_of_once(place: Place) -> None:
+def test_a_system_without_inotify_instances_is_reported_once(place: Place) -> None:
     injected = ["strace", "-f", "-qq", "-o", os.devnull, "-e", "inject=inotify_init1:error=EMFILE"]
     process = subprocess.Popen(
         [*injected, *CLAWMARK, "watch"],

@@ -18,8 +18,7 @@ from clawmark.engine.sync.scan import look
 from clawmark.model.reports import WatchEvent
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.system.private_files import make_private_folder
-from clawmark.workspace.watching.folders import Target
-from clawmark.workspace.watching.watcher import Watcher, memory_targets
+from clawmark.workspace.watching import Target, Watcher, memory_targets
 
 if TYPE_CHECKING:
     from clawmark.backends.background import Background
@@ -45,7 +44,6 @@ class Watching:
         *,
         files: bool,
         on_event: Callable[[WatchEvent], None] | None = None,
-        most_watches: int | None = None,
     ) -> None:
         self._backend = backend
         self._background: Background = backend.background()
@@ -60,7 +58,6 @@ class Watching:
                 self._changed,
                 warn=self._warned,
                 poll_because=_shared(self._folders()),
-                most_watches=most_watches,
             )
             self._watcher.start()
         # What changed before anybody watched.
@@ -141,7 +138,7 @@ class Watching:
             return self._folders()
         return [
             *self._folders(),
-            Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,))),
+            Target(listed_in, lambda _: False, deep=False, listing=name),
         ]
 
     def _folders(self) -> list[Target]:

@@ -342,7 +342,9 @@ def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
 
 def is_below(path: str, folder: str) -> bool:
     """Whether an absolute path is the folder itself or lies in it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    if os.sep != "/":
+        path, folder = path.replace("/", os.sep), folder.replace("/", os.sep)
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 # --- finding the place of a path ---------------------------------------------------------------------------------
