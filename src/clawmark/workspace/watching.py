@@ -33,8 +33,11 @@ RECURSIVE = sys.platform != "linux"
 """Whether the system watches whole trees. Linux needs one watch for each folder, and `watchfiles`
 would follow links and enter folders such as `node_modules` on the way."""
 
-STEP_MS, BATCH_MS = 100, 500
-"""A batch of changes ends after a step without a further one; stopping takes one step."""
+QUICK_PAUSE, CALM_PAUSE = 0.1, 3.0
+ATTENTIVE_SECONDS = 10.0
+"""Seconds between two questions whether the system has reported changes, which watchfiles collects
+in a thread that sleeps in between: the short pause for some seconds after a change and after the
+start, else the long one. A search looks at the disk itself, so it does not wait for a watcher."""
 
 CHECK_SECONDS = 1.0
 CHECK_REST = 50.0
@@ -205,14 +208,16 @@ class Watcher:
         }
 
     def _follow(self) -> None:
-        """Wait for changes and report them until the watcher is closed."""
+        """Report changes until the watcher is closed."""
+        attentive_until = time.monotonic() + ATTENTIVE_SECONDS
         while self._notify is not None:
-            absent = [t.folder for t in self._targets if t.folder not in self._folders]
-            timeout_ms = int(1000 * CHECK_SECONDS) if absent or self._check_at is not None else 0
-            found = self._notify.watch(BATCH_MS, STEP_MS, timeout_ms, self._stopping)
-            if self._stopping.is_set():
+            is_attentive = time.monotonic() < attentive_until
+            if self._stopping.wait(QUICK_PAUSE if is_attentive else CALM_PAUSE):
                 return
+            absent = [t.folder for t in self._targets if t.folder not in self._folders]
+            found = self._notify.watch(debounce_ms=0, step_ms=0, timeout_ms=1, stop_event=None)
             if isinstance(found, set):
+                attentive_until = time.monotonic() + ATTENTIVE_SECONDS
                 self._report(found)
             elif any(map(_identity_of, absent)):
                 self._set_up()

@@ -67,7 +67,7 @@ Start = Callable[..., Watcher]
 
 @pytest.fixture(params=[False, True], ids=["folders", "trees"])
 def recursive(request: pytest.FixtureRequest) -> bool:
-    """Linux watches each folder; macOS and Windows watch whole trees, which Linux can do as well."""
+    """Whether whole trees are watched, as on macOS and Windows; Linux can do both."""
     return bool(request.param)
 
 
