@@ -286,7 +286,8 @@ def _hearing_signals() -> Iterator[None]:
     none: one that comes in that moment would wait for the next key. A timer ends the waiting for an
     instant, again and again."""
     if (
-        not hasattr(signal, "setitimer")
+        sys.platform == "win32"
+        or not hasattr(signal, "setitimer")
         or threading.current_thread() is not threading.main_thread()
     ):
         yield

@@ -13,6 +13,7 @@ import os
 import re
 import select
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -307,7 +308,7 @@ class HttpClient:
 
 def _has_news(sock: socket.socket) -> bool:
     """Whether an idle connection has something to read: its end, or bytes nobody asked for."""
-    if hasattr(select, "poll"):
+    if sys.platform != "win32" and hasattr(select, "poll"):
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         return bool(poll.poll(0))

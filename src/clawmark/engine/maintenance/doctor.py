@@ -248,7 +248,7 @@ def _private(places: Places, *, fix: bool) -> Iterator[Finding]:
     """The index holds what the notes say, and is meant for their owner alone; Windows has other
     permissions.
     """
-    if os.name != "posix":
+    if not hasattr(os, "geteuid"):
         return
     folder = os.path.dirname(places.index_path)
     modes = {

@@ -125,8 +125,9 @@ def _has_no_descriptor_left() -> bool:
 
 
 def _free_bytes(path: str) -> int:
+    import shutil  # Imported late: only an error needs it.
+
     try:
-        facts = os.statvfs(os.path.dirname(path) or ".")
-    except (OSError, AttributeError):
+        return shutil.disk_usage(os.path.dirname(path) or ".").free
+    except OSError:
         return 0
-    return facts.f_bavail * facts.f_frsize

@@ -7,6 +7,7 @@ readers of one descriptor do not disturb each other. What a line means is left t
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -82,7 +83,7 @@ def count_lines(fd: int, start: int, size: int) -> int:
 def read_at(fd: int, offset: int, count: int) -> bytes:
     """Some bytes at an offset; fewer at the end of the file."""
     try:
-        if hasattr(os, "pread"):
+        if sys.platform != "win32" and hasattr(os, "pread"):
             return os.pread(fd, count, offset)
         os.lseek(fd, offset, os.SEEK_SET)
         return os.read(fd, count)

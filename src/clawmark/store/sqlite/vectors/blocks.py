@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import sys
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
@@ -200,7 +201,7 @@ def roomy_buffer(size: int) -> memoryview:
     """A zeroed buffer; a large one in huge pages, because four thousand small ones take longer to
     get than to fill.
     """
-    if size >= HUGE_FROM:
+    if sys.platform != "win32" and size >= HUGE_FROM:
         advice = getattr(mmap, "MADV_HUGEPAGE", None)
         if advice is not None:
             room = mmap.mmap(
