@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 from clawmark.agent.tools import Payload, Tool
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
-from clawmark.system.cancellation import Asker
+from clawmark.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -457,11 +457,11 @@ class AsyncMemory:
         """The same for a verb that may be given up on the way: it hears of it when nobody awaits it
         any more.
         """
-        asker = Asker()
+        cancellation = Cancellation()
         try:
-            return await self._run(asker.serve, partial(verb, *args, **kwargs))
+            return await self._run(cancellation.run, partial(verb, *args, **kwargs))
         except asyncio.CancelledError:
-            asker.leave()
+            cancellation.cancel()
             raise
 
     async def _run(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -28,7 +28,7 @@ from clawmark.model.values import (
     SyncPlan,
 )
 from clawmark.store.sqlite.store import Index, Reader
-from clawmark.system.cancellation import go_on
+from clawmark.system.cancellation import check_cancelled
 from clawmark.system.counters import Metrics
 from clawmark.text.keywords.query import clean_query
 from clawmark.workspace import Workspace
@@ -128,7 +128,7 @@ class BuiltinBackend:
         return found
 
     def _answer_once(self, query: Query, *, freshen: bool) -> Found:
-        go_on()
+        check_cancelled()
         freshener = self.freshener
         freshen = freshen or freshener.was_replaced()
         freshness = (
@@ -137,7 +137,7 @@ class BuiltinBackend:
             else Freshness(freshener.known_due(), "not asked for", 0.0)
         )
         query = query._replace(text=clean_query(query.text))
-        go_on()
+        check_cancelled()
         asked_at = freshener.clock()
         asked = self._ask(query.text)
         if freshen and freshener.clock() - asked_at > LOOK_SECONDS:
@@ -155,7 +155,7 @@ class BuiltinBackend:
         self, query: Query, asked: Asked, freshness: Freshness
     ) -> tuple[Found, dict[str, FileStat]]:
         """The answer from one snapshot, and in what state the files of its hits were indexed."""
-        go_on()
+        check_cancelled()
         with self.parts.store.reading() as reader:
             found = search(
                 query,

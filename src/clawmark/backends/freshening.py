@@ -18,7 +18,7 @@ from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, look
 from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
 from clawmark.model.values import Degraded, Scan, ScanFailure, SyncPlan
 from clawmark.store.sqlite.store import Mark, Reader
-from clawmark.system.cancellation import go_on, has_left
+from clawmark.system.cancellation import check_cancelled, is_cancelled
 
 if TYPE_CHECKING:
     from clawmark.backends.background import Background
@@ -200,7 +200,7 @@ class Freshener:
         if not (plan.due or plan.recheck or makes_vectors):
             self._hand_over(wanted_for)
             return Freshness(0, "no file has changed", _since(began))
-        go_on()
+        check_cancelled()
         freshness = self._catch_up(scan, plan, since_ns, began)
         if self.last is made:
             self.last = made._replace(due=freshness.due_files or 0)
@@ -232,7 +232,7 @@ class Freshener:
             instant_only=is_busy,
             reason="search",
             since_ns=since_ns if is_much else 0,
-            cancelled=has_left,
+            cancelled=is_cancelled,
             look=lambda _: (scan, plan),
         )
         try:

@@ -30,7 +30,7 @@ from clawmark.net.connection import (
 )
 from clawmark.net.response import MOST_BODY, Response, read_answer, read_body, read_head
 from clawmark.net.stream import Deadline, HttpTrouble, Stream, Unanswered
-from clawmark.system.cancellation import current_asker, go_on
+from clawmark.system.cancellation import check_cancelled, current_cancellation
 
 if TYPE_CHECKING:
     import ssl
@@ -119,7 +119,7 @@ class HttpClient:
         """Send one request and read the whole answer within `seconds`, whatever the server does;
         raises HttpTrouble.
         """
-        go_on()
+        check_cancelled()
         deadline = Deadline(seconds)
         request = self._request(parse_url(self._url), method, path, body, headers or {})
         kept = self._take()
@@ -200,13 +200,13 @@ class HttpClient:
         )
 
     def _exchange(self, stream: Stream, request: bytes, method: str) -> Response:
-        asker = current_asker()
-        if asker is not None:
-            asker.wake_with(stream.abort)
+        cancellation = current_cancellation()
+        if cancellation is not None:
+            cancellation.on_cancel(stream.abort)
         with self._lock:
             self._busy.add(stream)
         try:
-            go_on()
+            check_cancelled()
             if self._is_aborted:
                 raise HttpTrouble("it was closed", permanent=True)
             try:
@@ -222,11 +222,11 @@ class HttpClient:
                 response, stays_open = read_answer(stream, has_body=method != "HEAD")
         except BaseException:
             stream.close()
-            go_on()  # cut short by an asker who left: that is no failure of the service
+            check_cancelled()  # a cancelled call says nothing about the service
             raise
         finally:
-            if asker is not None:
-                asker.wake_with(None)
+            if cancellation is not None:
+                cancellation.on_cancel(None)
             with self._lock:
                 self._busy.discard(stream)
         if stays_open:

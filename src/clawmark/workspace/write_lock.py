@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from clawmark.model.errors import WorkspaceError, advice
 from clawmark.system import file_lock
-from clawmark.system.cancellation import go_on
+from clawmark.system.cancellation import check_cancelled
 from clawmark.system.private_files import make_private_folder
 from clawmark.workspace.guard import Folder, reason_of, shown
 
@@ -45,11 +45,11 @@ def locked(root: Folder, path: str, lock_dir: str | None) -> Iterator[None]:
 
 def _acquire(root: Folder, path: str, lock_dir: str | None) -> int | None:
     if lock_dir is None:
-        return file_lock.acquire(root.path, _TIMEOUT, flags=os.O_RDONLY, on_attempt=go_on)
+        return file_lock.acquire(root.path, _TIMEOUT, flags=os.O_RDONLY, on_attempt=check_cancelled)
     name = hashlib.sha256(f"{root.path}\0{path}".encode()).hexdigest()[:32] + ".lock"
 
     def prepare() -> None:
-        go_on()
+        check_cancelled()
         make_private_folder(lock_dir)
 
     return file_lock.acquire(os.path.join(lock_dir, name), _TIMEOUT, on_attempt=prepare)
