@@ -176,7 +176,7 @@ def test_small_growth_of_a_transcript_waits_and_large_growth_does_not(workspace:
             assert "sessions/one.jsonl" in paths(memory, "wagtail")
 
 
-# --- the command -------------------------------------------------------------------------------------------------
+# --- the command ---
 
 
 @pytest.fixture

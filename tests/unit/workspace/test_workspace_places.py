@@ -24,7 +24,7 @@ def resolve(home: Path, *given: str) -> tuple[tuple[Extra, ...], tuple[Skipped |
     return resolve_extras(str(home / "agent"), given, str(home))
 
 
-# --- memory paths ------------------------------------------------------------------------------------------------
+# --- memory paths ---
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_path_with_backslashes_is_told_to_use_slashes() -> None:
     assert caught.value.hint == "Write paths with forward slashes."
 
 
-# --- extra paths -------------------------------------------------------------------------------------------------
+# --- extra paths ---
 
 
 def test_a_folder_outside_is_cited_relative_to_the_workspace(home: Path, tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_hidden_folder_named_as_extra_path_is_memory(home: Path) -> None:
     )
 
 
-# --- patterns ----------------------------------------------------------------------------------------------------
+# --- patterns ---
 
 
 @pytest.mark.parametrize(

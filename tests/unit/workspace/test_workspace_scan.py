@@ -179,7 +179,7 @@ def test_what_is_too_deep_is_reported(ws: Path) -> None:
     assert reasons(found) == {deepest + "e": "more than 64 folders deep"}
 
 
-# --- one inode, one file -----------------------------------------------------------------------------------------
+# --- one inode, one file ---
 
 
 def test_memory_md_wins_over_its_second_name(ws: Path) -> None:
@@ -209,7 +209,7 @@ def test_two_different_root_files_are_two_files(ws: Path) -> None:
     assert paths(scan(ws)) == ["MEMORY.md", "memory.md"]
 
 
-# --- extra paths -------------------------------------------------------------------------------------------------
+# --- extra paths ---
 
 
 def test_extra_paths_are_walked_and_cited(ws: Path, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_an_extra_folder_that_became_a_link_is_not_followed(ws: Path, tmp_path: 
     )
 
 
-# --- failures are not deletions ----------------------------------------------------------------------------------
+# --- failures are not deletions ---
 
 
 @contextmanager

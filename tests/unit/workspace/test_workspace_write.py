@@ -48,7 +48,7 @@ def put(ws: Path, data: bytes, path: str = LOG) -> Path:
     return ws / path
 
 
-# --- appending ---------------------------------------------------------------------------------------------------
+# --- appending ---
 
 
 def test_the_first_entry_makes_the_log_with_its_heading(workspace: Workspace, ws: Path) -> None:
@@ -256,7 +256,7 @@ def test_an_entry_follows_an_editor_that_replaces_the_file(
     assert (ws / LOG).read_bytes() == b"edited\n- mine\n"
 
 
-# --- replacing ---------------------------------------------------------------------------------------------------
+# --- replacing ---
 
 
 def test_a_replace_with_the_right_base_wins(workspace: Workspace, ws: Path) -> None:
@@ -354,7 +354,7 @@ def test_two_editors_with_one_base_never_lose_a_text(ws: Path) -> None:
     assert sorted((ws / LOG).read_text().splitlines(keepends=True)) == sorted(won)
 
 
-# --- locks -------------------------------------------------------------------------------------------------------
+# --- locks ---
 
 
 def test_lock_files_are_private_and_outside_the_workspace(ws: Path, tmp_path: Path) -> None:
