@@ -103,7 +103,7 @@ def become(platform: str) -> None:
     # Only these modules of ours choose by platform when they are imported.
     sys.platform = platform
     import clawmark.system.file_lock
-    import clawmark.workspace.watching  # noqa: F401
+    import clawmark.workspace.watching
 
     sys.platform = "linux"
     sys.modules.pop("msvcrt", None)

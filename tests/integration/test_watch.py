@@ -82,7 +82,7 @@ def test_an_edit_that_keeps_size_and_time_is_found(workspace: Path) -> None:
         assert paths(memory, "egret") == {"memory/2026-02-01.md"}
 
 
-def test_a_host_is_told_what_happens(workspace: Path) -> None:
+def test_a_listener_receives_events_until_the_handle_is_closed(workspace: Path) -> None:
     events: list[WatchEvent] = []
     with opened(workspace) as memory:
         with memory.watch(events.append) as watching:
@@ -91,7 +91,7 @@ def test_a_host_is_told_what_happens(workspace: Path) -> None:
             assert watching.wait_quiet(LONG)
         told = len(events)
         memory.sync()
-        assert len(events) == told, "nobody is told after the handle was closed"
+        assert len(events) == told, "no event comes after the handle was closed"
     kinds = [event.kind for event in events]
     assert kinds[0] == "began" and {"changed", "progress", "done"} <= set(kinds)
     assert str(workspace / "MEMORY.md") in {
@@ -101,7 +101,7 @@ def test_a_host_is_told_what_happens(workspace: Path) -> None:
     assert (progress.stage, progress.source, progress.total) == ("text", "memory", 1)
 
 
-def test_a_listener_that_fails_harms_nobody(workspace: Path) -> None:
+def test_a_failing_listener_does_not_stop_the_watcher(workspace: Path) -> None:
     def listener(event: WatchEvent) -> None:
         raise RuntimeError(event.kind)
 
@@ -129,7 +129,7 @@ def test_with_watching_switched_off_only_the_rest_of_it_runs(workspace: Path) ->
         assert memory.status().files == 1, "what was there is indexed"
 
 
-def test_a_manual_sync_beside_the_watcher_reports_its_own_work(workspace: Path) -> None:
+def test_a_manual_sync_while_watching_reports_its_own_work(workspace: Path) -> None:
     with (
         opened(workspace, **{"memorySearch.sync.watchDebounceMs": 3_600_000}) as memory,
         memory.watch() as watching,
@@ -147,7 +147,10 @@ def test_small_growth_of_a_transcript_waits_and_large_growth_does_not(workspace:
         "memorySearch.sources": ["memory", "sessions"],
         "memorySearch.sync.sessions.deltaMessages": 5,
     }
-    line = '{"type":"message","timestamp":"2026-02-01T10:00:00Z","message":{"role":"user","content":"The %s was here."}}\n'
+    line = (
+        '{"type":"message","timestamp":"2026-02-01T10:00:00Z",'
+        '"message":{"role":"user","content":"The %s was here."}}\n'
+    )
     (workspace.parent / "state").mkdir()
     with Memory.open(
         workspace,
@@ -190,7 +193,7 @@ def place(tmp_path: Path) -> Place:
 
 
 class Running:
-    """`clawmark watch` in a process of its own, and what it says."""
+    """`clawmark watch` in its own process, and its output."""
 
     def __init__(self, place: Place, *words: str, before: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
@@ -204,7 +207,7 @@ class Running:
     def line(self) -> str:
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], LONG)
-        assert ready, "nothing was said"
+        assert ready, "no output"
         return self.process.stdout.readline().decode()
 
     def events(self, is_enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
@@ -240,7 +243,7 @@ def changed(events: list[dict[str, Any]]) -> set[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_tells_events_as_json_and_ends_cleanly_when_it_is_stopped(
+def test_watch_prints_events_as_json_and_exits_cleanly_on_a_signal(
     place: Place, running: list[Running], number: int
 ) -> None:
     watch = Running(place, "--json")
@@ -257,7 +260,7 @@ def test_the_command_tells_events_as_json_and_ends_cleanly_when_it_is_stopped(
     assert json.loads(out.splitlines()[-1])["event"] == "stopped"
 
 
-def test_the_command_tells_events_as_lines(place: Place, running: list[Running]) -> None:
+def test_watch_prints_events_as_lines(place: Place, running: list[Running]) -> None:
     watch = Running(place)
     running.append(watch)
     assert "watching " in watch.line()
@@ -270,7 +273,7 @@ def test_the_command_tells_events_as_lines(place: Place, running: list[Running])
     assert (code, err) == (0, "") and out.endswith("stopped\n")
 
 
-def test_a_workspace_that_went_away_is_told_and_found_again(
+def test_a_workspace_that_disappears_is_reported_and_found_again(
     place: Place, running: list[Running]
 ) -> None:
     watch = Running(place)
@@ -350,13 +353,11 @@ def test_a_system_without_inotify_instances_is_reported_once(place: Place) -> No
     assert told.count("Raise fs.inotify.max_user_watches") == 1
 
 
-def test_a_sync_that_fails_is_told_once_with_what_to_do(
-    place: Place, running: list[Running]
-) -> None:
+def test_a_failed_sync_is_reported_once_with_a_hint(place: Place, running: list[Running]) -> None:
     assert place.run("index").code == 0
     lock = next((place.state / "memory").glob("*.sqlite.lock"))
     lock.unlink()
-    lock.mkdir()  # nobody can lock it, and root neither
+    lock.mkdir()  # not even root can lock it
     place.write("memory/new.md", "The osprey is new.")
     watch = Running(place)
     running.append(watch)

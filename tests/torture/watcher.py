@@ -173,7 +173,7 @@ def _flood(watch: Watch, notebook: Notebook) -> Path:
 def _is_watched(watch: Watch, folder: Path) -> bool:
     """Whether a change in a folder is reported by its path.
 
-    The folder is watched only once its listing has been compared, so the file changes repeatedly."""
+    It is watched only once the folders have been listed again, so the file changes repeatedly."""
     file = folder / "note.md"
     reported = f"{folder.name}/{file.name}"
     give_up = time.monotonic() + HANG_SECONDS

@@ -54,7 +54,7 @@ def release(descriptor: int) -> None:
 
 
 def is_at(descriptor: int, path: str) -> bool:
-    """Whether the open file is still the one at `path`: a lock on a deleted file protects nothing."""
+    """Whether the open file is still at `path`: a lock on a deleted file protects nothing."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
     except FileNotFoundError:

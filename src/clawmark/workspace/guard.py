@@ -108,7 +108,7 @@ class Folder:
             return False
 
     def exists(self, name: str) -> bool:
-        """Whether there is a child of that name, of whatever kind."""
+        """Whether there is a child of that name, of any kind."""
         try:
             self.lstat(name)
         except (FileNotFoundError, NotADirectoryError):

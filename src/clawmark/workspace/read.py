@@ -154,8 +154,8 @@ def read_all(fd: int, path: str) -> bytes:
 def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Document:
     """Read and decode a whole file.
 
-    The state is taken first: if the file changes meanwhile, the next scan sees another state and
-    the file is read again."""
+    The state is taken first: if the file changes while it is read, the next scan sees another
+    state and the file is read again."""
     fd = open_beneath(root, relative, path, anchor)
     try:
         info = os.fstat(fd)

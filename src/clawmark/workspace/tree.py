@@ -215,7 +215,7 @@ def _only_notes(folder: Folder, path: str) -> list[Entry]:
 
 
 def _listed(folder: Folder) -> list[tuple[str, os.stat_result]]:
-    """Return the names in a folder and their states, sorted; without those deleted meanwhile."""
+    """Return the names in a folder and their states, sorted; without deleted ones."""
     with folder.listing() as entries:
         names = sorted(entry.name for entry in entries if is_utf8(entry.name))
     found = []

@@ -104,7 +104,7 @@ class Workspace:
         return scan._replace(roots=(*scan.roots, *((prefix, -1, -1) for prefix in absent)))
 
     def absolute(self, path: str) -> str:
-        """Return the path on disk of a path or citation, existing or not; PathDenied if not memory."""
+        """Return the path on disk of a path or citation, which need not exist."""
         from clawmark.workspace import read
 
         named = read.parse_citation(path).path.removeprefix("./")
@@ -244,7 +244,7 @@ class Workspace:
         )
 
     def replace(self, path: str, text: str, base_hash: str) -> str:
-        """Replace the text that has `base_hash` ("" if there is no file) and return the new hash."""
+        """Replace the text that has `base_hash` ("" if there is none) and return the new hash."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):

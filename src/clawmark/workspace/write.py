@@ -2,9 +2,9 @@
 
 An append takes the file's lock, writes once at the end, and syncs before it returns. A replace
 compares the hash it is based on, writes a temporary file, syncs and renames it. A file with a
-second (hard-linked) name is written by copy and rename, so that the other name never changes. Editors do
-not use the lock: one that saves by rename during an append is noticed by the inode of its file, and
-the entry is written again unless that file contains it.
+second (hard-linked) name is written by copy and rename, so that the other name never changes.
+Editors do not use the lock: one that saves by rename during an append is noticed by the inode of
+its file, and the entry is written again unless that file contains it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The write lock: one holder, no waiting for ever, and a deleted lock file fools nobody."""
+"""The write lock: one holder, bounded waiting, and a deleted lock file does not count."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_waiting_for_another_thread_or_process_is_counted(tmp_path: Path) -> Non
     assert theirs.waits == 2
 
 
-def test_readers_do_not_wait_for_whoever_writes(index: Index) -> None:
+def test_readers_do_not_wait_for_a_writer(index: Index) -> None:
     with index.writing() as writer:
         writer.put_file(*file_of("a.md", "before"))
     with index.writing() as writer:

@@ -1,4 +1,4 @@
-"""A cancelled call stops before its next step, in its own thread only, and a waiting one is woken."""
+"""A cancelled call stops before its next step, in its own thread only; a waiting one is woken."""
 
 from __future__ import annotations
 

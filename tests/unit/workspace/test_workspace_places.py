@@ -71,7 +71,7 @@ def test_everything_else_is_refused_by_name(path: str, rule: str) -> None:
     assert caught.value.rule == rule
 
 
-def test_a_path_with_backslashes_is_told_to_use_slashes() -> None:
+def test_a_path_with_backslashes_is_refused_with_a_hint() -> None:
     with pytest.raises(PathDenied) as caught:
         locate("/ws", (), (), "memory\\2026-02-24.md")
     assert caught.value.hint == "Write paths with forward slashes."
@@ -170,7 +170,7 @@ def test_files_of_extra_paths_are_found_and_not_writable(home: Path, tmp_path: P
 @pytest.mark.parametrize(
     "path", ["../../team-docs/../home/x.md", "../../team-docs/.git/x.md", "../../team-docs/x.txt"]
 )
-def test_an_extra_path_opens_nothing_beside_or_hidden_in_it(home: Path, path: str) -> None:
+def test_hidden_files_and_siblings_of_an_extra_path_are_refused(home: Path, path: str) -> None:
     extras, _ = resolve(home, "../../team-docs")
     with pytest.raises(PathDenied):
         locate(str(home / "agent"), (), extras, path)

@@ -182,7 +182,7 @@ def test_an_empty_file_has_no_lines() -> None:
     )
 
 
-def test_a_window_says_where_to_go_on() -> None:
+def test_an_excerpt_names_the_next_line() -> None:
     data = b"".join(b"line %d\n" % n for n in range(1, 11))
     assert lines_of(data, 3, 2) == Excerpt(
         path="memory/x.md",

@@ -1,6 +1,4 @@
-"""The folder `memory` as a tree: what is listed, and that deleting and renaming are guarded and
-durable.
-"""
+"""Listing, deleting and renaming below `memory`, guarded and durable."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, timeout: float) -> Iterator[None]:
-        """Hold the lock for a block; `IndexBusy` after `timeout` seconds of waiting (0: one try)."""
+        """Hold the lock for a block; `IndexBusy` after `timeout` seconds (0: one attempt)."""
         deadline = time.monotonic() + timeout
         with self.held_by_thread(timeout):
             descriptor = self._acquire(deadline)

@@ -21,16 +21,16 @@ def message_on(line: Line, clean: Callable[[str], str]) -> Said | None:
     """Return the message on a line, masked; None for other records and for too long lines."""
     if line.data is None:
         return None
-    said = read_said(line.data.decode("utf-8", "replace"), line.number)
-    return None if said is None else said._replace(text=clean(said.text))
+    message = read_said(line.data.decode("utf-8", "replace"), line.number)
+    return None if message is None else message._replace(text=clean(message.text))
 
 
 def all_messages(opened: Opened, clean: Callable[[str], str]) -> Iterator[Said]:
     """Yield the messages of a transcript."""
     for line in read_lines(opened.fd, 0, 1, opened.state.size):
-        said = message_on(line, clean)
-        if said is not None:
-            yield said
+        message = message_on(line, clean)
+        if message is not None:
+            yield message
 
 
 def transcript_excerpt(
@@ -54,8 +54,8 @@ def transcript_excerpt(
     following = start
     offset = find_line(fd, start, state.size)
     for line in read_lines(fd, offset, start, state.size) if offset is not None else ():
-        said = message_on(line, clean)
-        if line.number > last or (said is not None and not page.take(rendered(said))):
+        message = message_on(line, clean)
+        if line.number > last or (message is not None and not page.take(rendered(message))):
             break
         following = line.number + 1
     more = start <= total and following <= total

@@ -90,7 +90,7 @@ class Sessions:
         )
 
     def scan(self) -> Scan:
-        """List the transcripts; a folder that cannot be listed is a failure, unless it is absent."""
+        """List the transcripts; a folder that exists but cannot be listed is a failure."""
         places, skipped = self._places()
         found = _Found(skipped)
         for place in places:

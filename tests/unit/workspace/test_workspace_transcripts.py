@@ -58,7 +58,7 @@ def whole(fd: int, size: int) -> list[Line]:
     "text",
     ["", "a", "a\n", "\n", "\n\n\n", "one\ntwo\r\nthree", "a\n\nlonger than a block of bytes\nb\n"],
 )
-def test_lines_are_those_of_the_file_whatever_the_block(
+def test_lines_do_not_depend_on_the_block_size(
     text: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jsonlines, "BLOCK", block)
@@ -81,7 +81,7 @@ def test_lines_are_those_of_the_file_whatever_the_block(
         assert find_line(fd, len(lines) + 1, state.size) is None
 
 
-def test_a_line_beyond_the_limit_is_passed_over_and_counted(
+def test_a_too_long_line_is_skipped_but_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jsonlines, "BLOCK", 8)
@@ -104,7 +104,7 @@ def test_an_excerpt_has_the_lines_of_the_file(opened: Opened) -> None:
     assert (excerpt.truncated, excerpt.next_start) == (False, 7)
 
 
-def test_without_a_number_a_page_is_bounded_and_says_where_it_goes_on(opened: Opened) -> None:
+def test_an_excerpt_without_a_count_is_limited_and_names_the_next_line(opened: Opened) -> None:
     seen, start = list[str](), 1
     while True:
         excerpt = transcript_excerpt(opened, str, start, None, 3, 12_000)
