@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 
 from clawmark.model.errors import PathDenied, WorkspaceError, advice
-from clawmark.model.values import FileState
+from clawmark.model.values import FileState, SourceName
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """Larger files are not read: they were not written by hand, and would fill the memory."""
@@ -340,7 +340,7 @@ def _shown_character(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def file_state(path: str, source: str, info: os.stat_result) -> FileState:
+def file_state(path: str, source: SourceName, info: os.stat_result) -> FileState:
     """Return the state of a file as a scan records it."""
     return FileState(
         path=path,
