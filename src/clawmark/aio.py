@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 from clawmark.agent.tools import Payload, Tool
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
-from clawmark.system.cancellation import Asker
+from clawmark.system.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -50,11 +50,11 @@ class Workers:
 
     async def run_cancellable(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make a call that stops before its next step when it is cancelled."""
-        asker = Asker()
+        cancellation = Cancellation()
         try:
-            return await self.run(asker.serve, partial(call, *args, **kwargs))
+            return await self.run(cancellation.run, partial(call, *args, **kwargs))
         except asyncio.CancelledError:
-            asker.leave()
+            cancellation.cancel()
             raise
 
     async def close(self) -> None:

@@ -17,9 +17,9 @@ from embeddings import EmbeddingServer
 
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
-from clawmark.system.cancellation import Abandoned, Asker
-from clawmark.system.file_lock import locked
+from clawmark.system.cancellation import Cancellation, Cancelled
 from clawmark.workspace.guard import open_root
+from clawmark.workspace.write_lock import locked
 
 HANG_SECONDS = 30
 QUESTION = "which database did we choose for billing?"
@@ -116,21 +116,21 @@ def test_a_cancelled_search_indexes_no_further(place: Place) -> None:
 
 
 def test_an_append_that_waits_for_its_turn_is_dropped(place: Place) -> None:
-    asker = Asker()
+    cancellation = Cancellation()
     with Memory.open(place.workspace, state_dir=place.state, provider="none") as memory:
         dropped = list[bool]()
 
         def append() -> None:
             try:
-                asker.serve(lambda: memory.append("Nobody waits for this.", to="MEMORY.md"))
-            except Abandoned:
+                cancellation.run(lambda: memory.append("Nobody waits for this.", to="MEMORY.md"))
+            except Cancelled:
                 dropped.append(True)
 
         root = open_root(os.path.realpath(place.workspace))
         with root, locked(root, "MEMORY.md", memory.workspace._lock_dir):
             thread = threading.Thread(target=append)
             thread.start()
-            asker.leave()
+            cancellation.cancel()
             thread.join(HANG_SECONDS)
         assert dropped
         assert "Nobody waits" not in (place.workspace / "MEMORY.md").read_text()

@@ -185,7 +185,7 @@ PROVEN_ELSEWHERE = {
     S + "sync.watch": "integration/test_watch.py::"
     "test_with_watching_switched_off_only_the_rest_of_it_runs",
     S + "sync.watchDebounceMs": "integration/test_watch.py::"
-    "test_a_manual_sync_beside_the_watcher_reports_its_own_work",
+    "test_a_manual_sync_while_watching_reports_its_own_work",
     S + "sync.intervalMinutes": "integration/test_background.py::"
     "test_the_clock_brings_the_index_up_to_date",
     RERANK + "timeoutMs": "integration/test_rerank.py::"

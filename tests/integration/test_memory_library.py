@@ -118,11 +118,11 @@ def test_files_that_another_search_is_indexing_are_reported_as_due(
 ) -> None:
     memory.search("billing")
     memory.append("Redis replaces memcached for sessions")
-    begun, go_on, original = threading.Event(), threading.Event(), run.run_sync
+    begun, check_cancelled, original = threading.Event(), threading.Event(), run.run_sync
 
     def held_up(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
         begun.set()
-        assert go_on.wait(60)
+        assert check_cancelled.wait(60)
         return original(parts, request)
 
     monkeypatch.setattr(run, "run_sync", held_up)
@@ -130,7 +130,7 @@ def test_files_that_another_search_is_indexing_are_reported_as_due(
     other.start()
     assert begun.wait(60)
     assert memory.search("memcached").due_files == 1
-    go_on.set()
+    check_cancelled.set()
     other.join()
     found = memory.search("memcached")
     assert (found.due_files, found.hits[0].path) == (0, "memory/2026-11-15.md")

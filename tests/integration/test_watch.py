@@ -1,6 +1,5 @@
-"""A memory that watches: what changes on disk is found without anybody asking, in the library and
-by `clawmark watch`.
-"""
+"""Watching a memory, in the library and by `clawmark watch`: changes on disk are indexed without a
+search."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ def test_an_edit_that_keeps_size_and_time_is_found(workspace: Path) -> None:
         assert paths(memory, "egret") == {"memory/2026-02-01.md"}
 
 
-def test_a_host_is_told_what_happens(workspace: Path) -> None:
+def test_a_listener_receives_events_until_the_handle_is_closed(workspace: Path) -> None:
     events: list[WatchEvent] = []
     with opened(workspace) as memory:
         with memory.watch(events.append) as watching:
@@ -92,7 +91,7 @@ def test_a_host_is_told_what_happens(workspace: Path) -> None:
             assert watching.wait_quiet(LONG)
         told = len(events)
         memory.sync()
-        assert len(events) == told, "nobody is told after the handle was closed"
+        assert len(events) == told, "no event comes after the handle was closed"
     kinds = [event.kind for event in events]
     assert kinds[0] == "began" and {"changed", "progress", "done"} <= set(kinds)
     assert str(workspace / "MEMORY.md") in {
@@ -102,7 +101,7 @@ def test_a_host_is_told_what_happens(workspace: Path) -> None:
     assert (progress.stage, progress.source, progress.total) == ("text", "memory", 1)
 
 
-def test_a_listener_that_fails_harms_nobody(workspace: Path) -> None:
+def test_a_failing_listener_does_not_stop_the_watcher(workspace: Path) -> None:
     def listener(event: WatchEvent) -> None:
         raise RuntimeError(event.kind)
 
@@ -130,7 +129,7 @@ def test_with_watching_switched_off_only_the_rest_of_it_runs(workspace: Path) ->
         assert memory.status().files == 1, "what was there is indexed"
 
 
-def test_a_manual_sync_beside_the_watcher_reports_its_own_work(workspace: Path) -> None:
+def test_a_manual_sync_while_watching_reports_its_own_work(workspace: Path) -> None:
     with (
         opened(workspace, **{"memorySearch.sync.watchDebounceMs": 3_600_000}) as memory,
         memory.watch() as watching,
@@ -148,7 +147,10 @@ def test_small_growth_of_a_transcript_waits_and_large_growth_does_not(workspace:
         "memorySearch.sources": ["memory", "sessions"],
         "memorySearch.sync.sessions.deltaMessages": 5,
     }
-    line = '{"type":"message","timestamp":"2026-02-01T10:00:00Z","message":{"role":"user","content":"The %s was here."}}\n'
+    line = (
+        '{"type":"message","timestamp":"2026-02-01T10:00:00Z",'
+        '"message":{"role":"user","content":"The %s was here."}}\n'
+    )
     (workspace.parent / "state").mkdir()
     with Memory.open(
         workspace,
@@ -177,7 +179,7 @@ def test_small_growth_of_a_transcript_waits_and_large_growth_does_not(workspace:
             assert "sessions/one.jsonl" in paths(memory, "wagtail")
 
 
-# --- the command -------------------------------------------------------------------------------------------------
+# --- the command ---
 
 
 @pytest.fixture
@@ -191,11 +193,11 @@ def place(tmp_path: Path) -> Place:
 
 
 class Running:
-    """`clawmark watch` in a process of its own, and what it says."""
+    """`clawmark watch` in its own process, and its output."""
 
-    def __init__(self, place: Place, *words: str) -> None:
+    def __init__(self, place: Place, *words: str, before: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
-            [*CLAWMARK, "watch", *words],
+            [*before, *CLAWMARK, "watch", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=place.environment(),
@@ -205,7 +207,7 @@ class Running:
     def line(self) -> str:
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], LONG)
-        assert ready, "nothing was said"
+        assert ready, "no output"
         return self.process.stdout.readline().decode()
 
     def events(self, is_enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
@@ -241,7 +243,7 @@ def changed(events: list[dict[str, Any]]) -> set[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_tells_events_as_json_and_ends_cleanly_when_it_is_stopped(
+def test_watch_prints_events_as_json_and_exits_cleanly_on_a_signal(
     place: Place, running: list[Running], number: int
 ) -> None:
     watch = Running(place, "--json")
@@ -258,7 +260,7 @@ def test_the_command_tells_events_as_json_and_ends_cleanly_when_it_is_stopped(
     assert json.loads(out.splitlines()[-1])["event"] == "stopped"
 
 
-def test_the_command_tells_events_as_lines(place: Place, running: list[Running]) -> None:
+def test_watch_prints_events_as_lines(place: Place, running: list[Running]) -> None:
     watch = Running(place)
     running.append(watch)
     assert "watching " in watch.line()
@@ -271,7 +273,7 @@ def test_the_command_tells_events_as_lines(place: Place, running: list[Running])
     assert (code, err) == (0, "") and out.endswith("stopped\n")
 
 
-def test_a_workspace_that_went_away_is_told_and_found_again(
+def test_a_workspace_that_disappears_is_reported_and_found_again(
     place: Place, running: list[Running]
 ) -> None:
     watch = Running(place)
@@ -288,8 +290,48 @@ def test_a_workspace_that_went_away_is_told_and_found_again(
     assert "could not be listed" not in line
 
 
+def limited_to(watches: int) -> list[str]:
+    """The words before a command that limit its inotify watches, in a user namespace of its own."""
+    script = f'echo {watches} > /proc/sys/user/max_inotify_watches && exec "$@"'
+    words = ["unshare", "-r", "sh", "-c", script, "sh"]
+    try:
+        subprocess.run([*words, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no user namespaces here")
+    return words
+
+
+@pytest.mark.parametrize("watches", [0, 2])
+def test_without_enough_watches_there_is_one_warning_and_polling(
+    place: Place, running: list[Running], watches: int
+) -> None:
+    watch = Running(place, "--json", before=limited_to(watches))
+    running.append(watch)
+    events = watch.events(lambda seen: added(seen) == 2)
+    (started,) = (event for event in events if event["event"] == "started")
+    assert (started["folders"], started["pollsBecause"]) == (0, "the system has no watches left")
+    place.write("memory/new.md", "The osprey is found by polling.")
+    events += watch.events(lambda seen: added(seen) == 1)
+    (warning,) = (event for event in events if event["event"] == "warning")
+    assert "Raise fs.inotify.max_user_watches" in warning["message"]
+
+
+def test_watches_that_run_out_later_lead_to_polling(place: Place, running: list[Running]) -> None:
+    watch = Running(place, "--json", before=limited_to(3))
+    running.append(watch)
+    started, *_ = watch.events(lambda seen: added(seen) == 2)
+    assert (started["folders"], started["pollsBecause"]) == (3, "")
+    place.write("memory/birds/new.md", "The osprey is found by polling.")
+    events = watch.events(
+        lambda seen: added(seen) == 1 and any(event["event"] == "warning" for event in seen)
+    )
+    place.write("memory/birds/newer.md", "The heron is found by polling, too.")
+    events += watch.events(lambda seen: added(seen) == 1)
+    assert sum(event["event"] == "warning" for event in events) == 1
+
+
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-def test_a_system_without_watches_is_told_of_once(place: Place) -> None:
+def test_a_system_without_inotify_instances_is_reported_once(place: Place) -> None:
     injected = ["strace", "-f", "-qq", "-o", os.devnull, "-e", "inject=inotify_init1:error=EMFILE"]
     process = subprocess.Popen(
         [*injected, *CLAWMARK, "watch"],
@@ -311,13 +353,11 @@ def test_a_system_without_watches_is_told_of_once(place: Place) -> None:
     assert told.count("Raise fs.inotify.max_user_watches") == 1
 
 
-def test_a_sync_that_fails_is_told_once_with_what_to_do(
-    place: Place, running: list[Running]
-) -> None:
+def test_a_failed_sync_is_reported_once_with_a_hint(place: Place, running: list[Running]) -> None:
     assert place.run("index").code == 0
     lock = next((place.state / "memory").glob("*.sqlite.lock"))
     lock.unlink()
-    lock.mkdir()  # nobody can lock it, and root neither
+    lock.mkdir()  # not even root can lock it
     place.write("memory/new.md", "The osprey is new.")
     watch = Running(place)
     running.append(watch)

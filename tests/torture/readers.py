@@ -18,15 +18,8 @@ from pathlib import Path
 
 from frame import Outcome
 from scene import Scene, finish, is_clean
-
-from clawmark.workspace.watching.inotify import (
-    CREATE,
-    DELETE,
-    MOVED_FROM,
-    MOVED_TO,
-    OVERFLOW,
-    Inotify,
-)
+from watchfiles import Change
+from watchfiles._rust_notify import RustNotify
 
 READERS, REBUILDS, FILES = 8, 20, 200
 FEW_READERS, FEW_REBUILDS, FEW_FILES = 3, 4, 40
@@ -88,8 +81,7 @@ def _play(
     """Rebuild under the eyes of readers; what they saw."""
     _write(scene, files, 0)
     scene.run("index")
-    watch = Inotify()
-    watch.add(str(scene.index.parent))
+    watch = RustNotify([str(scene.index.parent)], False, False, 0, False, False)
     moved: set[str] = set()
     asking = [scene.start_script(READER, str(files)) for _ in range(readers)]
     for process in asking:
@@ -141,12 +133,9 @@ def _hear(asking: list[subprocess.Popen[str]], last: int, complaints: list[str])
     return answers, len(seen)
 
 
-def _moved(watch: Inotify) -> set[str]:
-    """The names that appeared or vanished in the folder of the index since the last time."""
+def _moved(watch: RustNotify) -> set[str]:
+    """The names that appeared or vanished in the folder of the index since the last call."""
     moved: set[str] = set()
-    while events := watch.read():
-        moved |= {
-            event.name for event in events if event.mask & (CREATE | DELETE | MOVED_FROM | MOVED_TO)
-        }
-        moved |= {"too many to tell.sqlite" for event in events if event.mask & OVERFLOW}
+    while isinstance(found := watch.watch(1000, 50, 100, None), set):
+        moved |= {Path(path).name for change, path in found if change != Change.modified}
     return moved

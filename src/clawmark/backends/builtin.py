@@ -20,7 +20,7 @@ from clawmark.engine.search.legs import Asked, ask
 from clawmark.engine.search.pipeline import Freshness, search
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
 from clawmark.model.values import Degraded, FileStat, Found, Identity, NothingFound, Query
-from clawmark.system.cancellation import go_on
+from clawmark.system.cancellation import check_cancelled
 from clawmark.text.keywords.query import clean_query
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class BuiltinBackend:
         return found
 
     def _answer_once(self, query: Query, snapshot: SearchSnapshot, *, freshen: bool) -> Found:
-        go_on()
+        check_cancelled()
         freshener = self.freshener
         freshen = freshen or freshener.is_replaced()
         freshness = (
@@ -103,7 +103,7 @@ class BuiltinBackend:
             if freshen
             else Freshness(freshener.known_due(), "not asked for", 0.0)
         )
-        go_on()
+        check_cancelled()
         asked_at = freshener.clock()
         asked = self._ask(query.text, snapshot)
         if freshen and freshener.clock() - asked_at > LOOK_SECONDS:
@@ -134,7 +134,7 @@ class BuiltinBackend:
         """Return the answer from one snapshot, and which files of its hits have changed since they
         were indexed.
         """
-        go_on()
+        check_cancelled()
         reader = snapshot.reader
         found = search(
             query,

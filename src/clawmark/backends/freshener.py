@@ -19,7 +19,7 @@ from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, is_chunked_by, look
 from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
 from clawmark.model.values import Degraded, Scan, SyncPlan
 from clawmark.store.base import Snapshot
-from clawmark.system.cancellation import go_on, has_left
+from clawmark.system.cancellation import check_cancelled, is_cancelled
 
 if TYPE_CHECKING:
     from clawmark.backends.background import Background
@@ -157,7 +157,7 @@ class Freshener:
                 done = f"{freshening.describe_due(plan.due)}, being indexed in the background"
                 freshness = _freshness(plan.due, done, began)
             case IndexNow() as limits:
-                go_on()
+                check_cancelled()
                 snapshot.release()
                 freshness = self._index(limits, (scan, plan), snapshot, began)
         with self._updating:
@@ -188,7 +188,7 @@ class Freshener:
             instant_only=limits.instant_only,
             reason="search",
             since_ns=limits.since_ns,
-            cancelled=has_left,
+            cancelled=is_cancelled,
             look=lambda _: looked,
         )
         try:

@@ -14,8 +14,7 @@ from clawmark.engine.sync.scan import look
 from clawmark.model.reports import WatchEvent
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.system.private_files import make_private_folder
-from clawmark.workspace.watching.folders import Target
-from clawmark.workspace.watching.watcher import Watcher, memory_targets
+from clawmark.workspace.watching import Target, Watcher, memory_targets
 
 if TYPE_CHECKING:
     from clawmark.backends.builtin import BuiltinBackend
@@ -40,7 +39,6 @@ class Watching:
         *,
         files: bool,
         on_event: Callable[[WatchEvent], None] | None = None,
-        most_watches: int | None = None,
     ) -> None:
         self._backend = backend
         self._background = backend.background()
@@ -55,7 +53,6 @@ class Watching:
                 self._changed,
                 warn=self._warned,
                 poll_because=_shared(self._folders()),
-                most_watches=most_watches,
             )
             self._watcher.start()
         # Index what changed before the watcher started.
@@ -124,7 +121,7 @@ class Watching:
             make_private_folder(listed_in)
         except OSError:
             return self._folders()
-        listed = Target(listed_in, lambda _: False, deep=False, awaited=frozenset((name,)))
+        listed = Target(listed_in, lambda _: False, deep=False, listing=name)
         return [*self._folders(), listed]
 
     def _folders(self) -> list[Target]:

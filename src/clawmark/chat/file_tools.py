@@ -18,7 +18,6 @@ from clawmark.agent.tools.arguments import read_arguments, text_argument, whole_
 from clawmark.agent.tools.base import Payload, Tool, complaint, log_surprise
 from clawmark.agent.tools.gate import Held, refuse
 from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
-from clawmark.system.file_lock import locked
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.recalled.blocks import has_recalled
 from clawmark.text.recalled.origin import without_comments
@@ -28,6 +27,7 @@ from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.read import absent, decode, excerpt, read_bytes
+from clawmark.workspace.write_lock import locked
 
 MAX_WRITTEN_CHARS = 100_000
 MAX_READ_LINES, MAX_READ_CHARS = 400, 20_000

@@ -270,7 +270,8 @@ def _handling_signals() -> Iterator[None]:
     read would only be handled after the next key.
     """
     if (
-        not hasattr(signal, "setitimer")
+        sys.platform == "win32"
+        or not hasattr(signal, "setitimer")
         or threading.current_thread() is not threading.main_thread()
     ):
         yield

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.net.addresses import Resolve, parse_proxy, parse_url, system_resolve
 from clawmark.net.http_error import Deadline, HttpError, Unanswered
-from clawmark.system.cancellation import current_asker, go_on
+from clawmark.system.cancellation import check_cancelled, current_cancellation
 
 if TYPE_CHECKING:
     import ssl
@@ -115,7 +115,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
     ) -> Response:
         """Send one request and read the whole response within `seconds`; raise HttpError."""
-        go_on()
+        check_cancelled()
         deadline = Deadline(seconds)
         request = self._prepare(method, path, body, headers or {})
         idle = self._take()
@@ -177,13 +177,13 @@ class HttpClient:
             self.close()
 
     def _exchange(self, channel: Channel, request: _Request, deadline: Deadline) -> Response:
-        asker = current_asker()
-        if asker is not None:
-            asker.wake_with(channel.abort)
+        cancellation = current_cancellation()
+        if cancellation is not None:
+            cancellation.on_cancel(channel.abort)
         with self._lock:
             self._busy.add(channel)
         try:
-            go_on()
+            check_cancelled()
             if self._is_aborted:
                 raise HttpError("the client was closed", permanent=True)
             status, headers = channel.request(**request._asdict(), deadline=deadline)
@@ -193,11 +193,11 @@ class HttpClient:
             is_reusable = channel.finish()
         except BaseException:
             channel.close()
-            go_on()  # a cancelled request is not a failure of the service
+            check_cancelled()  # a cancelled request is not a failure of the service
             raise
         finally:
-            if asker is not None:
-                asker.wake_with(None)
+            if cancellation is not None:
+                cancellation.on_cancel(None)
             with self._lock:
                 self._busy.discard(channel)
         self._keep(channel, is_reusable)

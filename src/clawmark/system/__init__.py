@@ -1,1 +1,1 @@
-""""""
+"""What the other packages need from the operating system: locks, private files, cancellation."""

@@ -1,9 +1,9 @@
-"""Whether somebody still waits for what this thread does.
+"""Cancel a call that runs in a worker thread.
 
-In: an `Asker`, lent to a worker thread for one call, who may leave at any time. Out: `go_on`, asked
-before each step that takes time, which ends the call once he has left; and a way to wake a thread
-that waits for somebody else. A thread without an asker works for itself and is never stopped. No
-contextvars and no `threading`: a cold search imports this."""
+The thread runs the call in a `Cancellation` and asks `check_cancelled` before each step that takes
+time. A thread without one is never cancelled. Neither `contextvars` nor `threading` is used,
+because a cold search imports this module.
+"""
 
 from __future__ import annotations
 
@@ -14,62 +14,59 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Abandoned(BaseException):
-    """Nobody waits for this any more.
+class Cancelled(BaseException):
+    """Raised in the worker thread of a cancelled call.
 
-    No `Exception`: who turns failures into answers must let it pass.
-    """
+    Not an `Exception`, so that code which turns failures into answers lets it pass."""
 
 
-class Asker:
-    """Who awaits a call."""
+class Cancellation:
+    """Runs one call, which any thread may cancel."""
 
     def __init__(self) -> None:
-        self.has_left = False
+        self.is_cancelled = False
         self._wake: Callable[[], None] | None = None
 
-    def leave(self) -> None:
-        """Wait no longer; from any thread."""
-        self.has_left = True
+    def cancel(self) -> None:
+        """Cancel the call; from any thread."""
+        self.is_cancelled = True
         wake = self._wake
         if wake is not None:
             wake()
 
-    def serve(self, verb: Callable[[], T]) -> T:
-        """Do something in this thread for as long as it is wanted; raises Abandoned when that was
-        not long enough.
-        """
-        _here.asker = self
+    def run(self, call: Callable[[], T]) -> T:
+        """Run the call in this thread; raises Cancelled at its next check after `cancel`."""
+        _current.cancellation = self
         try:
-            go_on()
-            return verb()
+            check_cancelled()
+            return call()
         finally:
-            _here.asker = None
+            _current.cancellation = None
 
-    def wake_with(self, wake: Callable[[], None] | None) -> None:
-        """What brings the thread back from where it waits now, when the asker leaves meanwhile."""
+    def on_cancel(self, wake: Callable[[], None] | None) -> None:
+        """Set the function that interrupts what the thread waits for now."""
         self._wake = wake
 
 
-class _Here(_local):
-    asker: Asker | None = None
+class _Current(_local):
+    cancellation: Cancellation | None = None
 
 
-_here = _Here()
+_current = _Current()
 
 
-def current_asker() -> Asker | None:
-    """For whom this thread works; None when it is for itself."""
-    return _here.asker
+def current_cancellation() -> Cancellation | None:
+    """Return the cancellation that this thread runs in, if any."""
+    return _current.cancellation
 
 
-def has_left() -> bool:
-    """Whether this thread works for somebody who has left."""
-    asker = _here.asker
-    return asker is not None and asker.has_left
+def is_cancelled() -> bool:
+    """Whether the call of this thread has been cancelled."""
+    cancellation = _current.cancellation
+    return cancellation is not None and cancellation.is_cancelled
 
 
-def go_on() -> None:
-    """Raise Abandoned when nobody waits for this any more."""
-    if has_left():
-        raise Abandoned
+def check_cancelled() -> None:
+    """Raise Cancelled if the call of this thread has been cancelled."""
+    if is_cancelled():
+        raise Cancelled

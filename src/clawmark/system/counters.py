@@ -1,7 +1,4 @@
-"""Counters of one `Memory`: what happened how often, and the last value of what is measured.
-
-Names and numbers come in from any thread; one consistent snapshot goes out. Status, inspector and
-metrics pages all render that snapshot; nothing is kept beyond the process."""
+"""Counters and last values of one `Memory`, kept for the life of the process."""
 
 from __future__ import annotations
 
@@ -16,16 +13,16 @@ class Metrics:
         self._values: dict[str, float] = {}
 
     def count(self, name: str, n: float = 1) -> None:
-        """Add to a counter; it starts at 0."""
+        """Add to a counter, which starts at 0."""
         with self._lock:
             self._values[name] = self._values.get(name, 0) + n
 
     def set(self, name: str, value: float) -> None:
-        """Remember the last value of something measured."""
+        """Set the last value of something measured."""
         with self._lock:
             self._values[name] = value
 
     def snapshot(self) -> dict[str, float]:
-        """Every name with its number, in the order of the names."""
+        """Return all values at one moment, sorted by name."""
         with self._lock:
             return dict(sorted(self._values.items()))

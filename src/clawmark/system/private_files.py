@@ -1,7 +1,7 @@
-"""Folders and files of our own state: for nobody else to look into, whatever the umask says.
+"""Create and open files and folders that only their owner can read, whatever the umask is.
 
-A path comes in; a folder is there afterwards, or a descriptor comes out. What the system refuses is
-raised as it is."""
+Errors of the operating system are raised as they are.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ FOLDER, FILE = 0o700, 0o600
 
 
 def make_private_folder(folder: str) -> None:
-    """Create a folder and its missing parents with mode 0700, durably; folders that exist are left
-    as they are.
-    """
+    """Create a folder and its missing parents with mode 0700, durably; existing ones stay as is."""
     if not folder or os.path.isdir(folder):
         return
     make_private_folder(os.path.dirname(folder))
@@ -27,14 +25,12 @@ def make_private_folder(folder: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Make created and renamed names in a folder durable; does nothing where a folder cannot be
-    synced.
-    """
+    """Make created and renamed names in a folder durable, where the system can do that."""
     if os.name == "nt":
         return
     try:
         descriptor = os.open(folder or ".", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-    except PermissionError:  # a folder that may be written and not listed
+    except PermissionError:  # a folder that can be written to but not listed
         return
     try:
         os.fsync(descriptor)
@@ -46,9 +42,11 @@ def sync_folder(folder: str) -> None:
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file, with mode 0600 when `flags` create it; links are not followed, and a child
-    process does not get it.
-    """
+    """Open a file, creating it with mode 0600; links are not followed, children do not inherit it.
+
+    Windows and other systems without O_NOFOLLOW check for a link before opening."""
+    if not hasattr(os, "O_NOFOLLOW") and os.path.islink(path):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
     flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, FILE)
     try:

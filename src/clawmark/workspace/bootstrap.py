@@ -1,8 +1,8 @@
-"""The files a workspace starts with.
+"""Create the files a workspace starts with.
 
-In: a folder, new or old. Out: the names of the files that were made. Nothing is ever overwritten.
-`MEMORY.md` and `memory/` are made by the first note. `BOOTSTRAP.md`, the script of the first
-conversation, is made once in the life of a workspace; a small state file records that it was there.
+Nothing is ever overwritten. `MEMORY.md` and `memory/` are created by the first note.
+`BOOTSTRAP.md`, the script of the first conversation, is created once in the life of a workspace; a
+small state file records that.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ STATE_FILE = "workspace-state.json"
 
 _TEMPLATES = os.path.join(os.path.dirname(__file__), "templates")
 _OTHER_STATES = (f".openclaw/{STATE_FILE}",)
-"""A workspace that OpenClaw has set up had its first conversation there."""
+"""A workspace that OpenClaw set up had its first conversation in OpenClaw."""
 
 
 def template(name: str) -> str:
-    """The text a new file of this name begins with."""
+    """Return the text that a new file of this name starts with."""
     with open(os.path.join(_TEMPLATES, name), encoding="utf-8") as file:
         return file.read()
 
 
 def ensure_workspace(root: str, *, now: str = "") -> list[str]:
-    """Make the files that are missing and return their names; `now` is an ISO time for the state
-    file.
-    """
+    """Create the missing files and return their names; `now` is an ISO time for the state file."""
     now = now or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
         os.makedirs(root, exist_ok=True)
@@ -52,15 +50,15 @@ def ensure_workspace(root: str, *, now: str = "") -> list[str]:
 
 
 def _settle_ritual(folder: Folder, now: str) -> bool:
-    """Make BOOTSTRAP.md if this workspace never had one, and remember how far its first run got."""
+    """Create BOOTSTRAP.md if this workspace never had one, and record how far its first run is."""
     state = _read_state(folder)
-    present = _has(folder, RITUAL)
+    present = folder.exists(RITUAL)
     created = False
     before = dict(state)
     if "bootstrapSeededAt" not in state and "setupCompletedAt" not in state:
         if present:
             state["bootstrapSeededAt"] = now
-        elif _is_lived_in(folder):
+        elif _is_used(folder):
             state["setupCompletedAt"] = now
         else:
             created = _create(folder, RITUAL, template(RITUAL))
@@ -72,10 +70,10 @@ def _settle_ritual(folder: Folder, now: str) -> bool:
     return created
 
 
-def _is_lived_in(folder: Folder) -> bool:
-    """Whether someone has already worked here, so that a first conversation would be out of place."""
+def _is_used(folder: Folder) -> bool:
+    """Whether the workspace has been used before, so that it needs no first conversation."""
     if any(
-        _has(folder, name) for name in ("memory", "MEMORY.md", "memory.md", ".git", *_OTHER_STATES)
+        folder.exists(name) for name in ("memory", "MEMORY.md", "memory.md", ".git", *_OTHER_STATES)
     ):
         return True
     return any(_differs(folder, name) for name in ("IDENTITY.md", "USER.md"))
@@ -89,19 +87,8 @@ def _differs(folder: Folder, name: str) -> bool:
         return True
 
 
-def _has(folder: Folder, name: str) -> bool:
-    try:
-        folder.lstat(name)
-    except (
-        FileNotFoundError,
-        NotADirectoryError,
-    ):  # the second where a file has the name of the other's state folder
-        return False
-    return True
-
-
 def _create(folder: Folder, name: str, text: str) -> bool:
-    """Write a new file; False when one of that name, whatever it is, is already there."""
+    """Write a new file; False if the name exists."""
     try:
         fd = folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
@@ -113,13 +100,11 @@ def _create(folder: Folder, name: str, text: str) -> bool:
     return True
 
 
-# --- the state file ----------------------------------------------------------------------------------------------
+# --- the state file ---
 
 
 def _read_state(folder: Folder) -> dict[str, object]:
-    """What is remembered of this workspace; an unreadable file counts as a finished set-up, the
-    careful reading.
-    """
+    """Read the state of this workspace; an unreadable file counts as a finished set-up."""
     try:
         with folder.child(STATE_FOLDER) as states, os.fdopen(states.open(STATE_FILE), "rb") as file:
             state = json.loads(file.read(1 << 16))
@@ -131,11 +116,11 @@ def _read_state(folder: Folder) -> dict[str, object]:
 
 
 def _write_state(folder: Folder, state: dict[str, object]) -> None:
-    if not _has(folder, STATE_FOLDER):
+    if not folder.exists(STATE_FOLDER):
         folder.make_folder(STATE_FOLDER)
     with folder.child(STATE_FOLDER) as states:
         temporary = f"{STATE_FILE}.tmp-{os.getpid()}"
-        if _has(states, temporary):
+        if states.exists(temporary):
             states.unlink(temporary)
         _create(states, temporary, json.dumps({"version": 1, **state}, indent=2) + "\n")
         states.rename(temporary, STATE_FILE)

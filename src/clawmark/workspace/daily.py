@@ -1,7 +1,4 @@
-"""The daily log: where a day's notes go and what an entry looks like.
-
-In: a day and a text. Out: a path and Markdown. Writing is left to `write.py`, knowing the day to
-the caller's clock."""
+"""The path and the format of the daily log."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from clawmark.model.errors import WorkspaceError
 
 
 def daily_path(day: str) -> str:
-    """`memory/2026-02-24.md` for `2026-02-24`."""
+    """Return `memory/2026-02-24.md` for `2026-02-24`."""
     year, _, rest = day.partition("-")
     month, _, date = rest.partition("-")
     digits = year + month + date
@@ -21,12 +18,12 @@ def daily_path(day: str) -> str:
 
 
 def daily_header(day: str) -> str:
-    """What a new daily log starts with."""
+    """Return the heading of a new daily log."""
     return f"# {day}\n\n"
 
 
 def format_entry(text: str) -> str:
-    """A text as one list item: the first line after a dash, the others indented below it."""
+    """Format a text as one list item, its further lines indented."""
     lines = text.replace("\r\n", "\n").strip().split("\n")
     first = lines[0]
     if first[:2].rstrip() in ("-", "*"):

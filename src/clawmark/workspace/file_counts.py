@@ -1,8 +1,8 @@
-"""Counts the files below a folder: Markdown, and everything else by its ending.
+"""Count the files below a folder: Markdown, and other files by extension.
 
-In: a folder. Out: a `Survey`. Only names and kinds are looked at, no file is opened, links are not
-followed, and the same folders are left alone as in a scan. The count is bounded, because the folder
-may be anything."""
+No file is opened, links are not followed, and the folders that a scan skips are skipped. The count
+is bounded, because the folder may be any.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Survey(NamedTuple):
 
     markdown: int
     others: dict[str, int]
-    """Files that are not Markdown, by their ending in lower case; the most frequent first."""
+    """Other files by their extension in lower case, the most frequent first."""
     is_complete: bool
     """Whether everything was counted."""
 
@@ -34,9 +34,8 @@ def survey(
     left_out: Container[str] = (),
     most_entries: int = MOST_ENTRIES,
 ) -> Survey:
-    """Count the files below a folder; not those that are `known` by device and inode, nor names
-    `left_out` at its top.
-    """
+    """Count the files below a folder, except those `known` by device and inode, and the names
+    `left_out` at its top."""
     markdown, others, seen = 0, Counter[str](), 0
     waiting = [(folder, 0)]
     while waiting:
@@ -57,6 +56,6 @@ def survey(
                         markdown += (info.st_dev, info.st_ino) not in known
                     elif not is_hidden(entry.name):
                         others[os.path.splitext(entry.name)[1].lower()] += 1
-        except OSError:  # a folder that cannot be listed has nothing to count
+        except OSError:
             continue
     return Survey(markdown, dict(others.most_common()), True)

@@ -1,13 +1,12 @@
-"""Which paths are memory, and where they lie on disk.
+"""Decide which paths are memory, and find them on disk.
 
-In: the workspace's real path, the configured extra paths, the added sources, and a path as a
-person, an agent or a citation wrote it. Out: `Place`s (a root to open and a relative path below
-it), or `PathDenied`. Memory is `MEMORY.md` and `memory.md` at the root, every visible `.md` file
-below `memory/`, and the same below each extra path and each source. A file of a source is cited by
-the source's name: `notes:projects/x.md`. `USER.md` can be read too. Opening is left to `guard.py`;
-nothing here trusts that a path is still what it was when it was looked at."""
+Memory is `MEMORY.md` and `memory.md` at the root, every visible `.md` file below `memory/`, and the
+same below each extra path and each source. A file of a source is cited by the source's name:
+`notes:projects/x.md`. `USER.md` can be read too. `locate` turns a path as a user, an agent or a
+citation wrote it into a `Place`; `guard.py` opens it, and checks it again.
+"""
 
-# pathlib costs 4 ms on the path of every cold search.
+# No pathlib: it adds 4 ms to every cold search.
 
 import os
 import stat
@@ -19,6 +18,7 @@ from clawmark.model.values import ScanFailure, Skipped
 from clawmark.workspace.guard import (
     EXTRA_PATHS_HINT,
     check_text,
+    denied,
     is_utf8,
     reason_of,
     shown,
@@ -26,7 +26,7 @@ from clawmark.workspace.guard import (
 )
 
 ROOT_FILES = ("MEMORY.md", "memory.md")
-"""In the order of their right to a shared inode."""
+"""The first one wins where both names lead to the same file."""
 
 AGENT_FILES = (
     "AGENTS.md",
@@ -37,19 +37,16 @@ AGENT_FILES = (
     "HEARTBEAT.md",
     "BOOTSTRAP.md",
 )
-"""Files at the root that are the agent's instructions and not its memory."""
+"""Files at the root that hold the agent's instructions, not its memory."""
 READABLE_FILES = ("USER.md",)
-"""At the root; read on request, by private sessions, and neither indexed nor written."""
+"""Read on request in private sessions, but neither indexed nor written."""
 
 MARKDOWN = frozenset((".md", ".MD", ".Md", ".mD"))
 
 VENDOR_FOLDERS = frozenset(
     ("node_modules", "bower_components", "__pycache__", "site-packages", "venv")
 )
-"""Folders full of other people's Markdown.
-
-Hidden ones (.git, .venv, .obsidian …) are left alone by their dot.
-"""
+"""Folders of installed packages. Hidden ones (.git, .venv, .obsidian …) are skipped anyway."""
 
 MEMORY_HINT = (
     "Memory is MEMORY.md, the .md files below memory/, added "
@@ -64,52 +61,42 @@ class Source(NamedTuple):
     path: str
     """Its real path."""
     patterns: tuple[str, ...] = ()
-    """Which files of it are searched, by their path in it; all Markdown files when there is no
-    pattern.
-    """
+    """Globs for the files to search, by their path in the folder; empty for all Markdown files."""
 
 
 class Extra(NamedTuple):
-    """One extra path that can be used: a folder, or a single file of it; or a source, which has a
-    name.
-    """
+    """A usable extra path (a folder or a single file), or a source, which has a name."""
 
     prefix: str
-    """How its files are cited: `notes`, `../team-docs`, a single file's path, empty for the
-    workspace itself; `notes:` for the source `notes`."""
+    """How its files are cited: `notes`, `../team-docs`, a single file's path, `notes:` for the
+    source `notes`; empty for the workspace itself."""
     folder: str
-    """The real path of the folder to open; empty when it lies in the workspace and is opened
-    through that.
-    """
+    """The real path of the folder to open; empty if it is in the workspace."""
     file: str
-    """The file's name when the extra path is a single file, else empty."""
+    """The name of a single file, else empty."""
     patterns: tuple[str, ...] = ()
-    """Which files of the folder are meant, by their path in it; all of them when there is no
-    pattern.
-    """
+    """Globs for its files, as in `Source`."""
     name: str = ""
     """The name of a source; empty for a configured extra path."""
     within: str = ""
-    """Where a source lies in the workspace, if it does."""
+    """Where in the workspace a source is, if it is there."""
 
     @property
     def lead(self) -> str:
-        """What a citation has before the path of a file below the folder."""
+        """What a citation has in front of the path of a file below the folder."""
         return self.prefix if self.name or not self.prefix else f"{self.prefix}/"
 
     @property
     def inside(self) -> str:
-        """The path in the workspace of an extra path that lies there."""
+        """The path in the workspace, for an extra path that is there."""
         return self.within if self.name else self.prefix
 
     def in_workspace(self, path: str) -> str:
-        """A path below a folder that lies in the workspace, as a path in the workspace."""
+        """Turn a path below this folder into a path in the workspace."""
         return f"{self.inside}/{path}" if self.inside else path
 
     def covers(self, path: str) -> bool:
-        """Whether a path below the folder is meant; a source leaves what the workspace itself has
-        to the workspace.
-        """
+        """Whether a path below the folder belongs to it; the workspace's own files do not."""
         if (
             self.name
             and not self.folder
@@ -122,17 +109,15 @@ class Extra(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a memory file is: what to open, and how it is cited."""
+    """Where a memory file is: the root to open, the path below it, and how it is cited."""
 
     root: str
     relative: str
     path: str
     writable: bool
-    """Extra paths are read and never written."""
+    """False for extra paths and sources."""
     anchor: int
-    """How many leading components of `relative` were named (`memory`, an extra path) and may thus
-    be a mount.
-    """
+    """How many leading components of `relative` the user named; they may be mount points."""
 
 
 def is_hidden(name: str) -> bool:
@@ -144,17 +129,12 @@ def is_visible_folder(name: str) -> bool:
 
 
 def is_leftover(name: str) -> bool:
-    """What Emacs (`.#x.md`) and macOS (`._x.md`) put beside a note.
-
-    Other dotted notes are notes.
-    """
+    """Whether a name is one that Emacs (`.#x.md`) or macOS (`._x.md`) creates next to a note."""
     return name.startswith((".#", "._")) or name.lower() == ".md"
 
 
 def temporary_name(number: int) -> str:
-    """A name for a temporary file of a writer: hidden and not Markdown, so that it is never taken
-    for a note.
-    """
+    """Return a name for a writer's temporary file: hidden and not Markdown, so never a note."""
     return f".clawmark-{number}.tmp"
 
 
@@ -167,7 +147,7 @@ def is_markdown(name: str) -> bool:
     return name[-3:] in MARKDOWN and not is_leftover(name)
 
 
-# --- extra paths -------------------------------------------------------------------------------------------------
+# --- extra paths ---
 
 
 def resolve_extras(
@@ -176,9 +156,7 @@ def resolve_extras(
     home: str,
     patterns: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
-    """The extra paths that can be used, and the others with the reason; `patterns` are those of a
-    path, as it is given.
-    """
+    """Return the usable extra paths, and why others are not; `patterns` by the path as given."""
     extras: dict[Extra, str] = {}
     skipped: list[Skipped | ScanFailure] = []
     for given in extra_paths:
@@ -200,7 +178,7 @@ def resolve_extras(
 def resolve_sources(
     workspace: str, sources: Iterable[Source]
 ) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
-    """The sources that can be used now, and the others with the reason."""
+    """Return the usable sources, and why the others are not."""
     extras: list[Extra] = []
     skipped: list[Skipped | ScanFailure] = []
     for source in sources:
@@ -239,9 +217,7 @@ def resolve_sources(
 def absent_extras(
     workspace: str, extra_paths: Iterable[str], home: str, usable: Iterable[Extra]
 ) -> list[str]:
-    """How the extra paths that cannot be used now would be cited: what was found there before may
-    come back.
-    """
+    """Return how the unusable extra paths would be cited; their files may come back."""
     known = {extra.prefix for extra in usable}
     given = [given.strip() for given in extra_paths if not _unusable_text(given.strip())]
     prefixes = [cited(workspace, os.path.normpath(_named(workspace, path, home))) for path in given]
@@ -309,7 +285,7 @@ def _not_expanded(given: str) -> str:
 
 
 def cited(workspace: str, real: str) -> str:
-    """How an absolute path is cited: relative to the workspace, with forward slashes."""
+    """Return how an absolute path is cited: relative to the workspace, with forward slashes."""
     try:
         relative = os.path.relpath(real, workspace)
     except ValueError:  # another drive on Windows
@@ -319,9 +295,7 @@ def cited(workspace: str, real: str) -> str:
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Whether a path fits a pattern, part by part; `**` stands for any number of folders, none
-    included.
-    """
+    """Whether a path matches a pattern, part by part; `**` matches any number of folders."""
     from fnmatch import fnmatchcase
 
     def with_none(places: set[int]) -> set[int]:
@@ -341,17 +315,17 @@ def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether an absolute path is the folder itself or lies in it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+    """Whether an absolute path is the folder itself or below it."""
+    if os.sep != "/":
+        path, folder = path.replace("/", os.sep), folder.replace("/", os.sep)
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-# --- finding the place of a path ---------------------------------------------------------------------------------
+# --- finding the place of a path ---
 
 
 def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path: str) -> Place:
-    """The place of a path that a person or an agent wrote; `aliases` are other spellings of the
-    workspace.
-    """
+    """Find the place of a path; `aliases` are other spellings of the workspace's path."""
     check_text(path)
     while path.startswith("./"):
         path = path[2:]
@@ -370,7 +344,7 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
         extra for extra in extras if extra.patterns and relative.startswith(extra.prefix + "/")
     ]
     if any(extra.folder for extra in left_out):
-        raise _not_meant(path)
+        raise _left_out(path)
     parts = split_relative(relative)
     own = _is_own(relative)
     views = [parts[1:]] if own or relative in READABLE_FILES else []
@@ -380,10 +354,10 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
             below = relative[len(extra.within) + 1 :] if extra.within else relative
             if extra.name and not extra.folder and relative == extra.in_workspace(below):
                 return _in_source(workspace, aliases, extras, extra, extra.prefix + below)
-        raise _not_meant(path) if left_out else not_memory(path)
+        raise _left_out(path) if left_out else not_memory(path)
     visible = [view for view in views if _is_visible(view)]
     if not visible:
-        raise _left_alone(path, views[0])
+        raise _skipped(path, views[0])
     return Place(
         root=workspace,
         relative=relative,
@@ -394,7 +368,7 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
 
 
 def _is_own(relative: str) -> bool:
-    """Whether a path in the workspace is one of its own memory files, by its place."""
+    """Whether a path in the workspace is where its own memory files are."""
     return relative in ROOT_FILES or (
         relative.startswith("memory/") and len(relative) > len("memory/")
     )
@@ -403,21 +377,18 @@ def _is_own(relative: str) -> bool:
 def _in_source(
     workspace: str, aliases: Sequence[str], extras: Sequence[Extra], extra: Extra, path: str
 ) -> Place:
-    """The place of `notes:projects/x.md`."""
+    """Find the place of a file of a source, such as `notes:projects/x.md`."""
     rest = path[len(extra.prefix) :]
     parts = split_relative(rest)
-    full = f"{(extra.folder or workspace).rstrip('/')}/{rest if extra.folder else extra.in_workspace(rest)}"
+    below = rest if extra.folder else extra.in_workspace(rest)
+    full = f"{(extra.folder or workspace).rstrip('/')}/{below}"
     if is_below(full, workspace) and _is_own(own := full[len(workspace.rstrip("/")) + 1 :]):
         return locate(workspace, aliases, extras, own)
     if not extra.covers(rest) or (extra.folder and is_below(full, workspace)):
-        raise PathDenied(
-            f"{shown(path)} is not searched in the source {extra.name}.",
-            path=path,
-            rule="not-memory",
-            hint="`clawmark sources` shows which files of it are.",
-        )
+        hint = "`clawmark sources` shows which files of it are."
+        raise denied(path, f"is not searched in the source {extra.name}", "not-memory", hint)
     if not _is_visible(parts):
-        raise _left_alone(path, parts)
+        raise _skipped(path, parts)
     if extra.folder:
         return Place(root=extra.folder, relative=rest, path=path, writable=False, anchor=0)
     anchor = len(extra.within.split("/")) if extra.within else 0
@@ -436,9 +407,7 @@ def _from_absolute(
         if extra.folder and is_below(path, extra.folder) and path != extra.folder:
             rest = path[len(extra.folder.rstrip("/")) + 1 :]
             return f"{extra.lead if extra.name else cited(workspace, extra.folder) + '/'}{rest}"
-    raise PathDenied(
-        f"{shown(path)} is outside the workspace.", path=path, rule="outside", hint=EXTRA_PATHS_HINT
-    )
+    raise denied(path, "is outside the workspace", "outside", EXTRA_PATHS_HINT)
 
 
 def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Place | None:
@@ -455,16 +424,16 @@ def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Pla
             if rest.startswith("../") or rest == "..":
                 continue  # `..` and `../..` may both be extra paths
             parts = split_relative(rest)
-            # An extra path may hold the workspace itself, whose own rules come first.
+            # An extra path may contain the workspace, whose own rules come first.
             if extra.covers(rest) and not is_below(f"{extra.folder.rstrip('/')}/{rest}", workspace):
                 if not _is_visible(parts):
-                    raise _left_alone(path, parts)
+                    raise _skipped(path, parts)
                 return Place(root=extra.folder, relative=rest, path=path, writable=False, anchor=0)
     return None
 
 
 def _below_inside_extras(extras: Sequence[Extra], relative: str) -> list[list[str]]:
-    """For each extra path inside the workspace that covers this path, the components below it."""
+    """Return the components below each extra path inside the workspace that covers this path."""
     views = []
     for extra in extras:
         if extra.folder or extra.name:
@@ -480,53 +449,33 @@ def _below_inside_extras(extras: Sequence[Extra], relative: str) -> list[list[st
 
 
 def _is_visible(parts: Sequence[str]) -> bool:
-    """Whether a scan would list it: what is not listed cannot be read either."""
+    """Whether a scan would list the path; other files cannot be read either."""
     return not parts or (
         is_markdown(parts[-1]) and all(is_visible_folder(part) for part in parts[:-1])
     )
 
 
-def _left_alone(path: str, parts: Sequence[str]) -> PathDenied:
+def _skipped(path: str, parts: Sequence[str]) -> PathDenied:
     for part in parts[:-1]:
         if not is_visible_folder(part):
-            return PathDenied(
-                f"{shown(path)} is in {shown(part)}, a folder that is left alone.",
-                path=path,
-                rule="not-memory",
-                hint=MEMORY_HINT,
-            )
+            what = f"is in {shown(part)}, a folder that is skipped"
+            return denied(path, what, "not-memory", MEMORY_HINT)
     if parts[-1][-3:] in MARKDOWN:
-        return PathDenied(
-            f"{shown(path)} is a program's leftover.",
-            path=path,
-            rule="not-memory",
-            hint=MEMORY_HINT,
-        )
-    return PathDenied(
-        f"{shown(path)} is not a .md file.", path=path, rule="not-markdown", hint=MEMORY_HINT
-    )
+        return denied(path, "was left by an editor or the system", "not-memory", MEMORY_HINT)
+    return denied(path, "is not a .md file", "not-markdown", MEMORY_HINT)
 
 
-def _not_meant(path: str) -> PathDenied:
-    problem = f"{shown(path)} is left out by the pattern of its extra path."
-    return PathDenied(
-        problem,
-        path=path,
-        rule="not-memory",
-        hint="Look at the patterns of memorySearch.extraPaths.",
-    )
+def _left_out(path: str) -> PathDenied:
+    hint = "Look at the patterns of memorySearch.extraPaths."
+    return denied(path, "is left out by the pattern of its extra path", "not-memory", hint)
 
 
 def not_memory(path: str) -> PathDenied:
-    """The error for a path inside the workspace that is not a memory file."""
+    """Return the error for a path inside the workspace that is not a memory file."""
     parts = path.split("/")
     if parts == ["memory"]:
-        return PathDenied(
-            "memory is a folder, not a file.", path=path, rule="not-a-file", hint=MEMORY_HINT
-        )
+        return denied(path, "is a folder, not a file", "not-a-file", MEMORY_HINT)
     hint = "Write paths with forward slashes." if "\\" in path else MEMORY_HINT
     if parts[0] == "sessions":
         hint = 'Transcripts can be read when memorySearch.sources names "sessions".'
-    return PathDenied(
-        f"{shown(path)} is not a memory file.", path=path, rule="not-memory", hint=hint
-    )
+    return denied(path, "is not a memory file", "not-memory", hint)

@@ -1,9 +1,9 @@
-"""Memory files as text, with the line numbers of the file.
+"""Read memory files as text, with the line numbers of the file.
 
-In: an opened root and a path below it. Out: a decoded `Document`, or an `Excerpt` of some lines.
-Lines end at `\\n` only (as editors and citations count them), one `\\r` before it is dropped, and
-nothing is ever cut inside a character. Bytes that are not UTF-8 become U+FFFD, so that one bad byte
-does not hide a file. Which path is meant is left to `places.py`, opening to `guard.py`."""
+Lines end at `\\n` only (as editors and citations count them), and a `\\r` before it is dropped.
+Nothing is cut inside a character. Bytes that are not UTF-8 become U+FFFD, so that one bad byte does
+not hide a file.
+"""
 
 import hashlib
 import os
@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from clawmark.model.documents import Document, Excerpt
 from clawmark.model.errors import NotText, PathDenied
-from clawmark.model.values import FileState
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
-    changed_ns,
+    file_state,
     folder_beneath,
     open_beneath,
     shown,
@@ -30,8 +29,7 @@ WIDE_MARKS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
-"""Byte order marks; the four-byte ones first, because the first of them begins with a two-byte one.
-"""
+"""Byte order marks; the UTF-32 ones first, because one of them starts with one of UTF-16."""
 
 BINARY_SIGNATURES = (
     b"\x89PNG\r\n",
@@ -43,7 +41,7 @@ BINARY_SIGNATURES = (
     b"7z\xbc\xaf",
     b"\xcf\xfa\xed\xfe",
 )
-"""Of formats that people rename by accident; only such as no text begins with."""
+"""First bytes of formats that get renamed by accident, and that no text starts with."""
 _BINARY_SAMPLE = 64 * 1024
 _BINARY_MINIMUM = 1024
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\x0b\x0c\r\x1b")) + b"\x7f"
@@ -51,7 +49,7 @@ _SUSPICIOUS = _CONTROLS + bytes(range(128, 256))
 
 
 class Citation(NamedTuple):
-    """A path with the lines a citation named; `lines` is None when it named none."""
+    """A path and the lines a citation names; `lines` is None if it names none."""
 
     path: str
     start: int
@@ -59,9 +57,7 @@ class Citation(NamedTuple):
 
 
 def parse_citation(text: str) -> Citation:
-    """`memory/x.md#L3-L9` as a path and its lines; a name that only looks like one (`a#L1-L2.md`)
-    stays a path.
-    """
+    """Split `memory/x.md#L3-L9` into path and lines; a name such as `a#L1-L2.md` stays a path."""
     path, mark, span = text.rpartition("#L")
     first, dash, last = span.partition("-")
     last = last.removeprefix("L") if dash else first
@@ -76,13 +72,11 @@ def parse_citation(text: str) -> Citation:
     return Citation(path, start, max(1, int(last) - start + 1))
 
 
-# --- bytes to text -----------------------------------------------------------------------------------------------
+# --- bytes to text ---
 
 
 def decode(data: bytes, path: str) -> str:
-    """The text of a memory file: lines joined by `\\n`, no byte order mark, no NUL; binary data is
-    a WorkspaceError.
-    """
+    """Decode a memory file: lines end with `\\n`, no byte order mark, no NUL; NotText if binary."""
     _refuse_binary(data, path)
     return _decode_lines(*_without_mark(data))
 
@@ -106,16 +100,15 @@ def _decode_lines(data: bytes, encoding: str) -> str:
 
 
 def _refuse_binary(data: bytes, path: str) -> None:
-    """Binary is what begins like a known format, or is by more than a third neither text nor UTF-8.
+    """Raise NotText for a known binary format, and if more than a third is neither text nor UTF-8.
 
-    Below one kibibyte only a signature counts: a short note with a pasted control sequence is still
-    a note."""
+    Below one kibibyte only a signature counts: a note may contain a pasted control sequence."""
     if not data.startswith(BINARY_SIGNATURES):
         sample = data[:_BINARY_SAMPLE]
         if len(data) < _BINARY_MINIMUM or _without_mark(sample)[1] != "utf-8":
             return
         if _count(sample, _SUSPICIOUS) * 3 <= len(sample):
-            return  # even if nothing of it could be decoded
+            return  # a quick check: it holds even if all of these are undecodable
         controls = _count(sample, _CONTROLS)
         if (controls + _count_undecodable(sample)) * 3 <= len(sample):
             return
@@ -138,11 +131,11 @@ def _count_undecodable(sample: bytes) -> int:
     return 0
 
 
-# --- files -------------------------------------------------------------------------------------------------------
+# --- files ---
 
 
 def read_all(fd: int, path: str) -> bytes:
-    """Every byte of an opened file, up to the limit; a file that grew past it meanwhile is refused."""
+    """Read an opened file to its end; PathDenied if it has grown beyond the limit."""
     blocks = []
     left = MAX_FILE_BYTES + 1
     try:
@@ -159,30 +152,22 @@ def read_all(fd: int, path: str) -> bytes:
 
 
 def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Document:
-    """The whole file, decoded; its state is taken from the same descriptor before the first byte is
-    read.
+    """Read and decode a whole file.
 
-    A file that changes while it is read thus keeps an older state than its text, and the next scan
-    reads it again."""
+    The state is taken first: if the file changes while it is read, the next scan sees another
+    state and the file is read again."""
     fd = open_beneath(root, relative, path, anchor)
     try:
         info = os.fstat(fd)
         data = read_all(fd, path)
     finally:
         os.close(fd)
-    state = FileState(
-        path=path,
-        source="memory",
-        size=info.st_size,
-        mtime_ns=changed_ns(info),
-        inode=info.st_ino,
-        device=info.st_dev,
-    )
+    state = file_state(path, "memory", info)
     return Document(state, decode(data, path), hashlib.sha256(data).hexdigest())
 
 
 def read_bytes(root: Folder, relative: str, path: str, anchor: int = 0) -> bytes:
-    """The bytes of the file at `relative`; FileNotFoundError when there is none."""
+    """Read the bytes of the file at `relative`; FileNotFoundError if it does not exist."""
     fd = open_beneath(root, relative, path, anchor)
     try:
         return read_all(fd, path)
@@ -191,9 +176,7 @@ def read_bytes(root: Folder, relative: str, path: str, anchor: int = 0) -> bytes
 
 
 def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
-    """The one file whose path is the same text in another Unicode normal form, if there is exactly
-    one.
-    """
+    """Find the only file whose path is the same in another Unicode normal form, if there is one."""
     if relative.isascii():
         return None
 
@@ -220,11 +203,11 @@ def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
     return "/".join(found)
 
 
-# --- excerpts ----------------------------------------------------------------------------------------------------
+# --- excerpts ---
 
 
 def absent(path: str, start: int) -> Excerpt:
-    """What reading a file that is not there gives."""
+    """Return the excerpt of a file that does not exist."""
     return Excerpt(
         path=path,
         text="",
@@ -240,12 +223,11 @@ def absent(path: str, start: int) -> Excerpt:
 def excerpt(
     data: bytes, path: str, start: int, lines: int | None, max_lines: int, max_chars: int
 ) -> Excerpt:
-    """Lines from `start` on: `lines` of them, or `max_lines` when no number was asked for, within
-    `max_chars`.
+    """Return `lines` lines from `start` on, or `max_lines` if `lines` is not given.
 
-    An explicit `lines` may exceed `max_lines` (a cited passage of many short lines is read back
-    whole); the characters bound it. The empty piece after a final line end is returned only when
-    `lines` reaches it: chunks may count it."""
+    Both are limited by `max_chars`. An explicit `lines` may exceed `max_lines`, so that a cited
+    passage of many short lines is read as a whole. The empty piece after the last line end is only
+    returned if `lines` includes it, because chunks may count it."""
     _refuse_binary(data, path)
     body, encoding = _without_mark(data)
     if encoding != "utf-8":
@@ -274,9 +256,7 @@ def excerpt(
 
 
 def _pieces(body: bytes, start: int, count: int, max_chars: int) -> list[str]:
-    """Up to `count` decoded lines from line `start` on; what surely exceeds `max_chars` is not even
-    decoded.
-    """
+    """Decode up to `count` lines from line `start` on, but not much more than `max_chars`."""
     at = 0
     for _ in range(start - 1):
         at = body.find(b"\n", at) + 1
@@ -290,15 +270,14 @@ def _pieces(body: bytes, start: int, count: int, max_chars: int) -> list[str]:
         if not end:
             break
     end = end - 1 if end else len(body)
-    # A character has at most four bytes; two more characters, so that the cut never falls inside
-    # the last one kept.
+    # At most four bytes per character, and two more so that the last one kept is never cut.
     block = body[at : min(end, at + 4 * (max_chars + 2))]
     text = block.decode("utf-8", "replace").replace("\0", "\ufffd")
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def _fit(pieces: list[str], max_chars: int) -> tuple[str, int]:
-    """The lines that fit, joined; a first line that alone is too long is cut."""
+    """Join the lines that fit and count them; a first line that is too long is cut."""
     size = -1
     for taken, piece in enumerate(pieces):
         size += len(piece) + 1

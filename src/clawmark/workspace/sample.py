@@ -1,9 +1,8 @@
-"""A small, lived-in workspace to try things on.
+"""A small sample workspace: a `MEMORY.md` and twenty-three daily logs, dated back from today.
 
-In: an empty folder and today's date. Out: a `MEMORY.md` and twenty-three daily logs, dated back
-from today, of a person who runs a small product; and `QUESTIONS` whose words occur nowhere in those
-notes, so that only meaning finds the answers. The texts are in `sample/`; dates in them are written
-as `{-12}`, days from today."""
+The words of `QUESTIONS` occur nowhere in the notes, so that only a search by meaning answers them.
+The texts are in `sample/`; dates in them are written as `{-12}`, days from today.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ QUESTIONS = (
 
 
 def write_sample(root: str, today: date) -> list[str]:
-    """Write the sample workspace and return its paths, sorted; existing files are left alone."""
+    """Write the sample workspace and return its paths, sorted; existing files are kept."""
     os.makedirs(os.path.join(root, "memory"), exist_ok=True)
     written = []
     for name in sorted(os.listdir(_TEXTS)):

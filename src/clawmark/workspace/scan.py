@@ -1,10 +1,10 @@
-"""One look at the workspace: which memory files are there, in what state, and what was left alone.
+"""Scan the workspace: list its memory files with their states, and what was skipped.
 
-In: the workspace's real path and its extra paths. Out: a `Scan`, sorted by path; what was
-configured and cannot be used comes before what was met on the way, since lists are shown by their
-beginning. Files are not opened and paths are not resolved: each folder is listed through its own
-descriptor, which is as fast as listing gets and cannot be led astray by a link. A folder that could
-not be listed is a `ScanFailure`, so that nothing below it is taken for deleted."""
+Files are not opened and paths are not resolved: each folder is listed through its own descriptor,
+which is fast and cannot be misled by a link. A folder that cannot be listed is a `ScanFailure`, so
+that the files below it are not taken for deleted. A `Scan` is sorted by path; reports about
+configured paths come first, because only the beginning of a long list is shown.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
     changed_ns,
+    file_state,
     folder_beneath,
     is_utf8,
     kind_of,
@@ -43,13 +44,11 @@ from clawmark.workspace.places import (
 _LINK = "a link, and links are never followed"
 _NEARLY_MARKDOWN = (".markdown", ".mdx", ".txt")
 _TUPLE = tuple.__new__
-"""Makes a named tuple without its Python-level constructor; at 10,000 files that is a tenth of the
-scan.
-"""
+"""Skips the constructor of a named tuple, which would take a tenth of the scan of 10,000 files."""
 
 
 class _Found:
-    """What has been seen so far."""
+    """What the scan has found so far."""
 
     __slots__ = (
         "configured",
@@ -70,11 +69,10 @@ class _Found:
         self.temporary: list[str] = []
         self.workspace_id = (-1, -1)
         self.configured: frozenset[str] = frozenset()
-        """Extra paths that could not be used: somebody counts on them."""
+        """Extra paths that could not be used."""
         self.named: frozenset[str] = frozenset()
-        """Folders that are not entered when they are met on the way: extra paths inside the
-        workspace are walked for themselves, and a source that is the workspace itself leaves
-        `memory` to it."""
+        """Folders that a walk does not enter: extra paths inside the workspace, which are walked on
+        their own, and `memory` in a source that is the workspace itself."""
 
     def skip(self, path: str, reason: str) -> None:
         self.skipped.append(Skipped(path if is_utf8(path) else shown(path), reason))
@@ -89,7 +87,7 @@ class _Found:
 def scan_workspace(
     workspace: str, extras: Sequence[Extra], reported: Sequence[Skipped | ScanFailure] = ()
 ) -> Scan:
-    """Everything there is now; `reported` are extra paths that could not be used."""
+    """Scan everything; `reported` are extra paths that could not be used."""
     taken_ns = time.time_ns()
     found = _Found()
     found.failures.extend(item for item in reported if isinstance(item, ScanFailure))
@@ -138,9 +136,8 @@ def _scan_own(root: Folder, found: _Found) -> None:
 def _scan_file(
     folder: Folder, name: str, path: str, found: _Found, same_as: tuple[int, int] | None = None
 ) -> tuple[int, int] | None:
-    """Look at one named file; where the file system folds case, `same_as` tells the second name of
-    the first file.
-    """
+    """Look at one file by name. If the file system ignores case, `same_as` is the file already seen
+    under its other name."""
     try:
         info = folder.lstat(name)
     except FileNotFoundError:
@@ -157,24 +154,13 @@ def _scan_file(
     elif info.st_size > MAX_FILE_BYTES:
         found.skip(path, _too_large(info.st_size))
     else:
-        found.files.append(
-            FileState(
-                path=path,
-                source="memory",
-                size=info.st_size,
-                mtime_ns=changed_ns(info),
-                inode=info.st_ino,
-                device=info.st_dev,
-            )
-        )
+        found.files.append(file_state(path, "memory", info))
     return info.st_dev, info.st_ino
 
 
 def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Found) -> None:
-    """Say why a folder was not entered.
-
-    A link or a file in its place is a failure: its files may still be wanted.
-    """
+    """Record why a folder was not entered. A link or a file in its place counts as a failure: the
+    files in the folder may come back."""
     try:
         mode = parent.lstat(name).st_mode
     except FileNotFoundError:
@@ -195,9 +181,7 @@ def _no_folder(parent: Folder, name: str, path: str, error: OSError, found: _Fou
 
 
 def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
-    """An extra path inside the workspace, reached through it so that no link on the way is
-    followed.
-    """
+    """Scan an extra path inside the workspace, opened from its root so that no link is followed."""
     parts = split_relative(extra.inside) if extra.inside else []
     folders, names = (parts[:-1], parts[-1:]) if extra.file else (parts, [])
     try:
@@ -231,7 +215,7 @@ def _scan_outside(extra: Extra, found: _Found) -> None:
 
 
 def _walk_extra(folder: Folder, prefix: str, extra: Extra, found: _Found, depth: int) -> None:
-    """The files of an extra path, those that its patterns mean."""
+    """List the files of an extra path that match its patterns."""
     before = len(found.files)
     _walk(folder, prefix, folder.device, found, depth, "")
     if extra.patterns or extra.name:
@@ -241,9 +225,7 @@ def _walk_extra(folder: Folder, prefix: str, extra: Extra, found: _Found, depth:
 
 
 def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, own: str) -> None:
-    """List one folder and those below it; `own` is the prefix under which nearly-Markdown files are
-    worth a word.
-    """
+    """List one folder and those below it; with `own`, notes in other formats are reported."""
     below: list[str] = []
     add = found.files.append
     try:
@@ -273,8 +255,7 @@ def _walk(folder: Folder, prefix: str, device: int, found: _Found, depth: int, o
                 else:
                     _skip_other(entry, prefix, own, found)
     except FileNotFoundError:
-        # The folder or a file went away while it was listed: look at what is left next time, delete
-        # nothing now.
+        # The folder or a file was deleted during the listing: this scan must not delete anything.
         found.fail(prefix.rstrip("/"), "changed while it was listed")
     except OSError as error:
         found.fail(prefix.rstrip("/"), reason_of(error))
@@ -306,10 +287,7 @@ def _enter(
     with below:
         if below.device != device:
             found.skip(path, "on another device; to index it, add it to memorySearch.extraPaths")
-        elif (
-            below.device,
-            below.inode,
-        ) != found.workspace_id:  # an extra path may hold the workspace itself
+        elif (below.device, below.inode) != found.workspace_id:  # inside an extra path
             _walk(below, path + "/", device, found, depth, own)
 
 
@@ -323,9 +301,7 @@ def _skip_file(entry: os.DirEntry[str], path: str, found: _Found) -> None:
 
 
 def _skip_other(entry: os.DirEntry[str], prefix: str, own: str, found: _Found) -> None:
-    """Mention what a person might miss: links, special files called .md, and notes in another
-    format.
-    """
+    """Report what a user might miss: links, special files called .md, notes in other formats."""
     name = entry.name
     if entry.is_symlink():
         found.skip(prefix + name, _LINK)
@@ -345,12 +321,10 @@ def _too_large(size: int) -> str:
 
 def _finished(found: _Found, taken_ns: int) -> Scan:
     files = found.files
-    if len(set(map(itemgetter(4), files))) != len(
-        files
-    ):  # by inode; the device is looked at only when two are equal
+    if len(set(map(itemgetter(4), files))) != len(files):  # two have the same inode number
         files = _each_inode_once(files, found)
     files.sort(key=itemgetter(0))  # by path: the order of code points is the order of UTF-8 bytes
-    # One report per path, the first one: overlapping extra paths meet the same link twice.
+    # One report per path, the first one: overlapping extra paths find the same link twice.
     skipped = {skip.path: skip for skip in reversed(found.skipped)}
     failures = {failure.path: failure for failure in reversed(found.failures)}
     return Scan(
@@ -367,10 +341,7 @@ def _finished(found: _Found, taken_ns: int) -> Scan:
 
 
 def _each_inode_once(files: list[FileState], found: _Found) -> list[FileState]:
-    """One file per inode.
-
-    MEMORY.md comes first, then the workspace's own files, then extra paths; else path order.
-    """
+    """Keep one file per inode: MEMORY.md, then the workspace's own files, then by path."""
     kept: dict[tuple[int, int], FileState] = {}
     for state in sorted(files, key=lambda state: (not is_in_workspace(state.path), state.path)):
         first = kept.setdefault((state.device, state.inode), state)

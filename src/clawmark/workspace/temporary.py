@@ -1,9 +1,9 @@
-"""Temporary files that writers make next to the file they replace.
+"""Temporary files that writers create next to the file they replace.
 
-In: an opened folder. Out: a new temporary file, or a folder without those that killed writers left.
 A writer keeps its temporary file locked until it has renamed it, and the system releases the locks
-of a process that dies. So a temporary file whose lock is free has no living writer. Only the holder
-of the lock renames or removes the file."""
+of a process that dies. A temporary file whose lock is free thus has no living writer, and `sweep`
+removes it. Only the holder of the lock renames or removes the file.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +18,11 @@ from clawmark.workspace.guard import Folder
 from clawmark.workspace.places import temporary_name
 
 SLOTS = 8
-"""How many names each write looks at.
-
-An index also finds higher ones, which many writers at once in one folder leave.
-"""
+"""How many names each write checks; an index run also finds those of many concurrent writers."""
 
 
 def create_temporary(folder: Folder) -> tuple[int, str]:
-    """Make a temporary file and lock it for as long as the descriptor is open; the descriptor and
-    the file's name.
-    """
+    """Create and lock a temporary file; returns its descriptor, which holds the lock, and name."""
     for number in count():
         name = temporary_name(number)
         try:
@@ -37,36 +32,30 @@ def create_temporary(folder: Folder) -> tuple[int, str]:
         try:
             if try_lock(fd) and folder.holds(name, os.fstat(fd)):
                 return fd, name
-        except OSError:  # a file system without locks: no file is ever swept there
+        except OSError:  # a file system without locks, where no file is ever swept
             return fd, name
         os.close(fd)  # a sweep opened the file before it was locked, and removes it
     raise AssertionError("count() does not end")
 
 
 def remove_temporary(folder: Folder, name: str, info: os.stat_result) -> None:
-    """Remove a temporary file whose lock is held, unless it was renamed; by then another writer may
-    use the name.
-    """
+    """Remove a temporary file whose lock is held, unless it was renamed and the name is reused."""
     if folder.holds(name, info):
         folder.unlink(name)
 
 
 def sweep(folder: Folder, names: Iterable[str] = tuple(map(temporary_name, range(SLOTS)))) -> None:
-    """Remove the temporary files that have no living writer; one that cannot be removed is left for
-    the next sweep.
-    """
+    """Remove the temporary files that have no living writer, as far as they can be removed."""
     for name in names:
         with suppress(OSError):
-            if os.name == "nt":  # a file that a writer has open cannot be removed there
+            if os.name == "nt":  # Windows does not remove a file that a writer has open
                 folder.unlink(name)
             else:
                 _sweep_one(folder, name)
 
 
 def _sweep_one(folder: Folder, name: str) -> None:
-    folder.lstat(
-        name
-    )  # raises for a free name: indexing opens nothing for writing in a workspace without such files
+    folder.lstat(name)  # raises if there is none, so that indexing opens nothing for writing
     fd = folder.open(name, os.O_RDWR)
     try:
         info = os.fstat(fd)

@@ -1,10 +1,8 @@
-"""The folder `memory` as a tree: looking into its folders, and deleting and renaming what is in
-them.
+"""List, delete and rename what is in the folder `memory`.
 
-In: an opened workspace and a path below `memory`. Out: the entries of a folder, a file's exact text
-with its hash, or the change, durable. Only what a scan would list exists here: visible folders and
-`.md` files, never a link. Every step is taken relative to an opened folder, so that no race leads
-outside. Which path is meant is left to `places.py`."""
+Only what a scan would list exists here: visible folders and `.md` files, never a link. Every step
+is taken relative to an opened folder, so that no race leads outside.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from clawmark.model.errors import NotText, PathDenied, WorkspaceError, WriteConflict
-from clawmark.system.file_lock import locked
 from clawmark.workspace.guard import (
     Folder,
+    denied,
     folder_beneath,
     is_utf8,
     not_a_file,
@@ -29,11 +27,12 @@ from clawmark.workspace.places import MEMORY_HINT, is_hidden, is_markdown, is_vi
 from clawmark.workspace.read import read_bytes
 from clawmark.workspace.temporary import sweep
 from clawmark.workspace.versions import keep_version
-from clawmark.workspace.write import ANCHOR, exists, folder_for, refuse_read_only, translated
+from clawmark.workspace.write import ANCHOR, folder_for, refuse_read_only, translated
+from clawmark.workspace.write_lock import locked
 
 
 class Entry(NamedTuple):
-    """A file or a folder below another one."""
+    """A file or a folder in a listing."""
 
     path: str
     size: int
@@ -41,24 +40,22 @@ class Entry(NamedTuple):
 
 
 class Exact(NamedTuple):
-    """A file as it is, line ends and all, and the hash to replace it with."""
+    """The unchanged text of a file, and the hash to replace it with."""
 
     text: str
     hash: str
 
 
 def folder_parts(path: str) -> list[str]:
-    """The components of a folder below `memory`, or of `memory` itself; PathDenied for any other."""
+    """Return the components of `memory` or a folder below it; PathDenied for any other."""
     parts = split_relative(path)
     if parts[0] != "memory" or not all(map(is_visible_folder, parts[1:])):
-        raise PathDenied(
-            f"{shown(path)} is no folder of memory.", path=path, rule="not-memory", hint=MEMORY_HINT
-        )
+        raise denied(path, "is not a folder of memory", "not-memory", MEMORY_HINT)
     return parts
 
 
 def _inner_parts(path: str) -> list[str]:
-    """The same without `memory` itself, which is nobody's to delete or to move."""
+    """Return the same, but refuse `memory` itself, which cannot be deleted or moved."""
     parts = folder_parts(path)
     if len(parts) == 1:
         raise PathDenied(
@@ -71,9 +68,7 @@ def _inner_parts(path: str) -> list[str]:
 
 
 def list_folder(root: Folder, path: str, depth: int) -> list[Entry] | None:
-    """The folder itself and what is in it, so many levels deep, in order of names; None when there
-    is no such folder.
-    """
+    """Return a folder and what is in it, `depth` levels deep, sorted; None if it does not exist."""
     parts = folder_parts(path)
     try:
         with folder_beneath(root, parts, path, ANCHOR) as folder:
@@ -88,10 +83,9 @@ def list_folder(root: Folder, path: str, depth: int) -> list[Entry] | None:
 
 
 def is_folder(root: Folder, path: str) -> bool:
-    """Whether there is a folder of memory; PathDenied where none can be.
+    """Whether a folder of memory exists; PathDenied where there cannot be one.
 
-    A name with a dot before it may be a note's.
-    """
+    A name that starts with a dot may be a note's."""
     *parents, name = split_relative(path)
     if parents and is_hidden(name):
         folder_parts("/".join(parents))
@@ -100,7 +94,7 @@ def is_folder(root: Folder, path: str) -> bool:
 
 
 def read_exact(root: Folder, path: str) -> Exact | None:
-    """The text of a file and its hash; None when there is no such file."""
+    """Read a file and its hash; None if it does not exist."""
     try:
         data = read_bytes(root, path, path, ANCHOR)
     except FileNotFoundError:
@@ -114,7 +108,7 @@ def read_exact(root: Folder, path: str) -> Exact | None:
 
 
 def delete_file(root: Folder, path: str, lock_dir: str | None) -> bool:
-    """Delete one file, of which a version is kept; False when there is none."""
+    """Delete a file and keep a version of it; False if it does not exist."""
     *parents, name = split_relative(path)
     with translated(path), locked(root, path, lock_dir):
         try:
@@ -129,10 +123,7 @@ def delete_file(root: Folder, path: str, lock_dir: str | None) -> bool:
 
 
 def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
-    """Delete a folder with its notes; False when there is none.
-
-    One that holds anything else is left as it is.
-    """
+    """Delete a folder and its notes; False if it does not exist. Other files in it are an error."""
     parts = _inner_parts(path)
     with translated(path):
         try:
@@ -150,9 +141,7 @@ def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
 
 
 def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
-    """Give a file or a folder another path, where nothing is yet; False when there is none at the
-    old one.
-    """
+    """Rename a file or a folder; False if it does not exist. The new path must be free."""
     if new == old or new.startswith(old + "/"):
         raise WorkspaceError(
             f"{shown(old)} cannot be moved to {shown(new)}.", hint="Name a place outside of itself."
@@ -163,9 +152,7 @@ def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
     folder_parts("/".join(parents))
     with ExitStack() as held:
         held.enter_context(translated(old))
-        for path in sorted(
-            (old, new)
-        ):  # always in this order, so that two renames never wait for each other
+        for path in sorted((old, new)):  # in a fixed order, so that two renames cannot deadlock
             held.enter_context(locked(root, path, lock_dir))
         try:
             above = held.enter_context(folder_beneath(root, parents, old, ANCHOR))
@@ -175,7 +162,7 @@ def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
         if not stat.S_ISDIR(mode):
             _check_file(above, name, old)
         target, new_name = held.enter_context(folder_for(root, new))
-        if exists(target, new_name):
+        if target.exists(new_name):
             raise WriteConflict(
                 f"{shown(new)} is already there.",
                 path=new,
@@ -183,13 +170,13 @@ def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
                 current_hash="",
                 hint="Choose another name.",
             )
-        _move(above, name, target, new_name)
+        above.rename(name, new_name, target)
         target.sync()
         above.sync()
     return True
 
 
-# --- one folder --------------------------------------------------------------------------------------------------
+# --- one folder ---
 
 
 def _below(folder: Folder, path: str, depth: int) -> Iterator[Entry]:
@@ -207,9 +194,7 @@ def _below(folder: Folder, path: str, depth: int) -> Iterator[Entry]:
 
 
 def _only_notes(folder: Folder, path: str) -> list[Entry]:
-    """Everything below a folder; an error when something there is no note, for that is not ours to
-    delete.
-    """
+    """Return everything below a folder; an error if something in it is not a note."""
     sweep(folder)
     found: list[Entry] = []
     for name, info in _listed(folder):
@@ -219,7 +204,7 @@ def _only_notes(folder: Folder, path: str) -> list[Entry]:
         )
         if not is_folder and not (stat.S_ISREG(info.st_mode) and is_markdown(name)):
             raise WorkspaceError(
-                f"{shown(path)} holds {shown(name)}, which is no note.",
+                f"{shown(path)} holds {shown(name)}, which is not a note.",
                 hint="Delete its notes one by one, or ask the user.",
             )
         found.append(Entry(here, info.st_size, is_folder))
@@ -230,9 +215,7 @@ def _only_notes(folder: Folder, path: str) -> list[Entry]:
 
 
 def _listed(folder: Folder) -> list[tuple[str, os.stat_result]]:
-    """The names in a folder with what they stand for, in order; what vanishes meanwhile is left
-    out.
-    """
+    """Return the names in a folder and their states, sorted; without deleted ones."""
     with folder.listing() as entries:
         names = sorted(entry.name for entry in entries if is_utf8(entry.name))
     found = []
@@ -246,7 +229,7 @@ def _listed(folder: Folder) -> list[tuple[str, os.stat_result]]:
 
 @contextmanager
 def _child(folder: Folder, name: str) -> Iterator[Folder | None]:
-    """A folder below this one; None when it went away, or a link came in its place."""
+    """Open a folder below this one; None if it is gone or is a link now."""
     try:
         below = folder.child(name)
     except OSError:
@@ -266,15 +249,5 @@ def _check_file(folder: Folder, name: str, path: str) -> None:
 def _remove_folder(root: Folder, path: str) -> None:
     *parents, name = split_relative(path)
     with folder_beneath(root, parents, path, ANCHOR) as above:
-        if above.fd is None:
-            os.rmdir(os.path.join(above.path, name))
-        else:
-            os.rmdir(name, dir_fd=above.fd)
+        above.remove_folder(name)
         above.sync()
-
-
-def _move(above: Folder, name: str, target: Folder, new_name: str) -> None:
-    if above.fd is None or target.fd is None:
-        os.rename(os.path.join(above.path, name), os.path.join(target.path, new_name))
-    else:
-        os.rename(name, new_name, src_dir_fd=above.fd, dst_dir_fd=target.fd)

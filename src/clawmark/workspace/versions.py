@@ -1,10 +1,9 @@
-"""Care around replacing a memory file: what may not be written, and the last texts kept in case
-somebody wants one back.
+"""Check a replacement of a memory file, and keep the versions it replaces.
 
-In: the folder of locks (its neighbour keeps the versions), a file's path and the bytes about to be
-replaced. Out: `<state>/versions/<file>-<digits>/<time>.md`, the newest three. Keeping comes before
-replacing and is on disk when it returns, so that no text is gone before its copy is there; without
-a state folder nothing is kept."""
+The newest three versions are kept as `<state>/versions/<file>-<digits>/<time>.md`, next to the
+folder of locks. A version is on disk before its file is replaced. Without a state folder nothing is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +20,11 @@ from clawmark.workspace.guard import shown
 
 KEPT = 3
 FEW_LINES = 3
-"""A file this short may be rewritten as a whole without anybody asking."""
+"""A file this short may lose all of its lines without `force`."""
 
 
 def check_replacement(path: str, text: str, current: str, *, force: bool) -> None:
-    """Refuse a text that would do harm: one with masks in place of what they stand for, or one that
-    drops most lines.
-    """
+    """Raise WorkspaceError for a text that contains redaction masks or drops most lines."""
     if has_mask(text) and not has_mask(current):
         raise WorkspaceError(
             f"The text for {shown(path)} contains a redaction mask, which would be kept in place "
@@ -40,12 +37,12 @@ def check_replacement(path: str, text: str, current: str, *, force: bool) -> Non
     if not force and total > FEW_LINES and lost * 2 > total:
         raise WorkspaceError(
             f"The text for {shown(path)} drops {lost} of its {total} lines.",
-            hint="If that is meant, replace it with force.",
+            hint="If that is intended, replace it with force.",
         )
 
 
 def keep_version(lock_dir: str | None, root: str, path: str, data: bytes) -> None:
-    """Keep the bytes of a file that is about to be replaced, and forget all but the newest few."""
+    """Keep the bytes of a file that is about to be replaced, and delete the oldest versions."""
     if lock_dir is None or not data:
         return
     folder = version_folder(lock_dir, root, path)
@@ -62,7 +59,7 @@ def keep_version(lock_dir: str | None, root: str, path: str, data: bytes) -> Non
 
 
 def version_folder(lock_dir: str, root: str, path: str) -> str:
-    """Where the versions of one file of one workspace are."""
+    """Return the folder for the versions of one file of one workspace."""
     digits = hashlib.sha256(f"{root}\0{path}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
     readable = re.sub(r"[^A-Za-z0-9._-]+", "_", path)[-80:].strip("._") or "file"
     return os.path.join(

@@ -1,10 +1,9 @@
-"""The workspace: one folder of Markdown and the extra paths beside it.
+"""The workspace: one folder of Markdown, its extra paths and its sources.
 
-In: a root, extra paths, and a folder for locks. Out: scans, documents, excerpts, acknowledged
-writes. It owns no descriptor between calls: each call opens the root anew, so a folder that was
-replaced is noticed, several threads may read at once, and there is nothing to leak."""
-
-# pathlib costs 4 ms on the path of every cold search.
+No descriptor stays open between calls: each call opens the root again, so that a replaced folder is
+noticed and several threads can read at once. Modules that a cold search does without are imported
+in the methods that need them.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +43,14 @@ class Workspace:
         self.extra_paths = tuple(extra_paths)
         self._extra_patterns = extra_patterns
         self.sources = sources
-        """The folders that were added; asked at every look, because another process may add one."""
+        """Returns the added folders; called for each scan, because another process may add one."""
         self.sessions = sessions
-        """The transcripts, when they are a source."""
+        """The transcripts, if they are a source."""
         self._has_memory = has_memory
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
-        """How often this object has changed a file: who does, sees it at once, however short ago
-        somebody looked.
-        """
+        """How often this object has changed a file; each change makes the last scan outdated."""
         self._aliases = (given,) if given != self.root else ()
         self._lock_dir = lock_dir
         self._counting = allocate_lock()
@@ -67,15 +64,15 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Nothing stays open between calls; an owner may close it like every other resource."""
+        """Do nothing: no descriptor stays open between calls."""
 
     @property
     def containment(self) -> str:
-        """How paths are kept inside the workspace here: `descriptor` or `best-effort`."""
+        """How paths are kept inside the workspace: `descriptor` or `best-effort`."""
         return guard.containment()
 
     def scan(self) -> Scan:
-        """What is there now."""
+        """List the files and their states."""
         scan = self._scan_memory()
         if self.sessions is None:
             return scan
@@ -91,7 +88,7 @@ class Workspace:
         return (*extras, *added), (*skipped, *missing)
 
     def extras(self) -> tuple[places.Extra, ...]:
-        """The extra paths and sources that can be used now."""
+        """Return the extra paths and sources that can be used now."""
         return self._resolved()[0]
 
     def _scan_memory(self) -> Scan:
@@ -107,9 +104,7 @@ class Workspace:
         return scan._replace(roots=(*scan.roots, *((prefix, -1, -1) for prefix in absent)))
 
     def absolute(self, path: str) -> str:
-        """Where the file of a path or a citation is on disk, whether or not it exists; PathDenied
-        for what is not memory.
-        """
+        """Return the path on disk of a path or citation, which need not exist."""
         from clawmark.workspace import read
 
         named = read.parse_citation(path).path.removeprefix("./")
@@ -119,9 +114,7 @@ class Workspace:
         return os.path.join(place.root, place.relative)
 
     def read_document(self, state: FileState) -> Document:
-        """The whole of a file that a scan listed; it may have changed since, and the document has
-        its newer state.
-        """
+        """Read a file that a scan listed; if it has changed since, with its newer state."""
         from clawmark.workspace import read
 
         with self._place(state.path, self._extras) as (root, place):
@@ -133,11 +126,9 @@ class Workspace:
                 ) from error
 
     def is_unchanged(self, path: str, indexed: FileStat) -> bool:
-        """Whether a cited memory file is in the state it was indexed in; quick, and False where
-        `state_of` has to decide.
+        """Whether a cited memory file is as it was indexed; a quick check, False if in doubt.
 
-        Nothing is opened, so that a link on the way does no harm: the inode and the time would not
-        be the same."""
+        A link on the way is harmless: nothing is opened, and inode and time would differ."""
         try:
             info = os.lstat(f"{self.root}/{path}")
         except (OSError, ValueError):
@@ -145,10 +136,7 @@ class Workspace:
         return (info.st_size, guard.changed_ns(info), info.st_ino, info.st_dev) == indexed[:4]
 
     def state_of(self, path: str) -> FileState | None:
-        """What a scan would see of one cited file now; None when it would not list it.
-
-        Raises when that cannot be read.
-        """
+        """Return the state of one cited file; None if a scan would not list it."""
         try:
             if self.sessions is not None and self.sessions.owns(path):
                 with self.sessions.open(path) as opened:
@@ -164,14 +152,7 @@ class Workspace:
             return None
         if not stat.S_ISREG(info.st_mode) or info.st_size > guard.MAX_FILE_BYTES:
             return None
-        return FileState(
-            path=path,
-            source="memory",
-            size=info.st_size,
-            mtime_ns=guard.changed_ns(info),
-            inode=info.st_ino,
-            device=info.st_dev,
-        )
+        return guard.file_state(path, "memory", info)
 
     def read_lines(
         self,
@@ -181,16 +162,14 @@ class Workspace:
         max_lines: int = 120,
         max_chars: int = 12_000,
     ) -> Excerpt:
-        """Some lines of the file at a path or a citation; an allowed file that is absent is an
-        empty excerpt.
-        """
+        """Read some lines of a path or citation; a missing file gives an empty excerpt."""
         from clawmark.workspace import read
 
         named = read.parse_citation(path)
         if start is None:
             start, lines = named.start, named.lines if lines is None else lines
         if self.sessions is not None and self.sessions.owns(named.path.removeprefix("./")):
-            return self._read_spoken(
+            return self._read_transcript(
                 self.sessions, named.path.removeprefix("./"), start, lines, max_lines, max_chars
             )
         # Extra paths may have come or gone since the last scan.
@@ -202,7 +181,7 @@ class Workspace:
                 return self._read_equivalent(root, place, start, lines, max_lines, max_chars)
             return read.excerpt(data, place.path, start, lines, max_lines, max_chars)
 
-    def _read_spoken(
+    def _read_transcript(
         self,
         sessions: Sessions,
         path: str,
@@ -212,12 +191,12 @@ class Workspace:
         max_chars: int,
     ) -> Excerpt:
         from clawmark.workspace import read
-        from clawmark.workspace.transcripts import messages as spoken
+        from clawmark.workspace.transcripts.messages import transcript_excerpt
 
         with self._counted():
             try:
                 with sessions.open(path) as opened:
-                    return spoken.spoken_excerpt(
+                    return transcript_excerpt(
                         opened, sessions.clean, start, lines, max_lines, max_chars
                     )
             except FileNotFoundError:
@@ -243,19 +222,14 @@ class Workspace:
             (c for c in place.path if c in "*?[\\" or not (c.isprintable() or c == "\xa0")), ""
         )
         if odd:
-            raise PathDenied(
-                f"There is no file called {guard.shown(place.path)}, and patterns are not "
-                f"expanded.",
-                path=place.path,
-                rule="bad-name",
-                hint="Name one file.",
+            what = (
+                f"There is no file called {guard.shown(place.path)}, and patterns are not expanded."
             )
+            raise PathDenied(what, path=place.path, rule="bad-name", hint="Name one file.")
         return read.absent(place.path, start)
 
     def append(self, path: str, text: str, *, header: str = "") -> Written:
-        """Add lines to a memory file, made when absent and then begun with `header`; on disk when
-        this returns.
-        """
+        """Add lines to a memory file, durably; a new file starts with `header`."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
@@ -270,32 +244,28 @@ class Workspace:
         )
 
     def replace(self, path: str, text: str, base_hash: str) -> str:
-        """Put a new text in the place of the one whose hash is `base_hash` ("" for no file yet);
-        the new hash.
-        """
+        """Replace the text that has `base_hash` ("" if there is none) and return the new hash."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             return write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
 
     def read_exact(self, path: str) -> Exact | None:
-        """A memory file as it is, and the hash to replace it with; None when there is none."""
+        """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""
         from clawmark.workspace import tree
 
         with self._place(path, self._extras, writing=True) as (root, place):
             return tree.read_exact(root, place.relative)
 
     def list_folder(self, path: str, depth: int = 1) -> list[Entry] | None:
-        """A folder of memory and what is in it, so many levels deep; None when there is no such
-        folder.
-        """
+        """List a folder of memory, `depth` levels deep; None if it does not exist."""
         from clawmark.workspace import tree
 
         with self._counted(), self._opened(self.root) as root:
             return tree.list_folder(root, path, depth)
 
     def delete(self, path: str) -> bool:
-        """Delete a memory file, or a folder of nothing but memory files; False when there is none."""
+        """Delete a memory file or a folder that holds only such; False if it does not exist."""
         from clawmark.workspace import tree
 
         if self._is_folder(path):
@@ -305,9 +275,7 @@ class Workspace:
             return tree.delete_file(root, place.relative, self._lock_dir)
 
     def rename(self, old: str, new: str) -> bool:
-        """Give a memory file or a folder of them another path, where nothing is yet; False when
-        there is none.
-        """
+        """Rename a memory file or folder to a free path; False if it does not exist."""
         from clawmark.workspace import tree
 
         if self._is_folder(old):
@@ -342,9 +310,7 @@ class Workspace:
                     temporary.sweep(folder, [name])
 
     def hard_linked(self, scan: Scan) -> list[str]:
-        """The listed files that have a second name somewhere: they are indexed, and `doctor`
-        mentions them.
-        """
+        """Return the listed files that have a second (hard-linked) name, for `doctor`."""
         linked = []
         for state in scan.files:
             try:
@@ -358,22 +324,15 @@ class Workspace:
     def _place(
         self, path: str, extras: Sequence[places.Extra], writing: bool = False
     ) -> Iterator[tuple[guard.Folder, places.Place]]:
-        """The place of a path and its opened root; every refusal on the way is counted."""
+        """Find a path and open its root; refusals are counted."""
         with self._counted():
             place = places.locate(self.root, self._aliases, extras, path)
             if writing and not place.writable:
-                is_extra = place.path not in places.READABLE_FILES
-                belongs = (
-                    "belongs to an extra path, and those are"
-                    if is_extra
-                    else "is not a memory file, and it is"
-                )
-                raise PathDenied(
-                    f"{guard.shown(path)} {belongs} only read.",
-                    path=path,
-                    rule="not-memory",
-                    hint="Write to MEMORY.md or below memory/.",
-                )
+                what = "belongs to an extra path, and those are only read"
+                if place.path in places.READABLE_FILES:
+                    what = "is not a memory file, and it is only read"
+                hint = "Write to MEMORY.md or below memory/."
+                raise guard.denied(path, what, "not-memory", hint)
             with self._opened(place.root) as root:
                 yield root, place
 
@@ -381,7 +340,7 @@ class Workspace:
     def _changing(self) -> Iterator[None]:
         try:
             yield
-        finally:  # also after a failure, which may have come late
+        finally:  # a write may have happened before it failed
             with self._counting:
                 self.changes += 1
 

@@ -1,11 +1,11 @@
-"""Durable writing of memory files: what is acknowledged is on disk, whole, once.
+"""Write memory files durably: what is acknowledged is on disk, whole, once.
 
-In: an opened workspace, a path that `places.py` allowed, and text. Out: `Written`, or the new hash.
-An append takes the file's lock, writes once at the end, and syncs before it returns; a replace
-compares the hash it was based on, writes beside the file, syncs, and renames. A file with a second
-(hard-linked) name is written by copy and rename, so that the other name never changes. Editors do
-not know the lock. One that saves by rename during an append is noticed by the inode of its file,
-and the entry is written again only if that file does not hold it."""
+An append takes the file's lock, writes once at the end, and syncs before it returns. A replace
+compares the hash it is based on, writes a temporary file, syncs and renames it. A file with a
+second (hard-linked) name is written by copy and rename, so that the other name never changes.
+Editors do not use the lock: one that saves by rename during an append is noticed by the inode of
+its file, and the entry is written again unless that file contains it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from clawmark.model.documents import Written
 from clawmark.model.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict, advice
-from clawmark.system.file_lock import locked
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -33,26 +32,25 @@ from clawmark.workspace.guard import (
 from clawmark.workspace.read import WIDE_MARKS, read_all
 from clawmark.workspace.temporary import create_temporary, remove_temporary, sweep
 from clawmark.workspace.versions import keep_version
+from clawmark.workspace.write_lock import locked
 
 MAX_ENTRY_BYTES = 1024 * 1024
-"""An entry is a note, not a document; larger texts go through `replace`."""
+"""The limit for an entry; larger texts are written with `replace`."""
 
 ANCHOR = 1
-"""Only `MEMORY.md` and what is below `memory` is written, and `memory` itself may be a mount."""
+"""Only `MEMORY.md` and files below `memory` are written, and `memory` may be a mount point."""
 
 _OPEN_ATTEMPTS = 5
-"""How often a file that appears and vanishes is opened again."""
+"""How often to open a file that appears and disappears."""
 
-_EDITOR_PATIENCE = 10.0
-"""Seconds. How long an append follows a file that an editor keeps replacing."""
+_EDITOR_TIMEOUT = 10.0
+"""Seconds that an append follows a file which an editor keeps replacing."""
 
 
 def append(
     root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None
 ) -> Written:
-    """Add lines to the end of a memory file, creating it (after `header`) when it is absent or
-    empty.
-    """
+    """Add lines to the end of a memory file; a new or empty file starts with `header`."""
     entry = _encoded(text.replace("\r\n", "\n"), path, MAX_ENTRY_BYTES)
     if not entry.strip():
         raise WorkspaceError(
@@ -67,9 +65,7 @@ def append(
 def replace(
     root: Folder, path: str, text: str, base_hash: str, *, lock_dir: str | None = None
 ) -> str:
-    """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of the
-    new one.
-    """
+    """Replace the text that has `base_hash` ("" if there is no file) and return the new hash."""
     data = _encoded(text, path, MAX_FILE_BYTES)
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         current, info = _current(folder, name, path)
@@ -103,7 +99,7 @@ def _conflict(path: str, base_hash: str, current_hash: str) -> WriteConflict:
 
 
 def _encoded(text: str, path: str, limit: int) -> bytes:
-    """The bytes to write; what would not be readable text afterwards is refused."""
+    """Return the bytes to write; an error if they could not be read back as text."""
     if "\0" in text:
         raise WorkspaceError(
             f"The text for {shown(path)} contains a NUL character.", hint="Remove it and try again."
@@ -123,26 +119,26 @@ def _encoded(text: str, path: str, limit: int) -> bytes:
     return data
 
 
-# --- appending ---------------------------------------------------------------------------------------------------
+# --- appending ---
 
 
 class _Added(NamedTuple):
-    """Where an entry is."""
+    """Where an entry was written."""
 
     line: int
     before: bytes
-    """The text it was added to."""
+    """The text in front of it."""
     is_kept: bool
     """Whether the file still had its name after it was synced."""
 
 
 def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Written:
-    """Append under the lock, and make sure that the file which then has the name holds the entry.
+    """Append under the lock, and make sure that the file of that name then contains the entry.
 
     An editor may rename its own version over the file at any moment. If it read the file before the
-    entry was written, the entry is written again, to the new file. If it read the file afterwards,
-    the new file already holds the entry."""
-    deadline = time.monotonic() + _EDITOR_PATIENCE
+    entry was written, the entry is written again, to the new file; otherwise the new file already
+    contains it."""
+    deadline = time.monotonic() + _EDITOR_TIMEOUT
     added: _Added | None = None
     while True:
         fd, is_new = _open_for_append(folder, name, path)
@@ -169,13 +165,11 @@ def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: by
 def _add(
     folder: Folder, name: str, path: str, fd: int, before: bytes, entry: bytes, header: bytes
 ) -> _Added | None:
-    """Write the entry at the end of an opened file and sync it; None when the file has a second
-    name and just changed.
-    """
+    """Write the entry at the end of an opened file and sync it; None if a hard-linked file changed
+    at the same time."""
     _check_appendable(before, path, len(entry) + len(header))
-    lead = (
-        header if not before else b"" if before.endswith(b"\n") else b"\n"
-    )  # a torn tail is healed
+    # An incomplete last line gets its line end.
+    lead = header if not before else b"" if before.endswith(b"\n") else b"\n"
     info = os.fstat(fd)
     if info.st_nlink > 1:  # the other name must not change
         try:
@@ -185,7 +179,7 @@ def _add(
     else:
         began = _write_once(fd, lead + entry, len(before), path)
         os.fsync(fd)
-        folder.sync()  # also when another program made the file: it may have died before it did
+        folder.sync()  # even if another program created the file: it may not have synced it
         is_kept = folder.holds(name, info)
         if began > len(before):  # a program without the lock appended in between
             os.lseek(fd, 0, os.SEEK_SET)
@@ -194,11 +188,9 @@ def _add(
 
 
 def _added_line(entry: bytes, before: bytes, now: bytes) -> int:
-    """The line of the last copy of the entry in `now` if there are more copies than in `before`;
-    otherwise 0.
+    """Return the line of the last copy of the entry in `now`, or 0 if `before` has as many copies.
 
-    Trailing spaces and line ends are not compared, because editors trim and convert them.
-    """
+    Trailing spaces and line ends are ignored, because editors trim and convert them."""
     wanted = _trimmed_lines(entry)
     places = _places(wanted, _trimmed_lines(now))
     return places[-1] + 1 if len(places) > len(_places(wanted, _trimmed_lines(before))) else 0
@@ -217,7 +209,7 @@ def _places(wanted: list[bytes], lines: list[bytes]) -> list[int]:
 
 
 def _open_for_append(folder: Folder, name: str, path: str) -> tuple[int, bool]:
-    """A descriptor to append to, and whether the file is new."""
+    """Return a descriptor to append to, and whether the file is new."""
     flags = os.O_RDWR | os.O_APPEND
     for _ in range(_OPEN_ATTEMPTS):
         try:
@@ -232,9 +224,7 @@ def _open_for_append(folder: Folder, name: str, path: str) -> tuple[int, bool]:
 
 
 def refuse_read_only(folder: Folder, name: str, path: str) -> None:
-    """A file without any write permission is meant to stay as it is, even for root and even by
-    rename.
-    """
+    """Raise WorkspaceReadOnly for a file without any write permission, even for root."""
     try:
         info = folder.lstat(name)
     except FileNotFoundError:
@@ -257,15 +247,12 @@ def _check_appendable(before: bytes, path: str, more: int) -> None:
 
 
 def _write_once(fd: int, data: bytes, size: int, path: str) -> int:
-    """One write at the end of the file; the offset where it began.
-
-    A short write is taken back and reported.
-    """
+    """Write at the end of the file with one call and return the offset; undo a short write."""
     count = os.write(fd, data)
     end = os.lseek(fd, 0, os.SEEK_CUR)
     if count == len(data):
         return end - count
-    if os.fstat(fd).st_size == size + count:  # nobody else's text is cut off
+    if os.fstat(fd).st_size == size + count:  # otherwise another program has appended too
         os.ftruncate(fd, size)
         os.fsync(fd)
     raise WorkspaceError(
@@ -273,7 +260,7 @@ def _write_once(fd: int, data: bytes, size: int, path: str) -> int:
     )
 
 
-# --- replacing ---------------------------------------------------------------------------------------------------
+# --- replacing ---
 
 
 def _current(folder: Folder, name: str, path: str) -> tuple[bytes, os.stat_result | None]:
@@ -292,10 +279,9 @@ def _current(folder: Folder, name: str, path: str) -> tuple[bytes, os.stat_resul
 def _put(
     folder: Folder, name: str, path: str, data: bytes, info: os.stat_result | None, base_hash: str
 ) -> bool:
-    """Write a temporary file, sync it, and rename over it, unless it changed in the meantime.
+    """Write a temporary file, sync it and rename it over the file, unless that has changed.
 
-    Returns whether the new file still had the name after the rename was synced.
-    """
+    Returns whether the new file still had the name after the rename was synced."""
     fd, temporary = create_temporary(folder)
     with open(fd, "wb", buffering=0) as file:
         put = os.fstat(fd)
@@ -323,7 +309,7 @@ def _put(
 
 
 def _is_unchanged(folder: Folder, name: str, info: os.stat_result | None) -> bool:
-    """Whether the file is still the one that was read; None stands for no file."""
+    """Whether the file is still the one that was read; None means that there was none."""
     try:
         now = folder.lstat(name)
     except FileNotFoundError:
@@ -335,20 +321,12 @@ def _version(info: os.stat_result) -> tuple[int, ...]:
     return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
 
-def exists(folder: Folder, name: str) -> bool:
-    try:
-        folder.lstat(name)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-# --- folders and errors ------------------------------------------------------------------------------------------
+# --- folders and errors ---
 
 
 @contextmanager
 def folder_for(root: Folder, path: str) -> Iterator[tuple[Folder, str]]:
-    """The opened folder of a file, made if it is absent, and the file's name in it."""
+    """Open the folder of a file, creating it if needed; yields it with the file's name."""
     *parents, name = split_relative(path)
     for depth in range(len(parents)):
         with folder_beneath(root, parents[:depth], path, ANCHOR) as above:
@@ -359,7 +337,7 @@ def folder_for(root: Folder, path: str) -> Iterator[tuple[Folder, str]]:
 
 
 def _make_folder(above: Folder, name: str) -> None:
-    if exists(above, name):
+    if above.exists(name):
         return
     with suppress(FileExistsError):  # another writer was faster, and may not have synced it yet
         above.make_folder(name)
@@ -368,11 +346,11 @@ def _make_folder(above: Folder, name: str) -> None:
 
 @contextmanager
 def translated(path: str) -> Iterator[None]:
-    """Turn the system's errors into ours; each names the path and the true cause."""
+    """Turn system errors into workspace errors that name the path and the cause."""
     try:
         yield
     except OSError as error:
-        # The paths inside the error are left out: they are names relative to a descriptor.
+        # The path inside the error is left out: it is relative to a descriptor.
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             raise WorkspaceReadOnly(
                 f"{shown(path)} cannot be written: {reason_of(error)}.",

@@ -300,7 +300,7 @@ def test_a_folder_with_something_that_is_no_note_is_not_deleted(
     (folder / "d" / "e").mkdir(parents=True)
     (folder / "d" / "a.md").write_text("a", encoding="utf-8")
     (folder / "d" / "e" / "budget.xlsx").write_text("b", encoding="utf-8")
-    assert "memory/d/e holds budget.xlsx, which is no note." in answer(
+    assert "memory/d/e holds budget.xlsx, which is not a note." in answer(
         tool.call, delete("/memories/d")
     )
     assert sorted(path.name for path in (folder / "d").rglob("*")) == ["a.md", "budget.xlsx", "e"]

@@ -57,7 +57,7 @@ def test_a_deleted_lock_file_is_created_again(tmp_path: Path) -> None:
 def test_a_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.lock").symlink_to(tmp_path / "elsewhere")
     with (
-        pytest.raises(IndexStoreError, match="cannot be opened"),
+        pytest.raises(IndexStoreError, match="cannot be taken"),
         WriteLock(str(tmp_path / "x.lock")).held(0),
     ):
         raise AssertionError("the link was followed")
@@ -66,7 +66,7 @@ def test_a_link_in_place_of_the_lock_is_refused(tmp_path: Path) -> None:
 
 def test_a_lock_in_a_missing_folder_is_one_clear_error(tmp_path: Path) -> None:
     with (
-        pytest.raises(IndexStoreError, match="cannot be opened"),
+        pytest.raises(IndexStoreError, match="cannot be taken"),
         WriteLock(str(tmp_path / "no" / "x.lock")).held(0),
     ):
         raise AssertionError("there is no such folder")

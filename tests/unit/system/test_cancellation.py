@@ -1,6 +1,4 @@
-"""Who left is heard of before the next step, in his own thread only, and whoever waits for others
-is woken.
-"""
+"""A cancelled call stops before its next step, in its own thread only; a waiting one is woken."""
 
 from __future__ import annotations
 
@@ -8,63 +6,69 @@ import threading
 
 import pytest
 
-from clawmark.system.cancellation import Abandoned, Asker, current_asker, go_on, has_left
+from clawmark.system.cancellation import (
+    Cancellation,
+    Cancelled,
+    check_cancelled,
+    current_cancellation,
+    is_cancelled,
+)
 
 
-def test_a_thread_that_works_for_itself_goes_on() -> None:
-    assert current_asker() is None
-    assert not has_left()
-    go_on()
+def test_a_thread_without_a_cancellation_is_never_cancelled() -> None:
+    assert current_cancellation() is None
+    assert not is_cancelled()
+    check_cancelled()
 
 
-def test_what_is_asked_for_is_done_and_the_asker_forgotten() -> None:
-    asker = Asker()
-    assert asker.serve(current_asker) is asker
-    assert current_asker() is None
+def test_a_call_runs_in_its_cancellation_until_it_ends() -> None:
+    cancellation = Cancellation()
+    assert cancellation.run(current_cancellation) is cancellation
+    assert current_cancellation() is None
 
 
-def test_nothing_begins_for_an_asker_who_has_left() -> None:
-    asker, done = Asker(), list[int]()
-    asker.leave()
-    with pytest.raises(Abandoned):
-        asker.serve(lambda: done.append(1))
+def test_a_call_cancelled_before_it_starts_does_not_run() -> None:
+    cancellation, done = Cancellation(), list[int]()
+    cancellation.cancel()
+    with pytest.raises(Cancelled):
+        cancellation.run(lambda: done.append(1))
     assert done == []
-    assert current_asker() is None
+    assert current_cancellation() is None
 
 
-def test_the_next_step_is_not_taken() -> None:
-    asker, done = Asker(), list[str]()
+def test_a_cancelled_call_stops_at_its_next_check() -> None:
+    cancellation, done = Cancellation(), list[str]()
 
     def steps() -> None:
         done.append("first")
-        asker.leave()
-        go_on()
+        cancellation.cancel()
+        check_cancelled()
         done.append("second")
 
-    with pytest.raises(Abandoned):
-        asker.serve(steps)
+    with pytest.raises(Cancelled):
+        cancellation.run(steps)
     assert done == ["first"]
 
 
-def test_an_answer_that_turns_failures_into_words_lets_it_pass() -> None:
-    assert not issubclass(Abandoned, Exception)
+def test_cancelled_is_not_caught_as_an_exception() -> None:
+    assert not issubclass(Cancelled, Exception)
 
 
-def test_other_threads_do_not_hear_of_it() -> None:
-    asker, heard = Asker(), list[bool]()
+def test_other_threads_are_not_cancelled() -> None:
+    cancellation, seen = Cancellation(), list[bool]()
 
-    def beside() -> None:
-        thread = threading.Thread(target=lambda: heard.append(has_left()))
-        asker.leave()
+    def call() -> None:
+        thread = threading.Thread(target=lambda: seen.append(is_cancelled()))
+        cancellation.cancel()
         thread.start()
         thread.join()
 
-    asker.serve(beside)
-    assert heard == [False]
+    cancellation.run(call)
+    assert seen == [False]
 
 
-def test_a_thread_that_waits_is_woken() -> None:
-    asker, woken = Asker(), threading.Event()
-    asker.wake_with(woken.set)
-    asker.leave()
+def test_a_waiting_thread_is_woken() -> None:
+    cancellation, woken = Cancellation(), threading.Event()
+    cancellation.on_cancel(woken.set)
+    cancellation.cancel()
     assert woken.is_set()

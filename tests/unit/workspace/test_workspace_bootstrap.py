@@ -33,7 +33,7 @@ def test_a_new_workspace_gets_every_template(tmp_path: Path) -> None:
     assert state(root) == {"version": 1, "bootstrapSeededAt": NOW}
 
 
-def test_memory_is_left_to_the_first_memory(tmp_path: Path) -> None:
+def test_memory_files_are_not_created_with_the_workspace(tmp_path: Path) -> None:
     ensure(tmp_path)
     assert not (tmp_path / "MEMORY.md").exists()
     assert not (tmp_path / "memory").exists()
@@ -69,7 +69,7 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     "sign",
     ["memory/", "MEMORY.md", ".git/", "IDENTITY.md", "USER.md", ".openclaw/workspace-state.json"],
 )
-def test_a_workspace_someone_lives_in_gets_no_ritual(tmp_path: Path, sign: str) -> None:
+def test_a_used_workspace_gets_no_first_run_ritual(tmp_path: Path, sign: str) -> None:
     if sign.endswith("/"):
         (tmp_path / sign).mkdir()
     else:
@@ -92,7 +92,7 @@ def test_new_workspace_holds_only_the_files_that_are_reported(tmp_path: Path) ->
     assert {file.name for file in tmp_path.iterdir()} == {*made, ".clawmark"}
 
 
-def test_a_file_with_the_name_of_openclaws_state_folder_is_no_state(tmp_path: Path) -> None:
+def test_a_file_named_like_the_state_folder_of_openclaw_is_ignored(tmp_path: Path) -> None:
     (tmp_path / ".openclaw").write_text("a file")
     assert ensure_workspace(str(tmp_path)) == [*SEEDED, RITUAL]
 

@@ -1,4 +1,4 @@
-"""The workspace as its owner sees it."""
+"""The `Workspace` object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ws(tmp_path: Path) -> Path:
     return tmp_path / "ws"
 
 
-def test_it_is_a_context_and_says_how_it_contains(ws: Path) -> None:
+def test_a_workspace_is_a_context_manager_and_reports_its_containment(ws: Path) -> None:
     with Workspace(str(ws)) as workspace:
         assert workspace.containment == "descriptor"
         assert workspace.read_lines("memory/a.md").text == "alpha"
@@ -130,7 +130,7 @@ def _with_source() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(next(iter(clawmark.__path__))).parent)}
 
 
-def test_of_an_extra_path_with_a_pattern_only_what_it_means_is_listed(tmp_path: Path) -> None:
+def test_only_files_that_match_the_pattern_of_an_extra_path_are_listed(tmp_path: Path) -> None:
     root, wiki = tmp_path / "agent", tmp_path / "wiki"
     for file in (
         root / "MEMORY.md",

@@ -16,7 +16,7 @@ def test_a_day_has_one_log() -> None:
 @pytest.mark.parametrize(
     "day", ["", "today", "2026-2-4", "2026-02-24-x", "../../x", "٢٠٢٦-٠٢-٢٤", "2026-02-24/x"]
 )
-def test_what_is_not_a_day_names_no_log(day: str) -> None:
+def test_an_invalid_day_is_refused(day: str) -> None:
     with pytest.raises(WorkspaceError, match="is not a day"):
         daily_path(day)
 

@@ -99,7 +99,7 @@ def _announced(race: Race, name: str, real: Callable[..., Any]) -> Callable[...,
     return call
 
 
-# --- how the log looks before --------------------------------------------------------------------------------------
+# --- how the log looks before ---
 
 
 def _plain(log: Path) -> int:
@@ -261,7 +261,7 @@ def test_a_file_that_never_stops_being_replaced_is_reported_with_what_to_do(
     log = tmp_path / LOG
     log.parent.mkdir()
     log.write_bytes(b"# Day\n")
-    monkeypatch.setattr("clawmark.workspace.write._EDITOR_PATIENCE", 0.0)
+    monkeypatch.setattr("clawmark.workspace.write._EDITOR_TIMEOUT", 0.0)
     editors = [Editor(moment, moment) for moment in range(200)]
     with (
         beside(Race(log, editors)),

@@ -74,7 +74,7 @@ def test_an_absent_file_is_not_a_refusal(root: guard.Folder) -> None:
         ("memory/deep", "not-a-file"),
     ],
 )
-def test_a_path_that_is_no_plain_path_below_the_root_is_refused(
+def test_an_absolute_dotted_or_empty_path_is_refused(
     root: guard.Folder, relative: str, rule: str
 ) -> None:
     refusal = denied(root, relative)
@@ -154,9 +154,7 @@ def test_a_file_at_the_limit_is_opened(root: guard.Folder, folder: Path) -> None
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_is_a_trouble_and_not_a_refusal(
-    root: guard.Folder, folder: Path
-) -> None:
+def test_an_unreadable_file_is_an_error_and_not_a_refusal(root: guard.Folder, folder: Path) -> None:
     (folder / "memory" / "a.md").chmod(0)
     with pytest.raises(
         WorkspaceError, match=r"memory/a\.md cannot be read: permission denied\."

@@ -24,7 +24,7 @@ def resolve(home: Path, *given: str) -> tuple[tuple[Extra, ...], tuple[Skipped |
     return resolve_extras(str(home / "agent"), given, str(home))
 
 
-# --- memory paths ------------------------------------------------------------------------------------------------
+# --- memory paths ---
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_everything_else_is_refused_by_name(path: str, rule: str) -> None:
     assert caught.value.rule == rule
 
 
-def test_a_path_with_backslashes_is_told_to_use_slashes() -> None:
+def test_a_path_with_backslashes_is_refused_with_a_hint() -> None:
     with pytest.raises(PathDenied) as caught:
         locate("/ws", (), (), "memory\\2026-02-24.md")
     assert caught.value.hint == "Write paths with forward slashes."
 
 
-# --- extra paths -------------------------------------------------------------------------------------------------
+# --- extra paths ---
 
 
 def test_a_folder_outside_is_cited_relative_to_the_workspace(home: Path, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_files_of_extra_paths_are_found_and_not_writable(home: Path, tmp_path: P
 @pytest.mark.parametrize(
     "path", ["../../team-docs/../home/x.md", "../../team-docs/.git/x.md", "../../team-docs/x.txt"]
 )
-def test_an_extra_path_opens_nothing_beside_or_hidden_in_it(home: Path, path: str) -> None:
+def test_hidden_files_and_siblings_of_an_extra_path_are_refused(home: Path, path: str) -> None:
     extras, _ = resolve(home, "../../team-docs")
     with pytest.raises(PathDenied):
         locate(str(home / "agent"), (), extras, path)
@@ -203,7 +203,7 @@ def test_a_hidden_folder_named_as_extra_path_is_memory(home: Path) -> None:
     )
 
 
-# --- patterns ----------------------------------------------------------------------------------------------------
+# --- patterns ---
 
 
 @pytest.mark.parametrize(

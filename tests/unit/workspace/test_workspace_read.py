@@ -27,7 +27,7 @@ def lines_of(
     return excerpt(data, "memory/x.md", start, lines, max_lines, chars)
 
 
-# --- decoding ----------------------------------------------------------------------------------------------------
+# --- decoding ---
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_text_with_odd_bytes_is_still_text(data: bytes) -> None:
     assert decode(data, "x.md")
 
 
-# --- documents ---------------------------------------------------------------------------------------------------
+# --- documents ---
 
 
 def test_a_document_has_text_hash_and_state_of_one_descriptor(ws: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_document_that_became_a_link_is_refused(ws: Path, tmp_path: Path) -> N
         workspace.read_document(state)
 
 
-# --- excerpts ----------------------------------------------------------------------------------------------------
+# --- excerpts ---
 
 
 def test_a_short_file_is_returned_whole() -> None:
@@ -182,7 +182,7 @@ def test_an_empty_file_has_no_lines() -> None:
     )
 
 
-def test_a_window_says_where_to_go_on() -> None:
+def test_an_excerpt_names_the_next_line() -> None:
     data = b"".join(b"line %d\n" % n for n in range(1, 11))
     assert lines_of(data, 3, 2) == Excerpt(
         path="memory/x.md",
@@ -288,7 +288,7 @@ def test_line_separators_of_unicode_do_not_end_a_line() -> None:
     assert lines_of("a\u2028b\x0bc\x85d\ne\n".encode(), 2).text == "e"
 
 
-# --- citations and names -----------------------------------------------------------------------------------------
+# --- citations and names ---
 
 
 @pytest.mark.parametrize(

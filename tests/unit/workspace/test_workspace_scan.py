@@ -1,6 +1,4 @@
-"""What one look at a workspace finds, what it leaves alone, and what it never mistakes for a
-deletion.
-"""
+"""What a scan lists and skips, and that a failure is not taken for a deletion."""
 
 from __future__ import annotations
 
@@ -85,7 +83,7 @@ def test_an_empty_file_is_listed(ws: Path) -> None:
     assert [state.size for state in scan(ws).files] == [0]
 
 
-def test_a_workspace_without_memory_is_empty_and_no_failure(tmp_path: Path) -> None:
+def test_a_workspace_without_memory_is_empty_and_not_a_failure(tmp_path: Path) -> None:
     found = scan(tmp_path)
     assert (found.files, found.skipped, found.failures) == ((), (), ())
 
@@ -179,7 +177,7 @@ def test_what_is_too_deep_is_reported(ws: Path) -> None:
     assert reasons(found) == {deepest + "e": "more than 64 folders deep"}
 
 
-# --- one inode, one file -----------------------------------------------------------------------------------------
+# --- one inode, one file ---
 
 
 def test_memory_md_wins_over_its_second_name(ws: Path) -> None:
@@ -209,7 +207,7 @@ def test_two_different_root_files_are_two_files(ws: Path) -> None:
     assert paths(scan(ws)) == ["MEMORY.md", "memory.md"]
 
 
-# --- extra paths -------------------------------------------------------------------------------------------------
+# --- extra paths ---
 
 
 def test_extra_paths_are_walked_and_cited(ws: Path, tmp_path: Path) -> None:
@@ -255,7 +253,7 @@ def test_a_missing_extra_path_is_reported_and_the_rest_is_listed(ws: Path) -> No
     assert reasons(found) == {"../gone": "extra path not found"}
 
 
-def test_a_missing_extra_path_is_reported_before_what_was_met_on_the_way(ws: Path) -> None:
+def test_a_missing_extra_path_is_reported_first(ws: Path) -> None:
     write(ws, "memory/a.md")
     (ws / "memory" / "l.md").symlink_to("a.md")
     assert list(reasons(scan(ws, "zzz"))) == ["zzz", "memory/l.md"]
@@ -274,12 +272,12 @@ def test_an_extra_folder_that_became_a_link_is_not_followed(ws: Path, tmp_path: 
     )
 
 
-# --- failures are not deletions ----------------------------------------------------------------------------------
+# --- failures are not deletions ---
 
 
 @contextmanager
 def descriptors_left(count: int) -> Iterator[None]:
-    """Let the process open only so many more files: a real error of the system, for root as well."""
+    """Let the process open only `count` more files: a real system error, also for root."""
     # The numbers in use may have gaps, so the ones that are free are counted.
     free = [os.open(os.devnull, os.O_RDONLY) for _ in range(count + 1)]
     for descriptor in free:
@@ -332,7 +330,7 @@ def test_a_folder_without_permission_is_a_failure(ws: Path, mode: int) -> None:
         (ws / "memory" / "sub").chmod(0o700)
 
 
-def test_memory_as_a_link_is_a_failure_that_names_the_way(ws: Path, tmp_path: Path) -> None:
+def test_memory_as_a_link_is_a_failure_that_says_what_to_do(ws: Path, tmp_path: Path) -> None:
     (ws / "memory").rename(tmp_path / "shared")
     (ws / "memory").symlink_to(tmp_path / "shared")
     failure = scan(ws).failures[0]

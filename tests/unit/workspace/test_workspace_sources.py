@@ -138,7 +138,7 @@ def test_passages_of_a_folder_that_cannot_be_listed_are_kept(root: Path, notes: 
     assert plan.kept == ("notes:a.md", "notes:sub/b.md") and plan.delete == ("MEMORY.md",)
 
 
-def test_cited_paths_tell_where_they_belong() -> None:
+def test_a_cited_path_shows_whether_it_is_in_the_workspace() -> None:
     assert [
         is_in_workspace(path) for path in ("MEMORY.md", "memory/a:b.md", "notes:x.md", "../x.md")
     ] == [

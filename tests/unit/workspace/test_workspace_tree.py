@@ -1,6 +1,4 @@
-"""The folder `memory` as a tree: what is listed, and that deleting and renaming are guarded and
-durable.
-"""
+"""Listing, deleting and renaming below `memory`, guarded and durable."""
 
 from __future__ import annotations
 
@@ -185,7 +183,7 @@ def test_a_link_is_not_followed_to_what_it_names(
     (outside / "kept.md").write_text("kept", encoding="utf-8")
     (folder / "people" / "link").symlink_to(outside, target_is_directory=True)
     (folder / "people" / "link.md").symlink_to(outside / "kept.md")
-    with pytest.raises(WorkspaceError, match="which is no note"):
+    with pytest.raises(WorkspaceError, match="which is not a note"):
         workspace.delete("memory/people")
     for path in ("memory/people/link", "memory/people/link/kept.md", "memory/people/link.md"):
         with pytest.raises(PathDenied):

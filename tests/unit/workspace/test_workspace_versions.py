@@ -1,6 +1,4 @@
-"""Replacing takes care: it keeps the last texts, and refuses masks and texts that drop most of a
-file.
-"""
+"""A replace keeps the last versions, and refuses masks and texts that drop most of a file."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ def hash_of(memory: Memory) -> str:
     return exact.hash
 
 
-def test_the_last_three_texts_are_kept_for_their_owner_alone(
+def test_the_last_three_versions_are_kept_readable_by_the_owner_only(
     memory: Memory, tmp_path: Path
 ) -> None:
     for number in range(5):

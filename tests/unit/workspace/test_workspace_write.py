@@ -1,6 +1,4 @@
-"""Appending and replacing: what is acknowledged is on disk, whole, once, and nobody else's text is
-lost.
-"""
+"""Append and replace: what is acknowledged is on disk, whole, once, and no other text is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ import pytest
 
 from clawmark.model.documents import Written
 from clawmark.model.errors import PathDenied, WorkspaceError, WorkspaceReadOnly, WriteConflict
-from clawmark.system.file_lock import _is_ours
+from clawmark.system.file_lock import is_at
 from clawmark.workspace import Workspace
 from clawmark.workspace.write import MAX_ENTRY_BYTES
 
@@ -48,7 +46,7 @@ def put(ws: Path, data: bytes, path: str = LOG) -> Path:
     return ws / path
 
 
-# --- appending ---------------------------------------------------------------------------------------------------
+# --- appending ---
 
 
 def test_the_first_entry_makes_the_log_with_its_heading(workspace: Workspace, ws: Path) -> None:
@@ -64,12 +62,12 @@ def test_later_entries_follow_and_know_their_lines(workspace: Workspace, ws: Pat
     assert (ws / LOG).read_text() == "# 2026-02-24\n\n- one\n- two\n  and more\n"
 
 
-def test_what_was_written_is_what_its_citation_reads(workspace: Workspace) -> None:
+def test_the_citation_of_an_entry_reads_that_entry(workspace: Workspace) -> None:
     written = workspace.append("MEMORY.md", "- tea, not coffee")
     assert workspace.read_lines(written.citation).text == "- tea, not coffee"
 
 
-def test_a_torn_last_line_is_closed_first(workspace: Workspace, ws: Path) -> None:
+def test_an_incomplete_last_line_gets_its_line_end_first(workspace: Workspace, ws: Path) -> None:
     put(ws, b"# Day\n\n- torn")
     assert workspace.append(LOG, "- whole") == Written(LOG, 4, 4)
     assert (ws / LOG).read_bytes() == b"# Day\n\n- torn\n- whole\n"
@@ -97,7 +95,7 @@ def test_new_files_follow_the_umask(workspace: Workspace, ws: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "a\0b", "half \ud83d", "x" * (MAX_ENTRY_BYTES + 1)])
-def test_a_text_that_cannot_be_kept_is_refused_and_nothing_is_made(
+def test_an_invalid_text_is_refused_and_creates_nothing(
     workspace: Workspace, ws: Path, text: str
 ) -> None:
     with pytest.raises(WorkspaceError) as caught:
@@ -167,9 +165,7 @@ def test_a_read_only_folder_is_named(workspace: Workspace, ws: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_file_of_somebody_else_is_about_writing_and_not_about_reading(
-    workspace: Workspace, ws: Path
-) -> None:
+def test_a_file_that_cannot_be_written_is_reported_as_such(workspace: Workspace, ws: Path) -> None:
     put(ws, b"theirs\n").chmod(0o424)
     with pytest.raises(WorkspaceReadOnly, match="cannot be written: permission denied"):
         workspace.append(LOG, "x")
@@ -256,7 +252,7 @@ def test_an_entry_follows_an_editor_that_replaces_the_file(
     assert (ws / LOG).read_bytes() == b"edited\n- mine\n"
 
 
-# --- replacing ---------------------------------------------------------------------------------------------------
+# --- replacing ---
 
 
 def test_a_replace_with_the_right_base_wins(workspace: Workspace, ws: Path) -> None:
@@ -279,7 +275,9 @@ def test_a_replace_with_another_base_is_a_conflict(workspace: Workspace, ws: Pat
     assert (ws / LOG).read_text() == "theirs\n"
 
 
-def test_no_base_means_that_there_must_be_no_file(workspace: Workspace, ws: Path) -> None:
+def test_an_empty_base_hash_requires_that_the_file_does_not_exist(
+    workspace: Workspace, ws: Path
+) -> None:
     assert workspace.replace("MEMORY.md", "first\n", "") == sha256("first\n")
     with pytest.raises(WriteConflict, match="is already there"):
         workspace.replace("MEMORY.md", "second\n", "")
@@ -300,7 +298,7 @@ def test_the_next_write_removes_what_a_killed_writer_left(workspace: Workspace, 
     assert not left.exists()
 
 
-def test_a_failed_replace_leaves_the_old_text_and_no_rubbish(
+def test_a_failed_replace_leaves_the_old_text_and_no_temporary_file(
     workspace: Workspace, ws: Path
 ) -> None:
     put(ws, b"old\n")
@@ -354,7 +352,7 @@ def test_two_editors_with_one_base_never_lose_a_text(ws: Path) -> None:
     assert sorted((ws / LOG).read_text().splitlines(keepends=True)) == sorted(won)
 
 
-# --- locks -------------------------------------------------------------------------------------------------------
+# --- locks ---
 
 
 def test_lock_files_are_private_and_outside_the_workspace(ws: Path, tmp_path: Path) -> None:
@@ -370,7 +368,7 @@ def test_lock_files_are_private_and_outside_the_workspace(ws: Path, tmp_path: Pa
     assert [folder.stat().st_mode & 0o777 for folder in (locks, locks.parent)] == [0o700, 0o700]
 
 
-def test_the_lock_of_a_deleted_lock_file_counts_for_nothing(tmp_path: Path) -> None:
+def test_a_lock_on_a_deleted_lock_file_is_not_valid(tmp_path: Path) -> None:
     file = tmp_path / "x.lock"
     for is_there_again in (False, True):
         file.touch()
@@ -378,7 +376,7 @@ def test_the_lock_of_a_deleted_lock_file_counts_for_nothing(tmp_path: Path) -> N
         file.rename(tmp_path / "deleted")
         if is_there_again:
             file.touch()
-        assert not _is_ours(fd, str(file))
+        assert not is_at(fd, str(file))
         os.close(fd)
 
 
@@ -389,12 +387,12 @@ def test_a_lock_folder_that_cannot_be_made_is_named(ws: Path, tmp_path: Path) ->
         workspace.append(LOG, "x")
 
 
-def test_a_writer_that_hangs_is_reported_and_not_waited_for_ever(
+def test_waiting_for_a_writer_that_hangs_ends_with_an_error(
     ws: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr("clawmark.system.file_lock._PATIENCE", 0.0)
+    monkeypatch.setattr("clawmark.workspace.write_lock._TIMEOUT", 0.0)
     holder = os.open(ws, os.O_RDONLY)
     try:
         fcntl.flock(holder, fcntl.LOCK_EX)

@@ -13,7 +13,7 @@ from clawmark.model.reports import Transcript
 from clawmark.model.values import FileRow, FileState
 from clawmark.text.transcripts.records import Said, kind_of, parse_line
 from clawmark.workspace.transcripts.json_lines import read_lines
-from clawmark.workspace.transcripts.messages import everything_said
+from clawmark.workspace.transcripts.messages import all_messages
 from clawmark.workspace.transcripts.sessions import OWN, Opened, Sessions
 
 LINES_TO_DETECT = 100
@@ -47,7 +47,7 @@ def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...
         raise WorkspaceError(what, hint="`clawmark sessions` lists them.")
     try:
         with sessions.open(named[0]) as opened:
-            return named[0], tuple(everything_said(opened, sessions.clean))
+            return named[0], tuple(all_messages(opened, sessions.clean))
     except FileNotFoundError:
         raise WorkspaceError(
             f"{named[0]} is gone.", hint="`clawmark sessions` lists what is there."
@@ -80,7 +80,7 @@ def _counted(state: FileState, sessions: Sessions) -> Reached:
         with sessions.open(state.path) as opened:
             kind = _kind(opened)
             count, first, last = 0, "", ""
-            for said in everything_said(opened, str):
+            for said in all_messages(opened, str):
                 count, first, last = count + 1, first or said.time, said.time or last
             return Reached(said=count, first=first, last=last, kind=kind)
     except (OSError, WorkspaceError):

@@ -32,7 +32,7 @@ from clawmark.text.transcripts.conversation import stated
 from clawmark.text.transcripts.records import kind_of, parse_line
 from clawmark.text.transcripts.turns import Packer
 from clawmark.workspace.transcripts.json_lines import BLOCK, LONGEST_LINE, Line, read_at, read_lines
-from clawmark.workspace.transcripts.messages import said_on
+from clawmark.workspace.transcripts.messages import message_on
 from clawmark.workspace.transcripts.sessions import Opened, Sessions
 
 SLICE_CHUNKS = 128
@@ -130,7 +130,7 @@ def derive(opened: Opened, sessions: Sessions, chunker: Chunking) -> Iterable[Ch
     """Yield every chunk of a transcript, as its rows must be."""
     packer = Packer(chunker.tokens, chunker.overlap)
     for line in read_lines(opened.fd, 0, 1, opened.state.size):
-        said = said_on(line, sessions.clean) if line.is_whole or _may_be_finished(line) else None
+        said = message_on(line, sessions.clean) if line.is_whole or _may_be_finished(line) else None
         if said is not None:
             packer.add(said)
             yield from packer.chunks
@@ -207,7 +207,7 @@ class _Transcript:
                 data=read_at(self._fd, start, end - start),
                 is_whole=True,
             )
-            said = said_on(line, self._work.sessions.clean)
+            said = message_on(line, self._work.sessions.clean)
             if said is None or self._packer.chunks:
                 self._packer = Packer(self._work.chunker.tokens, self._work.chunker.overlap)
                 return False
@@ -232,7 +232,7 @@ class _Transcript:
         before, pieces = self._at, self._at.pieces
         if line.data is None:
             self._too_long.append(line.number)
-        said = said_on(line, self._work.sessions.clean)
+        said = message_on(line, self._work.sessions.clean)
         kind = before.kind or _kind(line)
         self._at = before._replace(read=line.end, lines=line.number, pieces=0, kind=kind)
         if said is None:
@@ -272,7 +272,7 @@ class _Transcript:
         The recorded position is before both, so that they can be replaced."""
         reached = self._at._replace(open=self._open(), loose=0)
         said = (
-            said_on(loose, self._work.sessions.clean)
+            message_on(loose, self._work.sessions.clean)
             if loose is not None and _may_be_finished(loose)
             else None
         )

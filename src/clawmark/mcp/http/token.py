@@ -49,7 +49,7 @@ def _read(path: str) -> bytes:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
             raise _unusable(path, "it is not a file")
-        if os.name == "posix" and (info.st_mode & 0o077 or info.st_uid != os.geteuid()):
+        if hasattr(os, "geteuid") and (info.st_mode & 0o077 or info.st_uid != os.geteuid()):
             raise _unusable(path, "others may have read it")
         token = os.read(descriptor, _LONGEST).strip()
     finally:

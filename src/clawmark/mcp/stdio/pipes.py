@@ -27,8 +27,9 @@ def claim_wire() -> Wire:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    for descriptor in wire:
-        os.set_blocking(descriptor, True)  # some hosts hand over pipes that are not
+    if hasattr(os, "set_blocking"):  # Windows has it since Python 3.12
+        for descriptor in wire:
+            os.set_blocking(descriptor, True)  # some hosts hand over pipes that are not
     return wire
 
 

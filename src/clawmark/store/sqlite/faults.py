@@ -120,6 +120,7 @@ def _has_no_descriptor_left() -> bool:
 
 
 def _free_bytes(path: str) -> int:
+
     try:
         return shutil.disk_usage(os.path.dirname(path) or ".").free
     except OSError:

@@ -1,12 +1,13 @@
-"""Lines of a file of any size, with where they are.
+"""Read the lines of a file of any size, with their positions.
 
-In: a descriptor and an offset. Out: lines with their number and place in bytes, or how many there
-are. Files are read in blocks by position: what is held in memory is one line and one block, and two
-readers of one descriptor do not disturb each other. What a line means is left to others."""
+Files are read in blocks by position: one line and one block are held in memory, and two readers of
+one descriptor do not disturb each other (except on Windows, which has no `pread`).
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,9 +15,7 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.workspace.guard import reason_of
 
 LONGEST_LINE = 16 << 20
-"""A line beyond this is passed over; what people and agents say to each other has a thousandth of
-it.
-"""
+"""Longer lines are skipped; a message is a thousand times shorter."""
 BLOCK = 256 << 10
 
 
@@ -25,20 +24,17 @@ class Line(NamedTuple):
 
     number: int
     start: int
-    """Where it begins, in bytes."""
+    """Its offset in bytes."""
     end: int
-    """Where the next one begins."""
+    """The offset of the next line."""
     data: bytes | None
-    """Without its line end; nothing for a line that is too long."""
+    """The line without its end; None if it is too long."""
     is_whole: bool
-    """Whether it has its line end: one without may still be being written."""
+    """Whether it has its line end; otherwise it may still be being written."""
 
 
 def read_lines(fd: int, start: int, number: int, size: int) -> Iterator[Line]:
-    """The lines from an offset up to a size; `number` is that of the first one.
-
-    What is held in memory is one line of at most `LONGEST_LINE` and one block.
-    """
+    """Yield the lines from offset `start` up to `size`; `number` is that of the first one."""
     begun, held, pieces = start, 0, list[bytes]()
     at = start
     while at < size:
@@ -71,7 +67,7 @@ def read_lines(fd: int, start: int, number: int, size: int) -> Iterator[Line]:
 
 
 def count_lines(fd: int, start: int, size: int) -> int:
-    """How many lines end between an offset and a size."""
+    """Count the lines that end between offset `start` and `size`."""
     count = 0
     while start < size and (block := read_at(fd, start, min(BLOCK, size - start))):
         count += block.count(b"\n")
@@ -80,9 +76,9 @@ def count_lines(fd: int, start: int, size: int) -> int:
 
 
 def read_at(fd: int, offset: int, count: int) -> bytes:
-    """Some bytes at an offset; fewer at the end of the file."""
+    """Read `count` bytes at an offset; fewer at the end of the file."""
     try:
-        if hasattr(os, "pread"):
+        if sys.platform != "win32" and hasattr(os, "pread"):
             return os.pread(fd, count, offset)
         os.lseek(fd, offset, os.SEEK_SET)
         return os.read(fd, count)
@@ -94,7 +90,7 @@ def read_at(fd: int, offset: int, count: int) -> bytes:
 
 
 def find_line(fd: int, number: int, size: int) -> int | None:
-    """Where a line begins, counted from 1; nothing when the file has fewer."""
+    """Return the offset of a line, counted from 1; None if the file has fewer lines."""
     at, left = 0, number - 1
     while left > 0 and at < size:
         block = read_at(fd, at, min(BLOCK, size - at))

@@ -1,8 +1,4 @@
-"""What is said in a transcript, as text a person or an agent can read.
-
-In: an opened transcript. Out: messages with their secrets masked, or an excerpt whose line numbers
-are those of the file. Agents read what is shown here, so it is what the index shows: the file
-itself keeps every word. Cutting into chunks is left to `sync`."""
+"""Read the messages of a transcript, with secrets masked as in the index."""
 
 from __future__ import annotations
 
@@ -21,23 +17,23 @@ from clawmark.workspace.transcripts.json_lines import (
 from clawmark.workspace.transcripts.sessions import Opened
 
 
-def said_on(line: Line, clean: Callable[[str], str]) -> Said | None:
-    """What is said on a line, masked; nothing for noise and for a line that is too long."""
+def message_on(line: Line, clean: Callable[[str], str]) -> Said | None:
+    """Return the message on a line, masked; None for other records and for too long lines."""
     if line.data is None:
         return None
-    said = read_said(line.data.decode("utf-8", "replace"), line.number)
-    return None if said is None else said._replace(text=clean(said.text))
+    message = read_said(line.data.decode("utf-8", "replace"), line.number)
+    return None if message is None else message._replace(text=clean(message.text))
 
 
-def everything_said(opened: Opened, clean: Callable[[str], str]) -> Iterator[Said]:
-    """All messages of a transcript, one after the other."""
+def all_messages(opened: Opened, clean: Callable[[str], str]) -> Iterator[Said]:
+    """Yield the messages of a transcript."""
     for line in read_lines(opened.fd, 0, 1, opened.state.size):
-        said = said_on(line, clean)
-        if said is not None:
-            yield said
+        message = message_on(line, clean)
+        if message is not None:
+            yield message
 
 
-def spoken_excerpt(
+def transcript_excerpt(
     opened: Opened,
     clean: Callable[[str], str],
     start: int,
@@ -45,10 +41,10 @@ def spoken_excerpt(
     max_lines: int,
     max_chars: int,
 ) -> Excerpt:
-    """What is said from line `start` of the file on.
+    """Return the messages from line `start` of the file on.
 
     `lines` counts lines of the file, as citations do. Without it the text has at most `max_lines`
-    lines of its own."""
+    lines."""
     fd, state = opened
     start = max(1, start)
     total = _total_lines(fd, state.size)
@@ -58,8 +54,8 @@ def spoken_excerpt(
     following = start
     offset = find_line(fd, start, state.size)
     for line in read_lines(fd, offset, start, state.size) if offset is not None else ():
-        said = said_on(line, clean)
-        if line.number > last or (said is not None and not page.take(rendered(said))):
+        message = message_on(line, clean)
+        if line.number > last or (message is not None and not page.take(rendered(message))):
             break
         following = line.number + 1
     more = start <= total and following <= total
@@ -76,7 +72,7 @@ def spoken_excerpt(
 
 
 class _Page:
-    """Text within bounds."""
+    """Text with a limit of lines and characters."""
 
     def __init__(self, max_lines: int | None, max_chars: int) -> None:
         self._lines_left = max_lines
@@ -85,7 +81,7 @@ class _Page:
         self.is_cut = False
 
     def take(self, text: str) -> bool:
-        """Add a message if it fits; the first one is cut to fit."""
+        """Add a message and return whether it fits; the first one is cut to fit."""
         joined = f"{self.text}\n{text}" if self.text else text
         too_many = self._lines_left is not None and joined.count("\n") >= self._lines_left
         if self.text and (too_many or len(joined) > self._max_chars):
@@ -96,5 +92,5 @@ class _Page:
 
 
 def _total_lines(fd: int, size: int) -> int:
-    """How many lines the file has; the last one may lack its line end."""
+    """Count the lines of the file, including a last one without line end."""
     return count_lines(fd, 0, size) + (size > 0 and read_at(fd, size - 1, 1) != b"\n")

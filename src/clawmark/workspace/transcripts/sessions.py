@@ -1,14 +1,11 @@
-"""Transcripts on disk: which ones there are, and their lines, however large the file.
+"""Find and open the transcripts of an agent.
 
-In: the folder of an agent's sessions, and more folders of other tools' transcripts. Out: file
-states for a scan, opened files, lines. As in the rest of the workspace every file is opened by
-descriptor, component by component and never through a link, so that no name leads into another
-agent's folder. An agent's own transcripts are cited `sessions/<name>`, the others by their path
-from the workspace, as extra paths are. Their lines are left to `jsonlines`, what is said on them to
-`spoken`."""
+As in the rest of the workspace, every file is opened by descriptor, component by component and
+never through a link, so that no name leads into another agent's folder. An agent's own transcripts
+are cited as `sessions/<name>`, those of other tools by their path from the workspace.
+"""
 
-# pathlib costs 4 ms on the path of every cold search, and a search looks at the transcripts when
-# they are a source.
+# No pathlib: it adds 4 ms to every cold search.
 
 from __future__ import annotations
 
@@ -19,12 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
-from clawmark.model.errors import PathDenied, WorkspaceError
+from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import FileState, Scan, ScanFailure, Skipped
 from clawmark.workspace.guard import (
     MAX_COMPONENTS,
     Folder,
-    changed_ns,
+    denied,
+    file_state,
     folder_beneath,
     is_utf8,
     kind_of,
@@ -41,21 +39,20 @@ OWN = "sessions"
 NAMES_HINT = "Transcripts are the .jsonl files that `clawmark sessions` lists."
 
 _ARCHIVE = re.compile(r"\.jsonl\.(?:reset|deleted)\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d{1,9})?Z?")
-# Traces for debugging and the copies that are made before a compaction hold the same words once
-# more, and much else.
-_NOT_SPOKEN = re.compile(r"\.(?:trajectory|checkpoint\.[0-9a-f-]{8,36})\.jsonl")
+# Debugging traces and copies made before a compaction, which repeat the messages of a transcript.
+_COPY = re.compile(r"\.(?:trajectory|checkpoint\.[0-9a-f-]{8,36})\.jsonl")
 _LIST_FILE = "sessions.json"
 
 
 class Place(NamedTuple):
-    """A folder of transcripts: what to open, and how its files are cited."""
+    """A folder of transcripts: the root to open, and how its files are cited."""
 
     root: str
     parts: tuple[str, ...]
-    """The folders below the root, opened one by one."""
+    """The folders from the root to it."""
     prefix: str
     is_own: bool
-    """The agent's own: a flat folder. Others are walked."""
+    """Whether it is the agent's own folder, which is flat; others are walked."""
 
 
 class Opened(NamedTuple):
@@ -63,13 +60,11 @@ class Opened(NamedTuple):
 
     fd: int
     state: FileState
-    """Taken from the descriptor before the first byte is read: a file that grows meanwhile is read
-    up to this size.
-    """
+    """Taken before the first byte is read; a growing file is read up to this size."""
 
 
 class Sessions:
-    """The transcripts of one agent; owns no descriptor between calls."""
+    """The transcripts of one agent; no descriptor stays open between calls."""
 
     def __init__(
         self, folder: str, paths: Sequence[str], workspace: str, clean: Callable[[str], str]
@@ -78,14 +73,14 @@ class Sessions:
         self._paths = tuple(paths)
         self._workspace = workspace
         self.clean = clean
-        """Masks the secrets in what somebody said."""
+        """Masks the secrets in a message."""
 
     def folders(self) -> tuple[str, ...]:
-        """The folders transcripts lie in, for whoever watches them."""
+        """Return the folders that transcripts are in."""
         return tuple(os.path.join(place.root, *place.parts) for place in self._places()[0])
 
     def add_to(self, scan: Scan) -> Scan:
-        """A scan of the workspace with the transcripts that are there now."""
+        """Add the transcripts to a scan of the workspace."""
         found = self.scan()
         files = sorted([*scan.files, *found.files])
         skipped = sorted({*scan.skipped, *found.skipped})
@@ -95,9 +90,7 @@ class Sessions:
         )
 
     def scan(self) -> Scan:
-        """The transcripts that are there now; a folder that cannot be listed is a failure, one that
-        is absent is empty.
-        """
+        """List the transcripts; a folder that exists but cannot be listed is a failure."""
         places, skipped = self._places()
         found = _Found(skipped)
         for place in places:
@@ -120,15 +113,13 @@ class Sessions:
         )
 
     def owns(self, path: str) -> bool:
-        """Whether a path, as cited, is meant to be a transcript; Markdown beside transcripts is
-        none.
-        """
+        """Whether a cited path is that of a transcript; Markdown files next to them are not."""
         return not is_markdown(path.rpartition("/")[2]) and any(
             _below(path, place) for place in self._places()[0]
         )
 
     def absolute(self, path: str) -> str:
-        """Where a transcript is on disk, by the path it is cited with."""
+        """Return the path on disk of a cited transcript."""
         found = next(
             (place, below) for place in self._places()[0] if (below := _below(path, place))
         )
@@ -136,37 +127,21 @@ class Sessions:
 
     @contextmanager
     def open(self, path: str) -> Iterator[Opened]:
-        """The transcript at a path as cited; FileNotFoundError when there is none, PathDenied when
-        it is none.
-        """
+        """Open a cited transcript; FileNotFoundError or PathDenied if there is none."""
         place = next((place for place in self._places()[0] if _below(path, place)), None)
         if place is None:
-            raise PathDenied(
-                f"{shown(path)} is no transcript.", path=path, rule="not-memory", hint=NAMES_HINT
-            )
+            raise denied(path, "is not a transcript", "not-memory", NAMES_HINT)
         *folders, name = split_relative(_below(path, place))
         why_not = _why_not(name) or ("in a folder of its own" if place.is_own and folders else "")
         if why_not or not all(map(is_visible_folder, folders)):
-            why_not = why_not or "in a folder that is left alone"
-            raise PathDenied(
-                f"{shown(path)} is no transcript: {why_not}.",
-                path=path,
-                rule="not-memory",
-                hint=NAMES_HINT,
-            )
+            why_not = why_not or "in a folder that is skipped"
+            raise denied(path, f"is not a transcript: {why_not}", "not-memory", NAMES_HINT)
         fd = self._opened(place, folders, name, path)
         try:
             info = os.fstat(fd)
             yield Opened(
                 fd,
-                FileState(
-                    path=path,
-                    source="sessions",
-                    size=info.st_size,
-                    mtime_ns=changed_ns(info),
-                    inode=info.st_ino,
-                    device=info.st_dev,
-                ),
+                file_state(path, "sessions", info),
             )
         finally:
             os.close(fd)
@@ -184,7 +159,7 @@ class Sessions:
             return open_regular(folder, name, path, limit=None)
 
     def _places(self) -> tuple[list[Place], list[Skipped]]:
-        """Where transcripts may lie now, and configured folders that cannot be used."""
+        """Return the folders of transcripts, and the configured ones that cannot be used."""
         home = os.path.realpath(os.path.expanduser("~"))
         root, parts = _three_up(self._folder)
         places, skipped = (
@@ -201,7 +176,7 @@ class Sessions:
 
 
 class _Found:
-    """What a scan has seen so far."""
+    """What the scan has found so far."""
 
     def __init__(self, skipped: list[Skipped]) -> None:
         self.files: list[FileState] = []
@@ -231,9 +206,7 @@ class _Found:
                     self.walk(child, place, f"{prefix}{name}/", depth + 1)
 
     def look(self, entry: os.DirEntry[str], prefix: str) -> None:
-        """Take in one entry of a folder, or say why not; the list of sessions and what surrounds it
-        needs no word.
-        """
+        """Add one entry of a folder, or report why not, except for the list of sessions."""
         name = entry.name
         if name.startswith(_LIST_FILE):
             return
@@ -245,21 +218,12 @@ class _Found:
         if not why_not and not stat.S_ISREG(info.st_mode):
             why_not = f"{kind_of(info.st_mode)}, not a file"
         if not why_not:
-            self.files.append(
-                FileState(
-                    path=path,
-                    source="sessions",
-                    size=info.st_size,
-                    mtime_ns=changed_ns(info),
-                    inode=info.st_ino,
-                    device=info.st_dev,
-                )
-            )
+            self.files.append(file_state(path, "sessions", info))
         elif ".jsonl" in name:
             self.skipped.append(Skipped(path, why_not))
 
     def each_once(self) -> list[FileState]:
-        """One file per inode; the first by its path, an agent's own before others."""
+        """Keep one file per inode: the agent's own before others, then by path."""
         kept: dict[tuple[int, int], FileState] = {}
         for state in sorted(
             self.files, key=lambda state: (state.path.startswith("../"), state.path)
@@ -271,7 +235,7 @@ class _Found:
 
 
 def _why_unlisted(error: OSError | WorkspaceError) -> str:
-    """The cause alone: whoever tells it says which folder it is."""
+    """Return the cause without the folder, which the report names."""
     cause = error.__cause__ if isinstance(error, WorkspaceError) else error
     return reason_of(cause) if isinstance(cause, OSError) else str(error).rstrip(".")
 
@@ -283,12 +247,12 @@ def _folder(
 
 
 def _why_not(name: str) -> str:
-    """Why a file of this name is no transcript; empty when it is one."""
+    """Return why a file of this name is not a transcript; empty if it is one."""
     if not is_utf8(name):
         return "the file's name is not valid UTF-8"
     if name.startswith("."):
         return "a hidden file"
-    if _NOT_SPOKEN.search(name):
+    if _COPY.search(name):
         return "a trace or a copy, not a transcript"
     if name.endswith(".jsonl"):
         return ""
@@ -299,9 +263,7 @@ def _why_not(name: str) -> str:
 
 
 def _three_up(folder: str) -> tuple[str, tuple[str, ...]]:
-    """`<state>/agents/<id>/sessions` as the state folder and what is below it: those three may be
-    no links.
-    """
+    """Split `<state>/agents/<id>/sessions` after the state folder; the rest may not be links."""
     agents, sessions = os.path.split(folder)
     state, agent = os.path.split(agents)
     root, middle = os.path.split(state)
@@ -309,13 +271,13 @@ def _three_up(folder: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _below(path: str, place: Place) -> str:
-    """The part of a cited path below a place; empty when it does not lie there."""
+    """Return the part of a cited path below a place; empty if it is not below."""
     rest = path[len(place.prefix) + 1 :] if path.startswith(place.prefix + "/") else ""
     return "" if rest.startswith("../") else rest
 
 
 def _resolve(given: str, workspace: str, home: str) -> Place | Skipped:
-    """A configured folder of transcripts, or why it cannot be used."""
+    """Return a configured folder of transcripts, or why it cannot be used."""
     if not given or "\0" in given or not is_utf8(given):
         return Skipped(shown(given), "not a valid path")
     named = os.path.join(
@@ -326,7 +288,7 @@ def _resolve(given: str, workspace: str, home: str) -> Place | Skipped:
     if os.path.islink(plain) or (is_inside and plain != real):
         return Skipped(shown(given), f"a link; name its real location: {shown(real)}")
     if is_below(home, real) or is_below(workspace, real):
-        return Skipped(shown(given), "too much: name the very folder the transcripts are in")
+        return Skipped(shown(given), "too much; name the folder that the transcripts are in")
     if os.path.lexists(real) and not os.path.isdir(real):
         return Skipped(shown(given), "a file; name its folder")
     prefix = cited(workspace, real)

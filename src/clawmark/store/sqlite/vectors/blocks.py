@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import sys
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
@@ -195,7 +196,7 @@ def _candidates(resident: Resident, query: Vector, limit: int, is_hidden: Hidden
 def roomy_buffer(size: int) -> memoryview:
     """Return a zeroed buffer, in huge pages if it is large: allocating thousands of small pages
     takes longer than filling them."""
-    if size >= HUGE_FROM:
+    if sys.platform != "win32" and size >= HUGE_FROM:
         advice = getattr(mmap, "MADV_HUGEPAGE", None)
         if advice is not None:
             room = mmap.mmap(

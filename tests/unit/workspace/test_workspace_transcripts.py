@@ -12,7 +12,7 @@ import pytest
 from clawmark.model.values import FileState
 from clawmark.workspace.transcripts import json_lines as jsonlines
 from clawmark.workspace.transcripts.json_lines import Line, count_lines, find_line, read_lines
-from clawmark.workspace.transcripts.messages import everything_said, spoken_excerpt
+from clawmark.workspace.transcripts.messages import all_messages, transcript_excerpt
 from clawmark.workspace.transcripts.sessions import Opened
 
 
@@ -58,7 +58,7 @@ def whole(fd: int, size: int) -> list[Line]:
     "text",
     ["", "a", "a\n", "\n", "\n\n\n", "one\ntwo\r\nthree", "a\n\nlonger than a block of bytes\nb\n"],
 )
-def test_lines_are_those_of_the_file_whatever_the_block(
+def test_lines_do_not_depend_on_the_block_size(
     text: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jsonlines, "BLOCK", block)
@@ -81,7 +81,7 @@ def test_lines_are_those_of_the_file_whatever_the_block(
         assert find_line(fd, len(lines) + 1, state.size) is None
 
 
-def test_a_line_beyond_the_limit_is_passed_over_and_counted(
+def test_a_too_long_line_is_skipped_but_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jsonlines, "BLOCK", 8)
@@ -98,37 +98,37 @@ def test_a_file_is_read_up_to_the_size_it_had(tmp_path: Path) -> None:
 
 
 def test_an_excerpt_has_the_lines_of_the_file(opened: Opened) -> None:
-    excerpt = spoken_excerpt(opened, str, 4, 3, 120, 12_000)
+    excerpt = transcript_excerpt(opened, str, 4, 3, 120, 12_000)
     assert excerpt.text == "User (2026-02-24 10:04Z): say 4\nAssistant (2026-02-24 10:05Z): say 5"
     assert (excerpt.start, excerpt.lines, excerpt.total_lines) == (4, 3, 11)
     assert (excerpt.truncated, excerpt.next_start) == (False, 7)
 
 
-def test_without_a_number_a_page_is_bounded_and_says_where_it_goes_on(opened: Opened) -> None:
+def test_an_excerpt_without_a_count_is_limited_and_names_the_next_line(opened: Opened) -> None:
     seen, start = list[str](), 1
     while True:
-        excerpt = spoken_excerpt(opened, str, start, None, 3, 12_000)
+        excerpt = transcript_excerpt(opened, str, start, None, 3, 12_000)
         seen += excerpt.text.split("\n")
         if excerpt.next_start is None:
             break
         assert excerpt.truncated and excerpt.next_start == start + excerpt.lines
         start = excerpt.next_start
     assert [line[-1] for line in seen] == ["2", "4", "5", "7", "8", "0", "1"]
-    everything = spoken_excerpt(opened, str, 1, None, 120, 12_000)
+    everything = transcript_excerpt(opened, str, 1, None, 120, 12_000)
     assert (everything.lines, everything.truncated, everything.next_start) == (11, False, None)
 
 
 def test_characters_bound_a_page_and_a_long_message_is_cut(opened: Opened) -> None:
-    short = spoken_excerpt(opened, str, 4, 8, 120, 80)
+    short = transcript_excerpt(opened, str, 4, 8, 120, 80)
     assert (short.text, short.lines, short.truncated, short.next_start) == (
         "User (2026-02-24 10:04Z): say 4\nAssistant (2026-02-24 10:05Z): say 5", 3, True, 7
     )  # fmt: skip
-    cut = spoken_excerpt(opened, str, 4, 1, 120, 10)
+    cut = transcript_excerpt(opened, str, 4, 1, 120, 10)
     assert (cut.text, cut.truncated, cut.next_start) == ("User (2026", True, 5)
 
 
 def test_beyond_the_end_there_is_nothing(opened: Opened) -> None:
-    assert spoken_excerpt(opened, str, 99, 5, 120, 12_000)[1:] == (
+    assert transcript_excerpt(opened, str, 99, 5, 120, 12_000)[1:] == (
         "",
         99,
         0,
@@ -140,6 +140,6 @@ def test_beyond_the_end_there_is_nothing(opened: Opened) -> None:
 
 
 def test_what_is_read_is_masked(opened: Opened) -> None:
-    masked = spoken_excerpt(opened, lambda text: text.replace("4", "*"), 4, 1, 120, 12_000)
+    masked = transcript_excerpt(opened, lambda text: text.replace("4", "*"), 4, 1, 120, 12_000)
     assert masked.text == "User (2026-02-24 10:04Z): say *"
-    assert [said.line for said in everything_said(opened, str)] == [2, 4, 5, 7, 8, 10, 11]
+    assert [said.line for said in all_messages(opened, str)] == [2, 4, 5, 7, 8, 10, 11]
