@@ -22,7 +22,7 @@ from mcp_servers import INITIALIZE, Reply, read_reply
 
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
-from clawmark.mcp.http.gate import Limits
+from clawmark.mcp.http.connection_limits import Limits
 from clawmark.mcp.http.server import Address, check_address, rules_for, serve_http
 from clawmark.mcp.server import build_server
 from clawmark.model.errors import ConfigError

@@ -90,7 +90,7 @@ def dispatch(argv: list[str]) -> int:
     rest = argv[len(before) :]
     verb = rest[0] if rest else ""
     if verb in ("", "-h", "--help", "help", "-V", "--version"):
-        from clawmark.cli.overview import answer_without_verb
+        from clawmark.cli.verbs import answer_without_verb
 
         return answer_without_verb(rest)
     if verb not in VERBS:

@@ -31,11 +31,11 @@ from mcp_types import (
 )
 
 from clawmark.aio import AsyncMemory
-from clawmark.mcp.changes import Followers, kept_fresh
 from clawmark.mcp.instructions import session_access, session_instructions
 from clawmark.mcp.prompts import RECALL, recall_prompt
 from clawmark.mcp.resources import TEMPLATE, Shelf
 from clawmark.mcp.stdio.handshake import SERVER_INFO
+from clawmark.mcp.subscriptions import Followers, kept_fresh
 from clawmark.mcp.tools import Toolbox
 
 Context: TypeAlias = ServerRequestContext[Any, Any]

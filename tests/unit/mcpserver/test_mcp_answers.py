@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from clawmark.agent.tools.policy import access_of
-from clawmark.mcp.changes import Followers
 from clawmark.mcp.instructions import instructions_for
 from clawmark.mcp.resources import path_of, uri_of
+from clawmark.mcp.subscriptions import Followers
 from clawmark.mcp.tools import OFFERS, encodable
 from clawmark.model.values import FileState
 

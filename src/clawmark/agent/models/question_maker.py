@@ -13,8 +13,8 @@ from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message
 from clawmark.model.values import ChunkRow, citation
 from clawmark.store.sqlite.store import Index
-from clawmark.text.recalled.origin import without_comments
 from clawmark.text.secrets.redact import Redactor, has_mask
+from clawmark.text.untrusted.origin_labels import without_comments
 
 FEWEST_WORDS = 12
 """A shorter passage is a heading or a remark, and seldom answers anything."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clawmark.cli.arguments import some_text
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural, short_path
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.config.paths import resolve_places
 from clawmark.workspace.bootstrap import ensure_workspace

@@ -15,7 +15,7 @@ from clawmark.agent.session.setup import needed_model
 from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.commands.config import find_key
 from clawmark.cli.layout import plural, table
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, is_terminal, note, one_line, paint, plain, say
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places

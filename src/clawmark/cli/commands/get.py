@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.arguments import count
 from clawmark.cli.layout import plural, short_path
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, place, plain, say
 from clawmark.model.errors import FileMissing
 

@@ -13,7 +13,7 @@ from argparse import ArgumentParser, Namespace
 from typing import NoReturn
 
 from clawmark.cli.arguments import count, share
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, flush, is_terminal, note, one_line
 from clawmark.hooks.answer import Wishes, answer
 from clawmark.hooks.events import MARK, read_event

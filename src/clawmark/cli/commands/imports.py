@@ -14,7 +14,7 @@ from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import as_json
 from clawmark.cli.commands.add import INDEX_NOTE, added_lines
 from clawmark.cli.layout import short_path
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, one_line, paint, plain, say
 from clawmark.importers.run import run_import, run_seeding
 from clawmark.importers.seeds import databases_of, openclaw_folder

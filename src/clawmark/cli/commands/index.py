@@ -8,13 +8,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clawmark.cli.add_hint import find_unsearched, hint
 from clawmark.cli.as_json import as_json
 from clawmark.cli.estimate import estimate_lines, make_estimate
 from clawmark.cli.layout import duration, middle, plural
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, place, plain, say
 from clawmark.cli.progress import ProgressBar
+from clawmark.cli.unsearched_files import find_unsearched, hint
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory

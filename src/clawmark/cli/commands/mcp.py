@@ -11,21 +11,21 @@ from importlib.util import find_spec
 
 from clawmark.aio import AsyncMemory
 from clawmark.cli.arguments import UsageError, count, some_text
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import is_terminal, note, plain
 from clawmark.mcp.http.server import PORT, Address, check_address, serve_http
 from clawmark.mcp.http.token import read_token, token_path
 from clawmark.mcp.instructions import session_instructions
 from clawmark.mcp.server import build_server
-from clawmark.mcp.stdio.handshake import open_session
-from clawmark.mcp.stdio.lifetime import (
+from clawmark.mcp.shutdown import (
     ends_on_signals,
     follow_parent,
     leave_soon,
     live_long,
 )
-from clawmark.mcp.stdio.pipes import claim_wire
+from clawmark.mcp.stdio.handshake import open_session
 from clawmark.mcp.stdio.server import serve_stdio
+from clawmark.mcp.stdio.streams import claim_wire
 from clawmark.model.errors import ClawmarkError
 
 EXAMPLES = """\

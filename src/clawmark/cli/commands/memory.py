@@ -11,7 +11,7 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from clawmark.cli import VERBS, module_of
 from clawmark.cli.arguments import UsageError, make_parser
 from clawmark.cli.commands.status import gather
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit
 
 COMMANDS = ("status", "index", "search")

@@ -6,15 +6,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clawmark.cli.add_hint import find_unsearched, hint
 from clawmark.cli.arguments import UsageError, count, share, some_text
 from clawmark.cli.as_json import as_json, found_as_json
 from clawmark.cli.batch import answer_batch
 from clawmark.cli.explain import explanation_lines
 from clawmark.cli.layout import duration, emphasise, plural, snippet_lines
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, note, paint, place, plain, say
-from clawmark.text.recalled.origin import without_comments
+from clawmark.cli.unsearched_files import find_unsearched, hint
+from clawmark.text.untrusted.origin_labels import without_comments
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory

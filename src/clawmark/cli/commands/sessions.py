@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import cells, middle, plural, size, table
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
 from clawmark.text.transcripts.turns import rendered
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural, short_path, table
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, place, say
 
 if TYPE_CHECKING:

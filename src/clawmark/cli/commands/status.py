@@ -10,12 +10,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from clawmark.cli.add_hint import find_unsearched
 from clawmark.cli.as_json import as_json
 from clawmark.cli.commands.add import other_files
 from clawmark.cli.layout import duration, facts, middle, plural, short_path, size, wrap
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
+from clawmark.cli.unsearched_files import find_unsearched
 from clawmark.model.errors import EmbeddingError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 
 SHOWN = 20

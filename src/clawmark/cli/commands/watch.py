@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import duration, fitted, plural, short_path
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import (
     Stopped,
     columns,

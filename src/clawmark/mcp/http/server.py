@@ -20,12 +20,12 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from clawmark.mcp.http.gate import Crowd, Gate, Limits
-from clawmark.mcp.http.guard import LARGEST_BODY, Guard, Rules, Unreadable
-from clawmark.mcp.http.sessions import Sessions
+from clawmark.mcp.http.access_control import LARGEST_BODY, Guard, Rules, Unreadable
+from clawmark.mcp.http.connection_limits import Crowd, Gate, Limits
+from clawmark.mcp.http.session_limit import Sessions
 from clawmark.mcp.http.token import STRONG_BYTES
-from clawmark.mcp.stdio.lifetime import ends_on_signals
-from clawmark.mcp.stdio.wire import Refusal, dump_message, read_message
+from clawmark.mcp.messages import Refusal, dump_message, read_message
+from clawmark.mcp.shutdown import ends_on_signals
 from clawmark.model.errors import ClawmarkError, ConfigError
 
 PATH = "/mcp"

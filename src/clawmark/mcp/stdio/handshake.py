@@ -16,9 +16,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import clawmark
-from clawmark.mcp.stdio.lifetime import Ending
-from clawmark.mcp.stdio.pipes import Wire, write_all
-from clawmark.mcp.stdio.strict_json import parse_json
+from clawmark.mcp.shutdown import Ending
+from clawmark.mcp.stdio.streams import Wire, write_all
+from clawmark.mcp.strict_json import parse_json
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The protocol versions that begin with `initialize`, oldest first."""

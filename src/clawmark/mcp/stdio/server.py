@@ -17,10 +17,10 @@ from mcp.server import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
+from clawmark.mcp.messages import Refusal, dump_message, read_message
+from clawmark.mcp.shutdown import Ending
 from clawmark.mcp.stdio.handshake import Opening
-from clawmark.mcp.stdio.lifetime import Ending
-from clawmark.mcp.stdio.pipes import Wire, write_all
-from clawmark.mcp.stdio.wire import Refusal, dump_message, read_message
+from clawmark.mcp.stdio.streams import Wire, write_all
 
 LONGEST_LINE = 8 << 20
 MOST_UNDER_WAY = 64

@@ -8,8 +8,8 @@ from __future__ import annotations
 from hashlib import sha256
 
 from clawmark.model.documents import Chunk
-from clawmark.text.chunking.entries import CURATED_FILES, chunk_entries
 from clawmark.text.chunking.lines import chunk_lines
+from clawmark.text.chunking.lines_v5 import CURATED_FILES, chunk_entries
 from clawmark.text.chunking.markdown import chunk_markdown
 from clawmark.text.chunking.tokens import well_formed
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from clawmark.model.documents import Chunk
-from clawmark.text.chunking.cut import cut_line
+from clawmark.text.chunking.long_lines import cut_line
 from clawmark.text.chunking.outline import Section, join_path, outline
 from clawmark.text.chunking.tokens import quarter_tokens
 

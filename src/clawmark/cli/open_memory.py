@@ -45,7 +45,7 @@ def _hint_for_this_folder(args: Namespace) -> str:
     """Where there is no memory at all, but the current folder holds Markdown: the command that
     makes it searchable.
     """
-    from clawmark.cli.add_hint import current_folder, look_at
+    from clawmark.cli.unsearched_files import current_folder, look_at
 
     folder = current_folder()
     found = look_at(folder, args) if folder else None

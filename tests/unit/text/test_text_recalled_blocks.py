@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.recalled.blocks import (
+from clawmark.text.untrusted.recalled_blocks import (
     WRAPPERS,
     begin_line,
     end_line,

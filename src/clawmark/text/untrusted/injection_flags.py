@@ -15,7 +15,7 @@ import re
 import unicodedata
 from functools import cache
 
-from clawmark.text.recalled.escapes import has_hidden, without_hidden
+from clawmark.text.untrusted.invisible_characters import has_hidden, without_hidden
 
 FLAG = "instruction-like"
 

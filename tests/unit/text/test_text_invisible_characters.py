@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.recalled.escapes import escape, has_hidden, unescape, without_hidden
+from clawmark.text.untrusted.invisible_characters import (
+    escape,
+    has_hidden,
+    unescape,
+    without_hidden,
+)
 
 ANY_TEXT = st.text(
     st.characters(exclude_categories=[]) | st.sampled_from("\\u{}0123456789abcdef\u200b\U000e0041")

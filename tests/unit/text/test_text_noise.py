@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.chunking.prose import MIN_WORDS, SHORT, has_meaning
+from clawmark.text.chunking.noise import MIN_WORDS, SHORT, has_meaning
 
 NOISE = random.Random(7).randbytes(1200)
 BASE64 = base64.b64encode(NOISE).decode()

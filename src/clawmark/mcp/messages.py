@@ -24,7 +24,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from clawmark.mcp.stdio.strict_json import (
+from clawmark.mcp.strict_json import (
     AmbiguousJson,
     NotJson,
     parse_json,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from clawmark.text.chunking.cut import cut_line
+from clawmark.text.chunking.long_lines import cut_line
 from clawmark.text.chunking.tokens import quarter_tokens
 
 

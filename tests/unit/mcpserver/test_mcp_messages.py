@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from clawmark.mcp.stdio.wire import Refusal, dump_message, read_message
+from clawmark.mcp.messages import Refusal, dump_message, read_message
 
 text = st.text() | st.text(st.sampled_from("a\ud800\udbff\udc00\udfff"), max_size=4)
 anything = st.recursive(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.mcp.http.guard import LARGEST_BODY, LARGEST_HEAD, Refused, Rules, judge
+from clawmark.mcp.http.access_control import LARGEST_BODY, LARGEST_HEAD, Refused, Rules, judge
 
 RULES = Rules(frozenset({b"127.0.0.1:8377", b"localhost:8377"}), b"secret", frozenset({"/mcp"}))
 HOST = (b"host", b"127.0.0.1:8377")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.recalled.origin import (
+from clawmark.text.untrusted.origin_labels import (
     ORIGINS,
     Origin,
     comment,
