@@ -11,16 +11,14 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import found_as_json
 from clawmark.cli.output import emit, flush
+from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Filters
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
 
 MAX_LINE = 1024 * 1024
 

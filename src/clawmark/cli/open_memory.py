@@ -5,15 +5,12 @@ beside it.
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.output import warn as print_warnings
+from clawmark.cli.unsearched_files import current_folder, look_at
 from clawmark.config.paths import NO_WORKSPACE
 from clawmark.memory import Memory
 from clawmark.model.errors import ConfigError
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
 
 
 def open_memory(
@@ -45,8 +42,6 @@ def _hint_for_this_folder(args: Namespace) -> str:
     """Where there is no memory at all, but the current folder holds Markdown: the command that
     makes it searchable.
     """
-    from clawmark.cli.unsearched_files import current_folder, look_at
-
     folder = current_folder()
     found = look_at(folder, args) if folder else None
     return (

@@ -8,13 +8,10 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from clawmark.cli.layout import duration
 from clawmark.cli.output import columns, is_terminal, one_line, paint
-
-if TYPE_CHECKING:
-    from clawmark.model.reports import Progress
+from clawmark.model.reports import Progress
 
 REDRAW_SECONDS = 0.1
 BAR = 24

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import shlex
 from argparse import Namespace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.output import note
+from clawmark.memory import Memory
 from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import AGENT_FILES, is_below
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
 
 MOST_ENTRIES = 10_000
 

@@ -7,15 +7,12 @@ the SDK is loaded."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from clawmark.agent.prompt.context import Context
 from clawmark.agent.prompt.sections import Facts, build_prompt
 from clawmark.agent.tools.policy import Access, access_of, unavailable
-
-if TYPE_CHECKING:
-    from clawmark.aio import AsyncMemory
-    from clawmark.memory import Memory
+from clawmark.aio import AsyncMemory
+from clawmark.memory import Memory
 
 STATUS_TOOL = "memory_status"
 """The tool that only this server has."""

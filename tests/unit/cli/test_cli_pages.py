@@ -14,7 +14,7 @@ from clawmark.cli.commands.doctor import finding_lines
 from clawmark.cli.commands.index import plan_lines, report_lines
 from clawmark.cli.commands.sessions import listing
 from clawmark.cli.commands.status import status_facts
-from clawmark.cli.explain import explanation_lines
+from clawmark.cli.commands.search import explanation_lines
 from clawmark.cli.layout import facts
 from clawmark.cli.progress import progress_line
 from clawmark.config.paths import Places

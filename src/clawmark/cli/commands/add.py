@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import some_text
 from clawmark.cli.as_json import as_json
@@ -12,10 +11,8 @@ from clawmark.cli.layout import plural, short_path
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.config.paths import resolve_places
+from clawmark.model.reports import SourceReport
 from clawmark.workspace.bootstrap import ensure_workspace
-
-if TYPE_CHECKING:
-    from clawmark.model.reports import SourceReport
 
 EXAMPLES = """\
 examples:

@@ -16,7 +16,6 @@ import shutil
 import tempfile
 from argparse import ArgumentParser, Namespace
 from datetime import date
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import as_json, found_as_json
@@ -25,12 +24,9 @@ from clawmark.cli.layout import duration, plural, short_path
 from clawmark.cli.output import emit, paint, plain, say
 from clawmark.cli.progress import ProgressBar
 from clawmark.memory import Memory
+from clawmark.model.reports import SyncReport
+from clawmark.model.values import Found
 from clawmark.workspace.sample import QUESTIONS, write_sample
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-    from clawmark.model.reports import SyncReport
-    from clawmark.model.values import Found
 
 EXAMPLES = """\
 examples:

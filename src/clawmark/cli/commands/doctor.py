@@ -5,14 +5,11 @@ done.
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.as_json import as_json
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, plain, say
-
-if TYPE_CHECKING:
-    from clawmark.model.reports import Finding
+from clawmark.model.reports import Finding
 
 EXAMPLES = """\
 examples:

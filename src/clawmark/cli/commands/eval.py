@@ -9,7 +9,8 @@ import os
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable
+from typing import TextIO
 
 from clawmark.agent.session.setup import needed_model
 from clawmark.cli.arguments import UsageError, count, some_text
@@ -19,16 +20,10 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, is_terminal, note, one_line, paint, plain, say
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
-from clawmark.engine.maintenance.evaluate import changed, read_questions
+from clawmark.engine.maintenance.evaluate import Question, changed, read_questions
 from clawmark.memory import Memory
 from clawmark.model.errors import CompletionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from clawmark.engine.maintenance.evaluate import Question
-    from clawmark.memory import Memory
-    from clawmark.model.reports import Evaluation, Judged
+from clawmark.model.reports import Evaluation, Judged
 
 SHOWN = 20
 LARGEST_FILE = 64 * 1024 * 1024

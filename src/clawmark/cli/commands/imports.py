@@ -8,7 +8,6 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import as_json
@@ -16,12 +15,10 @@ from clawmark.cli.commands.add import INDEX_NOTE, added_lines
 from clawmark.cli.layout import short_path
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, one_line, paint, plain, say
+from clawmark.importers.notes import Imported
 from clawmark.importers.run import run_import, run_seeding
 from clawmark.importers.seeds import databases_of, openclaw_folder
-
-if TYPE_CHECKING:
-    from clawmark.importers.notes import Imported
-    from clawmark.memory import Memory
+from clawmark.memory import Memory
 
 SOURCES = ("chatgpt", "claude", "claude-code", "codex", "obsidian", "markdown", "openclaw")
 USUAL_PLACES = {"claude-code": "~/.claude", "codex": "~/.codex"}

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from clawmark.cli.as_json import as_json
 from clawmark.cli.estimate import estimate_lines, make_estimate
@@ -15,11 +14,9 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, place, plain, say
 from clawmark.cli.progress import ProgressBar
 from clawmark.cli.unsearched_files import find_unsearched, hint
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-    from clawmark.model.reports import FileFailure, SyncReport
-    from clawmark.model.values import ScanFailure, Skipped, SyncPlan
+from clawmark.memory import Memory
+from clawmark.model.reports import FileFailure, SyncReport
+from clawmark.model.values import ScanFailure, Skipped, SyncPlan
 
 SHOWN = 5
 

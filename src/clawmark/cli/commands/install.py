@@ -11,20 +11,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.output import emit, note, paint, plain, say
-from clawmark.config.paths import name_for, resolve_places
-from clawmark.hooks.hosts import NAMES, Launch, Surroundings, additions
-from clawmark.hooks.install import carry_out, plan_install, plan_removal
+from clawmark.config.paths import Places, name_for, resolve_places
+from clawmark.hooks.hosts import NAMES, Launch, Scope, Surroundings, additions
+from clawmark.hooks.install import Edit, Plan, carry_out, plan_install, plan_removal
 from clawmark.hooks.receipt import load
 from clawmark.text.secrets.redact import Redactor
-
-if TYPE_CHECKING:
-    from clawmark.config.paths import Places
-    from clawmark.hooks.hosts import Launch, Scope
-    from clawmark.hooks.install import Edit, Plan
 
 EXAMPLES = """\
 examples:

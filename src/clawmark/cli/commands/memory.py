@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, Namespace
 
-from clawmark.cli import VERBS, module_of
 from clawmark.cli.arguments import UsageError, make_parser
 from clawmark.cli.commands.status import gather
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit
+from clawmark.cli.verbs import VERBS, module_of
 
 COMMANDS = ("status", "index", "search")
 

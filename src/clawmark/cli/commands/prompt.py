@@ -5,15 +5,12 @@ beside it.
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
+from clawmark.agent.prompt.sections import Prompt
 from clawmark.agent.prompt.session_files import is_private
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
 from clawmark.text.chunking.tokens import estimate_tokens
-
-if TYPE_CHECKING:
-    from clawmark.agent.prompt.sections import Prompt
 
 EXAMPLES = """\
 examples:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
+from clawmark.agent.tools.gate import Refusal
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.layout import short_path
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.secrets.redact import has_mask
-
-if TYPE_CHECKING:
-    from clawmark.agent.tools.gate import Refusal
 
 MAX_BYTES = 1024 * 1024
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, share, some_text
 from clawmark.cli.as_json import as_json, found_as_json
 from clawmark.cli.batch import answer_batch
-from clawmark.cli.explain import explanation_lines
-from clawmark.cli.layout import duration, emphasise, plural, snippet_lines
+from clawmark.cli.layout import duration, emphasise, plural, snippet_lines, table
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import columns, emit, note, paint, place, plain, say
+from clawmark.cli.output import columns, emit, note, one_line, paint, place, plain, say
 from clawmark.cli.unsearched_files import find_unsearched, hint
+from clawmark.memory import Memory
+from clawmark.model.values import CandidateStory, Explanation, Found, Hit
 from clawmark.text.untrusted.origin_labels import without_comments
 
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-    from clawmark.model.values import Found, Hit
+SHOWN_CANDIDATES = 40
+"""Candidates shown to a person; --json has all of them."""
 
 EXAMPLES = """\
 examples:
@@ -219,3 +218,58 @@ def summary(found: Found) -> str:
     if due:
         parts.append(f"{' and '.join(due)} due: clawmark index")
     return " · ".join(parts)
+
+
+def explanation_lines(explanation: Explanation) -> list[str]:
+    """Steps with their times, and the candidates from best to worst with every factor."""
+    lines = [paint("Steps", "bold")]
+    rows = [
+        (f"  {step.number}", step.name, f"{step.milliseconds:.1f} ms", one_line(step.summary))
+        for step in explanation.steps
+    ]
+    if rows:
+        lines += table(rows, right=(0, 2))
+    lines += ["", paint("Candidates", "bold")]
+    shown = explanation.candidates[:SHOWN_CANDIDATES]
+    if not shown:
+        return [*lines, "  none"]
+    more = [name for name in ("when", "rerank") if any(getattr(story, name) for story in shown)]
+    head = (
+        "  score",
+        "text",
+        "name",
+        "vector",
+        "line",
+        "user",
+        "stated",
+        "decay",
+        *more,
+        "outcome",
+        "citation",
+        "terms met",
+    )
+    lines += table(
+        [head, *(_row(story, more) for story in shown)], right=tuple(range(8 + len(more)))
+    )
+    if len(explanation.candidates) > len(shown):
+        lines.append(
+            f"  … and {len(explanation.candidates) - len(shown)} more; --json has them all"
+        )
+    return lines
+
+
+def _row(story: CandidateStory, more: Sequence[str]) -> tuple[str, ...]:
+    return (
+        f"  {story.score:.3f}",
+        f"{story.text:.2f}",
+        f"{story.name:.2f}",
+        f"{story.vector:.2f}",
+        f"{story.line:.2f}",
+        f"{story.user:.2f}",
+        f"{story.stated:.2f}",
+        f"{story.decay:.2f}",
+        *("–" if getattr(story, name) is None else f"{getattr(story, name):.2f}" for name in more),
+        one_line(story.outcome),
+        place(story.citation),
+        one_line(story.terms),
+    )

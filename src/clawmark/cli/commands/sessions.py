@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import cells, middle, plural, size, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
+from clawmark.memory import Memory
+from clawmark.model.reports import Transcript
 from clawmark.text.transcripts.turns import rendered
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-    from clawmark.model.reports import Transcript
 
 SHORTEST_NAME = 24
 

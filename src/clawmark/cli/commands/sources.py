@@ -5,16 +5,13 @@ one.
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural, short_path, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, place, say
-
-if TYPE_CHECKING:
-    from clawmark.model.reports import SourceReport
+from clawmark.model.reports import SourceReport
 
 EXAMPLES = """\
 examples:

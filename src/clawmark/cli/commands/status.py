@@ -8,7 +8,6 @@ import os
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from clawmark.cli.as_json import as_json
 from clawmark.cli.commands.add import other_files
@@ -16,13 +15,11 @@ from clawmark.cli.layout import duration, facts, middle, plural, short_path, siz
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
 from clawmark.cli.unsearched_files import find_unsearched
+from clawmark.config.paths import Places
+from clawmark.memory import Memory
 from clawmark.model.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    from clawmark.config.paths import Places
-    from clawmark.memory import Memory
-    from clawmark.model.reports import SourceReport, Status
-    from clawmark.model.values import Space
+from clawmark.model.reports import SourceReport, Status
+from clawmark.model.values import Space
 
 SHOWN = 3
 BY_REASON = {

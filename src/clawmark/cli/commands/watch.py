@@ -11,8 +11,8 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
 
+from clawmark.backends.watching import Kept, Watching
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import duration, fitted, plural, short_path
 from clawmark.cli.open_memory import open_memory
@@ -28,11 +28,7 @@ from clawmark.cli.output import (
     say,
 )
 from clawmark.cli.progress import stage_name
-from clawmark.model.reports import WatchEvent
-
-if TYPE_CHECKING:
-    from clawmark.backends.watching import Kept, Watching
-    from clawmark.model.reports import SyncReport
+from clawmark.model.reports import SyncReport, WatchEvent
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.1
