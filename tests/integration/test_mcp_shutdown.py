@@ -40,7 +40,7 @@ def has_ended(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
-def test_the_server_ends_with_its_parent_though_its_input_stays_open(place: Place) -> None:
+def test_the_server_ends_with_its_parent_while_its_input_stays_open(place: Place) -> None:
     read, write = os.pipe()
     words = [sys.executable, "-c", PARENT, *CLAWMARK, "mcp"]
     pipe = subprocess.PIPE
@@ -59,7 +59,7 @@ def test_the_server_ends_with_its_parent_though_its_input_stays_open(place: Plac
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
-def test_the_server_outlives_the_thread_that_started_it(place: Place) -> None:
+def test_the_server_survives_the_end_of_the_thread_that_started_it(place: Place) -> None:
     """Hosts start servers from worker threads that end; the system then says that the parent is
     gone, and it is not.
     """
@@ -93,7 +93,7 @@ def ping(server: subprocess.Popen[bytes], number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_the_server_in_order(place: Place, number: signal.Signals) -> None:
+def test_a_signal_ends_the_server_cleanly(place: Place, number: signal.Signals) -> None:
     with stdio_server([], place.environment()) as server:
         server.initialize()
         server.process.send_signal(number)
@@ -146,7 +146,7 @@ def test_a_cancelled_call_is_not_answered_and_the_next_one_is(place: Place) -> N
         assert sorted(answer["id"] for answer in answers) == list(range(6))
 
 
-def test_without_the_extra_one_sentence_says_what_to_install(place: Place) -> None:
+def test_without_the_extra_the_error_says_what_to_install(place: Place) -> None:
     hide = (
         "import sys; sys.modules['mcp'] = None; from "
         "clawmark.cli import main; sys.exit(main(['mcp']))"
@@ -172,18 +172,18 @@ def test_without_the_extra_one_sentence_says_what_to_install(place: Place) -> No
         ["--http", "--host", "example.org"],
     ],
 )
-def test_a_wish_that_cannot_be_fulfilled_is_refused(place: Place, words: list[str]) -> None:
+def test_invalid_options_are_refused(place: Place, words: list[str]) -> None:
     ran = place.run("mcp", *words)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("clawmark: ")
 
 
-def test_a_token_others_could_have_read_is_not_used(place: Place) -> None:
+def test_a_server_does_not_start_with_a_token_that_others_can_read(place: Place) -> None:
     place.state.mkdir(mode=0o700)
     token = place.state / "mcp-token"
     token.write_text("x" * 43 + "\n", encoding="ascii")
     token.chmod(0o644)
     ran = place.run("mcp", "--http", "--port", "0")
     assert ran.code == 2
-    assert "others may have read it" in ran.err
+    assert "other users may have read it" in ran.err
     assert "x" * 43 not in ran.err

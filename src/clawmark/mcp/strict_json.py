@@ -1,8 +1,6 @@
-"""Strict JSON parsing for messages of the protocol.
+"""Parse the JSON of one message strictly.
 
-In: the bytes of one message. Out: its value, with text that UTF-8 can carry, or an exception with
-the reason. Uses the standard library only, because the first message is read before the SDK is
-loaded."""
+Uses the standard library only, because the first message is read before the SDK is loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ class NotJson(ValueError):
 
 
 class AmbiguousJson(ValueError):
-    """Raised for JSON that parsers read in different ways: repeated keys, NaN, very long numbers."""
+    """Raised for JSON that parsers disagree about: repeated keys, NaN, very long numbers."""
 
 
 def parse_json(data: bytes) -> object:

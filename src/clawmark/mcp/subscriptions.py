@@ -1,9 +1,7 @@
-"""Word of changes: keeps the index fresh while a server runs, and tells whoever follows a file that
-it has changed.
+"""Keep the index fresh while a server runs, and notify clients about changed files.
 
-In: what the memory's watcher says. Out: notifications; clients of the newer protocol listen to a
-stream of them, those of the older one name the files they follow. Nothing happens while no file
-changes."""
+Clients of newer protocol versions listen to a stream of changes; clients of older versions
+subscribe to single files. Nothing runs while no file changes."""
 
 from __future__ import annotations
 
@@ -27,54 +25,50 @@ from clawmark.model.values import FileState
 Files = dict[str, FileState]
 
 
-class Followers:
-    """Who wants to hear about changes; nobody where `may_hear` says that the session may not see
-    the files.
-    """
+class Subscriptions:
+    """The clients to notify; none are notified if the session may not read the memory."""
 
-    def __init__(self, may_hear: bool) -> None:
-        self._may_hear = may_hear
+    def __init__(self, *, may_read: bool) -> None:
+        self._may_read = may_read
         self.bus = InMemorySubscriptionBus()
-        """For streams of the newer protocol."""
-        # Weak, because the SDK does not say when a session ends.
-        self._followed: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
+        """For the change streams of newer protocol versions."""
+        # Weak, because the SDK does not report when a session ends.
+        self._uris: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
 
-    def note_listing(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Whoever has seen the list of files hears when it changes; clients of the newer protocol
-        say so themselves.
-        """
+    def subscribe_to_list(self, context: ServerRequestContext[Any, Any]) -> None:
+        """Subscribe a client to changes of the file list; newer clients ask for it themselves."""
         connection = _connection(context)
         if connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            self._followed.setdefault(connection, set())
+            self._uris.setdefault(connection, set())
 
-    def follow(self, context: ServerRequestContext[Any, Any], uri: str) -> None:
-        self._followed.setdefault(_connection(context), set()).add(uri)
+    def subscribe(self, context: ServerRequestContext[Any, Any], uri: str) -> None:
+        self._uris.setdefault(_connection(context), set()).add(uri)
 
-    def unfollow(self, context: ServerRequestContext[Any, Any], uri: str) -> None:
-        self._followed.get(_connection(context), set()).discard(uri)
+    def unsubscribe(self, context: ServerRequestContext[Any, Any], uri: str) -> None:
+        self._uris.get(_connection(context), set()).discard(uri)
 
-    async def tell(self, before: Files, after: Files) -> None:
-        """Compare two looks at the files and say what is different."""
-        if not self._may_hear:
+    async def notify(self, before: Files, after: Files) -> None:
+        """Notify the subscribed clients about the difference between two scans."""
+        if not self._may_read:
             return
         changed = [path for path in {**before, **after} if before.get(path) != after.get(path)]
         if before.keys() != after.keys():
             await self.bus.publish(ResourcesListChanged())
-            for connection in list(self._followed):
+            for connection in list(self._uris):
                 await connection.send_resource_list_changed()
         for uri in map(uri_of, changed):
             await self.bus.publish(ResourceUpdated(uri=uri))
-            for connection, uris in list(self._followed.items()):
+            for connection, uris in list(self._uris.items()):
                 if uri in uris:
                     await connection.send_resource_updated(uri)
 
 
 @asynccontextmanager
-async def kept_fresh(memory: AsyncMemory, followers: Followers) -> AsyncIterator[None]:
-    """Keep the index in step with the files from here on, and the followers informed."""
+async def watch_files(memory: AsyncMemory, subscriptions: Subscriptions) -> AsyncIterator[None]:
+    """Keep the index in step with the files and notify clients until the block ends."""
     loop, is_due = asyncio.get_running_loop(), asyncio.Event()
 
-    def heard(event: WatchEvent) -> None:
+    def on_event(event: WatchEvent) -> None:
         if event.kind in ("done", "failed"):
             loop.call_soon_threadsafe(is_due.set)
 
@@ -82,10 +76,10 @@ async def kept_fresh(memory: AsyncMemory, followers: Followers) -> AsyncIterator
         while await is_due.wait():
             is_due.clear()
             before, seen = seen, await _files(memory, seen)
-            await followers.tell(before, seen)
+            await subscriptions.notify(before, seen)
 
     comparing = asyncio.ensure_future(compare(await _files(memory, {})))
-    watching = await memory.watch(heard)
+    watching = await memory.watch(on_event)
     try:
         yield
     finally:
@@ -93,16 +87,15 @@ async def kept_fresh(memory: AsyncMemory, followers: Followers) -> AsyncIterator
         await asyncio.to_thread(watching.close)
 
 
-async def _files(memory: AsyncMemory, otherwise: Files) -> Files:
-    """The files as they are now; what was known before while they cannot be looked at."""
+async def _files(memory: AsyncMemory, previous: Files) -> Files:
+    """Return the files as they are now, or the previous ones if they cannot be scanned."""
     try:
         _, scan = await memory.plan()
     except ClawmarkError:
-        return otherwise
+        return previous
     return {state.path: state for state in scan.files if state.source == "memory"}
 
 
 def _connection(context: ServerRequestContext[Any, Any]) -> Connection:
-    # A handler is given a session per request; only the connection behind it lives as long as the
-    # client.
+    # A handler gets one session per request; only its connection lives as long as the client.
     return context.session._connection

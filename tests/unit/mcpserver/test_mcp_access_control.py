@@ -1,10 +1,10 @@
-"""Who is let in, decided from what stands before the body of a request."""
+"""Which requests are accepted, judged by their method, path and headers."""
 
 from __future__ import annotations
 
 import pytest
 
-from clawmark.mcp.http.access_control import LARGEST_BODY, LARGEST_HEAD, Refused, Rules, judge
+from clawmark.mcp.http.access_control import MAX_BODY, MAX_HEAD, Rejection, Rules, check_request
 
 RULES = Rules(frozenset({b"127.0.0.1:8377", b"localhost:8377"}), b"secret", frozenset({"/mcp"}))
 HOST = (b"host", b"127.0.0.1:8377")
@@ -13,18 +13,18 @@ JSON = (b"content-type", b"application/json; charset=utf-8")
 
 
 def status(method: str, *headers: tuple[bytes, bytes], path: str = "/mcp") -> int:
-    refused = judge(method, path, headers, RULES)
-    return 200 if refused is None else refused.status
+    rejection = check_request(method, path, headers, RULES)
+    return 200 if rejection is None else rejection.status
 
 
 @pytest.mark.parametrize("host", [b"127.0.0.1:8377", b"localhost:8377", b"LocalHost:8377"])
-def test_a_request_with_the_right_host_and_token_is_let_in(host: bytes) -> None:
+def test_a_request_with_the_right_host_and_token_is_accepted(host: bytes) -> None:
     assert status("POST", (b"host", host), TOKEN, JSON) == 200
     assert status("GET", (b"host", host), TOKEN) == 200
     assert status("DELETE", (b"host", host), TOKEN) == 200
 
 
-def test_a_page_of_the_server_itself_is_let_in_and_no_other() -> None:
+def test_only_the_origin_of_the_server_itself_is_accepted() -> None:
     assert status("GET", HOST, TOKEN, (b"origin", b"http://127.0.0.1:8377")) == 200
     for origin in (
         b"",
@@ -40,7 +40,7 @@ def test_a_page_of_the_server_itself_is_let_in_and_no_other() -> None:
 @pytest.mark.parametrize(
     "hosts", [[], [b""], [b"127.0.0.1"], [b"evil.example:8377"], [b"127.0.0.1:8377"] * 2]
 )
-def test_a_host_that_is_not_ours_is_refused_whatever_else_is_right(hosts: list[bytes]) -> None:
+def test_a_foreign_host_is_rejected_even_with_the_token(hosts: list[bytes]) -> None:
     assert status("GET", *((b"host", host) for host in hosts), TOKEN) == 403
 
 
@@ -56,13 +56,13 @@ def test_a_host_that_is_not_ours_is_refused_whatever_else_is_right(hosts: list[b
         [b"Bearer secret,x"],
     ],
 )
-def test_no_route_answers_without_the_token(given: list[bytes]) -> None:
+def test_every_path_requires_the_token(given: list[bytes]) -> None:
     headers = [HOST, *((b"authorization", value) for value in given)]
     assert status("GET", *headers) == 401
     assert status("GET", *headers, path="/nowhere") == 401
 
 
-def test_host_and_origin_come_before_everything_else() -> None:
+def test_host_and_origin_are_checked_first() -> None:
     assert status("OPTIONS", HOST, (b"origin", b"https://evil.example")) == 403
     assert status("OPTIONS", HOST) == 405
     assert status("POST", HOST, (b"content-type", b"text/plain")) == 415
@@ -70,15 +70,12 @@ def test_host_and_origin_come_before_everything_else() -> None:
     assert status("POST", HOST, TOKEN, JSON, path="/api/search") == 404
 
 
-def test_sizes_are_refused_when_they_are_announced() -> None:
-    assert status("POST", HOST, TOKEN, JSON, (b"content-length", str(LARGEST_BODY).encode())) == 200
-    assert (
-        status("POST", HOST, TOKEN, JSON, (b"content-length", str(LARGEST_BODY + 1).encode()))
-        == 413
-    )
-    assert status("GET", HOST, TOKEN, (b"x", b"a" * LARGEST_HEAD)) == 431
+def test_an_announced_size_over_the_limit_is_rejected() -> None:
+    assert status("POST", HOST, TOKEN, JSON, (b"content-length", str(MAX_BODY).encode())) == 200
+    assert status("POST", HOST, TOKEN, JSON, (b"content-length", str(MAX_BODY + 1).encode())) == 413
+    assert status("GET", HOST, TOKEN, (b"x", b"a" * MAX_HEAD)) == 431
 
 
-def test_a_refusal_does_not_repeat_what_was_sent() -> None:
-    refused = judge("GET", "/<script>", [HOST, TOKEN], RULES)
-    assert refused == Refused(404, "There is nothing here.")
+def test_a_rejection_does_not_echo_the_request() -> None:
+    rejection = check_request("GET", "/<script>", [HOST, TOKEN], RULES)
+    assert rejection == Rejection(404, "There is no such path.")

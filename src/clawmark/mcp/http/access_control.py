@@ -1,10 +1,9 @@
-"""Who may speak to the HTTP server: an ASGI application in front of the real one, which every
-request passes first.
+"""Check the Host, Origin, token, size and type of every HTTP request.
 
-In: a request of anybody, a web page included. Out: the same request with its whole body, or a
-refusal: 400 a body that is no message, 401 no or another token, 403 a foreign Host or Origin, 405 a
-method nobody needs, 413 and 431 too large, 415 no JSON. No answer carries a CORS header. How long a
-client may take, and how many there may be, is left to `gate`."""
+A request that fails is answered with 400 (the body is not a message), 401 (no token or a wrong
+one), 403 (foreign Host or Origin), 405 (method), 413 or 431 (too large) or 415 (not JSON). No
+answer carries a CORS header.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
-LARGEST_BODY = 1 << 20
-LARGEST_HEAD = 32 << 10
+MAX_BODY = 1 << 20
+MAX_HEAD = 32 << 10
 METHODS = ("GET", "POST", "DELETE")
 
-ANSWER_HEADERS = (
+SECURITY_HEADERS = (
     (
         b"content-security-policy",
         b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src "
@@ -37,109 +36,104 @@ ANSWER_HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""What every answer carries, so that a browser neither runs, frames, keeps nor shares it."""
+"""Sent with every answer, so that a browser does not run, frame, cache or share it."""
 
 
 class Rules(NamedTuple):
-    """Who is let in."""
+    """Which requests are accepted."""
 
     hosts: frozenset[bytes]
-    """The Host headers that name this server, port included, in lower case."""
+    """The Host headers that name this server, with the port, in lower case."""
     token: bytes
     paths: frozenset[str]
 
     @property
     def origins(self) -> frozenset[bytes]:
-        """The pages that are this server's own."""
+        """The origins of this server's own pages."""
         return frozenset(b"http://" + host for host in self.hosts)
 
 
-class Refused(NamedTuple):
-    """An answer that ends a request before anybody has looked at it."""
+class Rejection(NamedTuple):
+    """Why a request is answered with an error status."""
 
     status: int
     reason: str
 
 
-def judge(method: str, path: str, headers: Headers, rules: Rules) -> Refused | None:
-    """Why a request is refused by what stands before its body.
-
-    Host and Origin come first, for every path alike.
-    """
+def check_request(method: str, path: str, headers: Headers, rules: Rules) -> Rejection | None:
+    """Check everything that precedes the body; Host and Origin come first, for every path."""
     hosts, origins = _all(headers, b"host"), _all(headers, b"origin")
     if len(hosts) != 1 or hosts[0].lower() not in rules.hosts:
-        return Refused(403, "The Host header does not name this server.")
+        return Rejection(403, "The Host header does not name this server.")
     if len(origins) > 1 or not rules.origins.issuperset(origins):
-        return Refused(403, "Web pages of other sites may not call this server.")
+        return Rejection(403, "Pages of other sites may not call this server.")
     if method not in METHODS:
-        return Refused(405, "Only GET, POST and DELETE are used here.")
+        return Rejection(405, "Only GET, POST and DELETE are supported.")
     if method == "POST" and not _is_json(_all(headers, b"content-type")):
-        return Refused(415, "The body must be application/json.")
+        return Rejection(415, "The body must be application/json.")
     if not _has_token(_all(headers, b"authorization"), rules.token):
-        return Refused(401, "Send the token of the state folder as `Authorization: Bearer …`.")
-    if sum(len(name) + len(value) + 4 for name, value in headers) + len(path) > LARGEST_HEAD:
-        return Refused(431, f"The headers are larger than {LARGEST_HEAD:,} bytes.")
+        return Rejection(401, "Send the token from the state folder as `Authorization: Bearer …`.")
+    if sum(len(name) + len(value) + 4 for name, value in headers) + len(path) > MAX_HEAD:
+        return Rejection(431, f"The headers are larger than {MAX_HEAD:,} bytes.")
     if any(
-        int(length) > LARGEST_BODY
-        for length in _all(headers, b"content-length")
-        if length.isdigit()
+        int(length) > MAX_BODY for length in _all(headers, b"content-length") if length.isdigit()
     ):
         return _TOO_LARGE
-    return None if path in rules.paths else Refused(404, "There is nothing here.")
+    return None if path in rules.paths else Rejection(404, "There is no such path.")
 
 
-_TOO_LARGE = Refused(413, f"The body is larger than {LARGEST_BODY:,} bytes.")
+_TOO_LARGE = Rejection(413, f"The body is larger than {MAX_BODY:,} bytes.")
 
 
-class Unreadable(NamedTuple):
-    """The body of a 400: why a posted body is not a message."""
+class InvalidBody(NamedTuple):
+    """A posted body is not a message; `answer` is the body of the 400."""
 
     answer: bytes
 
 
-class Guard:
-    """The application in front.
+class AccessControl:
+    """An ASGI application that passes accepted requests on to another.
 
     `check` takes a posted body and returns the message to pass on, or why it is not one.
     """
 
     def __init__(
-        self, inside: Application, rules: Rules, check: Callable[[bytes], bytes | Unreadable]
+        self, application: Application, rules: Rules, check: Callable[[bytes], bytes | InvalidBody]
     ) -> None:
-        self._inside = inside
+        self._application = application
         self._rules = rules
         self._check = check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gate = scope["state"]["gate"]
+        connection = scope["state"]["connection"]
 
         async def answer(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*_kept(message.get("headers", ())), *ANSWER_HEADERS]
+                message["headers"] = [*_without_ours(message.get("headers", ())), *SECURITY_HEADERS]
             await send(message)
             if message["type"] == "http.response.body" and not message.get("more_body"):
-                gate.wait()
+                connection.wait()
 
-        refused = judge(scope["method"], scope["path"], scope["headers"], self._rules)
-        if refused is not None:
-            return await _refuse(refused, answer)
+        rejection = check_request(scope["method"], scope["path"], scope["headers"], self._rules)
+        if rejection is not None:
+            return await _reject(rejection, answer)
         body = await _whole_body(receive)
         if body is None:
             return None  # the client is gone
-        if len(body) > LARGEST_BODY:
-            return await _refuse(_TOO_LARGE, answer)
+        if len(body) > MAX_BODY:
+            return await _reject(_TOO_LARGE, answer)
         checked = self._check(body) if scope["method"] == "POST" else body
-        if isinstance(checked, Unreadable):
+        if isinstance(checked, InvalidBody):
             return await _reply(400, checked.answer, answer)
-        gate.serve()
-        await self._inside(scope, _replay(checked, receive), answer)
+        connection.serve()
+        await self._application(scope, _replay(checked, receive), answer)
         return None
 
 
 async def _whole_body(receive: Receive) -> bytes | None:
-    """Everything the client sends, or a little more than is allowed; None when it went away first."""
+    """Read the body, up to a little over the limit; None if the client disconnects first."""
     parts, size = list[bytes](), 0
-    while size <= LARGEST_BODY:
+    while size <= MAX_BODY:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
@@ -151,7 +145,7 @@ async def _whole_body(receive: Receive) -> bytes | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """What the application inside receives: the body at once, then whatever comes after it."""
+    """Return a `receive` that yields the whole body first, then what follows it."""
     waiting = [body]
 
     async def replayed() -> MutableMapping[str, Any]:
@@ -162,8 +156,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-async def _refuse(refused: Refused, send: Send) -> None:
-    await _reply(refused.status, json.dumps({"error": refused.reason}).encode(), send)
+async def _reject(rejection: Rejection, send: Send) -> None:
+    await _reply(rejection.status, json.dumps({"error": rejection.reason}).encode(), send)
 
 
 async def _reply(status: int, body: bytes, send: Send) -> None:
@@ -185,16 +179,14 @@ def _is_json(types: Sequence[bytes]) -> bool:
 
 
 def _has_token(given: Sequence[bytes], token: bytes) -> bool:
-    """Exactly one header with exactly the token; compared in the same time whatever is wrong with
-    it.
-    """
+    """Whether there is exactly one header with the token; compared in constant time."""
     scheme, _, value = (given[0] if len(given) == 1 else b"").partition(b" ")
     return hmac.compare_digest(value.strip(), token) and scheme.lower() == b"bearer"
 
 
-def _kept(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """The application's headers without those that are ours to say."""
-    ours = {name for name, _ in ANSWER_HEADERS}
+def _without_ours(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """Remove CORS headers and those that `SECURITY_HEADERS` replaces."""
+    ours = {name for name, _ in SECURITY_HEADERS}
     return [
         (name, value)
         for name, value in headers

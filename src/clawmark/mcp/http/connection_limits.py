@@ -1,10 +1,9 @@
-"""Who is connected, for how long: a protocol in front of uvicorn's, which has no limit for a client
-that says nothing.
+"""Limit the number of connections and how long each may stay silent.
 
-In: connections. Out: bytes for uvicorn, and for everybody a bounded number of seconds to say
-something, to finish saying it, and to read the answer. When every place is taken a new connection
-gets the place of one that has not asked anything yet, oldest first: a crowd of idle or slow clients
-cannot keep a good one out. Only who is being answered keeps its place."""
+uvicorn has no limit for a client that sends nothing, so this protocol sits in front of uvicorn's.
+A client has `Limits.seconds` to begin a request, to finish it, and to read the answer. When all
+places are taken, a new connection replaces the oldest one that is not being answered, preferring
+one that has never made a request: idle or slow clients cannot keep others out."""
 
 from __future__ import annotations
 
@@ -19,38 +18,36 @@ from typing import NamedTuple
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 BUSY_SECONDS = 1.0
 HEAD_END = b"\r\n\r\n"
-MOST_EARLY = 128 << 10
-"""Bytes a client may send ahead while it is being answered; few clients send any."""
+MAX_EARLY = 128 << 10
+"""Bytes that a client may send while its previous request is being answered."""
 _RESET = struct.pack("ii", 1, 0) if os.name == "posix" else struct.pack("hh", 1, 0)
 
 
 class Limits(NamedTuple):
-    """How many and how long."""
-
     connections: int = 64
     sessions: int = 256
     seconds: float = 30.0
-    """For a request to begin, for it to arrive as a whole, and for an answer to be taken."""
+    """For a request to begin, for it to arrive completely, and for its answer to be read."""
 
 
-class Crowd:
+class Connections:
     """All connections of one server."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.waiting: dict[Gate, None] = {}
-        """Those we wait for, in the order they began."""
-        self.served: set[Gate] = set()
-        self.refused: set[Gate] = set()
-        """Those who are being told that there is no place."""
+        self.waiting: dict[LimitedConnection, None] = {}
+        """Connections without a complete request, oldest first."""
+        self.served: set[LimitedConnection] = set()
+        self.refused: set[LimitedConnection] = set()
+        """Connections that are being sent a 503."""
         self.is_closed = False
 
     def admit(self) -> bool:
-        """Make room for one more; False when everybody is being answered."""
+        """Make room for one more; False if every connection is being answered."""
         if len(self.waiting) + len(self.served) < self.limits.connections:
             return True
-        # Who has asked something before is probably a client at rest; who never has goes first.
-        victim = next((gate for gate in self.waiting if not gate.has_asked), None) or next(
+        # A client that has made a request before is probably only idle.
+        victim = next((one for one in self.waiting if not one.has_asked), None) or next(
             iter(self.waiting), None
         )
         if victim is None:
@@ -59,21 +56,26 @@ class Crowd:
         return True
 
     def close(self) -> None:
-        """Let everybody go, and whoever still comes."""
+        """Drop all connections, and those that are still to come."""
         self.is_closed = True
-        for gate in [*self.waiting, *self.served, *self.refused]:
-            gate.drop()
+        for connection in [*self.waiting, *self.served, *self.refused]:
+            connection.drop()
 
 
-class Gate(asyncio.Protocol):
+class LimitedConnection(asyncio.Protocol):
     """One connection.
 
-    `serve` and `wait` are called by the guard: a request is there as a whole; its answer is given.
+    `AccessControl` calls `serve` when a complete request has arrived and `wait` when it has been
+    answered.
     """
 
-    def __init__(self, crowd: Crowd, make_inner: Callable[[Gate], asyncio.Protocol]) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        make_inner: Callable[[LimitedConnection], asyncio.Protocol],
+    ) -> None:
         self.has_asked = False
-        self._crowd = crowd
+        self._connections = connections
         self._make_inner = make_inner
         self._inner: asyncio.Protocol | None = None
         self._transport: asyncio.Transport | None = None
@@ -86,14 +88,14 @@ class Gate(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        if self._crowd.is_closed:
+        if self._connections.is_closed:
             transport.abort()
-        elif not self._crowd.admit():
-            self._crowd.refused.add(self)
+        elif not self._connections.admit():
+            self._connections.refused.add(self)
             transport.write(BUSY)
             transport.write_eof()
-            # Closed at once, with its request unread, the client would be told of a reset and not
-            # of this.
+            # Closing at once with the request unread would reset the connection before the client
+            # has seen the 503.
             self._start_timer(BUSY_SECONDS)
         else:
             self._inner = self._make_inner(self)
@@ -103,19 +105,17 @@ class Gate(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._inner is None:
             return
-        if self in self._crowd.served:
-            # uvicorn would read on and on while it answers; here the next request waits for its
-            # turn.
+        if self in self._connections.served:
+            # uvicorn would read without a limit while it answers; the next request waits here.
             self._early += data
-            if len(self._early) > MOST_EARLY:
+            if len(self._early) > MAX_EARLY:
                 self.drop()
             return
         if self._is_quiet:
             self._is_quiet = False
             self._start_timer()
         if self._in_head:
-            # RFC 9110, 5.5: a NUL in a header is a space, and what is left of it is refused for
-            # what it says.
+            # RFC 9110, 5.5: a NUL in a header becomes a space; then the header is judged as usual.
             head, end, rest = data.partition(HEAD_END)
             self._in_head = not end
             data = head.replace(b"\0", b" ") + end + rest
@@ -140,18 +140,18 @@ class Gate(asyncio.Protocol):
         if self._inner is not None:
             self._is_stuck = False
             self._inner.resume_writing()
-            if self in self._crowd.served:
+            if self in self._connections.served:
                 self._stop_timer()
 
     def wait(self) -> None:
-        """The next request is awaited, and may not take longer than the limit."""
+        """Wait for the next request, within the time limit."""
         if self._transport is None:
             return
         if self._transport.is_closing():
-            self._start_timer()  # for what is still to be read
+            self._start_timer()  # for the part of the answer that the client has not read
             return
-        self._crowd.served.discard(self)
-        self._crowd.waiting[self] = None
+        self._connections.served.discard(self)
+        self._connections.waiting[self] = None
         self._in_head = self._is_quiet = True
         self._start_timer()
         if self._early:
@@ -159,22 +159,19 @@ class Gate(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self.data_received, early)
 
     def serve(self) -> None:
-        """A request is there as a whole and from somebody with the token: from here on it keeps its
-        place.
-        """
-        if self in self._crowd.waiting:
-            del self._crowd.waiting[self]
-            self._crowd.served.add(self)
+        """Keep the place of this connection: its request is complete and carries the token."""
+        if self in self._connections.waiting:
+            del self._connections.waiting[self]
+            self._connections.served.add(self)
         self.has_asked = True
-        if not self._is_stuck:  # it asks again without having read
+        if not self._is_stuck:  # a new request without having read the last answer
             self._stop_timer()
 
     def drop(self) -> None:
-        """End the connection now, and what the system still holds for it."""
+        """Close the connection and discard what the client has not read."""
         self._forget()
         if self._transport is not None:
-            # Without it the system would keep what the client has not read for minutes, and tell it
-            # nothing.
+            # Otherwise the kernel would keep the unread bytes for minutes.
             with suppress(OSError):
                 self._transport.get_extra_info("socket").setsockopt(
                     socket.SOL_SOCKET, socket.SO_LINGER, _RESET
@@ -183,7 +180,7 @@ class Gate(asyncio.Protocol):
 
     def _start_timer(self, seconds: float | None = None) -> None:
         self._stop_timer()
-        seconds = self._crowd.limits.seconds if seconds is None else seconds
+        seconds = self._connections.limits.seconds if seconds is None else seconds
         self._timer = asyncio.get_running_loop().call_later(seconds, self.drop)
 
     def _stop_timer(self) -> None:
@@ -193,6 +190,6 @@ class Gate(asyncio.Protocol):
 
     def _forget(self) -> None:
         self._stop_timer()
-        self._crowd.waiting.pop(self, None)
-        self._crowd.served.discard(self)
-        self._crowd.refused.discard(self)
+        self._connections.waiting.pop(self, None)
+        self._connections.served.discard(self)
+        self._connections.refused.discard(self)

@@ -1,10 +1,8 @@
-"""The sessions of the HTTP server: when there are too many, the one that has been idle the longest
-is closed.
+"""Close the session that has been idle the longest when there are too many.
 
-In: requests on their way to the SDK's session manager. Out: the same requests, and a DELETE for a
-session that has to make room. Clients often go without closing their session, and the SDK would
-keep it for half an hour and refuse new ones. The client of a closed session is answered with 404
-and opens a new one, as the protocol has it."""
+Clients often leave without closing their session, and the SDK would keep it for half an hour and
+refuse new ones. The client of a closed session is answered with 404 and opens a new one, as the
+protocol requires."""
 
 from __future__ import annotations
 
@@ -17,16 +15,14 @@ from clawmark.mcp.http.access_control import Application, Receive, Scope, Send
 _SESSION_ID = b"mcp-session-id"
 
 
-class Sessions:
-    """An application that keeps at most `limit` idle sessions open in the one behind it."""
+class SessionLimit:
+    """An ASGI application that keeps at most `limit` sessions open in the one it wraps."""
 
-    def __init__(self, inside: Application, limit: int) -> None:
-        self._inside = inside
+    def __init__(self, application: Application, limit: int) -> None:
+        self._application = application
         self._limit = limit
         self._requests: dict[bytes, int] = {}
-        """The requests under way in each open session; the session that was used last is at the
-        end.
-        """
+        """Requests being answered in each open session, least recently used first."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = _header(scope["headers"])
@@ -49,11 +45,11 @@ class Sessions:
                 elif status == HTTPStatus.NOT_FOUND or (
                     scope["method"] == "DELETE" and status == HTTPStatus.OK
                 ):
-                    self._requests.pop(session, None)  # it is closed
+                    self._requests.pop(session, None)
             await send(message)
 
         try:
-            await self._inside(scope, receive, observe)
+            await self._application(scope, receive, observe)
         finally:
             if session in self._requests and is_known:
                 self._requests[session] -= 1
@@ -70,7 +66,7 @@ class Sessions:
                 return
             del self._requests[idle]
             closing = {**scope, "method": "DELETE", "headers": [(_SESSION_ID, idle)]}
-            await self._inside(closing, _no_body, _ignore)
+            await self._application(closing, _no_body, _ignore)
 
 
 def _header(headers: list[tuple[bytes, bytes]]) -> bytes:

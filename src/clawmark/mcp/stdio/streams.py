@@ -1,7 +1,6 @@
-"""Standard input and output, taken for the protocol before anything could print into it.
+"""Take standard input and output for the protocol before anything can print into them.
 
-In: the process as a host started it. Out: two descriptors that nothing else knows. Imports nothing
-heavy, because it must come first."""
+Imports nothing heavy, because it runs first."""
 
 from __future__ import annotations
 
@@ -10,30 +9,30 @@ import sys
 from typing import NamedTuple
 
 
-class Wire(NamedTuple):
+class Streams(NamedTuple):
     """The two descriptors that carry the protocol."""
 
     input: int
     output: int
 
 
-def claim_wire() -> Wire:
-    """Take the wire: whatever reads standard input finds its end, whatever prints lands on standard
-    error.
-    """
+def claim_standard_streams() -> Streams:
+    """Duplicate standard input and output, then redirect the originals.
+
+    Code that reads standard input finds it empty; code that prints writes to standard error."""
     sys.stdout.flush()
-    wire = Wire(os.dup(0), os.dup(1))
+    streams = Streams(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    for descriptor in wire:
-        os.set_blocking(descriptor, True)  # some hosts hand over pipes that are not
-    return wire
+    for descriptor in streams:
+        os.set_blocking(descriptor, True)  # some hosts pass non-blocking pipes
+    return streams
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything; a pipe may take it in parts."""
+    """Write all bytes; a pipe may accept only a part at a time."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
