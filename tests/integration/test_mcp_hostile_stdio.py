@@ -273,7 +273,7 @@ from importlib.abc import MetaPathFinder
 
 class Noisy(MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name in ("mcp.server", "mcp_types", "anyio"):
+        if name in ("mcp.server", "pydantic", "anyio"):
             print(f"loading {name}", flush=True)
             os.write(1, b"straight to the descriptor\\n")
             os.system("echo from a child")
