@@ -13,10 +13,10 @@ from clawmark.text.keywords.query import (
     MAX_TERMS,
     any_of,
     clean_query,
-    index_words,
     near_each_other,
     query_terms,
 )
+from clawmark.text.keywords.words import index_words
 
 _SCRIPTS = (
     "abcdefgh XYZ 0123456789 _-./@:+&\\'’\"*()^~#%$!?,; \n\t éüßñçøåİ don't Caroline's naïve"

@@ -11,10 +11,10 @@ from clawmark.text.keywords.query import (
     MAX_TERMS,
     any_of,
     clean_query,
-    index_words,
     near_each_other,
     query_terms,
 )
+from clawmark.text.keywords.words import index_words
 
 Find = Callable[[str], list[str]]
 
