@@ -1,4 +1,4 @@
-"""What must hold for the chunks of any text whatsoever."""
+"""Properties of the chunks of any text."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_every_non_blank_line_is_in_a_markdown_chunk_in_full(
 
 
 def _is_covered(line: str, parts: list[str]) -> bool:
-    """Whether the parts, taken in order, leave nothing of the line but white space uncovered."""
+    """Whether the parts in order cover the line except white space."""
     end = 0
     for part in parts:
         at = _place(line, part, end)
@@ -101,7 +101,7 @@ def _is_covered(line: str, parts: list[str]) -> bool:
 
 
 def _place(line: str, part: str, end: int) -> int:
-    """The last place of a part that starts no later than the first uncovered character."""
+    """Return the last position of a part that starts before the first uncovered character."""
     first = end + len(line[end:]) - len(line[end:].lstrip())
     return line.rfind(part, 0, first + len(part))
 

@@ -1,4 +1,4 @@
-"""What must hold for any query whatsoever, asked of a real FTS5 table."""
+"""Properties of any query, run against a real FTS5 table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that reads like an instruction is flagged; ordinary notes are not, and nothing else happens."""
+"""Text that reads like an instruction is flagged; ordinary notes are not."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ ORDINARY = [
 
 
 @pytest.mark.parametrize("text", FLAGGED)
-def test_what_reads_like_an_instruction_is_flagged(text: str) -> None:
+def test_text_that_reads_like_an_instruction_is_flagged(text: str) -> None:
     assert flags_of(text) == (FLAG,)
 
 
@@ -89,6 +89,6 @@ def test_ordinary_notes_are_not_flagged(text: str) -> None:
 @pytest.mark.parametrize(
     "part", ["ignore ", "ignorier", "send", "<system ", "a b ", "\u200b", "when the user says "]
 )
-def test_a_megabyte_of_beginnings_is_looked_at_in_one_go(part: str) -> None:
+def test_a_megabyte_of_phrase_beginnings_is_scanned_in_linear_time(part: str) -> None:
     """Quadratic patterns would take hours here."""
     assert flags_of(part * (1_000_000 // len(part))) in ((), (FLAG,))

@@ -1,4 +1,4 @@
-"""Everything invisible is written out, and comes back exactly."""
+"""Invisible characters are escaped, and the escapes can be reversed."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ ANY_TEXT = st.text(
         ("\udcff", r"\u{dcff}"),
     ],
 )
-def test_how_it_is_written(text: str, shown: str) -> None:
+def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
     assert escape(text) == shown
     assert unescape(shown) == text
 
 
-def test_joiners_may_stay_where_text_is_not_quoted() -> None:
+def test_joiners_are_kept_on_request() -> None:
     assert escape("\U0001f469\u200d\U0001f4bb", joiners=False) == "\U0001f469\u200d\U0001f4bb"
     assert escape("\u200b\u200d", joiners=False) == "\\u{200b}\u200d"
 
 
 @given(ANY_TEXT)
-def test_every_text_comes_back_exactly(text: str) -> None:
+def test_unescape_reverses_escape_for_every_text(text: str) -> None:
     assert unescape(escape(text)) == text
 
 
 @given(ANY_TEXT)
-def test_nothing_invisible_is_left_and_lines_stay_lines(text: str) -> None:
+def test_escaped_text_is_printable_and_keeps_its_lines(text: str) -> None:
     shown = escape(text)
     assert shown.count("\n") == text.count("\n")
     assert shown.splitlines() == shown.split("\n") or shown.endswith("\n") or not shown
@@ -60,11 +60,11 @@ def test_nothing_invisible_is_left_and_lines_stay_lines(text: str) -> None:
     )
 
 
-def test_hidden_is_what_no_note_needs() -> None:
+def test_joiners_and_soft_hyphens_do_not_count_as_hidden() -> None:
     assert has_hidden("a\u200bb") and has_hidden("\U000e0041") and has_hidden("\x1b")
     assert not has_hidden("soft\u00adhyphen \u200d\u200c \\u{41} \r\n")
     assert without_hidden("a\u200bb\\u{41}") == "ab\\u{41}"
 
 
-def test_an_escape_of_nothing_stays_as_it_is() -> None:
+def test_an_invalid_escape_is_left_unchanged() -> None:
     assert unescape(r"\u{ffffff} \u{} \u{zz}") == r"\u{ffffff} \u{} \u{zz}"

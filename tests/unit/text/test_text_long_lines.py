@@ -31,7 +31,7 @@ def test_chinese_is_cut_after_its_full_stop() -> None:
     assert _cut("记忆系统很重要。我们讨论过方案。", 40) == ["记忆系统很重要。", "我们讨论过方案。"]
 
 
-def test_a_letter_keeps_its_marks() -> None:
+def test_a_letter_is_not_separated_from_its_marks() -> None:
     pieces = _cut("e\u0301" * 100, 33)
     assert all(not piece.startswith("\u0301") for piece in pieces)
 
@@ -48,6 +48,6 @@ def test_pieces_share_whole_words_with_the_piece_before() -> None:
         assert after.split()[0] in before.split()
 
 
-def test_too_much_overlap_still_gets_to_the_end() -> None:
+def test_too_much_overlap_terminates() -> None:
     text = "word " * 1000
     assert len(_cut(text, 40, 4000)) < 1000

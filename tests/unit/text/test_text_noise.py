@@ -1,4 +1,4 @@
-"""Which passages have a meaning that a vector could hold."""
+"""Which passages have enough words to be embedded."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def test_a_passage_with_words_has_a_meaning(name: str) -> None:
     ),
     st.text(),
 )
-def test_words_are_enough_whatever_stands_around_them(words: list[str], around: str) -> None:
+def test_enough_words_make_any_passage_meaningful(words: list[str], around: str) -> None:
     passage = f"{around} {' '.join(words)} {around}"
     assert has_meaning(passage) or len({word for word in words if len(word) > 1}) < MIN_WORDS
 
 
 @given(st.text(max_size=2000))
-def test_every_text_gets_an_answer(text: str) -> None:
+def test_any_text_can_be_judged(text: str) -> None:
     assert has_meaning(text) in (True, False)

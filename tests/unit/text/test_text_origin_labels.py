@@ -1,4 +1,4 @@
-"""Where an entry came from stands beside it, and the least trusted of several counts."""
+"""Entries are labelled with their origin, and the least trusted of several counts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_one_entry_without_a_label_makes_the_whole_unknown() -> None:
     assert origin_of("prose") == "unknown"
 
 
-def test_what_was_imported_says_so_in_every_line_of_it() -> None:
+def test_every_line_of_an_imported_file_has_the_origin_import() -> None:
     assert origin_of("- x\n- y", "memory/imports/claude/2025-05-01-trip.md") == "import"
     assert origin_of("- x\n- y", "memory/2025-05-01.md") == "unknown"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.time_expressions import MOST_RANGES, time_expressions
+from clawmark.text.time_expressions import MAX_RANGES, time_expressions
 
 TODAY = "2026-02-24"  # a Tuesday
 
@@ -106,7 +106,7 @@ def test_a_time_is_one_range_of_days(text: str, first: str, last: str) -> None:
         "the last of them",
     ],
 )
-def test_what_only_looks_like_a_time_gives_no_range(text: str) -> None:
+def test_words_that_only_look_like_times_give_no_range(text: str) -> None:
     assert time_expressions(text, TODAY) == []
 
 
@@ -153,5 +153,5 @@ WORDS = st.sampled_from(
 @given(st.lists(WORDS | st.text(max_size=5), max_size=12).map(" ".join), st.dates())
 def test_any_text_gives_ordered_ranges_and_never_an_error(text: str, today: object) -> None:
     found = time_expressions(text, str(today))
-    assert len(found) <= MOST_RANGES
+    assert len(found) <= MAX_RANGES
     assert all(first <= last for first, last in found)

@@ -1,11 +1,10 @@
-"""The line chunker of OpenClaw 2026.9 (its chunking version 5), to the byte.
+"""The line chunker of OpenClaw 2026.9 (its chunking version 5), byte for byte.
 
-Takes a document's text and the sizes in tokens, gives chunks whose lines, text and hash are those
-that such an index holds, so that its vectors can be reused. `lines` has the chunker of the releases
-before it. What is different here: no chunk exceeds its limit, because the overlap is cut to what
-fits; a surrogate pair is never divided; rare scripts weigh more; and the curated files MEMORY.md
-and USER.md are cut at every heading and list entry, so that each entry is a chunk of its own.
-Comments that set a trigger, an importance or a project are removed before cutting."""
+Lines, text and hash of each chunk equal those in an OpenClaw index, so that its vectors can be
+reused. Differences from the earlier chunker in `lines`: no chunk exceeds its limit, because the
+overlap is cut to fit; a surrogate pair is never divided; rare scripts weigh more; and the curated
+files MEMORY.md and USER.md are cut at every heading and list entry. Comments that set a trigger, an
+importance or a project are removed before cutting."""
 
 from __future__ import annotations
 
@@ -17,10 +16,10 @@ from clawmark.model.documents import Chunk
 from clawmark.text.chunking.tokens import utf16_length
 
 CURATED_FILES = ("MEMORY.md", "USER.md")
-"""Cut entry by entry, by their path in the workspace."""
+"""Paths in the workspace of the files that are cut entry by entry."""
 
 _SPACE = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-"""White space as JavaScript has it, for a character class."""
+"""White space as JavaScript defines it, for a character class."""
 _BLANK = re.compile(f"[{_SPACE}]*")
 _HEADING = re.compile(rf"#{{1,6}}(?:[{_SPACE}]|\Z)")
 _ANNOTATION = re.compile(rf"(?ai)<!--[{_SPACE}]*(?:trigger|importance|project)[{_SPACE}]*:")
@@ -28,7 +27,7 @@ _LINE_BREAK = re.compile(r"[\r\n]")
 _SPACES = re.compile("[ \t]+")
 _LINE_ENDS = ("", "\r", "\n", "\u2028", "\u2029")
 
-# What a character weighs beyond its UTF-16 units.
+# Extra weight of characters in addition to their UTF-16 units.
 _EXTRA = (
     (3, re.compile("[\u00b7\u3000-\u319f\u4e00-\u9fa5\uac00-\ud7af\uff01-\uff60]")),
     (
@@ -57,9 +56,7 @@ Segment = tuple[int, int, str]
 
 
 def chunk_entries(text: str, tokens: int, overlap: int, *, per_entry: bool = False) -> list[Chunk]:
-    """Cut a text into chunks of at most `tokens` tokens; with `per_entry` also at every heading and
-    list entry.
-    """
+    """Cut a text into chunks of at most `tokens`; `per_entry` also at headings and list entries."""
     limit = max(32, tokens * 4)
     carried = max(0, overlap * 4)
     chunks: list[Chunk] = []
@@ -82,14 +79,12 @@ def chunk_entries(text: str, tokens: int, overlap: int, *, per_entry: bool = Fal
 
 
 def without_annotations(text: str) -> str:
-    """The text without comments like `<!-- importance: 8 -->`; where there was one, no line ends in
-    blanks any more.
-    """
+    """Remove comments such as `<!-- importance: 8 -->` and, if there were any, trailing blanks."""
     parts: list[str] = []
     kept_until = end = line_end = 0
     search_from = 0
-    # The next end of a comment and of a line are remembered: a file full of unfinished comments is
-    # read only once.
+    # The next end of a comment and of a line are remembered, so that a file of unfinished comments
+    # is read only once.
     while found := _ANNOTATION.search(text, search_from):
         search_from = found.end()
         if end < search_from:
@@ -111,9 +106,7 @@ def without_annotations(text: str) -> str:
 
 
 def weigh(text: str) -> int:
-    """The estimated length in quarter tokens: UTF-16 units, and more for CJK characters and rare
-    signs.
-    """
+    """Return the estimated length in quarter tokens: UTF-16 units, more for CJK and rare signs."""
     if text.isascii():
         return len(text)
     return utf16_length(text) + sum(extra * len(pattern.findall(text)) for extra, pattern in _EXTRA)
@@ -124,7 +117,7 @@ def _begins_entry(line: str) -> bool:
 
 
 def _segments(line: str, limit: int) -> Iterator[str]:
-    """A line in pieces that weigh at most `limit` each."""
+    """Yield the pieces of a line that weigh at most `limit` each."""
     if len(line) * 16 <= limit or (len(line) <= limit and line.isascii()):
         yield line
         return
@@ -140,7 +133,7 @@ def _segments(line: str, limit: int) -> Iterator[str]:
 
 
 def _end_of_units(text: str, start: int, units: int) -> int:
-    """Where the longest piece from `start` ends that has at most that many UTF-16 units."""
+    """Return the end of the longest piece from `start` with at most `units` UTF-16 units."""
     if text.isascii():
         return min(start + units, len(text))
     end, held = start, 0
@@ -164,9 +157,7 @@ def _by_weight(text: str, limit: int) -> Iterator[str]:
 
 
 def _overlap(buffer: list[Segment], window: int) -> list[Segment]:
-    """The last segments that fit into the window; of the last one only its end when it does not
-    fit.
-    """
+    """Return the last segments that fit into the window, at least the end of the last one."""
     kept: list[Segment] = []
     held = 0
     for number, weight, segment in reversed(buffer):
@@ -183,7 +174,7 @@ def _overlap(buffer: list[Segment], window: int) -> list[Segment]:
 
 
 def _tail(text: str, limit: int) -> str:
-    """The longest end of a text that weighs at most `limit`."""
+    """Return the longest end of a text that weighs at most `limit`."""
     start, held = len(text), 0
     while start:
         held += weigh(text[start - 1])

@@ -1,17 +1,15 @@
-"""Whether a passage is text with a meaning, or only characters: encoded data, numbered lines, one
-word again and again.
+"""Recognise passages that are not worth embedding: encoded data, numbered lines, a repeated word.
 
-Takes a passage, gives yes or no. Embedding is the expensive part of indexing, and the vector of a
-passage without words says nothing. Keywords find such a passage all the same."""
+Embedding is the expensive part of indexing. Keyword search finds such passages all the same."""
 
 from __future__ import annotations
 
 import re
 
 SHORT = 200
-"""Characters. Shorter passages are cheap to embed, and a note of one word may matter."""
+"""Characters. Shorter passages are always embedded."""
 MIN_WORDS = 4
-"""Different words that a longer passage must have."""
+"""Distinct words that a longer passage must have."""
 
 _TOKEN = re.compile(r"[^\W_]+")
 _ENCODED_RUN = re.compile(r"[A-Za-z0-9+/=_-]{50,}")
@@ -19,7 +17,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 
 
 def has_meaning(passage: str) -> bool:
-    """Whether a passage has enough different words to be worth a vector."""
+    """Whether a passage has enough distinct words to be worth a vector."""
     if len(passage) < SHORT:
         return True
     words = set[str]()
@@ -31,9 +29,7 @@ def has_meaning(passage: str) -> bool:
 
 
 def _words(token: str) -> list[str]:
-    """The words of a token: none if it has digits; pairs of characters beyond ASCII, where there
-    may be no spaces.
-    """
+    """Return the words of a token: none if it has digits, character pairs beyond ASCII."""
     if len(token) < 2 or not token.isalpha():
         return []
     if token.isascii():
@@ -42,9 +38,7 @@ def _words(token: str) -> list[str]:
 
 
 def _without_encoded(run: re.Match[str]) -> str:
-    """A space for a long run that is encoded data; the run itself if it could be words, such as a
-    part of an address.
-    """
+    """Replace a long run with a space if it looks like encoded data."""
     characters = set(run[0])
     is_mixed = (
         any(map(str.isupper, characters))

@@ -25,7 +25,7 @@ _ALL = frozenset(range(256))
 _ORDINARY = bytes([0x00, 0x01, 0x02, 0x1E, 0x20, 0x21, 0x22, *range(0x24, 0x2B), 0x2C, 0x2D, 0xA7])
 # All but the scripts that `words.stem` handles: Greek, Cyrillic, Arabic, the Indic scripts.
 _NOT_INFLECTED = bytes(_ALL - {0x03, 0x1F, 0x04, 0x05, 0x06, 0x07, 0x08, *range(0x09, 0x0E)})
-# All but the compatibility forms: squared words, ligatures, Arabic presentation forms, full and half width.
+# All but the compatibility forms: squared words, ligatures, Arabic presentation forms, widths.
 _NOT_COMPATIBLE = bytes(_ALL - {0x32, 0x33, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF})
 
 HAN, KANA, HANGUL, UNSPACED, SPACED = "han", "kana", "hangul", "unspaced", ""

@@ -1,8 +1,8 @@
 """Remove stop words from queries.
 
 The lists hold articles, pronouns, question words, auxiliary verbs, vague times ("recently", but
-never a date, a month or a year) and the words of asking ("please find the thing we discussed"). They
-are written for questions to a memory, not for language processing in general.
+never a date, a month or a year) and the words of asking ("please find the thing we discussed").
+They are written for questions to a memory, not for language processing in general.
 
 "war" is a stop word in German but not in English, so a query in the Latin alphabet is read in one
 language: the one most of its stop words belong to, or English when in doubt."""

@@ -1,7 +1,7 @@
 """Prepare text for the keyword index: fold letters, separate words and remove word endings.
 
-`query` sends its terms through `index_words` too, so that both sides agree. English stemming is left
-to FTS5's porter stemmer, which runs over every Latin word; German and French endings are not
+`query` sends its terms through `index_words` too, so that both sides agree. English stemming is
+left to FTS5's porter stemmer, which runs over every Latin word; German and French endings are not
 removed. The stemmers here are light: they remove the endings of nouns and adjectives and keep what
 makes a different word. For questions in Russian and Arabic they find as much as full Snowball
 stemmers (recall@6 0.995 and 0.99, Snowball 0.99 and 0.98) at four times the speed, without a

@@ -1,13 +1,11 @@
-"""Whether a text reads like an instruction to a model: a flag for the reader, and nothing more.
+"""Flag text that reads like an instruction to a model.
 
-In: a remembered text. Out: `("instruction-like",)`, or nothing. Words in nine languages, the tokens
-of chat templates, lines that speak as the system, tool calls, addresses that carry data away, and
-characters that cannot be seen.
+Recognised are phrases in nine languages, tokens of chat templates, lines with the role of the
+system, tool calls, URLs that exfiltrate data, and invisible characters.
 
-Nothing relies on it. A paraphrase passes, another language passes, a payload in pieces or in base64
-passes; and a note about prompt injection is flagged though it is harmless. What keeps recalled text
-from being obeyed is the block it stands in. Every gap in a pattern is bounded, so the time grows
-with the text and no faster."""
+Security does not rely on the flag. Paraphrases, other languages and encoded payloads are not
+recognised, and a harmless note about prompt injection is flagged. Recalled text is not obeyed
+because it stands in a fenced block. Every gap in a pattern is bounded, so the time is linear."""
 
 from __future__ import annotations
 
@@ -23,9 +21,8 @@ _GAP = r"[^\n]{0,60}?"
 _WORD = r"\w{0,20}"
 _NEAR = r"[^\n]{0,16}?"
 
-# How a phrase begins, in plain words with semicolons between them, and the pattern of the rest.
-# Almost every text has none of the beginnings, and looking for plain words is much faster than
-# looking for patterns.
+# The beginnings of a phrase, separated by semicolons, and the pattern of the rest. Few texts have
+# one of the beginnings, and searching for plain words is much faster than matching patterns.
 _PHRASES = (
     # English
     (
@@ -126,8 +123,7 @@ _PHRASES = (
         "パスワード;秘密;機密;システムプロンプト",
         rf"{_NEAR}(?:送信|送って|教えて|表示し|出力し|公開し)",
     ),
-    # chat templates, roles, tags, calls. Only the roles a note never speaks in: `User:` opens lines
-    # of a session note.
+    # Chat templates, roles, tags, calls. `User:` is missing, because session notes have such lines.
     ("<|", r"[a-z_]{2,30}\|>"),
     ("[inst];[/inst];<<sys>>;<</sys>>;<start_of_turn>;<end_of_turn>", r""),
     (
@@ -144,27 +140,28 @@ _PHRASES = (
     ("](http", r"s?://[^)\s?]{1,200}\?[^)\s]{0,200}="),
     ("\nno_reply;\nheartbeat_ok", r"\b"),
     ("source:", r"[ \t]*(?:system|developer|operator|policy)\b"),
-    (";".join(map(chr, range(0xFE00, 0xFE10))), "[\ufe00-\ufe0f]{2,}"),  # a row of them hides text
+    (
+        ";".join(map(chr, range(0xFE00, 0xFE10))),
+        "[\ufe00-\ufe0f]{2,}",
+    ),  # a sequence of variation selectors hides text
 )
 _BEGINNINGS = [tuple(beginnings.split(";")) for beginnings, _ in _PHRASES]
 _SPACED = re.compile(r"\b(\w) (?=\w\b)")
 
 
 def flags_of(text: str) -> tuple[str, ...]:
-    """`("instruction-like",)` for a text that reads like one, else nothing."""
-    return (FLAG,) if has_hidden(text) or _reads_like_one(text) else ()
+    """Return `("instruction-like",)` for a text that reads like one, else an empty tuple."""
+    return (FLAG,) if has_hidden(text) or _is_instruction_like(text) else ()
 
 
-def _reads_like_one(text: str) -> bool:
-    """Whether a phrase is met, also behind full-width letters, s p a c e d words and invisible
-    joints.
-    """
+def _is_instruction_like(text: str) -> bool:
+    """Whether a phrase occurs, also in full-width letters or s p a c e d words."""
     plain = "\n" + unicodedata.normalize("NFKC", without_hidden(text)).lower()
     joined, times = _SPACED.subn(r"\1", plain)
-    return _meets(plain) or (times > 8 and _meets(joined))
+    return _has_phrase(plain) or (times > 8 and _has_phrase(joined))
 
 
-def _meets(text: str) -> bool:
+def _has_phrase(text: str) -> bool:
     return any(
         any(beginning in text for beginning in beginnings) and _pattern(number).search(text)
         for number, beginnings in enumerate(_BEGINNINGS)
@@ -173,5 +170,5 @@ def _meets(text: str) -> bool:
 
 @cache
 def _pattern(number: int) -> re.Pattern[str]:
-    """Made when its beginning is first met: most never are."""
+    """Compile a pattern when one of its beginnings first occurs; most never do."""
     return re.compile(f"(?:{'|'.join(map(re.escape, _BEGINNINGS[number]))}){_PHRASES[number][1]}")

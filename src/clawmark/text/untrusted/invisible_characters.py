@@ -1,20 +1,20 @@
-"""What cannot be seen, made visible: control, direction, tag and zero-width characters as
-`\\u{200b}`.
+"""Escape control, direction, tag and zero-width characters as `\\u{200b}`, and back.
 
-In: any text. Out: the same text on the same lines, with nothing in it that a reader would miss and
-a model would not; and the way back, to exactly what it was. A backslash is touched only where it
-would look like an escape. Line feeds and tabs stay. What the text says is left to others."""
+A model sees such characters and a person does not. Line feeds and tabs are kept; a backslash is
+escaped only where it would look like the start of an escape."""
 
 from __future__ import annotations
 
 import re
 
 _INVISIBLE = (
-    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad"  # controls, and the hyphen that shows only at a line's end
-    r"\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # joiners, fillers, marks without a shape
-    r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # zero width, line ends, direction
-    r"\ud800-\udfff"  # halves of characters: bytes of a file name that was not UTF-8
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # tags, selectors beyond the usual sixteen
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad"  # controls, soft hyphen
+    r"\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # joiners, fillers, invisible marks
+    # zero width, line ends, direction
+    r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    r"\ud800-\udfff"  # lone surrogates: undecodable bytes of file names
+    # tags, variation selectors beyond the first sixteen
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _JOINERS = "\u200c\u200d"
 _ESCAPABLE = re.compile(rf"[{_INVISIBLE}]|\\(?=u\{{)")
@@ -22,9 +22,7 @@ _ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 
 
 def escape(text: str, *, joiners: bool = True) -> str:
-    """The text with everything invisible written out; without `joiners`, those of emoji and Persian
-    words stay.
-    """
+    """Escape all invisible characters; without `joiners`, those of emoji and Persian are kept."""
 
     def written(found: re.Match[str]) -> str:
         return found[0] if found[0] in _JOINERS and not joiners else rf"\u{{{ord(found[0]):x}}}"
@@ -33,21 +31,19 @@ def escape(text: str, *, joiners: bool = True) -> str:
 
 
 def unescape(text: str) -> str:
-    """The text that `escape` was given."""
-    return _ESCAPED.sub(lambda found: _character(found), text)
+    """Reverse `escape`."""
+    return _ESCAPED.sub(_character, text)
 
 
 def has_hidden(text: str) -> bool:
-    """Whether a text holds something invisible that no ordinary note needs: joiners and soft
-    hyphens are ordinary.
-    """
+    """Whether a text has invisible characters other than joiners, soft hyphens and returns."""
     return any(
         found[0] not in ("\\", "\xad", "\r", *_JOINERS) for found in _ESCAPABLE.finditer(text)
     )
 
 
 def without_hidden(text: str) -> str:
-    """The text without anything invisible."""
+    """Remove all invisible characters."""
     return _ESCAPABLE.sub(lambda found: found[0] if found[0] == "\\" else "", text)
 
 

@@ -6,7 +6,7 @@ from clawmark.config.schema import Chunking
 from clawmark.text.chunking.chunks import chunk_id, chunk_text, split_utf8
 
 
-def test_the_name_of_a_chunking_says_everything_that_changes_chunks() -> None:
+def test_the_chunking_key_names_every_setting_that_changes_chunks() -> None:
     assert Chunking().name == "markdown-1:400/80"
     assert Chunking(mode="lines").name != Chunking().name
     assert Chunking(tokens=200).name != Chunking().name
@@ -20,12 +20,12 @@ def test_lone_surrogates_are_stored_as_replacement_characters(mode: str) -> None
 
 
 @pytest.mark.parametrize("mode", ["markdown", "lines"])
-def test_as_much_overlap_as_text_still_ends(mode: str) -> None:
+def test_an_overlap_as_large_as_the_chunk_terminates(mode: str) -> None:
     text = "\n".join(f"line {number}" for number in range(500))
     assert len(chunk_text(text, mode, 10, 10_000)) < 500
 
 
-def test_the_same_text_elsewhere_has_another_id() -> None:
+def test_the_same_text_at_another_place_has_another_id() -> None:
     here = chunk_id("memory", "memory/a.md", 1, 3, "00", "m")
     assert here != chunk_id("memory", "memory/b.md", 1, 3, "00", "m")
     assert here != chunk_id("memory", "memory/a.md", 2, 3, "00", "m")
