@@ -46,7 +46,7 @@ def test_an_added_folder_is_searched_and_its_citations_open_from_any_folder(
 ) -> None:
     added = place.run("add", str(notes))
     assert (
-        added.code == 0 and "notes: 2 Markdown files in ~/notes, searched from now on." in added.out
+        added.code == 0 and "notes: 2 Markdown files in ~/notes will be searched." in added.out
     )
     assert "Not searched: 1 file that is not Markdown (1 .pdf)." in added.out
     (hit,) = place.run("search", "zebra May", "--json").json()["results"]

@@ -1,13 +1,11 @@
-"""The flags every verb takes in; an open memory out, with what its configuration warns about said
-beside it.
-"""
+"""Open the memory that the common flags name, and print the warnings of its configuration."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
 from clawmark.cli.output import warn as print_warnings
-from clawmark.cli.unsearched_files import current_folder, look_at
+from clawmark.cli.unsearched_files import count_unsearched, current_folder
 from clawmark.config.paths import NO_WORKSPACE
 from clawmark.memory import Memory
 from clawmark.model.errors import ConfigError
@@ -16,11 +14,10 @@ from clawmark.model.errors import ConfigError
 def open_memory(
     args: Namespace, *, provider: str | None = None, warn: bool = True, background: bool = False
 ) -> Memory:
-    """Open the memory the flags name; the caller closes it. Without `warn` the verb shows the
-    warnings itself.
+    """Open the memory that the flags name; the caller closes it.
 
-    Most commands end with their answer and have no time for a `background`.
-    """
+    Without `warn` the verb shows the warnings itself. `background` starts the background worker,
+    which most commands are too short for."""
     try:
         memory = Memory.open(
             args.workspace,
@@ -39,11 +36,9 @@ def open_memory(
 
 
 def _hint_for_this_folder(args: Namespace) -> str:
-    """Where there is no memory at all, but the current folder holds Markdown: the command that
-    makes it searchable.
-    """
+    """Return the command that adds the Markdown files of the current folder, if it has any."""
     folder = current_folder()
-    found = look_at(folder, args) if folder else None
+    found = count_unsearched(folder, args) if folder else None
     return (
         f"{found.sentence[:1].upper()}{found.sentence[1:]}; to search them: {found.command}"
         if found

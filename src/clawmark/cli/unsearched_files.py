@@ -1,8 +1,7 @@
-"""Markdown that a user may expect to be searched, and is not: the command that adds it.
+"""Find Markdown files that a user may expect to be searched but are not, and how to add them.
 
-In: an open memory and the flags it was opened with. Out: how many Markdown files there are in the
-current folder, or else in the workspace, that are not memory. The agent's own files (`AGENTS.md` …)
-do not count."""
+Looks in the current folder, then in the workspace. The agent's own files (`AGENTS.md` …) do not
+count."""
 
 from __future__ import annotations
 
@@ -11,13 +10,14 @@ import shlex
 from argparse import Namespace
 from typing import NamedTuple
 
+from clawmark.cli.arguments import common_flags
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.output import note
 from clawmark.memory import Memory
 from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import AGENT_FILES, is_below
 
-MOST_ENTRIES = 10_000
+MAX_ENTRIES = 10_000
 
 
 class Unsearched(NamedTuple):
@@ -28,7 +28,7 @@ class Unsearched(NamedTuple):
     is_complete: bool
     """Whether all files were counted."""
     command: str
-    """What makes them searched."""
+    """The command that adds the folder."""
 
     @property
     def sentence(self) -> str:
@@ -41,29 +41,26 @@ class Unsearched(NamedTuple):
 
 
 def find_unsearched(memory: Memory, args: Namespace) -> Unsearched | None:
-    """The first of the current folder and the workspace that has such files."""
+    """Look for unsearched files in the current folder and in the workspace."""
     workspace = memory.workspace
     known = {(state.device, state.inode) for state in workspace.scan().files}
-    skipped = {
-        source.path for source in workspace.sources()
-    }  # what a pattern leaves out is meant to be
+    # The files that the pattern of a source leaves out are left out on purpose.
+    skipped = {source.path for source in workspace.sources()}
     for folder in dict.fromkeys(filter(None, (current_folder(), workspace.root))):
         if folder not in skipped:
-            found = look_at(folder, args, known)
+            found = count_unsearched(folder, args, known)
             if found is not None:
                 return found
     return None
 
 
-def look_at(
+def count_unsearched(
     folder: str, args: Namespace, known: set[tuple[int, int]] | None = None
 ) -> Unsearched | None:
-    """The Markdown files of one folder that are not memory; never of the home folder or one above
-    it.
-    """
+    """Count the Markdown files of a folder that are not memory; not above the home folder."""
     if is_below(os.path.realpath(os.path.expanduser("~")), folder):
         return None
-    found = survey(folder, known=known or (), left_out=AGENT_FILES, most_entries=MOST_ENTRIES)
+    found = survey(folder, known=known or (), left_out=AGENT_FILES, most_entries=MAX_ENTRIES)
     if not found.markdown:
         return None
     return Unsearched(
@@ -74,8 +71,8 @@ def look_at(
     )
 
 
-def hint(found: Unsearched | None) -> None:
-    """Print it for a person, on standard error."""
+def print_hint(found: Unsearched | None) -> None:
+    """Print the command that adds the files, on standard error."""
     if found is not None:
         sentence = found.sentence
         note(
@@ -87,17 +84,11 @@ def hint(found: Unsearched | None) -> None:
 def current_folder() -> str:
     try:
         return os.path.realpath(os.getcwd())
-    except OSError:  # it was deleted
+    except OSError:  # the folder was deleted
         return ""
 
 
 def _command(folder: str, args: Namespace) -> str:
-    flags = {
-        "--workspace": args.workspace,
-        "--agent": args.agent,
-        "--config": args.config,
-        "--state-dir": args.state_dir,
-    }
-    given = [f" {flag} {shlex.quote(value)}" for flag, value in flags.items() if value is not None]
     is_plain = shlex.quote(folder) == folder
-    return f"clawmark add {short_path(folder) if is_plain else shlex.quote(folder)}{''.join(given)}"
+    words = [short_path(folder) if is_plain else shlex.quote(folder)]
+    return " ".join(["clawmark add", *words, *map(shlex.quote, common_flags(args))])

@@ -12,48 +12,48 @@ from clawmark.cli.arguments import UsageError, closest, make_parser
 from clawmark.cli.output import note, paint, say
 
 VERBS: dict[str, tuple[str, str]] = {
-    "demo": ("Start", "See it work: a sample memory, indexed and asked three questions"),
-    "init": ("Start", "Make a workspace with the files an agent begins with"),
-    "add": ("Start", "Search a folder of Markdown too: notes, docs, a vault"),
-    "sources": ("Start", "List the folders that were added, or remove one"),
+    "demo": ("Start", "Index a sample memory and ask it three questions"),
+    "init": ("Start", "Create a workspace with the files an agent starts with"),
+    "add": ("Start", "Add a folder of Markdown to the search: notes, docs, a vault"),
+    "sources": ("Start", "List the added folders, or remove one"),
     "remember": ("Use", "Add a note to today's log, or to MEMORY.md"),
-    "search": ("Use", "Find what the memory holds about something, with citations"),
-    "get": ("Use", "Print lines of a memory file, by path or by citation"),
-    "chat": ("Use", "Talk with an agent that lives in the workspace and remembers"),
-    "flush": ("Use", "Save what matters of a conversation now, or curate MEMORY.md"),
+    "search": ("Use", "Search the memory; every hit has a citation"),
+    "get": ("Use", "Print lines of a memory file by path or citation"),
+    "chat": ("Use", "Chat with an agent that remembers, in the terminal"),
+    "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),
     "mcp": ("Connect", "Serve the memory to MCP hosts: Claude Code, Cursor and others"),
-    "hook": ("Connect", "Answer a hook of Claude Code or Codex: JSON in, JSON out"),
-    "install": ("Connect", "Connect a coding agent: its configuration edited, reversibly"),
-    "sessions": ("Use", "List the transcripts of conversations, or print one as text"),
-    "prompt": ("Use", "Print the memory's part of a session's system prompt, with sizes"),
-    "import": ("Connect", "Bring in what other tools remember: chats, notes, vectors"),
-    "index": ("Care", "Bring the index in step with the files"),
-    "watch": ("Care", "Keep the index in step with the files until stopped"),
-    "status": ("Care", "Show what is indexed, what is due, what embeds and why"),
-    "doctor": ("Care", "Explain what is wrong and what to do; --fix does what is safe"),
-    "verify": ("Care", "Derive every row of the index from its file and compare"),
-    "memory": ("Care", "The commands of `openclaw memory`: status, index and search"),
-    "eval": ("Care", "Measure how well questions with known answers are found"),
-    "config": ("Care", "Show settings and where they come from"),
+    "hook": ("Connect", "Handle a hook event of Claude Code or Codex"),
+    "install": ("Connect", "Connect a coding agent by editing its configuration, reversibly"),
+    "sessions": ("Use", "List the session transcripts, or print one"),
+    "prompt": ("Use", "Print the memory part of a system prompt, with token counts"),
+    "import": ("Connect", "Import the memory of other tools: chats, notes, vectors"),
+    "index": ("Maintain", "Update the index from the files"),
+    "watch": ("Maintain", "Keep the index up to date until stopped"),
+    "status": ("Maintain", "Show what is indexed, what is due, and which embedder is used"),
+    "doctor": ("Maintain", "Find problems and explain how to fix them; --fix fixes the safe ones"),
+    "verify": ("Maintain", "Compare every row of the index with its file"),
+    "memory": ("Maintain", "Run the commands of `openclaw memory`: status, index, search"),
+    "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
+    "config": ("Maintain", "Show settings and where they come from"),
 }
 """Each verb with its group in the overview and a one-line summary."""
 
 
 _EXAMPLES = """\
-  clawmark demo                               nothing to set up
-  clawmark init ~/agent                       a workspace of your own
+  clawmark demo                               no setup needed
+  clawmark init ~/agent                       create your own workspace
   clawmark remember "We chose PostgreSQL for billing"
   clawmark search "which database did we pick?"
   clawmark get memory/2026-11-15.md#L3-L9     read what a citation points to"""
 
-_PLACES = """\
+_WORKSPACE = """\
   Every command takes --workspace, --agent, --config, --state-dir and --json.
   The workspace is --workspace, CLAWMARK_WORKSPACE, the configured one, the
   current folder if it holds MEMORY.md or memory/, or ~/.clawmark/workspace."""
 
 
 def overview(stream: TextIO | None = None) -> str:
-    """Every verb in its group, examples, and where things are."""
+    """Return the verbs by group, examples, and how the workspace is found."""
     lines = [
         f"{paint('clawmark', 'bold', stream)} {__version__} · a memory for agents, made of "
         f"Markdown files",
@@ -67,16 +67,16 @@ def overview(stream: TextIO | None = None) -> str:
         paint("Examples", "bold", stream),
         _EXAMPLES,
         "",
-        paint("Places", "bold", stream),
-        _PLACES,
+        paint("Workspace", "bold", stream),
+        _WORKSPACE,
         "",
     ]
-    lines.append("`clawmark VERB --help` explains one command.")
+    lines.append("`clawmark COMMAND --help` explains a command.")
     return "\n".join(lines)
 
 
 def answer_without_verb(rest: list[str]) -> int:
-    """`clawmark`, `--help`, `help VERB`, `--version`."""
+    """Handle `clawmark`, `--help`, `help VERB` and `--version`."""
     if not rest:
         note(overview(sys.stderr) + "\n")
         raise UsageError("A command is missing.")

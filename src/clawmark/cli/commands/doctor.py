@@ -1,6 +1,4 @@
-"""`clawmark doctor`: what is wrong, why, and what to do about it; with --fix, what is safe to do is
-done.
-"""
+"""`clawmark doctor`: find problems and explain how to fix them; --fix fixes the safe ones."""
 
 from __future__ import annotations
 
@@ -17,19 +15,19 @@ examples:
   clawmark doctor --fix
   clawmark doctor --probe   # embeds one word with the provider and tries the vector engine
 
-The exit code is 1 while a problem is left."""
+The exit code is 1 if a problem remains."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fix",
         action="store_true",
-        help="set a damaged index aside, index what is due, close what others may open",
+        help="move a damaged index away, index what is due, make state files private",
     )
     parser.add_argument(
         "--probe",
         action="store_true",
-        help="embed one word with the configured provider, and try the vector engine",
+        help="embed one word with the configured provider and try the vector engine",
     )
 
 
@@ -45,7 +43,7 @@ def run(args: Namespace) -> int:
 
 
 def finding_lines(finding: Finding) -> list[str]:
-    """A mark and what was found; below it the next step."""
+    """Return a finding with its level, and its next step below."""
     marks = {
         "ok": ("ok      ", "green"),
         "note": ("note    ", "cyan"),
