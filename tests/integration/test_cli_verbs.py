@@ -55,14 +55,19 @@ def test_init_explains_how_to_set_the_default_in_existing_settings(
     )
     bare = {"CLAWMARK_WORKSPACE": None}
     made = place.run("init", str(place.folder / "agent"), env=bare)
-    assert "exists and is not changed" in made.out and "agents: { defaults: { workspace:" in made.out
+    assert (
+        "exists and is not changed" in made.out and "agents: { defaults: { workspace:" in made.out
+    )
     assert (
         "exists and is not changed"
         not in place.run("init", str(place.folder / "agent"), "--no-default", env=bare).out
     )
     settings = json.dumps({"agents": {"defaults": {"workspace": str(place.folder / "agent")}}})
     (place.state / "clawmark.json").write_text(settings, encoding="utf-8")
-    assert "exists and is not changed" not in place.run("init", str(place.folder / "two"), env=bare).out
+    assert (
+        "exists and is not changed"
+        not in place.run("init", str(place.folder / "two"), env=bare).out
+    )
 
 
 def test_an_import_without_new_files_says_so(place: Place) -> None:

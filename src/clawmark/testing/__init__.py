@@ -1,6 +1,4 @@
-"""What tests of Clawmark, and of code that uses it, need: an embedder without weights, and contract
-suites.
-"""
+"""Test helpers for Clawmark and code that uses it: fake embedders and contract suites."""
 
 from clawmark.testing.embedders import HashingEmbedder, UnreliableEmbedder, embedder_contract
 from clawmark.testing.rerankers import OverlapReranker, reranker_contract

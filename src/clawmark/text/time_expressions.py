@@ -251,13 +251,15 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_pattern(r"(?<![\d-])(?P<iso>(?:19|20|21)\d\d-(?:0[1-9]|1[0-2]))(?![\d-])"), _iso_month),
     (
         _pattern(
-            rf"{_PREP}?(?<![\d.,-])\b{_DAY}{_ORDINAL}(?:\s+of)?\s+(?P<month>{_MONTH}|{_SHORT})\b\.?(?:,?\s+{_YEAR})?{_END}"
+            rf"{_PREP}?(?<![\d.,-])\b{_DAY}{_ORDINAL}(?:\s+of)?\s+"
+            rf"(?P<month>{_MONTH}|{_SHORT})\b\.?(?:,?\s+{_YEAR})?{_END}"
         ),
         _day_of_month,
     ),
     (
         _pattern(
-            rf"{_PREP}?\b(?P<month>{_MONTH}|{_SHORT})\b\.?\s+(?:the\s+)?{_DAY}(?![0-9:.%-]\d|\d){_ORDINAL}\b(?:,?\s+{_YEAR})?{_END}"
+            rf"{_PREP}?\b(?P<month>{_MONTH}|{_SHORT})\b\.?\s+(?:the\s+)?{_DAY}"
+            rf"(?![0-9:.%-]\d|\d){_ORDINAL}\b(?:,?\s+{_YEAR})?{_END}"
         ),
         _day_of_month,
     ),
@@ -287,7 +289,8 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     ),
     (
         _pattern(
-            rf"\b(?P<prep>on|last|past|this|next|coming|since)\s+(?P<weekday>{'|'.join(_WEEKDAYS)})\b"
+            r"\b(?P<prep>on|last|past|this|next|coming|since)\s+"
+            rf"(?P<weekday>{'|'.join(_WEEKDAYS)})\b"
         ),
         _weekday,
     ),

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from clawmark.cli.as_json import as_json, camel, found_as_json
-from clawmark.cli.batch import read_line
 from clawmark.cli.commands import search as search_verb
 from clawmark.cli.commands.doctor import finding_lines
 from clawmark.cli.commands.index import plan_lines, report_lines
@@ -17,7 +16,6 @@ from clawmark.cli.commands.status import status_facts
 from clawmark.cli.layout import facts
 from clawmark.cli.progress import progress_line
 from clawmark.config.paths import Places
-from clawmark.model.errors import ClawmarkError
 from clawmark.model.reports import Finding, Progress, Status, SyncReport, Transcript
 from clawmark.model.values import (
     CandidateStory,
@@ -457,35 +455,6 @@ def test_progress_fits_the_line_and_shows_the_file_and_the_time_left() -> None:
     assert progress_line(
         Progress(stage="text", done=1, total=3, label="sessions/a.jsonl", source="sessions"), 80
     ).startswith("transcripts ")
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (b"plain words\n", (7, "plain words", {})),
-        (b'{"id": "q1", "query": "tea", "more": 1}', ("q1", "tea", {})),
-        (b'{"query": "tea", "since": "7d", "path": null}', (7, "tea", {"since": "7d"})),
-        (b"bad \xff byte", (7, "bad \ufffd byte", {})),
-    ],
-)
-def test_a_line_of_a_batch_is_text_or_an_object(line: bytes, expected: tuple[object, ...]) -> None:
-    assert read_line(line, 7) == expected
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"{",
-        b'{"id": 1}',
-        b'{"id": [], "query": "x"}',
-        b'{"id": NaN, "query": "x"}',
-        b"{" * 9999,
-        None,
-    ],
-)
-def test_a_batch_line_without_a_query_is_refused(line: bytes | None) -> None:
-    with pytest.raises(ClawmarkError):
-        read_line(line, 7)
 
 
 def test_transcript_names_are_shortened_on_a_narrow_terminal() -> None:

@@ -33,20 +33,23 @@ _EXTRA = (
     (
         11,
         re.compile(
-            "[\u1100-\u11ff\u2e80-\u2fff\u31a0-\u4dff\u9fa6-\ua4ff\ua700-\ua707\ua960-\ua97f\ud7b0-\ud7ff\uf900-\ufaff]"
+            "[\u1100-\u11ff\u2e80-\u2fff\u31a0-\u4dff\u9fa6-\ua4ff"
+            "\ua700-\ua707\ua960-\ua97f\ud7b0-\ud7ff\uf900-\ufaff]"
         ),
     ),
     (
         7,
         re.compile(
-            "[\u02c7\u02c9-\u02cb\u02d9\u02ea\u02eb\u0305\u0323\ufe10-\ufe4f\uff61-\uffdc\uffe0-\uffe6]"
+            "[\u02c7\u02c9-\u02cb\u02d9\u02ea\u02eb\u0305\u0323"
+            "\ufe10-\ufe4f\uff61-\uffdc\uffe0-\uffe6]"
         ),
     ),
     (10, re.compile("[\U0001d360-\U0001d371]")),
     (
         14,
         re.compile(
-            "[\U00016fe0-\U00016fff\U0001aff0-\U0001b16f\U0001f200-\U0001f2ff\U00020000-\U0002fa1f\U00030000-\U0003347f]"
+            "[\U00016fe0-\U00016fff\U0001aff0-\U0001b16f\U0001f200-\U0001f2ff"
+            "\U00020000-\U0002fa1f\U00030000-\U0003347f]"
         ),
     ),
 )

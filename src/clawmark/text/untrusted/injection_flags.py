@@ -133,8 +133,9 @@ _PHRASES = (
     ),
     (
         "<",
-        r"/?(?:system|assistant|developer|tool_use|tool_call|tool_result|function_calls?|invoke|instructions?"
-        r"|relevant[-_]memories|memory[-_]context|memory|context|system[-_]reminder)\b[^<>\n]{0,100}>",
+        r"/?(?:system|assistant|developer|tool_use|tool_call|tool_result|function_calls?|invoke"
+        r"|instructions?|relevant[-_]memories|memory[-_]context|memory|context"
+        r"|system[-_]reminder)\b[^<>\n]{0,100}>",
     ),
     ('"tool";"tool_name";"function";"function_call"', r'[ \t]*:[ \t]*["{]'),
     ("](http", r"s?://[^)\s?]{1,200}\?[^)\s]{0,200}="),
