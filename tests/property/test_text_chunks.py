@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clawmark.model.documents import Chunk
-from clawmark.text.chunking.chunks import chunk_text, split_utf8
+from clawmark.text.chunking.chunks import chunk_text
 from clawmark.text.chunking.tokens import quarter_tokens, well_formed
 
 _STRUCTURE = [
@@ -137,11 +137,3 @@ def test_line_chunks_hold_every_non_blank_line(text: str, tokens: int, overlap: 
         covered.update(range(chunk.start_line, chunk.end_line + 1))
     lines = text.split("\n")
     assert all(number in covered for number, line in enumerate(lines, 1) if line.strip())
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.text(st.characters(exclude_categories=()), max_size=200), st.integers(1, 20))
-def test_utf8_pieces_join_to_the_text_and_fit(text: str, limit: int) -> None:
-    pieces = split_utf8(text, limit)
-    assert "".join(pieces) == well_formed(text)
-    assert all(len(piece.encode()) <= limit or len(piece) == 1 for piece in pieces)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from clawmark.config.schema import Chunking
-from clawmark.text.chunking.chunks import chunk_id, chunk_text, split_utf8
+from clawmark.text.chunking.chunks import chunk_text
 
 
 def test_the_chunking_key_names_every_setting_that_changes_chunks() -> None:
@@ -23,19 +23,3 @@ def test_lone_surrogates_are_stored_as_replacement_characters(mode: str) -> None
 def test_an_overlap_as_large_as_the_chunk_terminates(mode: str) -> None:
     text = "\n".join(f"line {number}" for number in range(500))
     assert len(chunk_text(text, mode, 10, 10_000)) < 500
-
-
-def test_the_same_text_at_another_place_has_another_id() -> None:
-    here = chunk_id("memory", "memory/a.md", 1, 3, "00", "m")
-    assert here != chunk_id("memory", "memory/b.md", 1, 3, "00", "m")
-    assert here != chunk_id("memory", "memory/a.md", 2, 3, "00", "m")
-    assert len(here) == 64
-
-
-def test_an_odd_path_still_gets_an_id() -> None:
-    assert len(chunk_id("memory", "memory/\udcff.md", 1, 1, "00", "m")) == 64
-
-
-def test_a_character_above_the_byte_limit_is_kept_whole() -> None:
-    assert split_utf8("a😀b", 1) == ["a", "😀", "b"]
-    assert split_utf8("", 10) == []

@@ -1,10 +1,6 @@
-"""Cut a document with the configured chunker, and compute the ids of chunks.
-
-Chunks are valid Unicode, never blank, and in order."""
+"""Cut a document with the configured chunker; chunks are valid Unicode and never blank."""
 
 from __future__ import annotations
-
-from hashlib import sha256
 
 from clawmark.model.documents import Chunk
 from clawmark.text.chunking.lines import chunk_lines
@@ -31,29 +27,3 @@ def _chunks(text: str, mode: str, tokens: int, overlap: int, path: str) -> list[
     if mode == "lines-v5":
         return chunk_entries(text, tokens, overlap, per_entry=path in CURATED_FILES)
     return chunk_markdown(text, tokens, overlap)
-
-
-def chunk_id(
-    source: str, path: str, start_line: int, end_line: int, chunk_hash: str, model: str
-) -> str:
-    """Return the stable id of a chunk, the same as in an OpenClaw index."""
-    name = f"{source}:{path}:{start_line}:{end_line}:{chunk_hash}:{model}"
-    return sha256(well_formed(name).encode()).hexdigest()
-
-
-def split_utf8(text: str, limit: int) -> list[str]:
-    """Cut a text into pieces of at most `limit` UTF-8 bytes, never inside a character."""
-    data = well_formed(text).encode()
-    pieces: list[str] = []
-    start = 0
-    while start < len(data):
-        stop = min(start + max(1, limit), len(data))
-        while stop < len(data) and data[stop] & 0xC0 == 0x80 and stop > start:
-            stop -= 1
-        if stop == start:  # a single character above the limit
-            stop += 1
-            while stop < len(data) and data[stop] & 0xC0 == 0x80:
-                stop += 1
-        pieces.append(data[start:stop].decode())
-        start = stop
-    return pieces
