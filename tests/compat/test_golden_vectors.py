@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clawmark.text.chunking.chunks import chunk_id, chunk_text, split_utf8
+from clawmark.text.chunking.chunks import chunk_text
 from clawmark.text.chunking.lines import chunk_lines
 from clawmark.text.chunking.tokens import utf16_length
 
@@ -65,26 +65,6 @@ def test_lines_mode_weighs_cjk_as_the_later_releases_do() -> None:
 def test_lines_mode_drops_blank_chunks() -> None:
     assert chunk_text(INPUTS["empty"], "lines", 400, 80) == []
     assert chunk_text(INPUTS["blanklines"], "lines", 400, 80) == []
-
-
-def test_a_chunk_id_is_the_one_openclaw_gives() -> None:
-    known = RECORDED["chunk_id"]
-    made = chunk_id(
-        known["source"],
-        known["path"],
-        known["startLine"],
-        known["endLine"],
-        known["chunkHash"],
-        known["model"],
-    )
-    assert made == known["id"]
-
-
-@pytest.mark.parametrize(("text", "limit", "pieces"), RECORDED["utf8_split"])
-def test_texts_above_a_byte_limit_are_split_as_openclaw_splits_them(
-    text: str, limit: int, pieces: list[str]
-) -> None:
-    assert split_utf8(text, limit) == pieces
 
 
 def test_the_scope_without_extra_paths_has_the_fingerprint_known_by_heart() -> None:

@@ -17,7 +17,7 @@ def place(tmp_path: Path) -> Place:
     return new_place(tmp_path)
 
 
-def test_the_three_commands_do_what_those_without_memory_do(place: Place) -> None:
+def test_the_memory_commands_equal_the_verbs_of_the_same_name(place: Place) -> None:
     assert place.run("memory", "index", "--force", "--verbose").code == 0
     found = place.run(
         "memory",
@@ -45,7 +45,7 @@ def test_the_three_commands_do_what_those_without_memory_do(place: Place) -> Non
     assert "Workspace" in place.run("memory", "status").out
 
 
-def test_flags_count_before_and_after_the_command(place: Place) -> None:
+def test_flags_work_before_and_after_the_memory_command(place: Place) -> None:
     for words in (
         ("--json", "memory", "search", "PostgreSQL"),
         ("memory", "--json", "search", "PostgreSQL"),
@@ -55,7 +55,7 @@ def test_flags_count_before_and_after_the_command(place: Place) -> None:
         assert place.run(*words).json()["results"], words
 
 
-def test_the_status_of_memory_has_the_shape_that_openclaw_gives_it(place: Place) -> None:
+def test_memory_status_as_json_has_the_shape_of_openclaw(place: Place) -> None:
     place.run("index")
     (entry,) = place.run("memory", "status", "--json").json()
     assert entry["agentId"] == "main"
@@ -73,10 +73,10 @@ def test_the_status_of_memory_has_the_shape_that_openclaw_gives_it(place: Place)
     assert "embeddingProbe" not in entry
 
 
-def test_a_command_that_only_openclaw_has_is_named(place: Place) -> None:
+def test_an_unsupported_memory_command_is_refused(place: Place) -> None:
     ran = place.run("memory", "promote", "--apply")
     assert (ran.code, ran.out) == (2, "")
-    assert "There is no `clawmark memory promote`; there is status, index and search." in ran.err
+    assert "There is no command `clawmark memory promote`; use status, index or search." in ran.err
 
 
 def test_status_index_brings_the_index_up_to_date_first(place: Place) -> None:
@@ -85,7 +85,7 @@ def test_status_index_brings_the_index_up_to_date_first(place: Place) -> None:
     assert (ran["dueFiles"], ran["embeddingProbe"]) == (0, {"ok": True})
 
 
-def test_status_deep_asks_the_embedder_and_a_plain_status_does_not(place: Place) -> None:
+def test_only_status_deep_probes_the_embedder(place: Place) -> None:
     with EmbeddingServer(key="sk-right") as server:
         search = {"provider": "openai", "remote": {"baseUrl": server.url, "apiKey": "sk-right"}}
         place.state.mkdir(mode=0o700)
@@ -109,7 +109,7 @@ def test_status_fix_repairs_what_doctor_repairs(place: Place) -> None:
     assert (ran.code, ran.json()["files"], ran.json()["dueFiles"]) == (0, 2, 0)
 
 
-def test_a_query_flag_replaces_the_words(place: Place) -> None:
+def test_the_query_flag_replaces_the_positional_query(place: Place) -> None:
     found = place.run("search", "nothing", "like", "this", "--query", "PostgreSQL", "--json").json()
     assert found["results"]
     assert place.run("search", "--query", "").code == place.run("search", "").code

@@ -50,11 +50,11 @@ def test_a_closed_output_ends_quietly(place: Place, command: str) -> None:
 def test_a_full_output_is_a_clear_error(place: Place, command: str) -> None:
     ran = shell(place, f"clawmark {command} > /dev/full")
     assert ran.returncode == 3
-    assert ran.stderr.startswith("clawmark: The answer could not be written: No space left")
+    assert ran.stderr.startswith("clawmark: The output could not be written: No space left")
     assert "Traceback" not in ran.stderr and "Exception" not in ran.stderr
 
 
-def test_closed_streams_do_no_harm(place: Place) -> None:
+def test_closed_standard_streams_are_tolerated(place: Place) -> None:
     assert shell(place, "clawmark status <&-").returncode == 0
     assert shell(place, "clawmark nosuch 2>&-").returncode == 2
     assert shell(place, "clawmark index <&- >&- 2>&-").returncode == 0
@@ -84,7 +84,7 @@ def test_a_note_cannot_move_the_cursor(place: Place) -> None:
         assert "\\x1b]0;owned" in out and "\x1b" not in out and "\u202e" not in out
 
 
-def test_colour_and_progress_are_for_terminals(place: Place) -> None:
+def test_colour_and_progress_appear_only_on_terminals(place: Place) -> None:
     assert "\x1b[" in on_a_terminal(place, "search", "tea")
     assert "\x1b[" not in on_a_terminal(place, "search", "tea", NO_COLOR="1")
     drawn = on_a_terminal(place, "index", "--force")
@@ -140,7 +140,7 @@ def test_a_signal_ends_a_command_cleanly(place: Place, number: int, code: int) -
     assert place.run("search", "tea").code == 0
 
 
-def test_answers_of_a_batch_come_as_the_questions_do(place: Place) -> None:
+def test_a_batch_answers_each_line_before_the_next_arrives(place: Place) -> None:
     child = subprocess.Popen(
         [*CLAWMARK, "search", "--batch", "-"],
         stdin=subprocess.PIPE,
@@ -158,7 +158,7 @@ def test_answers_of_a_batch_come_as_the_questions_do(place: Place) -> None:
         assert child.wait(HANG_SECONDS) == 0
 
 
-def test_a_removed_current_folder_is_no_matter_when_paths_are_whole(place: Place) -> None:
+def test_commands_with_absolute_paths_work_in_a_removed_folder(place: Place) -> None:
     ran = shell(place, "mkdir gone && cd gone && rmdir ../gone && clawmark status")
     assert ran.returncode == 0
     lost = shell(
@@ -167,7 +167,7 @@ def test_a_removed_current_folder_is_no_matter_when_paths_are_whole(place: Place
     assert lost.returncode == 2 and "no longer exists" in lost.stderr
 
 
-def test_an_unexpected_error_is_one_sentence_and_a_traceback_when_asked_for(place: Place) -> None:
+def test_an_unexpected_error_has_a_traceback_only_on_request(place: Place) -> None:
     """A broken installation: the module that opens indexes cannot be imported."""
     broken = place.folder / "broken" / "apsw"
     broken.mkdir(parents=True)

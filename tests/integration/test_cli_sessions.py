@@ -57,7 +57,7 @@ def test_transcripts_are_listed_with_how_far_they_are_indexed(place: Place) -> N
     )
 
 
-def test_one_is_shown_as_text_without_secrets_and_without_harm_to_a_terminal(place: Place) -> None:
+def test_a_transcript_is_shown_without_secrets_and_control_characters(place: Place) -> None:
     shown = place.run("sessions", "show", "talk")
     assert shown.code == 0
     assert "User (2026-02-24 10:00Z): Where does the heron stand?" in shown.out
@@ -71,7 +71,7 @@ def test_one_is_shown_as_text_without_secrets_and_without_harm_to_a_terminal(pla
     ]
 
 
-def test_a_transcript_that_is_not_there_and_words_that_mean_nothing_are_said_in_one_sentence(
+def test_a_missing_transcript_and_wrong_arguments_are_errors(
     place: Place,
 ) -> None:
     assert (ran := place.run("sessions", "show", "nobody")).code == 3 and says_one_clear_thing(ran)
@@ -92,7 +92,7 @@ def test_a_search_cites_a_transcript_and_get_reads_it(place: Place) -> None:
     assert place.run("verify").code == 0
 
 
-def test_without_the_source_they_are_listed_and_nothing_else(place: Place) -> None:
+def test_transcripts_are_listed_but_not_searched_without_the_source(place: Place) -> None:
     (place.state / "clawmark.json").write_text(
         '{"memorySearch": {"provider": "none"}}', encoding="utf-8"
     )
@@ -105,7 +105,7 @@ def test_without_the_source_they_are_listed_and_nothing_else(place: Place) -> No
     assert "User (" in place.run("sessions", "show", "talk").out
 
 
-def test_an_openclaw_installation_is_read_where_it_is(tmp_path: Path) -> None:
+def test_transcripts_of_an_openclaw_installation_are_read_in_place(tmp_path: Path) -> None:
     place = new_place(tmp_path)
     folder = place.home / ".openclaw" / "agents" / "main" / "sessions"
     folder.mkdir(parents=True)
@@ -131,7 +131,7 @@ def test_an_openclaw_installation_is_read_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", ["queue-operation", "a-line-of-a-later-release"])
-def test_the_format_is_shown_although_the_first_line_is_not_a_message(
+def test_the_format_is_shown_even_if_the_first_line_is_not_a_message(
     place: Place, first: str
 ) -> None:
     message = {"role": "user", "content": "Where is the ferry?"}

@@ -15,7 +15,7 @@ def place(tmp_path: Path) -> Place:
     return new_place(tmp_path)
 
 
-def test_the_first_minute_init_remember_search(tmp_path: Path) -> None:
+def test_init_remember_and_search_work_without_flags(tmp_path: Path) -> None:
     """The commands of the README, in a home where nothing is yet and with no flag at all."""
     place = Place(tmp_path)
     place.home.mkdir()
@@ -29,7 +29,7 @@ def test_the_first_minute_init_remember_search(tmp_path: Path) -> None:
     assert "PostgreSQL" in found["results"][0]["snippet"]
 
 
-def test_init_keeps_what_is_there_and_a_second_workspace_is_no_default(place: Place) -> None:
+def test_init_keeps_files_and_a_second_workspace_does_not_become_the_default(place: Place) -> None:
     (place.workspace / "AGENTS.md").write_text("mine", encoding="utf-8")
     bare = {"CLAWMARK_WORKSPACE": None}
     first = place.run("init", str(place.workspace), "--json", env=bare).json()
@@ -40,13 +40,13 @@ def test_init_keeps_what_is_there_and_a_second_workspace_is_no_default(place: Pl
     assert second["default"] is False
     assert (
         place.run("init", str(place.folder / "three"), "--default", env=bare).out.count(
-            "stays as it is"
+            "exists and is not changed"
         )
         == 1
     )
 
 
-def test_init_beside_settings_that_name_no_workspace_says_how_it_becomes_the_default(
+def test_init_explains_how_to_set_the_default_in_existing_settings(
     place: Place,
 ) -> None:
     place.state.mkdir()
@@ -55,17 +55,22 @@ def test_init_beside_settings_that_name_no_workspace_says_how_it_becomes_the_def
     )
     bare = {"CLAWMARK_WORKSPACE": None}
     made = place.run("init", str(place.folder / "agent"), env=bare)
-    assert "stays as it is" in made.out and "agents: { defaults: { workspace:" in made.out
     assert (
-        "stays as it is"
+        "exists and is not changed" in made.out and "agents: { defaults: { workspace:" in made.out
+    )
+    assert (
+        "exists and is not changed"
         not in place.run("init", str(place.folder / "agent"), "--no-default", env=bare).out
     )
     settings = json.dumps({"agents": {"defaults": {"workspace": str(place.folder / "agent")}}})
     (place.state / "clawmark.json").write_text(settings, encoding="utf-8")
-    assert "stays as it is" not in place.run("init", str(place.folder / "two"), env=bare).out
+    assert (
+        "exists and is not changed"
+        not in place.run("init", str(place.folder / "two"), env=bare).out
+    )
 
 
-def test_an_import_that_brings_nothing_new_says_so(place: Place) -> None:
+def test_an_import_without_new_files_says_so(place: Place) -> None:
     notes = place.folder / "recipes"
     notes.mkdir()
     (notes / "soup.md").write_text("# Soup\n\nNeeds salt.\n", encoding="utf-8")
@@ -79,7 +84,7 @@ def test_an_import_that_brings_nothing_new_says_so(place: Place) -> None:
     )
 
 
-def test_what_an_import_skips_is_not_said_to_be_imported(place: Place) -> None:
+def test_skipped_files_are_not_reported_as_imported(place: Place) -> None:
     said = {
         "message": {
             "author": {"role": "user"},
@@ -109,7 +114,7 @@ def test_what_an_import_skips_is_not_said_to_be_imported(place: Place) -> None:
     assert "entry 4: is not a conversation of ChatGPT: it is not an object" in done.out
 
 
-def test_init_can_leave_the_default_alone_and_refuses_a_file(place: Place) -> None:
+def test_init_can_keep_the_default_and_refuses_a_file(place: Place) -> None:
     assert (
         place.run(
             "init", str(place.workspace), "--no-default", env={"CLAWMARK_WORKSPACE": None}
@@ -129,7 +134,7 @@ def test_a_hit_is_cited_and_its_citation_can_be_read(place: Place) -> None:
     assert excerpt.code == 0 and "PostgreSQL" in excerpt.out
 
 
-def test_search_prints_for_people(place: Place) -> None:
+def test_search_prints_text(place: Place) -> None:
     ran = place.run("search", "Tea", "with", "Ann", env={"COLUMNS": "60"})
     assert ran.code == 0
     assert "memory/2026-11-15.md#L" in ran.out and "harbour" in ran.out
@@ -137,7 +142,7 @@ def test_search_prints_for_people(place: Place) -> None:
     assert re.search(r"\bhits?\b.* (ms|s)$", ran.out.splitlines()[-1])
 
 
-def test_nothing_found_says_why_and_is_no_error(place: Place) -> None:
+def test_a_search_without_hits_explains_itself_and_succeeds(place: Place) -> None:
     ran = place.run("search", "zyxwvut", "--provider", "none", "--json")
     assert ran.code == 0
     body = ran.json()
@@ -153,7 +158,7 @@ def test_explain_shows_steps_and_candidates(place: Place) -> None:
     assert [step["number"] for step in body["explanation"]["steps"]] == list(range(1, 10))
 
 
-def test_a_batch_answers_line_by_line_and_bad_lines_do_not_stop_it(place: Place) -> None:
+def test_a_batch_answers_line_by_line_and_continues_after_bad_lines(place: Place) -> None:
     lines = [
         '{"id": "a", "query": "PostgreSQL"}',
         "tea with Ann",
@@ -173,12 +178,12 @@ def test_a_batch_answers_line_by_line_and_bad_lines_do_not_stop_it(place: Place)
     assert all(len(answer.get("results", [])) <= 2 for answer in answers)
 
 
-def test_a_batch_from_a_file_that_is_not_there_is_a_usage_error(place: Place) -> None:
+def test_a_missing_batch_file_is_a_usage_error(place: Place) -> None:
     ran = place.run("search", "--batch", "nosuch.jsonl")
     assert (ran.code, ran.out) == (2, "")
 
 
-def test_search_shows_people_no_labels(place: Place) -> None:
+def test_search_does_not_print_origin_labels(place: Place) -> None:
     place.write(
         "memory/2026-11-14.md",
         "# 2026-11-14\n\n- The harbour pilot is Ann. <!-- clawmark: origin=agent session=s1 -->\n",
@@ -187,7 +192,7 @@ def test_search_shows_people_no_labels(place: Place) -> None:
     assert "origin=agent" in place.run("search", "--json", "harbour pilot").out
 
 
-def test_what_is_remembered_is_found_by_the_next_search(place: Place) -> None:
+def test_the_next_search_finds_a_remembered_note(place: Place) -> None:
     place.run("index")
     written = place.run("remember", "The", "garage", "code", "is", "4711", "--json").json()
     assert written["citation"].startswith("memory/") and written["workspace"] == str(
@@ -203,7 +208,7 @@ def test_what_is_remembered_is_found_by_the_next_search(place: Place) -> None:
     assert place.run("remember", "x", "--to", "../evil.md").code == 4
 
 
-def test_index_plans_does_and_reports(place: Place) -> None:
+def test_index_dry_run_and_index_report_the_same_files(place: Place) -> None:
     plan = place.run("index", "--dry-run")
     assert "add     MEMORY.md" in plan.out and "2 to add" in plan.out
     assert not list(place.state.rglob("*.sqlite"))
@@ -225,10 +230,10 @@ def test_skipped_files_are_listed_with_reasons(place: Place) -> None:
     (place.workspace / "memory" / "link.md").symlink_to("/etc/hostname")
     ran = place.run("index")
     assert ran.code == 0
-    assert "left alone" in ran.out and "memory/link.md" in ran.out
+    assert "1 file skipped" in ran.out and "memory/link.md" in ran.out
 
 
-def test_get_reads_windows_and_says_how_to_go_on(place: Place) -> None:
+def test_get_reads_a_range_of_lines_and_says_how_to_continue(place: Place) -> None:
     place.write("memory/long.md", "\n".join(f"line {number}" for number in range(1, 501)))
     ran = place.run("get", "memory/long.md", "--from", "10", "--lines", "3")
     assert ran.out == "line 10\nline 11\nline 12\n"
@@ -238,7 +243,7 @@ def test_get_reads_windows_and_says_how_to_go_on(place: Place) -> None:
     assert body["truncated"] is True and body["nextFrom"] == body["lines"] + 1
 
 
-def test_get_shows_exactly_the_lines_of_a_citation(place: Place) -> None:
+def test_get_prints_exactly_the_cited_lines(place: Place) -> None:
     place.write("memory/long.md", "\n".join(f"line {number}" for number in range(1, 501)))
     assert place.run("get", "memory/long.md#L10-L12").out == "line 10\nline 11\nline 12\n"
     assert place.run("get", "memory/long.md#L499").out == "line 499\n"
@@ -263,15 +268,15 @@ def test_get_of_a_missing_file_fails_and_an_empty_file_does_not(place: Place) ->
     assert document.code == 0 and document.json()["totalLines"] == 0
 
 
-def test_get_beyond_the_end_says_how_many_lines_the_file_has(place: Place) -> None:
+def test_get_past_the_end_says_how_many_lines_the_file_has(place: Place) -> None:
     beyond = place.run("get", "memory/2026-11-15.md", "--from", "99")
     assert (beyond.code, beyond.out) == (0, "")
-    assert "memory/2026-11-15.md has 4 lines; there is nothing from line 99 on." in beyond.err
+    assert "memory/2026-11-15.md has 4 lines; line 99 is past its end." in beyond.err
     document = place.run("get", "memory/2026-11-15.md", "--from", "99", "--json").json()
     assert (document["text"], document["lines"], document["totalLines"]) == ("", 0, 4)
 
 
-def test_get_refuses_what_is_not_memory(place: Place) -> None:
+def test_get_refuses_files_that_are_not_memory(place: Place) -> None:
     (place.folder / "secret.md").write_text("canary", encoding="utf-8")
     ran = place.run("get", "../secret.md")
     assert ran.code == 4 and ran.out == "" and "canary" not in ran.err
@@ -279,7 +284,7 @@ def test_get_refuses_what_is_not_memory(place: Place) -> None:
     assert (body.code, body.json()["error"]["type"]) == (4, "PathDenied")
 
 
-def test_status_answers_before_and_after_the_first_index(place: Place) -> None:
+def test_status_works_before_and_after_the_first_index(place: Place) -> None:
     before = place.run("status")
     assert before.code == 0 and "2 files due" in before.out
     assert not list(place.state.rglob("*.sqlite"))
@@ -290,7 +295,7 @@ def test_status_answers_before_and_after_the_first_index(place: Place) -> None:
     assert "up to date" in place.run("status").out
 
 
-def test_doctor_and_verify_find_nothing_in_a_sound_index_and_something_in_a_damaged_one(
+def test_doctor_and_verify_detect_a_damaged_index(
     place: Place,
 ) -> None:
     place.run("index")
@@ -308,7 +313,7 @@ def test_doctor_and_verify_find_nothing_in_a_sound_index_and_something_in_a_dama
     assert place.run("search", "PostgreSQL").code == 0
 
 
-def test_a_search_heals_a_damaged_index_and_says_so(place: Place) -> None:
+def test_a_search_repairs_a_damaged_index_and_says_so(place: Place) -> None:
     place.run("index")
     (index,) = place.state.rglob("*.sqlite")
     index.write_bytes(b"no database at all")
@@ -318,7 +323,7 @@ def test_a_search_heals_a_damaged_index_and_says_so(place: Place) -> None:
     assert "set aside" in healed.out + healed.err
 
 
-def test_each_workspace_has_an_index_of_its_own(place: Place) -> None:
+def test_each_workspace_has_its_own_index(place: Place) -> None:
     other = place.folder / "other"
     other.mkdir()
     (other / "MEMORY.md").write_text("Zebra facts live here.\n", encoding="utf-8")
@@ -329,7 +334,7 @@ def test_each_workspace_has_an_index_of_its_own(place: Place) -> None:
     assert place.run("search", "PostgreSQL", "--json").json()["results"]
 
 
-def test_openclaws_state_is_only_read(tmp_path: Path) -> None:
+def test_the_state_of_openclaw_is_never_written(tmp_path: Path) -> None:
     place = Place(tmp_path)
     base = place.home / ".openclaw"
     (base / "workspace" / "memory").mkdir(parents=True)
@@ -354,7 +359,7 @@ def test_openclaws_state_is_only_read(tmp_path: Path) -> None:
     assert new == {"clawmark"}
 
 
-def test_the_demo_shows_three_answers_and_leaves_the_users_state_alone(tmp_path: Path) -> None:
+def test_the_demo_shows_three_answers_without_touching_the_users_state(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.home.mkdir()
     bare = {
@@ -376,7 +381,7 @@ def test_the_demo_shows_three_answers_and_leaves_the_users_state_alone(tmp_path:
     assert place.run("demo", "--keep", str(tmp_path / "kept"), env=bare).code == 2
 
 
-def test_a_vault_is_searched_where_it_is_and_the_settings_stay(place: Place) -> None:
+def test_an_obsidian_vault_is_searched_in_place_without_changing_settings(place: Place) -> None:
     vault = place.folder / "my vault"
     (vault / ".obsidian").mkdir(parents=True)
     note = "See [[Zebra plan|the plan]] and ![[stripes.png]].\n"
@@ -390,14 +395,14 @@ def test_a_vault_is_searched_where_it_is_and_the_settings_stay(place: Place) -> 
     assert (
         place.run("import", "obsidian", str(vault), "--json").json()["source"]["name"] == "my-vault"
     )
-    assert "searched already" in place.run("import", "obsidian", str(vault)).out
+    assert "already searched" in place.run("import", "obsidian", str(vault)).out
     (found,) = place.run("search", "zebra plan", "--json").json()["results"]
     assert found["path"] == "my-vault:note.md" and "[[Zebra plan|the plan]]" in found["snippet"]
     assert (vault / "note.md").read_text(encoding="utf-8") == note
     assert file.read_text(encoding="utf-8") == settings
 
 
-def test_beside_an_openclaw_a_vault_leaves_its_settings_alone(place: Place) -> None:
+def test_importing_a_vault_does_not_change_openclaw_settings(place: Place) -> None:
     vault = place.folder / "vault"
     vault.mkdir()
     place.state.mkdir(mode=0o700)
@@ -405,4 +410,4 @@ def test_beside_an_openclaw_a_vault_leaves_its_settings_alone(place: Place) -> N
     theirs.write_text("{}", encoding="utf-8")
     assert place.run("import", "obsidian", str(vault)).code == 0
     assert theirs.read_text(encoding="utf-8") == "{}"
-    assert "searched already" in place.run("import", "obsidian", str(vault)).out
+    assert "already searched" in place.run("import", "obsidian", str(vault)).out

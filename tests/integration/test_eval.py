@@ -157,7 +157,7 @@ def test_a_configuration_that_needs_another_index_leaves_the_own_one_alone(place
     )
     before = indexed(place)
     compared = place.run("eval", "questions.jsonl", "--against", "other.json", "--json")
-    assert compared.code == 0 and "index of its own" in compared.err
+    assert compared.code == 0 and "needs another index" in compared.err
     assert compared.json()["other"]["recall@6"] == 1.0
     assert indexed(place) == before
 
@@ -178,9 +178,9 @@ def test_questions_that_are_lost_are_listed(place: Place) -> None:
         (("questions.jsonl", "--set", "query.minScore"), "--set takes KEY=VALUE"),
         (("questions.jsonl", "--set", "no.such=1"), "There is no key no.such"),
         (("questions.jsonl", "--set", "query.minScore=high"), "minScore"),
-        (("questions.jsonl", "-n", "5"), "go with --make"),
+        (("questions.jsonl", "-n", "5"), "need --make"),
         (("questions.jsonl", "--set", "a=1", "--against", "b"), "cannot be combined"),
-        (("questions.jsonl", "--make", "--model", "ollama:x"), "is there already"),
+        (("questions.jsonl", "--make", "--model", "ollama:x"), "exists already"),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_sentence(

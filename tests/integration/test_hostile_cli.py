@@ -230,7 +230,7 @@ def test_no_output_stream_is_needed(hostile: Place) -> None:
             search, stdout=full, stderr=subprocess.PIPE, env=env, timeout=HANG_SECONDS, check=False
         )
     assert ran.returncode == 3 and ran.stderr.startswith(
-        b"clawmark: The answer could not be written"
+        b"clawmark: The output could not be written"
     )
     reader, writer = os.pipe()
     os.close(reader)

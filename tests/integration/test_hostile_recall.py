@@ -16,9 +16,9 @@ from clawmark import Memory
 from clawmark.agent.prompt.recall import Recalled, parse_block, recall_block
 from clawmark.model.errors import WorkspaceError
 from clawmark.testing import HashingEmbedder
-from clawmark.text.recalled.blocks import strip_recalled
-from clawmark.text.recalled.scanner import flags_of
 from clawmark.text.secrets.redact import Redactor
+from clawmark.text.untrusted.injection_flags import flags_of
+from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 pytestmark = hostile.needs_maker
 

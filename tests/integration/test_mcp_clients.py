@@ -115,9 +115,7 @@ def test_a_client_runs_every_tool(connect: Connect, place: Place, mode: str) -> 
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_goes_wrong_in_a_tool_is_an_answer_the_model_can_read(
-    connect: Connect, mode: str
-) -> None:
+def test_tool_errors_are_answers_the_model_can_read(connect: Connect, mode: str) -> None:
     async def work() -> None:
         async with connect(mode=mode) as client:
             assert "outside" in (await called(client, "memory_get", path="../secret.md"))["error"]
@@ -134,7 +132,7 @@ def test_what_goes_wrong_in_a_tool_is_an_answer_the_model_can_read(
     run(work())
 
 
-def test_tools_say_what_they_do_to_the_world(connect: Connect) -> None:
+def test_tools_are_annotated_as_read_only_or_writing(connect: Connect) -> None:
     async def work() -> None:
         async with connect() as client:
             for tool in (await client.list_tools()).tools:
@@ -216,7 +214,7 @@ def test_a_long_list_of_files_comes_in_pages(connect: Connect, place: Place) -> 
 
 
 @pytest.mark.filterwarnings("ignore:resources/(un)?subscribe is removed")
-def test_a_client_of_the_older_protocol_hears_of_the_files_it_follows(
+def test_an_older_client_is_notified_about_files_it_subscribed_to(
     connect: Connect, place: Place
 ) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
@@ -245,7 +243,7 @@ def test_a_client_of_the_older_protocol_hears_of_the_files_it_follows(
     run(work())
 
 
-def test_a_client_of_the_older_protocol_that_saw_the_list_hears_when_it_changes(
+def test_an_older_client_that_listed_files_is_notified_when_the_list_changes(
     connect: Connect, place: Place
 ) -> None:
     heard: asyncio.Queue[type] = asyncio.Queue()
@@ -263,7 +261,7 @@ def test_a_client_of_the_older_protocol_that_saw_the_list_hears_when_it_changes(
     run(work())
 
 
-def test_a_client_of_the_newer_protocol_listens_to_changes(connect: Connect, place: Place) -> None:
+def test_a_newer_client_receives_a_stream_of_changes(connect: Connect, place: Place) -> None:
     async def work() -> None:
         async with (
             connect(mode="auto") as client,
@@ -280,7 +278,7 @@ def test_a_client_of_the_newer_protocol_listens_to_changes(connect: Connect, pla
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_recall_policy_is_there_as_instructions_and_as_a_prompt(
+def test_the_recall_policy_is_offered_as_instructions_and_as_a_prompt(
     connect: Connect, mode: str
 ) -> None:
     async def work() -> None:
@@ -300,7 +298,7 @@ def test_the_recall_policy_is_there_as_instructions_and_as_a_prompt(
     run(work())
 
 
-def test_http_serves_a_shared_session_unless_told_otherwise(place: Place) -> None:
+def test_http_serves_a_shared_session_by_default(place: Place) -> None:
     async def work(server: HttpServer) -> None:
         async with over_http(server) as client:
             assert "memory_append" not in [tool.name for tool in (await client.list_tools()).tools]
@@ -318,7 +316,7 @@ def test_http_serves_a_shared_session_unless_told_otherwise(place: Place) -> Non
         run(work(server))
 
 
-def test_the_owner_can_let_shared_sessions_read(place: Place) -> None:
+def test_shared_sessions_can_be_allowed_to_read(place: Place) -> None:
     settings = {"memorySearch": {"provider": "none"}, "memory": {"sharedSessions": ["channel"]}}
     (place.state / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
 

@@ -111,7 +111,7 @@ def flaws(bench: Bench, case: Mapping[str, Any], reply: Reply) -> list[str]:
     return found
 
 
-def test_every_hostile_request_gets_the_answer_it_deserves(bench: Bench) -> None:
+def test_every_hostile_request_gets_the_expected_answer(bench: Bench) -> None:
     wrong: dict[str, object] = {}
     tried = [case for name, case in bench.http.items() if name not in (*PAGES, *SLOW)]
     for case in tried:
@@ -135,7 +135,7 @@ def test_raw_bytes_are_refused_and_the_next_client_is_answered(bench: Bench) -> 
     assert wrong == {}
 
 
-def test_every_refusal_carries_the_headers_that_keep_a_browser_out(bench: Bench) -> None:
+def test_every_refusal_carries_the_security_headers(bench: Bench) -> None:
     for case in bench.http.values():
         if case["id"].startswith(
             ("h-no-token", "h-origin", "h-preflight", "h-simple-post", "h-path-00")
@@ -147,7 +147,7 @@ def test_every_refusal_carries_the_headers_that_keep_a_browser_out(bench: Bench)
             assert headers["content-type"] == "application/json"
 
 
-def test_a_session_is_worth_nothing_without_the_token(bench: Bench) -> None:
+def test_a_session_id_does_not_replace_the_token(bench: Bench) -> None:
     begun = bench.server.post(INITIALIZE)
     session = ("Mcp-Session-Id", begun.headers["mcp-session-id"])
     assert bench.server.post(PING, session).status == 200
@@ -156,7 +156,7 @@ def test_a_session_is_worth_nothing_without_the_token(bench: Bench) -> None:
     assert bench.server.request("GET", "/mcp", [*without, session]).status == 401
 
 
-def test_strict_json_holds_on_the_route_itself(bench: Bench) -> None:
+def test_http_bodies_are_parsed_strictly(bench: Bench) -> None:
     for body in (
         b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}',
         b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}',
@@ -172,7 +172,7 @@ def test_strict_json_holds_on_the_route_itself(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("where", SURROGATES)
-def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(
+def test_a_lone_surrogate_is_answered_and_does_not_stop_the_server(
     bench: Bench, where: str
 ) -> None:
     """With a session, without one, and in a request of the newer protocol."""
@@ -209,7 +209,7 @@ def test_the_stdio_corpus_does_not_stop_the_http_server(bench: Bench) -> None:
     assert wrong == {}
 
 
-def test_a_body_without_a_length_is_counted_all_the_same(bench: Bench) -> None:
+def test_the_size_limit_holds_for_a_body_without_a_length(bench: Bench) -> None:
     chunks = b"".join(b"10000\r\n" + b"x" * 65536 + b"\r\n" for _ in range(17))
     head = "\r\n".join(
         ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in GOOD_HEADERS)]
@@ -224,12 +224,12 @@ def test_a_body_without_a_length_is_counted_all_the_same(bench: Bench) -> None:
     assert bench.server.send(raw).status == 413
 
 
-def test_a_head_over_the_limit_is_refused(bench: Bench) -> None:
+def test_headers_over_the_limit_are_refused(bench: Bench) -> None:
     assert bench.server.post(PING, ("X-Long", "a" * 33_000)).status in (400, 431)
     assert bench.server.post(INITIALIZE, ("X-Long", "a" * 30_000)).status == 200
 
 
-def test_the_pages_are_left_to_the_inspector(bench: Bench) -> None:
+def test_pages_are_not_served(bench: Bench) -> None:
     """The cases about pages are not skipped in silence: this server answers them with 404 and no
     page.
     """
@@ -238,7 +238,7 @@ def test_the_pages_are_left_to_the_inspector(bench: Bench) -> None:
         assert (reply.status, reply.headers["content-type"]) == (404, "application/json")
 
 
-def test_the_token_is_readable_by_its_owner_alone(bench: Bench, tmp_path: Path) -> None:
+def test_the_token_is_readable_by_its_owner_only(bench: Bench, tmp_path: Path) -> None:
     place = new_place(tmp_path)
     with http_server([], place.environment()) as server:
         (file,) = place.state.glob("mcp-token*")

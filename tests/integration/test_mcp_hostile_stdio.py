@@ -86,7 +86,7 @@ def _code(answer: Mapping[str, Any]) -> str:
 
 
 def is_right(expect: str, said: list[str]) -> bool:
-    """Whether answers are what a case expects; nothing at all is right only where that is expected."""
+    """Whether the answers are what a case expects; silence only where that is expected."""
     if expect in ("ignored", "no-answer"):
         return said == []
     errors = {"-32700", "-32600", "-32601", "-32602"}
@@ -105,7 +105,7 @@ def expected_answers(case: Mapping[str, Any]) -> int:
     return 0 if case["expect"] in ("ignored", "no-answer") else len(lines_of(case))
 
 
-def test_every_hostile_line_gets_the_answer_it_deserves(bench: Bench, server: StdioServer) -> None:
+def test_every_hostile_line_gets_the_expected_answer(bench: Bench, server: StdioServer) -> None:
     wrong: dict[str, object] = {}
     tried = [case for name, case in bench.cases.items() if name not in (*FRESH, *BEHAVIOURS)]
     for case in tried:
@@ -120,7 +120,7 @@ def test_every_hostile_line_gets_the_answer_it_deserves(bench: Bench, server: St
     assert len(tried) + len(FRESH) + len(BEHAVIOURS) == len(bench.cases) == 68
 
 
-def test_an_odd_id_comes_back_unchanged_or_is_refused(bench: Bench, server: StdioServer) -> None:
+def test_an_odd_id_is_returned_unchanged_or_refused(bench: Bench, server: StdioServer) -> None:
     for name, case in bench.cases.items():
         if not name.startswith("m-id-") or name == "m-id-same":
             continue
@@ -142,7 +142,7 @@ def owes_an_answer(line: bytes) -> bool:
 
 
 @pytest.mark.parametrize("where", SURROGATES)
-def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(
+def test_a_lone_surrogate_is_answered_and_does_not_stop_the_server(
     server: StdioServer, where: str
 ) -> None:
     line = SURROGATES[where]
@@ -156,7 +156,7 @@ def test_half_a_surrogate_pair_is_answered_and_does_not_stop_the_server(
 
 
 @pytest.mark.parametrize("where", ["id", "method", "initialize", "cancelled"])
-def test_half_a_surrogate_pair_in_the_first_message_does_not_stop_the_server(
+def test_a_lone_surrogate_in_the_first_message_does_not_stop_the_server(
     bench: Bench, where: str
 ) -> None:
     with stdio_server([], bench.env) as fresh:
@@ -167,7 +167,7 @@ def test_half_a_surrogate_pair_in_the_first_message_does_not_stop_the_server(
 
 
 @pytest.mark.parametrize("name", FRESH)
-def test_a_first_message_that_is_no_handshake_opens_nothing(bench: Bench, name: str) -> None:
+def test_a_first_message_other_than_initialize_opens_no_session(bench: Bench, name: str) -> None:
     case = bench.cases[name]
     with stdio_server([], bench.env) as fresh:
         for line in lines_of(case):
@@ -180,7 +180,7 @@ def test_a_first_message_that_is_no_handshake_opens_nothing(bench: Bench, name: 
         assert fresh.close() == 0, fresh.errors()
 
 
-def test_a_line_of_64_mb_is_refused_and_not_kept(bench: Bench, server: StdioServer) -> None:
+def test_a_line_of_64_mb_is_refused_and_not_buffered(bench: Bench, server: StdioServer) -> None:
     """m-line-64mb"""
     server.ask(call("memory_search", {"query": "tea"}, "loads the rest"))
     before = server.memory()
@@ -194,13 +194,13 @@ def test_a_line_of_64_mb_is_refused_and_not_kept(bench: Bench, server: StdioServ
     assert server.memory() - before < 50 * 2**20
 
 
-def test_the_longest_line_that_is_allowed_is_read(server: StdioServer) -> None:
+def test_a_line_just_under_the_limit_is_read(server: StdioServer) -> None:
     """Eight MiB less a little; the tool refuses the text for its length, so it has seen it."""
     answer = server.ask(call("memory_search", {"query": "x" * (8 * 2**20 - 200)}))
     assert "at most 500,000" in answer["result"]["structuredContent"]["error"]
 
 
-def test_input_that_ends_in_the_middle_of_a_line_ends_the_server(bench: Bench) -> None:
+def test_the_server_ends_when_its_input_ends_inside_a_line(bench: Bench) -> None:
     """m-stdin-closed"""
     with stdio_server([], bench.env) as fresh:
         fresh.initialize()
@@ -216,7 +216,7 @@ def test_input_that_ends_in_the_middle_of_a_line_ends_the_server(bench: Bench) -
         assert "result" in following.ask(call("memory_append", {"text": "The lock was free."}))
 
 
-def test_an_output_nobody_reads_any_more_ends_the_server(bench: Bench) -> None:
+def test_the_server_ends_when_its_output_is_closed(bench: Bench) -> None:
     """m-stdout-closed"""
     with stdio_server([], bench.env, reads=False) as fresh:
         assert fresh.process.stdout is not None
@@ -230,7 +230,7 @@ def test_an_output_nobody_reads_any_more_ends_the_server(bench: Bench) -> None:
         assert "Traceback" not in fresh.errors()
 
 
-def test_a_client_that_reads_nothing_is_not_read_from_either(bench: Bench) -> None:
+def test_input_is_not_read_while_the_client_does_not_read_answers(bench: Bench) -> None:
     """m-stdout-full: at most a few requests are taken, nothing grows, and everything is answered
     once somebody reads.
     """
@@ -273,7 +273,7 @@ from importlib.abc import MetaPathFinder
 
 class Noisy(MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name in ("mcp.server", "clawmark.agent.tools.memory_search", "clawmark.engine.search.pipeline"):
+        if name in ("mcp.server", "pydantic", "anyio"):
             print(f"loading {name}", flush=True)
             os.write(1, b"straight to the descriptor\\n")
             os.system("echo from a child")
@@ -282,7 +282,7 @@ sys.meta_path.insert(0, Noisy())
 """
 
 
-def test_what_a_library_prints_does_not_reach_the_protocol(bench: Bench, tmp_path: Path) -> None:
+def test_printed_text_does_not_reach_the_protocol(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(NOISE, encoding="utf-8")
     with stdio_server([], {**bench.env, "PYTHONPATH": str(tmp_path)}) as fresh:
         fresh.initialize()
@@ -304,7 +304,7 @@ def test_what_a_library_prints_does_not_reach_the_protocol(bench: Bench, tmp_pat
     ],
     ids=["plain", "c-locale", "debug", "dead-provider", "read-only-home"],
 )
-def test_every_line_of_the_output_is_a_message_whatever_the_surroundings(
+def test_every_output_line_is_a_message_in_any_environment(
     bench: Bench, surroundings: dict[str, str], tmp_path: Path
 ) -> None:
     """m-boot-noise, I-24"""

@@ -22,7 +22,7 @@ from mcp_servers import INITIALIZE, Reply, read_reply
 
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
-from clawmark.mcp.http.gate import Limits
+from clawmark.mcp.http.connection_limits import Limits
 from clawmark.mcp.http.server import Address, check_address, rules_for, serve_http
 from clawmark.mcp.server import build_server
 from clawmark.model.errors import ConfigError
@@ -107,21 +107,21 @@ def _run(loop: asyncio.AbstractEventLoop, task: asyncio.Task[None]) -> None:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Wait until the other side ends the connection without a word."""
+    """Wait until the other side closes the connection without an answer."""
     try:
         return connection.recv(1) == b""
     except ConnectionError:
         return True
 
 
-def test_a_client_that_says_nothing_is_let_go(tmp_path: Path) -> None:
+def test_a_silent_client_is_disconnected(tmp_path: Path) -> None:
     """h-idle"""
     with running(tmp_path, Limits(seconds=0.3)) as server, server.connect() as connection:
         assert is_closed(connection)
         assert server.good().status == 200
 
 
-def test_a_client_that_never_finishes_its_body_is_let_go(tmp_path: Path) -> None:
+def test_a_client_that_never_finishes_its_body_is_disconnected(tmp_path: Path) -> None:
     """h-body-slow"""
     with running(tmp_path, Limits(seconds=0.3)) as server, server.connect() as connection:
         connection.sendall(server.head(1000) + b"{")
@@ -129,13 +129,13 @@ def test_a_client_that_never_finishes_its_body_is_let_go(tmp_path: Path) -> None
         assert server.good().status == 200
 
 
-def test_a_client_that_never_finishes_its_head_is_let_go(tmp_path: Path) -> None:
+def test_a_client_that_never_finishes_its_headers_is_disconnected(tmp_path: Path) -> None:
     with running(tmp_path, Limits(seconds=0.3)) as server, server.connect() as connection:
         connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ")
         assert is_closed(connection)
 
 
-def test_a_client_that_does_not_read_its_answers_is_let_go(tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_its_answers_is_disconnected(tmp_path: Path) -> None:
     with running(tmp_path, Limits(seconds=0.5)) as server, socket.socket() as connection:
         tmp_path.joinpath("workspace", "MEMORY.md").write_text("tea\n" * 200_000, encoding="utf-8")
         begun = server.good()
@@ -154,7 +154,7 @@ def test_a_client_that_does_not_read_its_answers_is_let_go(tmp_path: Path) -> No
         assert server.good().status == 200
 
 
-def test_a_client_that_sends_on_and_on_while_it_is_answered_is_let_go(tmp_path: Path) -> None:
+def test_a_client_that_keeps_sending_while_it_is_answered_is_disconnected(tmp_path: Path) -> None:
     with running(tmp_path, Limits(seconds=20)) as server, server.connect() as connection:
         body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
         request = (
@@ -167,7 +167,7 @@ def test_a_client_that_sends_on_and_on_while_it_is_answered_is_let_go(tmp_path: 
         assert server.good().status == 200
 
 
-def test_a_crowd_that_asks_nothing_does_not_keep_a_good_client_out(tmp_path: Path) -> None:
+def test_idle_connections_do_not_keep_a_good_client_out(tmp_path: Path) -> None:
     with running(tmp_path, Limits(connections=8, seconds=20)) as server:
         silent, slow = [server.connect() for _ in range(15)], [server.connect() for _ in range(15)]
         for connection in slow:
@@ -179,7 +179,7 @@ def test_a_crowd_that_asks_nothing_does_not_keep_a_good_client_out(tmp_path: Pat
         assert server.good().status == 200  # by now the server has seen them go
 
 
-def test_who_is_being_answered_keeps_its_place_and_the_next_hears_that_all_are_busy(
+def test_a_full_server_answers_503_and_keeps_the_requests_in_progress(
     tmp_path: Path,
 ) -> None:
     with running(tmp_path, Limits(connections=2, seconds=20)) as server:
@@ -203,7 +203,7 @@ def test_who_is_being_answered_keeps_its_place_and_the_next_hears_that_all_are_b
         streams.pop().close()
 
 
-def test_a_new_client_takes_the_session_that_was_idle_the_longest(tmp_path: Path) -> None:
+def test_a_new_session_replaces_the_one_idle_the_longest(tmp_path: Path) -> None:
     with running(tmp_path, Limits(sessions=3, seconds=20)) as server:
         first, second, third = (server.good().headers["mcp-session-id"] for _ in range(3))
         assert server.ping(first) == 200  # so that `second` is idle the longest
@@ -213,7 +213,7 @@ def test_a_new_client_takes_the_session_that_was_idle_the_longest(tmp_path: Path
         assert server.ping(fourth.headers["mcp-session-id"]) == 200
 
 
-def test_hundreds_of_clients_that_leave_their_sessions_behind_do_not_keep_a_new_one_out(
+def test_abandoned_sessions_do_not_keep_a_new_client_out(
     tmp_path: Path,
 ) -> None:
     with running(tmp_path, Limits(seconds=20)) as server:
@@ -222,7 +222,7 @@ def test_hundreds_of_clients_that_leave_their_sessions_behind_do_not_keep_a_new_
         assert server.ping(replies[-1].headers["mcp-session-id"]) == 200
 
 
-def test_a_session_with_an_open_stream_is_not_taken(tmp_path: Path) -> None:
+def test_a_session_with_an_open_stream_is_not_replaced(tmp_path: Path) -> None:
     with running(tmp_path, Limits(sessions=2, seconds=20)) as server, server.connect() as stream:
         followed = server.good().headers["mcp-session-id"]
         lines = (
@@ -238,7 +238,7 @@ def test_a_session_with_an_open_stream_is_not_taken(tmp_path: Path) -> None:
         assert server.ping(followed) == 200
 
 
-def test_a_request_without_a_session_that_opens_none_takes_none(tmp_path: Path) -> None:
+def test_a_request_that_opens_no_session_replaces_none(tmp_path: Path) -> None:
     with running(tmp_path, Limits(sessions=2, seconds=20)) as server:
         sessions = [server.good().headers["mcp-session-id"] for _ in range(2)]
         assert server.ping() == 400
@@ -246,7 +246,7 @@ def test_a_request_without_a_session_that_opens_none_takes_none(tmp_path: Path) 
         assert [server.ping(session) for session in sessions] == [200, 200]
 
 
-def test_a_session_that_its_client_deletes_makes_room(tmp_path: Path) -> None:
+def test_a_deleted_session_makes_room(tmp_path: Path) -> None:
     with running(tmp_path, Limits(sessions=2, seconds=20)) as server:
         kept, deleted = (server.good().headers["mcp-session-id"] for _ in range(2))
         assert server.post(b"", f"Mcp-Session-Id: {deleted}", method="DELETE").status == 200
@@ -264,7 +264,7 @@ def test_a_session_that_its_client_deletes_makes_room(tmp_path: Path) -> None:
         (Address("example.org"), b"x" * 43, True, "127.0.0.1"),
     ],
 )
-def test_an_address_that_others_reach_needs_a_wish_and_a_strong_token(
+def test_a_remote_address_needs_allow_remote_and_a_strong_token(
     address: Address, token: bytes, allow: bool, says: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -273,11 +273,11 @@ def test_an_address_that_others_reach_needs_a_wish_and_a_strong_token(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1"])
-def test_loopback_needs_neither(host: str) -> None:
+def test_a_loopback_address_needs_neither_flag_nor_strong_token(host: str) -> None:
     check_address(Address(host), b"short", allow_remote=False)
 
 
-def test_a_server_goes_by_its_address_its_loopback_names_and_those_it_was_given() -> None:
+def test_a_server_accepts_its_address_loopback_names_and_configured_names() -> None:
     rules = rules_for(Address("192.0.2.1", 8000, ("Box.Lan",)), TOKEN)
     assert rules.hosts == {
         b"127.0.0.1:8000",

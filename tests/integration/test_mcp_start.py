@@ -81,7 +81,7 @@ def test_initialize_is_answered_before_the_sdk_is_imported(
     "words", [[], ["--session", "agent:main:channel:x"]], ids=["main", "shared"]
 )
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25", "2026-07-28"])
-def test_the_early_answer_is_the_one_the_sdk_gives(
+def test_the_early_answer_equals_the_answer_of_the_sdk(
     place: Place, words: list[str], version: str
 ) -> None:
     asked = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": version}}
@@ -112,7 +112,7 @@ def test_messages_sent_right_behind_initialize_are_answered_in_order(place: Plac
         assert server.close() == 0, server.errors()
 
 
-def test_an_id_used_again_for_another_request_is_answered_too(place: Place) -> None:
+def test_a_reused_request_id_is_answered(place: Place) -> None:
     with stdio_server([], place.environment()) as server:
         server.initialize()
         assert "result" in server.ask({"jsonrpc": "2.0", "id": INITIALIZE["id"], "method": "ping"})
@@ -120,7 +120,9 @@ def test_an_id_used_again_for_another_request_is_answered_too(place: Place) -> N
 
 
 @pytest.mark.parametrize("sent", [b"", b"\n", b'{"jsonrpc":"2.0","id":1,"method":"initialize"'])
-def test_input_that_ends_before_a_first_message_ends_the_server(place: Place, sent: bytes) -> None:
+def test_the_server_ends_when_its_input_ends_before_the_first_message(
+    place: Place, sent: bytes
+) -> None:
     with stdio_server([], place.environment()) as server:
         server.send(sent)
         assert server.close() == 0, server.errors()
@@ -141,7 +143,7 @@ def test_input_that_ends_before_a_first_message_ends_the_server(place: Place, se
     ],
     ids=["no client", "version is a number", "capability is a number", "client without a version"],
 )
-def test_an_initialize_request_that_is_not_valid_is_refused_by_the_sdk(
+def test_an_invalid_initialize_request_is_refused_by_the_sdk(
     place: Place, params: dict[str, object]
 ) -> None:
     with stdio_server([], place.environment()) as server:
@@ -149,7 +151,7 @@ def test_an_initialize_request_that_is_not_valid_is_refused_by_the_sdk(
         assert "result" in server.initialize()
 
 
-def test_input_that_cannot_be_read_ends_the_server(place: Place) -> None:
+def test_the_server_ends_when_its_input_cannot_be_read(place: Place) -> None:
     with place.workspace.joinpath("MEMORY.md").open("ab") as write_only:
         ran = subprocess.run(
             [*CLAWMARK, "mcp"],

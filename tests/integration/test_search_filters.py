@@ -185,5 +185,5 @@ def test_each_line_of_a_batch_may_have_filters_of_its_own(place: Place) -> None:
     a, b, c, d = map(json.loads, ran.out.splitlines())
     assert [hit["path"] for hit in a["results"]] == ["MEMORY.md"]
     assert [hit["path"] for hit in b["results"]] == ["memory/2026-02-24.md"]
-    assert (c["id"], c["error"]["message"]) == ("c", "since on line 3 must be text.")
+    assert (c["id"], c["error"]["message"]) == ("c", "since on line 3 must be a string.")
     assert (d["id"], d["error"]["type"]) == ("d", "FilterError")

@@ -45,9 +45,7 @@ def test_an_added_folder_is_searched_and_its_citations_open_from_any_folder(
     place: Place, notes: Path
 ) -> None:
     added = place.run("add", str(notes))
-    assert (
-        added.code == 0 and "notes: 2 Markdown files in ~/notes, searched from now on." in added.out
-    )
+    assert added.code == 0 and "notes: 2 Markdown files in ~/notes will be searched." in added.out
     assert "Not searched: 1 file that is not Markdown (1 .pdf)." in added.out
     (hit,) = place.run("search", "zebra May", "--json").json()["results"]
     assert hit["citation"] == "notes:projects/2025-03-04-zebra.md#L1-L3"

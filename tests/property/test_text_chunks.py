@@ -1,4 +1,4 @@
-"""What must hold for the chunks of any text whatsoever."""
+"""Properties of the chunks of any text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clawmark.model.documents import Chunk
-from clawmark.text.chunking.chunks import chunk_text, split_utf8
+from clawmark.text.chunking.chunks import chunk_text
 from clawmark.text.chunking.tokens import quarter_tokens, well_formed
 
 _STRUCTURE = [
@@ -90,7 +90,7 @@ def test_every_non_blank_line_is_in_a_markdown_chunk_in_full(
 
 
 def _is_covered(line: str, parts: list[str]) -> bool:
-    """Whether the parts, taken in order, leave nothing of the line but white space uncovered."""
+    """Whether the parts in order cover the line except white space."""
     end = 0
     for part in parts:
         at = _place(line, part, end)
@@ -101,7 +101,7 @@ def _is_covered(line: str, parts: list[str]) -> bool:
 
 
 def _place(line: str, part: str, end: int) -> int:
-    """The last place of a part that starts no later than the first uncovered character."""
+    """Return the last position of a part that starts before the first uncovered character."""
     first = end + len(line[end:]) - len(line[end:].lstrip())
     return line.rfind(part, 0, first + len(part))
 
@@ -137,11 +137,3 @@ def test_line_chunks_hold_every_non_blank_line(text: str, tokens: int, overlap: 
         covered.update(range(chunk.start_line, chunk.end_line + 1))
     lines = text.split("\n")
     assert all(number in covered for number, line in enumerate(lines, 1) if line.strip())
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.text(st.characters(exclude_categories=()), max_size=200), st.integers(1, 20))
-def test_utf8_pieces_join_to_the_text_and_fit(text: str, limit: int) -> None:
-    pieces = split_utf8(text, limit)
-    assert "".join(pieces) == well_formed(text)
-    assert all(len(piece.encode()) <= limit or len(piece) == 1 for piece in pieces)

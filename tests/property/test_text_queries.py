@@ -1,4 +1,4 @@
-"""What must hold for any query whatsoever, asked of a real FTS5 table."""
+"""Properties of any query, run against a real FTS5 table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from clawmark.text.keywords.query import (
     MAX_QUERY,
     MAX_TERMS,
     clean_query,
-    index_words,
     query_terms,
 )
+from clawmark.text.keywords.words import index_words
 
 _SCRIPTS = (
     "abcdefgh XYZ 0123456789 _-./@:+&\\'’\"*()^~#%$!?,; \n\t éüßñçøåİ don't Caroline's naïve"

@@ -19,9 +19,9 @@ from clawmark.agent.tools.base import Payload, Tool, complaint, log_surprise
 from clawmark.agent.tools.gate import Held, refuse
 from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
 from clawmark.text.chunking.tokens import well_formed
-from clawmark.text.recalled.blocks import has_recalled
-from clawmark.text.recalled.origin import without_comments
 from clawmark.text.secrets.redact import Redactor, has_mask
+from clawmark.text.untrusted.origin_labels import without_comments
+from clawmark.text.untrusted.recalled_blocks import has_recalled
 from clawmark.workspace import write
 from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative

@@ -1,7 +1,4 @@
-"""Words on the command line in; checked values out.
-
-Strict: what is not exactly a number in range is a usage error.
-"""
+"""Parse and check command line arguments; anything invalid raises `UsageError`."""
 
 from __future__ import annotations
 
@@ -14,30 +11,29 @@ from typing import NoReturn
 
 from clawmark.model.errors import ClawmarkError
 
-# argparse looks for translations of its words, which loads `locale` and walks folders; ours have
-# none.
+# argparse looks for translations, which loads `locale` and walks folders; we have none.
 argparse._ = str  # type: ignore[attr-defined]
 
 WITH_VALUE = ("--workspace", "--agent", "--config", "--state-dir")
 
 
 class UsageError(ClawmarkError):
-    """The command line cannot be understood."""
+    """Raised when the command line is invalid."""
 
     exit_code = 2
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises instead of printing and leaving."""
+    """An argument parser that raises `UsageError` instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        hint = f"`{self.prog} --help` shows how it is used."
+        hint = f"`{self.prog} --help` shows the usage."
         if message.startswith("unrecognized arguments: "):
             hint = self._suggestion(message.split()) or hint
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=hint)
 
     def _suggestion(self, words: list[str]) -> str:
-        """Which flag an unknown one may stand for; empty when none is close."""
+        """Return a hint with the flag that an unknown one resembles, or an empty string."""
         typed = next((word[2:].partition("=")[0] for word in words if word.startswith("--")), "")
         known = [flag[2:] for flag in self._option_string_actions if flag.startswith("--")]
         meant = next((flag for flag in known if typed and flag.startswith(typed)), "") or closest(
@@ -47,11 +43,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def closest(typed: str, known: Iterable[str]) -> str:
-    """The known word that a mistyped one stands for; empty when no spelling is close.
+    """Return the known word closest to a mistyped one, or an empty string.
 
-    A typing error seldom changes the first letter, and words that differ there (`uninstall`) mean
-    something else."""
-    import difflib
+    Only words with the same first letter are considered: `uninstall` is not `install`."""
+    import difflib  # Imported late: needed for error messages only.
 
     near = difflib.get_close_matches(
         typed, [word for word in known if word[:1] == typed[:1]], n=1, cutoff=0.75
@@ -60,7 +55,7 @@ def closest(typed: str, known: Iterable[str]) -> str:
 
 
 def leading_flags(argv: list[str]) -> list[str]:
-    """The flags before the verb: `--config x` counts the same before and after it."""
+    """Return the flags before the verb, such as `--config x`."""
     end = 0
     while end < len(argv):
         if argv[end] in WITH_VALUE:
@@ -75,7 +70,7 @@ def leading_flags(argv: list[str]) -> list[str]:
 
 
 def make_parser(verb: str, summary: str, module: ModuleType) -> Parser:
-    """The parser of one verb, with the flags every verb takes."""
+    """Return the parser of a verb, including the flags common to all verbs."""
     parser = Parser(
         prog=f"clawmark {verb}",
         description=f"{summary}.",
@@ -85,10 +80,10 @@ def make_parser(verb: str, summary: str, module: ModuleType) -> Parser:
         argument_default=None,
     )
     module.add_arguments(parser)
-    common = parser.add_argument_group("everywhere")
-    common.add_argument("--workspace", metavar="DIR", help="the folder with the memory files")
+    common = parser.add_argument_group("common options")
+    common.add_argument("--workspace", metavar="DIR", help="the folder of the memory files")
     common.add_argument(
-        "--agent", metavar="ID", help="the agent whose memory it is (default: main)"
+        "--agent", metavar="ID", help="the agent that owns the memory (default: main)"
     )
     common.add_argument(
         "--config",
@@ -98,16 +93,25 @@ def make_parser(verb: str, summary: str, module: ModuleType) -> Parser:
     common.add_argument(
         "--state-dir",
         metavar="DIR",
-        help="where the index and our own state are (default: ~/.clawmark)",
+        help="the folder of the index and other state (default: ~/.clawmark)",
     )
-    common.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
-    )
+    common.add_argument("--json", action="store_true", help="print a single JSON document")
     return parser
 
 
+def common_flags(args: argparse.Namespace) -> list[str]:
+    """Return the common flags that were given, as words of a command line."""
+    given = {
+        "--workspace": args.workspace,
+        "--agent": args.agent,
+        "--config": args.config,
+        "--state-dir": args.state_dir,
+    }
+    return [word for flag, value in given.items() if value is not None for word in (flag, value)]
+
+
 def count(low: int, high: int) -> Callable[[str], int]:
-    """A whole number in a range, in plain digits: not 1.5, 1e9, ١٢ or a blank."""
+    """Return a parser for whole numbers in ASCII digits from `low` to `high`."""
 
     def parse(text: str) -> int:
         if not re.fullmatch("[0-9]{1,12}", text) or not low <= int(text) <= high:
@@ -120,7 +124,7 @@ def count(low: int, high: int) -> Callable[[str], int]:
 
 
 def share(text: str) -> float:
-    """A number from 0 to 1; `nan` and `inf` are none."""
+    """Parse a number from 0 to 1."""
     if (
         not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{0,12})?|\.[0-9]{1,12}", text)
         or not 0 <= float(text) <= 1
@@ -130,15 +134,14 @@ def share(text: str) -> float:
 
 
 def some_text(text: str) -> str:
-    """A text that is not empty and could be a path."""
+    """Accept text that is not empty and has no NUL."""
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError("must not be empty")
     return text
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    # The width is given because argparse would import shutil to ask for it, 2 ms for every flag
-    # that is added.
+    # Without a width, argparse would import shutil, which costs 2 ms.
     try:
         width = int(os.environ.get("COLUMNS", "0")) or 100
     except ValueError:

@@ -1,15 +1,16 @@
-"""Our values in; plain objects for JSON out, with the names in camelCase as everywhere outside."""
+"""Convert values to objects for JSON, with names in camelCase."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Found, Hit
 
 
 def as_json(value: object) -> object:
-    """Named tuples become objects, tuples lists; everything else stays what it is."""
+    """Convert named tuples to objects and tuples to lists, recursively."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {camel(name): as_json(inner) for name, inner in value._asdict().items()}
     if isinstance(value, Mapping):
@@ -20,20 +21,18 @@ def as_json(value: object) -> object:
 
 
 def camel(name: str) -> str:
-    """`max_results` → `maxResults`, `lambda_` → `lambda`."""
+    """Convert `max_results` to `maxResults` and `lambda_` to `lambda`."""
     first, *others = name.rstrip("_").split("_")
     return first + "".join(part.capitalize() for part in others)
 
 
-def _where(path: str, absolute: Callable[[str], str]) -> str:
-    try:
-        return absolute(path)
-    except ClawmarkError:  # its source was removed since
-        return ""
+def error_as_json(error: ClawmarkError) -> dict[str, object]:
+    """Return the type, message and hint of an error."""
+    return {"type": type(error).__name__, "message": error.message, "hint": error.hint}
 
 
 def hit_as_json(hit: Hit) -> dict[str, object]:
-    """A hit under the names OpenClaw gives it, and what we know beyond that."""
+    """Return a hit under OpenClaw's names, with our additions."""
     body: dict[str, object] = {
         "path": hit.path,
         "startLine": hit.start_line,
@@ -53,13 +52,12 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
 
 
 def found_as_json(found: Found, absolute: Callable[[str], str] | None = None) -> dict[str, object]:
-    """An answer: what was found, how, and what stands in the way of a better one; `absolute` says
-    where files are.
-    """
+    """Return the answer to a search; `absolute` resolves the paths of files."""
     results = [hit_as_json(hit) for hit in found.hits]
     for result, hit in zip(results, found.hits, strict=True):
-        if absolute is not None and (path := _where(hit.path, absolute)):
-            result["absolutePath"] = path
+        if absolute is not None:
+            with suppress(ClawmarkError):  # the source of the file has been removed
+                result["absolutePath"] = absolute(hit.path)
     body: dict[str, object] = {
         "results": results,
         "mode": found.mode,

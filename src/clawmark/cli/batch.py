@@ -1,9 +1,8 @@
-"""`clawmark search --batch`: one query a line in, one JSON line each out, in one warm process.
+"""`clawmark search --batch`: read one query per line and write one JSON line for each.
 
-A line is the query itself or an object `{"id", "query", "since", "until", "path", "source"}`;
-without an id it is known by its number. A filter on a line takes the place of the one on the
-command line. A line that cannot be understood gets an error line of its own and the rest go on. The
-index is brought up to date once, before the first."""
+A line is the query itself or an object `{"id", "query", "since", "until", "path", "source"}`; the
+default id is the line number. A filter on a line overrides the one on the command line. An invalid
+line is answered with an error line. The index is updated once, before the first query."""
 
 from __future__ import annotations
 
@@ -11,26 +10,22 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from clawmark.cli.arguments import UsageError
-from clawmark.cli.as_json import found_as_json
+from clawmark.cli.as_json import error_as_json, found_as_json
 from clawmark.cli.output import emit, flush
+from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Filters
 
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-
-MAX_LINE = 1024 * 1024
+MAX_LINE = 1 << 20
 
 
 def answer_batch(memory: Memory, args: Namespace) -> int:
-    """Answer every line; exit code 0 even when some lines were no queries, because each says so
-    itself.
-    """
+    """Answer every line; the exit code is 0 even if some lines were invalid."""
     is_first = True
-    with _opened(args.batch) as file:
+    with _open(args.batch) as file:
         for number, line in enumerate(_lines(file), start=1):
             if line is not None and not line.strip():
                 continue
@@ -48,25 +43,31 @@ def answer_batch(memory: Memory, args: Namespace) -> int:
                 is_first = False
                 emit({"id": identity, **found_as_json(found, memory.absolute_path)})
             except ClawmarkError as error:
-                body = {"type": type(error).__name__, "message": error.message, "hint": error.hint}
-                emit({"id": getattr(error, "id", identity), "error": body})
+                emit({"id": getattr(error, "id", identity), "error": error_as_json(error)})
             flush()
     return 0
 
 
+class LineError(UsageError):
+    """Raised for a line that has an id but is not a valid query."""
+
+    def __init__(self, message: str, *, id: object, hint: str) -> None:  # noqa: A002
+        super().__init__(message, hint=hint)
+        self.id = id
+
+
 def read_line(line: bytes | None, number: int) -> tuple[object, str, dict[str, str]]:
-    """The id, the query and the filters of a line; UsageError when it holds no query."""
+    """Return the id, the query and the filters of a line; raise `UsageError` if it is invalid."""
     if line is None:
         raise UsageError(f"Line {number} is longer than {MAX_LINE:,} bytes.")
     text = line.decode("utf-8", "replace").strip().removeprefix("\ufeff")
     if not text.startswith("{"):
         return number, text, {}
-
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
         raise UsageError(
-            f"Line {number} begins like JSON and is not.", hint='Write {"id": …, "query": "…"}.'
+            f"Line {number} is not valid JSON.", hint='Write {"id": …, "query": "…"}.'
         ) from None
     identity = given.get("id", number)
     if (
@@ -74,23 +75,23 @@ def read_line(line: bytes | None, number: int) -> tuple[object, str, dict[str, s
         or isinstance(identity, bool)
         or identity != identity
     ):
-        raise UsageError(f"The id of line {number} must be a text or a number.")
+        raise UsageError(f"The id of line {number} must be a string or a number.")
     if not isinstance(given.get("query"), str):
-        error = UsageError(f"Line {number} has no query.", hint='Write {"id": …, "query": "…"}.')
-        error.id = identity  # type: ignore[attr-defined]
-        raise error
+        raise LineError(
+            f"Line {number} has no query.", id=identity, hint='Write {"id": …, "query": "…"}.'
+        )
     filters = {name: given[name] for name in Filters._fields if given.get(name) is not None}
     for name, value in filters.items():
         if not isinstance(value, str):
-            error = UsageError(
-                f"{name} on line {number} must be text.", hint='Write "2026-02-24" or "memory/**".'
+            raise LineError(
+                f"{name} on line {number} must be a string.",
+                id=identity,
+                hint='Write "2026-02-24" or "memory/**".',
             )
-            error.id = identity  # type: ignore[attr-defined]
-            raise error
     return identity, given["query"], filters
 
 
-def _opened(name: str) -> BinaryIO:
+def _open(name: str) -> BinaryIO:
     if name == "-":
         return sys.stdin.buffer
     try:
@@ -100,7 +101,7 @@ def _opened(name: str) -> BinaryIO:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """Every line; None for one that is too long to be a query, which is read past and not kept."""
+    """Yield every line; None for one that is too long, whose bytes are dropped."""
     while True:
         line = file.readline(MAX_LINE + 1)
         if not line:

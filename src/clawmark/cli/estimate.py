@@ -1,8 +1,4 @@
-"""`clawmark index --estimate`: what embedding the due texts would cost, before anything is spent.
-
-In: the due texts with their estimated tokens, the ones that the cache already holds, and a price.
-Out: one `Estimate`, and its lines for a person; `values.as_json` makes the JSON of it. Finding out
-what is due, and the prices, is left to the caller; nothing here sends or writes."""
+"""`clawmark index --estimate`: compute what embedding the due texts would cost."""
 
 from __future__ import annotations
 
@@ -13,9 +9,7 @@ from clawmark.cli.layout import facts, plural
 from clawmark.cli.output import plain
 
 BATCH_DISCOUNTS = {"openai": 0.5, "gemini": 0.5, "voyage": 0.33}
-"""What providers take off the price of a batch job, as their documentation says; others are not
-known to have one.
-"""
+"""The documented discounts of providers for batch jobs."""
 BATCH_KEY = "memorySearch.remote.batch.enabled"
 
 
@@ -26,20 +20,19 @@ class Estimate(NamedTuple):
     model: str
     due_texts: int
     cached_texts: int
-    """Due texts whose vectors are known already: they are not paid again."""
+    """Due texts whose vectors are in the cache."""
     texts: int
-    """What is left to embed."""
+    """Texts that must be embedded."""
     tokens: int
-    """About how many tokens that is."""
     price_per_million: float | None
-    """Of plain calls; None when the price of the model is not known."""
+    """Of plain calls; None if the price of the model is unknown."""
     price: float | None
-    """Of all of it, by the way that is configured."""
+    """Of all texts, as configured."""
     is_batch: bool
     batch_price: float | None
-    """Of all of it as a batch job; None when the provider has no discount for that."""
+    """Of all texts as a batch job; None if the provider has no discount."""
     tokens_left_today: int | None
-    """What is left of the daily budget; None without one."""
+    """The rest of the daily budget; None without one."""
 
 
 def make_estimate(
@@ -53,13 +46,13 @@ def make_estimate(
     smallest_batch: int = 200,
     tokens_left_today: int | None = None,
 ) -> Estimate:
-    """Sum up the due texts (hash → tokens); a text that stands in several files counts once."""
+    """Sum up the due texts (hash → tokens); a text in several files counts once."""
     known = due.keys() & set(cached)
     texts = len(due) - len(known)
     tokens = sum(count for text, count in due.items() if text not in known)
     plain_price = None if price_per_million is None else tokens * price_per_million / 1e6
     discount = BATCH_DISCOUNTS.get(provider)
-    # Fewer texts than this are sent by plain calls even when batch jobs are on.
+    # Fewer texts are sent by plain calls even if batch jobs are enabled.
     has_batch = discount is not None and texts >= smallest_batch
     batch_price = (
         plain_price * (1 - discount) if has_batch and discount and plain_price is not None else None
@@ -81,10 +74,10 @@ def make_estimate(
 
 
 def estimate_lines(estimate: Estimate) -> list[str]:
-    """The estimate for a person."""
+    """Return the estimate as lines of text."""
     counts = [f"{estimate.texts:,} to embed"]
     if estimate.cached_texts:
-        counts.append(f"{estimate.cached_texts:,} known already")
+        counts.append(f"{estimate.cached_texts:,} already in the cache")
     rows = [
         ("Model", plain(f"{estimate.model} ({estimate.provider})")),
         ("Texts", " · ".join([f"{estimate.due_texts:,} due", *counts])),
@@ -96,7 +89,7 @@ def estimate_lines(estimate: Estimate) -> list[str]:
         rows.append(
             (
                 "Budget",
-                f"{plural(max(left, 0), 'token')} left today: embedding stops there and goes on "
+                f"{plural(max(left, 0), 'token')} left today: embedding stops there and continues "
                 f"tomorrow",
             )
         )
@@ -108,9 +101,9 @@ def _price_lines(estimate: Estimate) -> list[str]:
     if not estimate.texts:
         return ["nothing"]
     if rate is None:
-        return ["not known for this model"]
+        return ["unknown for this model"]
     if rate == 0 or estimate.price is None:
-        return ["nothing: this model is free to use"]
+        return ["free: this model costs nothing to use"]
     per_million = f"{_money(rate)} per million tokens"
     if estimate.is_batch:
         discount = round(100 * BATCH_DISCOUNTS[estimate.provider])
@@ -122,12 +115,12 @@ def _price_lines(estimate: Estimate) -> list[str]:
 
 
 def _about(dollars: float) -> str:
-    """An estimate: `about $0.0082`, `less than $0.0001`."""
+    """Format as `about $0.0082` or `less than $0.0001`."""
     return f"about {_money(dollars)}" if dollars >= 0.0001 else f"less than {_money(0.0001)}"
 
 
 def _money(dollars: float) -> str:
-    """Cents as far as they say something: `$12.34`, `$0.0082`."""
+    """Format as `$12.34` or `$0.0082`."""
     if dollars >= 1:
         return f"${dollars:,.2f}"
     whole, _, part = f"{dollars:.4f}".partition(".")
@@ -135,5 +128,5 @@ def _money(dollars: float) -> str:
 
 
 def _rounded(dollars: float | None) -> float | None:
-    """Without the noise of binary fractions: millionths of a dollar are enough."""
+    """Round to millionths of a dollar."""
     return None if dollars is None else round(dollars, 6)

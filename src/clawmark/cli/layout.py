@@ -1,38 +1,28 @@
-"""Text in; lines that fit a terminal out: wrapping by what a screen shows, aligned columns, numbers
-for people.
-"""
-
-# os.path and not pathlib, whose import costs 4 ms of every cold search.
+"""Format text for a terminal: wrapping by display width, aligned columns, numbers and durations."""
 
 from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from clawmark.cli.output import paint, place, plain
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes: wide letters two, combining ones none."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import category, east_asian_width
+    """Return the display width of a text: wide letters count two, combining ones zero."""
+    return len(text) if text.isascii() else sum(map(_letter_cells, text))
 
-    return sum(
-        0
-        if category(letter) in ("Mn", "Me", "Cf")
-        else 2
-        if east_asian_width(letter) in "WF"
-        else 1
-        for letter in text
-    )
+
+def _letter_cells(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at blanks, and inside a word only when it is longer
-    than a line.
-    """
+    """Return lines of at most `width` columns; only words longer than a line are broken."""
     lines, line, used = list[str](), "", 0
     for word in text.split():
         size = cells(word)
@@ -48,17 +38,16 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def snippet_lines(snippet: str, width: int) -> list[str]:
-    """A snippet as it is shown under its citation: its own lines, wrapped, without blank ones."""
+    """Return a snippet as wrapped lines, without blank ones."""
     return [
         piece for line in _flowing(plain(snippet).split("\n"), width) for piece in wrap(line, width)
     ]
 
 
 def emphasise(line: str, query: str) -> str:
-    """The longer words of the query in bold, on a terminal that wants it."""
+    """Print the longer words of the query in bold, on a terminal with colours."""
     if paint("x", "bold") == "x":
         return line
-
     wanted = sorted(
         {word for word in re.findall(r"\w+", query) if len(word) > 3}, key=len, reverse=True
     )
@@ -75,13 +64,11 @@ def table(
     rows: Sequence[Sequence[str]],
     *,
     right: Sequence[int] = (),
-    gap: str = "  ",
     most: Mapping[int, int] | None = None,
 ) -> list[str]:
-    """Aligned columns; those in `right` are aligned to the right, the last one is never padded.
+    """Return aligned columns; those in `right` are right-aligned, the last one is not padded.
 
-    `most` says how wide a column may become: a cell that is wider moves its own row only.
-    """
+    `most` limits the width of columns: a wider cell shifts only its own row."""
     widths = [max(cells(row[number]) for row in rows) for number in range(len(rows[0]))]
     for number, limit in (most or {}).items():
         widths[number] = min(widths[number], limit)
@@ -91,15 +78,12 @@ def table(
         for number, cell in enumerate(row):
             space = " " * (widths[number] - cells(cell))
             parts.append(space + cell if number in right else cell + space)
-        lines.append(gap.join(parts).rstrip())
+        lines.append("  ".join(parts).rstrip())
     return lines
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """A page of `Name  value` lines; a value of several lines goes on under itself.
-
-    Names may have a colour already.
-    """
+    """Return `Name  value` lines; further lines of a value are indented. Names may be coloured."""
     rows = [(name, value) for name, value in pairs if value]
     width = max((_shown_cells(name) for name, _ in rows), default=0) + 2
     lines = list[str]()
@@ -112,15 +96,15 @@ def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def short_path(path: str) -> str:
-    """A path with the home folder as `~`, safe to print."""
+    """Return a printable path with the home folder as `~`."""
     home = os.path.expanduser("~")
     inside = path == home or path.startswith(home.rstrip("/") + "/")
     return plain("~" + path[len(home.rstrip("/")) :] if inside and home not in ("", "/") else path)
 
 
 def fitted(text: str, width: int) -> str:
-    """A line that fits: what is too long is cut and ends in an ellipsis; colours take no room."""
-    pieces = re.split(r"(\x1b\[[0-9;]*m)", text)  # every second piece is a colour
+    """Cut a line with an ellipsis if it is too wide; colour codes have no width."""
+    pieces = re.split(r"(\x1b\[[0-9;]*m)", text)  # every second piece is a colour code
     if sum(map(cells, pieces[::2])) <= width:
         return text
     shown, left = "", width - 1
@@ -137,18 +121,18 @@ def fitted(text: str, width: int) -> str:
 
 
 def middle(text: str, most: int = 70) -> str:
-    """A long name without its middle."""
+    """Shorten a long name by its middle."""
     text = place(text)
     return text if len(text) <= most else f"{text[: most // 2]}…{text[1 - most + most // 2 :]}"
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 file`, `1,234 files`."""
+    """Format as `1 file` or `1,234 files`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def size(count: int) -> str:
-    """`0 B`, `12.3 KB`, `4.5 MB`."""
+    """Format as `0 B`, `12.3 KB` or `4.5 MB`."""
     value, unit = float(count), "B"
     for unit in ("B", "KB", "MB", "GB"):
         if value < 1000 or unit == "GB":
@@ -158,7 +142,7 @@ def size(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`41 ms`, `2.3 s`, `3 min 20 s`."""
+    """Format as `41 ms`, `2.3 s` or `3 min 20 s`."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
@@ -168,24 +152,19 @@ def duration(seconds: float) -> str:
 
 
 def _shown_cells(text: str) -> int:
-    """How many columns a text takes; colours take none."""
-    if "\x1b" not in text:
-        return cells(text)
-
+    """Return the display width of a text without its colour codes."""
     return cells(re.sub(r"\x1b\[[0-9;]*m", "", text))
 
 
 def _flowing(lines: Sequence[str], width: int) -> list[str]:
-    """Lines with those that go on in the next one joined to it, where they are wrapped anyway: no
-    ragged stubs between.
-    """
+    """Join lines that continue a wrapped line, so that no short lines remain between."""
     joined, is_code = list[str](), False
     for line in lines:
         is_code ^= line.lstrip().startswith(("```", "~~~"))
         if (
             joined
             and not is_code
-            and _goes_on(line)
+            and _continues(line)
             and joined[-1][:1] not in "#|"
             and cells(joined[-1]) > width
         ):
@@ -195,8 +174,8 @@ def _flowing(lines: Sequence[str], width: int) -> list[str]:
     return joined
 
 
-def _goes_on(line: str) -> bool:
-    """Whether a line continues the paragraph or item before it, and begins nothing of its own."""
+def _continues(line: str) -> bool:
+    """Whether a line continues the paragraph or list item before it."""
     first = line.split(maxsplit=1)[:1]
     if not first or not (first[0][0].isalnum() or first[0][0] in "\"'(["):
         return False

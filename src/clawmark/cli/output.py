@@ -1,9 +1,8 @@
-"""What a person or a program reads: text, JSON and errors out, and nothing that could harm a
-terminal.
+"""Write text, JSON and errors to standard output and standard error.
 
-Memory text is data: control and direction characters in it are shown as escapes, so a note cannot
-move the cursor or hide a line. A closed output ends the command quietly; a full one is an error.
-Colour only on a terminal."""
+Control and direction characters in memory text are escaped, so that a note cannot move the cursor
+or hide a line. If the reader closes the output, the command ends quietly; if the disk is full, it
+fails. Colour is used on terminals only."""
 
 from __future__ import annotations
 
@@ -13,11 +12,13 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from clawmark.cli.as_json import error_as_json
 from clawmark.model.errors import ClawmarkError, advice
+from clawmark.model.values import Degraded
 
 
 class Stopped(BaseException):
-    """The command ends now, and there is nothing to say: a signal came, or nobody reads on."""
+    """Raised to end the command without a message, after a signal or a closed output."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)
@@ -25,22 +26,22 @@ class Stopped(BaseException):
 
 
 class OutputError(ClawmarkError):
-    """The answer could not be written where it was to go."""
+    """Raised when the output cannot be written."""
 
 
 def say(text: str = "") -> None:
-    """One line, or several, on standard output."""
+    """Write lines to standard output."""
     _write(sys.stdout, text + "\n")
 
 
 def pour(text: str) -> None:
-    """Some text on standard output, without the end of a line, to be seen at once."""
+    """Write text without a newline to standard output, and flush it."""
     _write(sys.stdout, text)
     _write(sys.stdout, "")
 
 
 def note(text: str) -> None:
-    """One line beside the answer, on standard error; never a reason to fail."""
+    """Write a line to standard error; errors are ignored."""
     try:
         sys.stdout.flush()
         sys.stderr.write(text + "\n")
@@ -50,45 +51,47 @@ def note(text: str) -> None:
 
 
 _warnings: list[str] = []
-"""Warnings about the configuration for the first JSON document of this command."""
+"""Warnings about the configuration, added to the first JSON document of this command."""
 
 
 def warn(warnings: Sequence[str]) -> None:
-    """Print warnings about the configuration on standard error, and add them to the JSON document
-    that follows.
-    """
+    """Print warnings to standard error, and add them to the JSON document that follows."""
     for warning in warnings:
         note(f"clawmark: {plain(warning)}")
     _warnings[:] = warnings
 
 
+def note_degraded(degraded: Degraded) -> None:
+    """Print why an answer is degraded and how to fix that, on standard error."""
+    note(f"clawmark: {plain(degraded.reason)} {plain(degraded.fix)}".rstrip())
+
+
 def emit(document: object) -> None:
-    """One JSON document on standard output."""
+    """Write one JSON document to standard output."""
     if _warnings and isinstance(document, dict):
         document = {**document, "warnings": [*_warnings]}
         _warnings.clear()
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
-    # Legal inside JSON, but many readers of JSON lines take them for the end of one.
+    # Valid inside JSON, but many readers of JSON lines treat them as line ends.
     for character in "\x85\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     say(text)
 
 
 def flush() -> None:
-    """Hand over everything written so far."""
+    """Flush standard output."""
     _write(sys.stdout, "")
 
 
 def report(error: ClawmarkError, *, as_json: bool) -> int:
-    """Say what went wrong and what to do next; the error's exit code."""
+    """Print an error and its hint; return its exit code."""
     if as_json and not isinstance(error, OutputError):
-        body = {"type": type(error).__name__, "message": error.message, "hint": error.hint}
         try:
-            emit({"ok": False, "error": body})
+            emit({"ok": False, "error": error_as_json(error)})
             flush()
             return error.exit_code
         except (ClawmarkError, Stopped):
-            pass  # nowhere to put the document: standard error is left
+            pass  # standard output cannot be written, so use standard error
     note(f"clawmark: {plain(error.message)}")
     if error.hint:
         note(f"  {plain(error.hint)}")
@@ -96,60 +99,56 @@ def report(error: ClawmarkError, *, as_json: bool) -> int:
 
 
 def report_unexpected(error: Exception, *, as_json: bool) -> int:
-    """An error nobody foresaw: one sentence for the person, the traceback only when asked for."""
+    """Print an unexpected error; the traceback only with CLAWMARK_DEBUG."""
     if os.environ.get("CLAWMARK_DEBUG"):
-        import traceback
+        import traceback  # Imported late: needed for debugging only.
 
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
         known = ClawmarkError(
-            "There was not enough memory for this.",
-            hint="Give the process more, or index less at once.",
+            "The process ran out of memory.",
+            hint="Give it more memory, or index less at once.",
         )
     elif isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         known = ClawmarkError(
-            f"The system refused: {error.strerror or error}{where}.", hint=advice(error, "")
+            f"The operating system reported: {error.strerror or error}{where}.",
+            hint=advice(error, ""),
         )
     else:
         what = f"{type(error).__name__}: {str(error)[:300]}"
         known = ClawmarkError(
-            f"Something unexpected went wrong ({what}).",
-            hint="Please report it; with CLAWMARK_DEBUG=1 the "
-            "same command shows where it happened.",
+            f"An unexpected error occurred ({what}).",
+            hint="Please report it; CLAWMARK_DEBUG=1 prints the traceback.",
         )
     return report(known, as_json=as_json)
 
 
 def interrupted() -> int:
-    """Ctrl-C: what is on disk is whole, so there is nothing to do but say so."""
+    """Handle Ctrl-C: files are always complete, so there is nothing to clean up."""
     note("clawmark: interrupted.")
     return 130
 
 
 def plain(text: str) -> str:
-    """Text that is safe to print: line ends and tabs stay, control and direction characters become
-    escapes.
-    """
+    """Escape control and direction characters; newlines and tabs are kept."""
     if text.isprintable():
         return text
-    return "".join(letter if _is_harmless(letter) else _escaped(letter) for letter in text)
+    return "".join(letter if _is_safe(letter) else _escaped(letter) for letter in text)
 
 
 def one_line(text: str) -> str:
-    """The same on one line."""
+    """Return safe text on one line."""
     return plain(" ".join(text.split()))
 
 
 def place(path: str) -> str:
-    """A path or a citation, on one line whatever the file is called: a name with a line end in it
-    forges no line.
-    """
+    """Return a path or citation on one line, also if the file name contains a newline."""
     return plain(path).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def columns(stream: TextIO | None = None) -> int:
-    """How wide the terminal is; 80 where there is none."""
+    """Return the width of the terminal; 80 without one."""
     try:
         return max(40, int(os.environ["COLUMNS"]))
     except (KeyError, ValueError):
@@ -161,7 +160,7 @@ def columns(stream: TextIO | None = None) -> int:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person is watching this stream."""
+    """Whether the stream is a terminal."""
     try:
         return stream.isatty() and os.environ.get("TERM") != "dumb"
     except ValueError:  # closed
@@ -169,9 +168,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """The text in a style (bold, dim, green, yellow, red, cyan), where there is a terminal that
-    wants colour.
-    """
+    """Return the text in a style (bold, dim, red, …) if the stream has colours."""
     if not text or os.environ.get("NO_COLOR") or not is_terminal(stream or sys.stdout):
         return text
     codes = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -185,28 +182,26 @@ def _write(stream: TextIO, text: str) -> None:
             stream.flush()
     except BrokenPipeError:
         _discard(stream)
-        raise Stopped(141) from None  # as if SIGPIPE had ended us
+        raise Stopped(141) from None  # the exit code after SIGPIPE
     except OSError as error:
         _discard(stream)
         raise OutputError(
-            f"The answer could not be written: {error.strerror}.", hint="Is the disk full?"
+            f"The output could not be written: {error.strerror}.", hint="Is the disk full?"
         ) from None
 
 
 def _discard(stream: TextIO) -> None:
-    """Send what is still in the stream's buffer nowhere, so that the interpreter does not try again
-    at its end.
-    """
+    """Discard the buffer of a stream, so that the interpreter does not flush it at exit."""
     try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
         stream.flush()
     except (OSError, ValueError):
         return
 
 
-def _is_harmless(letter: str) -> bool:
+def _is_safe(letter: str) -> bool:
     if letter.isprintable() or letter in "\n\t\u00a0\u3000\u200c\u200d":
         return True
     code = ord(letter)

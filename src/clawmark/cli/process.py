@@ -1,12 +1,12 @@
-"""The process around a command: its three streams, its encoding, its signals, and a quick end.
+"""Set up the process of a command: standard streams, encoding, signals, and a quick exit.
 
-Called by `main()` when it is the program itself; a test or a program that calls `main([...])` keeps
-its own."""
+Only used when Clawmark is the program itself, not by callers of `main([...])`."""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -16,23 +16,21 @@ from clawmark.cli.output import Stopped
 
 
 def prepare(argv: Sequence[str]) -> None:
-    """Make the process fit for any surroundings: closed streams, an ASCII locale, signals."""
-    # Almost nothing we make is cyclic; looking for cycles while modules load costs a search 2 ms.
+    """Prepare the process for closed streams, an ASCII locale and signals."""
+    # We make almost no reference cycles; looking for them while modules load costs 2 ms.
     gc.set_threshold(100_000, 20, 20)
     _use_utf8()
     _fill_streams()
     for stream in (sys.stdout, sys.stderr):
-        # Names and notes may hold what is no text at all; an escape is better than no answer.
+        # File names may not be valid text; an escape is better than an error.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     if argv[:1] != ["search"] or "--batch" in argv:
-        # One search is over before anyone could stop it, and must not pay for handlers.
+        # A single search is over before it could be stopped.
         _end_cleanly_on_signals()
 
 
 def end(code: int) -> NoReturn:
-    """Leave now: everything is closed and flushed, and taking the interpreter apart would cost 3
-    ms.
-    """
+    """Exit at once after flushing; the interpreter's own shutdown would take 3 ms."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -42,11 +40,10 @@ def end(code: int) -> NoReturn:
 
 
 def _use_utf8() -> None:
-    """Start again in UTF-8 mode where the locale would misread file names.
+    """Restart in UTF-8 mode if the locale would misread file names.
 
-    With LC_ALL=C Python takes the name `café.md` for ASCII and odd bytes: the index would hold each
-    file under a second name, and forget the first. File names are UTF-8 on every system we know,
-    whatever the locale says."""
+    With LC_ALL=C Python decodes `café.md` as ASCII, and the index would hold each file under a
+    second name."""
     if (
         sys.getfilesystemencoding() == "utf-8"
         or "utf8" in sys._xoptions
@@ -58,9 +55,7 @@ def _use_utf8() -> None:
 
 
 def _fill_streams() -> None:
-    """Open the null device for each standard stream that is closed, before a file of ours takes its
-    number.
-    """
+    """Open the null device for each closed standard stream, before a file takes its number."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -75,8 +70,6 @@ def _fill_streams() -> None:
 
 
 def _end_cleanly_on_signals() -> None:
-    import signal
-
     def stop(number: int, frame: FrameType | None) -> None:
         raise Stopped(128 + number)
 
@@ -84,5 +77,5 @@ def _end_cleanly_on_signals() -> None:
         number = getattr(signal, name, None)
         if (
             number is not None and signal.getsignal(number) == signal.SIG_DFL
-        ):  # nohup's choice is kept
+        ):  # not ignored by nohup
             signal.signal(number, stop)

@@ -1,27 +1,21 @@
-"""A sync's moments in; one line on the terminal out, redrawn a few times a second.
-
-Nothing where nobody watches.
-"""
+"""Show the progress of a sync on one line of the terminal; nothing without a terminal."""
 
 from __future__ import annotations
 
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from clawmark.cli.layout import duration
 from clawmark.cli.output import columns, is_terminal, one_line, paint
-
-if TYPE_CHECKING:
-    from clawmark.model.reports import Progress
+from clawmark.model.reports import Progress
 
 REDRAW_SECONDS = 0.1
 BAR = 24
 
 
 class ProgressBar:
-    """A bar on standard error while a sync runs; it takes itself away at the end."""
+    """A progress bar on standard error, removed at the end."""
 
     def __init__(self, *, enabled: bool = True) -> None:
         self.is_shown = enabled and is_terminal(sys.stderr)
@@ -29,7 +23,7 @@ class ProgressBar:
         self._drawn = 0.0
 
     def update(self, progress: Progress) -> None:
-        """Draw a moment, unless the last one was drawn just now."""
+        """Draw the progress, at most every `REDRAW_SECONDS`."""
         now = time.monotonic()
         if (
             progress.stage == self._stage
@@ -61,18 +55,14 @@ class ProgressBar:
 
 
 def stage_name(progress: Progress) -> str:
-    """What is being made, in one word."""
-    return (
-        "vectors"
-        if progress.stage == "vectors"
-        else "transcripts"
-        if progress.source == "sessions"
-        else "memory"
-    )
+    """Return the stage in one word."""
+    if progress.stage == "vectors":
+        return "vectors"
+    return "transcripts" if progress.source == "sessions" else "memory"
 
 
 def progress_line(progress: Progress, width: int) -> str:
-    """`memory  ███████░░░  42/120 · 8 s left  memory/2026-11-15.md`"""
+    """Format as `memory  ███████░░░  42/120 · 8 s left  memory/2026-11-15.md`."""
     total = max(progress.total, 1)
     filled = min(BAR, BAR * progress.done // total)
     bar = paint("█" * filled, "green", sys.stderr) + paint("░" * (BAR - filled), "dim", sys.stderr)

@@ -119,7 +119,7 @@ def recall_text(
     from clawmark.agent.prompt.recall import recall_block, recalled
     from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
     from clawmark.agent.prompt.session_files import is_private, kind_of
-    from clawmark.text.recalled.blocks import strip_recalled
+    from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
     question = strip_recalled(text).strip()
     is_automatic = min_score is None

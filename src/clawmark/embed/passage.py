@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clawmark.embed.base import Embedder
-from clawmark.text.chunking.prose import has_meaning
-from clawmark.text.recalled.origin import without_comments
+from clawmark.text.chunking.noise import has_meaning
+from clawmark.text.untrusted.origin_labels import without_comments
 
 
 def embeddable(embedder: Embedder, chunk: str) -> str | None:

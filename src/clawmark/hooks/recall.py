@@ -18,8 +18,8 @@ from clawmark.agent.prompt.recall_rule import BAR, says_something, worth_recalli
 from clawmark.agent.prompt.session_files import is_private, kind_of
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Hit
-from clawmark.text.recalled.blocks import strip_recalled
 from clawmark.text.transcripts.records import parse_line
+from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 if TYPE_CHECKING:
     from clawmark.agent.prompt.context import ContextFile

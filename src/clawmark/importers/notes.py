@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from clawmark.model.errors import ClawmarkError, WriteConflict
-from clawmark.text.recalled.origin import IMPORTS
+from clawmark.text.untrusted.origin_labels import IMPORTS
 
 Action: TypeAlias = Literal["new", "changed", "same", "edited", "skipped"]
 

@@ -1,46 +1,43 @@
-"""The server's instructions: what a host shows its model about the memory before anything is asked.
+"""The instructions that a host shows its model about the memory.
 
-In: the tools a session has and what it may do. Out: text. The policy itself is `runtime.prompt`'s,
-so that every host says the same. Needs nothing of the SDK, because `initialize` is answered before
-the SDK is loaded."""
+The policy in them is that of `clawmark.agent.prompt`. The SDK is not imported, because `initialize`
+is answered before it is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from clawmark.agent.prompt.context import Context
 from clawmark.agent.prompt.sections import Facts, build_prompt
 from clawmark.agent.tools.policy import Access, access_of, unavailable
-
-if TYPE_CHECKING:
-    from clawmark.aio import AsyncMemory
-    from clawmark.memory import Memory
+from clawmark.aio import AsyncMemory
+from clawmark.memory import Memory
 
 STATUS_TOOL = "memory_status"
-"""The tool that only this server has."""
+"""A tool that only the MCP server offers."""
 _ABOUT = (
     "Clawmark is a long-term memory made of plain Markdown notes that outlive every conversation."
 )
-_STATE = """\
-An answer with `dueFiles` comes from an index that is still catching up; one with `degraded` says what it lacks, and \
-memory_status says more."""
+_STATE = (
+    "An answer with `dueFiles` comes from an index that is still catching up; one with `degraded` "
+    "says what it lacks, and memory_status says more."
+)
 
 
 def session_access(memory: Memory | AsyncMemory, session_key: str | None) -> Access:
-    """What the session may do, by the settings of the memory."""
+    """Return what the session may do under the settings of the memory."""
     options = memory.settings.memory
     return access_of(session_key, citations=options.citations, shared=options.shared_sessions)
 
 
 def session_instructions(memory: Memory | AsyncMemory, session_key: str | None) -> str:
-    """The instructions for the session that is served."""
+    """Return the instructions for the session that is served."""
     tools = [*(tool.name for tool in memory.tools(session_key, append=True)), STATUS_TOOL]
     return instructions_for(tools, session_access(memory, session_key))
 
 
 def instructions_for(tools: Collection[str], access: Access) -> str:
-    """What a session of this kind needs to know, and nothing about tools it may not use."""
+    """Return the instructions for a session with these tools and rights."""
     if not access.reads:
         return f"{_ABOUT}\n\n{unavailable(access.kind)['error']}"
     context = Context(kind=access.kind, files=(), logs=(), notices=())

@@ -1,8 +1,6 @@
-"""Memory files as MCP resources: `memory://memory/2026-11-15.md` names a file as citations do.
+"""Memory files as MCP resources, such as `memory://memory/2026-11-15.md`.
 
-In: an open memory, and whether its session may see it. Out: the list of files, and the text of one.
-Which paths are memory is decided by the guard behind `Memory.read`, as for `memory_get`; word of
-changes is left to `changes`."""
+`Memory.read` decides which paths are memory, as it does for `memory_get`."""
 
 from __future__ import annotations
 
@@ -28,9 +26,9 @@ from clawmark.workspace.places import not_memory
 SCHEME = "memory://"
 MARKDOWN = "text/markdown"
 PAGE = 500
-"""Resources in one answer to a list."""
-MOST_CHARS = 1_000_000
-"""Of one file; what is longer is read in parts with memory_get."""
+"""Resources per page of the list."""
+MAX_CHARS = 1_000_000
+"""Of one file; longer files are read in parts with memory_get."""
 ALL_LINES = 10**9
 
 TEMPLATE = ResourceTemplate(
@@ -45,34 +43,34 @@ TEMPLATE = ResourceTemplate(
 
 
 def uri_of(path: str) -> str:
-    """The address of a file; bytes that are no text stay what they are."""
+    """Return the URI of a file; undecodable bytes of its name are preserved."""
     return SCHEME + quote_from_bytes(os.fsencode(path), safe="/")
 
 
 def path_of(uri: str) -> str:
-    """The path or citation an address stands for; the guard judges it afterwards."""
+    """Return the path or citation of a URI; `Memory.read` checks it afterwards."""
     if not uri.startswith(SCHEME):
-        raise _refused(f"Only addresses that begin with {SCHEME} are read here.")
+        raise _error(f"Only URIs that begin with {SCHEME} can be read.")
     return os.fsdecode(unquote_to_bytes(uri[len(SCHEME) :].removeprefix("/")))
 
 
-class Shelf:
-    """The files of one memory, as one session may see them."""
+class Resources:
+    """The memory files that one session may read."""
 
     def __init__(self, memory: AsyncMemory, access: Access) -> None:
         self._memory = memory
         self._access = access
 
     async def list(self, cursor: str | None) -> ListResourcesResult:
-        """One page of the files that are there now."""
+        """Return one page of the files."""
         if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
-            raise _refused("The cursor is not one of ours.")
+            raise _error("The cursor is not valid.")
         if not self._access.reads:
             return ListResourcesResult(resources=[])
         try:
             _, scan = await self._memory.plan()
         except ClawmarkError as error:
-            raise _told(error) from error
+            raise _error(f"{one_line(error.message)} {one_line(error.hint)}".strip()) from error
         files = sorted(
             (state for state in scan.files if state.source == "memory"),
             key=lambda state: state.path,
@@ -91,13 +89,13 @@ class Shelf:
         return ListResourcesResult(resources=shown, next_cursor=following)
 
     async def read(self, uri: str) -> ReadResourceResult:
-        """The text of a file, through the same guard as `memory_get`."""
+        """Return the text of a file or of cited lines."""
         if not self._access.reads:
-            raise _refused(str(unavailable(self._access.kind)["error"]))
+            raise _error(str(unavailable(self._access.kind)["error"]))
         try:
             text = await self._text(path_of(uri))
         except ClawmarkError as error:
-            raise _told(error) from error
+            raise _error(f"{one_line(error.message)} {one_line(error.hint)}".strip()) from error
         return ReadResourceResult(
             contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)]
         )
@@ -105,29 +103,24 @@ class Shelf:
     async def _text(self, path: str) -> str:
         is_cited = "#L" in path
         excerpt = await self._memory.read(
-            path, lines=None if is_cited else ALL_LINES, max_chars=MOST_CHARS
+            path, lines=None if is_cited else ALL_LINES, max_chars=MAX_CHARS
         )
         if not self._access.may_read(excerpt.path):
             raise not_memory(excerpt.path)
-        if not excerpt.total_lines and not await self._is_there(excerpt.path):
-            raise _refused("There is no such file.")
+        if not excerpt.total_lines and not await self._exists(excerpt.path):
+            raise _error("There is no such file.")
         if not excerpt.truncated or is_cited:
             return excerpt.text
         following = excerpt.next_start or excerpt.start + excerpt.lines
         return (
-            f"{excerpt.text}\n\n[The file goes on at line "
-            f"{following}; read it there with memory_get.]"
+            f"{excerpt.text}\n\n[The file continues at line {following}; read on with memory_get.]"
         )
 
-    async def _is_there(self, path: str) -> bool:
-        """Whether a file without a line is there at all; an absent one reads the same."""
+    async def _exists(self, path: str) -> bool:
+        """Whether an empty file exists; a missing one reads the same."""
         _, scan = await self._memory.plan()
         return any(state.path == path for state in scan.files)
 
 
-def _told(error: ClawmarkError) -> MCPError:
-    return _refused(f"{one_line(error.message)} {one_line(error.hint)}".strip())
-
-
-def _refused(reason: str) -> MCPError:
+def _error(reason: str) -> MCPError:
     return MCPError(INVALID_PARAMS, reason)

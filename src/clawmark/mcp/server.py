@@ -1,7 +1,6 @@
-"""Tools, resources and the prompt put together as one MCP server, whatever carries it.
+"""Build the MCP server of one session from its tools, its resources and the recall prompt.
 
-In: an open memory and the key of the session it is offered to. Out: the SDK's server, which keeps
-the index fresh while it runs and answers meanwhile from what is there."""
+While it runs, the index is kept fresh in the background."""
 
 from __future__ import annotations
 
@@ -24,77 +23,88 @@ from mcp_types import (
     ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
     ReadResourceRequestParams,
     ReadResourceResult,
     SubscribeRequestParams,
+    TextContent,
     UnsubscribeRequestParams,
 )
 
 from clawmark.aio import AsyncMemory
-from clawmark.mcp.changes import Followers, kept_fresh
 from clawmark.mcp.instructions import session_access, session_instructions
-from clawmark.mcp.prompts import RECALL, recall_prompt
-from clawmark.mcp.resources import TEMPLATE, Shelf
+from clawmark.mcp.resources import TEMPLATE, Resources
 from clawmark.mcp.stdio.handshake import SERVER_INFO
-from clawmark.mcp.tools import Toolbox
+from clawmark.mcp.subscriptions import Subscriptions, watch_files
+from clawmark.mcp.tools import SessionTools
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Page: TypeAlias = PaginatedRequestParams | None
 
-MOST_STREAMS = 32
-"""Streams of changes open at once."""
+MAX_CHANGE_STREAMS = 32
+RECALL = Prompt(
+    name="recall",
+    title="Recall before you answer",
+    description="The recall policy: search the memory first, read what is needed, "
+    "say when nothing was found.",
+    arguments=[
+        PromptArgument(
+            name="question", description="What you want to know from memory.", required=False
+        )
+    ],
+)
 
 
 def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
-    """The server over one memory."""
+    """Return the server that offers one memory to one session."""
     access = session_access(memory, session_key)
-    toolbox, shelf, followers = (
-        Toolbox(memory, session_key),
-        Shelf(memory, access),
-        Followers(access.reads),
-    )
+    tools = SessionTools(memory, session_key)
+    resources = Resources(memory, access)
+    subscriptions = Subscriptions(may_read=access.reads)
     instructions = session_instructions(memory, session_key)
 
     async def list_tools(_: Context, page: Page) -> ListToolsResult:
-        _only_page(page)
-        return ListToolsResult(tools=toolbox.tools)
+        _check_no_cursor(page)
+        return ListToolsResult(tools=tools.tools)
 
-    async def call_tool(_: Context, asked: CallToolRequestParams) -> CallToolResult:
-        return await toolbox.call(asked.name, asked.arguments)
+    async def call_tool(_: Context, params: CallToolRequestParams) -> CallToolResult:
+        return await tools.call(params.name, params.arguments)
 
     async def list_resources(context: Context, page: Page) -> ListResourcesResult:
-        followers.note_listing(context)
-        return await shelf.list(page.cursor if page is not None else None)
+        subscriptions.subscribe_to_list(context)
+        return await resources.list(page.cursor if page is not None else None)
 
     async def list_templates(_: Context, page: Page) -> ListResourceTemplatesResult:
-        _only_page(page)
+        _check_no_cursor(page)
         return ListResourceTemplatesResult(resource_templates=[TEMPLATE])
 
-    async def read_resource(_: Context, asked: ReadResourceRequestParams) -> ReadResourceResult:
-        return await shelf.read(asked.uri)
+    async def read_resource(_: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        return await resources.read(params.uri)
 
-    async def subscribe(context: Context, asked: SubscribeRequestParams) -> EmptyResult:
-        await shelf.read(asked.uri)
-        followers.follow(context, asked.uri)
+    async def subscribe(context: Context, params: SubscribeRequestParams) -> EmptyResult:
+        await resources.read(params.uri)
+        subscriptions.subscribe(context, params.uri)
         return EmptyResult()
 
-    async def unsubscribe(context: Context, asked: UnsubscribeRequestParams) -> EmptyResult:
-        followers.unfollow(context, asked.uri)
+    async def unsubscribe(context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        subscriptions.unsubscribe(context, params.uri)
         return EmptyResult()
 
     async def list_prompts(_: Context, page: Page) -> ListPromptsResult:
-        _only_page(page)
+        _check_no_cursor(page)
         return ListPromptsResult(prompts=[RECALL])
 
-    async def get_prompt(_: Context, asked: GetPromptRequestParams) -> GetPromptResult:
-        return recall_prompt(instructions, asked.name, asked.arguments)
+    async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        return _recall_prompt(instructions, params.name, params.arguments)
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
-        async with kept_fresh(memory, followers):
+        async with watch_files(memory, subscriptions):
             yield None
 
-    return _TellingServer(
+    return _NotifyingServer(
         SERVER_INFO["name"],
         version=SERVER_INFO["version"],
         title=SERVER_INFO["title"],
@@ -108,24 +118,34 @@ def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
         on_read_resource=read_resource,
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
-        on_subscriptions_listen=ListenHandler(followers.bus, max_subscriptions=MOST_STREAMS),
+        on_subscriptions_listen=ListenHandler(
+            subscriptions.bus, max_subscriptions=MAX_CHANGE_STREAMS
+        ),
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
 
 
-class _TellingServer(Server[None]):
-    """The SDK's server, which says on every transport that it tells of changes in the list of
-    files.
-    """
+class _NotifyingServer(Server[None]):
+    """The SDK's server, announcing list change notifications on every transport."""
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *more: Any, **named: Any
     ) -> InitializationOptions:
-        told = notification_options or NotificationOptions(resources_changed=True)
-        return super().create_initialization_options(told, *more, **named)
+        announced = notification_options or NotificationOptions(resources_changed=True)
+        return super().create_initialization_options(announced, *more, **named)
 
 
-def _only_page(page: Page) -> None:
+def _recall_prompt(policy: str, name: str, arguments: dict[str, str] | None) -> GetPromptResult:
+    """Return the policy as a user message, followed by the question if there is one."""
+    if name != RECALL.name:
+        raise MCPError(INVALID_PARAMS, f"There is no such prompt; the only one is `{RECALL.name}`.")
+    question = (arguments or {}).get("question", "").strip()
+    text = f"{policy}\n\nAnswer from memory: {question}" if question else policy
+    message = PromptMessage(role="user", content=TextContent(type="text", text=text))
+    return GetPromptResult(description=RECALL.description, messages=[message])
+
+
+def _check_no_cursor(page: Page) -> None:
     if page is not None and page.cursor is not None:
-        raise MCPError(INVALID_PARAMS, "The cursor is not one of ours.")
+        raise MCPError(INVALID_PARAMS, "The cursor is not valid.")

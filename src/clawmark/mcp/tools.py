@@ -1,9 +1,7 @@
-"""The memory's tools as MCP tools: `memory_search`, `memory_get`, `memory_append` and
-`memory_status`.
+"""The memory's tools as MCP tools: `memory_search`, `memory_get`, `memory_append`, `memory_status`.
 
-In: an open memory and a session key. Out: the list of tools with their annotations and answer
-schemas, and a call that answers with structured content and the same as text. What a tool does, and
-whom it answers, is left to `clawmark.agent.tools`."""
+A call answers with structured content and the same content as text. What a tool does, and for
+which sessions, is decided in `clawmark.agent.tools`."""
 
 from __future__ import annotations
 
@@ -22,18 +20,22 @@ from clawmark.model.reports import Status
 
 CALL_SECONDS = 30.0
 
-_STATUS_DESCRIPTION = """\
-Report the state of your long-term memory: how many files are indexed, how many are still due, whether search works with \
-vectors and keywords or with keywords alone, and what would make it better. Use it when memory_search found less than you \
-expected, or when the user asks whether the memory works. It reads no notes."""
+_STATUS_DESCRIPTION = (
+    "Report the state of your long-term memory: how many files are indexed, how many are still "
+    "due, whether search works with vectors and keywords or with keywords alone, and what would "
+    "make it better. Use it when memory_search found less than you expected, or when the user "
+    "asks whether the memory works. It reads no notes."
+)
 
-_TEXT, _WHOLE, _YES = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+_TEXT, _INTEGER, _NUMBER, _BOOLEAN = (
+    {"type": name} for name in ("string", "integer", "number", "boolean")
+)
 _FLAGS = {"type": "array", "items": _TEXT}
-_PROBLEM: Payload = {"error": _TEXT, "reason": _TEXT, "action": _TEXT}
+_ERROR: Payload = {"error": _TEXT, "reason": _TEXT, "action": _TEXT}
 
 
-class Offer(NamedTuple):
-    """How a tool is presented: its title, what it does to the world, and what its answers hold."""
+class ToolInfo(NamedTuple):
+    """The title of a tool, whether it writes, and the properties of its answers."""
 
     title: str
     writes: bool
@@ -42,23 +44,23 @@ class Offer(NamedTuple):
 
 _RESULT: Payload = {
     "path": _TEXT,
-    "startLine": _WHOLE,
-    "endLine": _WHOLE,
-    "score": {"type": "number"},
-    "vectorScore": {"type": "number"},
-    "textScore": {"type": "number"},
+    "startLine": _INTEGER,
+    "endLine": _INTEGER,
+    "score": _NUMBER,
+    "vectorScore": _NUMBER,
+    "textScore": _NUMBER,
     "snippet": _TEXT,
     "source": _TEXT,
     "corpus": _TEXT,
     "provenance": {
         "type": "object",
-        "properties": {"originClass": _TEXT, "sessionKind": _TEXT, "observedAt": _WHOLE},
+        "properties": {"originClass": _TEXT, "sessionKind": _TEXT, "observedAt": _INTEGER},
     },
     "citation": _TEXT,
     "flags": _FLAGS,
 }
-OFFERS: dict[str, Offer] = {
-    "memory_search": Offer(
+TOOLS: dict[str, ToolInfo] = {
+    "memory_search": ToolInfo(
         "Search memory",
         False,
         {
@@ -69,13 +71,13 @@ OFFERS: dict[str, Offer] = {
             "mode": _TEXT,
             "nothing": {
                 "type": "object",
-                "properties": {"code": _TEXT, "message": _TEXT, "bestScore": {"type": "number"}},
+                "properties": {"code": _TEXT, "message": _TEXT, "bestScore": _NUMBER},
             },
             "fallback": {"type": "object", "properties": {"from": _TEXT, "reason": _TEXT}},
             "degraded": {"type": "object", "properties": {"reason": _TEXT, "fix": _TEXT}},
             "dueFiles": {"type": ["integer", "null"]},
-            "disabled": _YES,
-            "unavailable": _YES,
+            "disabled": _BOOLEAN,
+            "unavailable": _BOOLEAN,
             "warning": _TEXT,
             "corpora": {
                 "type": "array",
@@ -83,7 +85,7 @@ OFFERS: dict[str, Offer] = {
             },
         },
     ),
-    "memory_get": Offer(
+    "memory_get": ToolInfo(
         "Read memory",
         False,
         {
@@ -91,49 +93,49 @@ OFFERS: dict[str, Offer] = {
             "code": _TEXT,
             "text": _TEXT,
             "path": _TEXT,
-            "from": _WHOLE,
-            "lines": _WHOLE,
-            "truncated": _YES,
-            "nextFrom": _WHOLE,
+            "from": _INTEGER,
+            "lines": _INTEGER,
+            "truncated": _BOOLEAN,
+            "nextFrom": _INTEGER,
             "note": _TEXT,
             "warning": _TEXT,
-            "unavailable": _YES,
+            "unavailable": _BOOLEAN,
         },
     ),
-    "memory_append": Offer(
+    "memory_append": ToolInfo(
         "Add to memory",
         True,
         {
-            "written": _YES,
+            "written": _BOOLEAN,
             "path": _TEXT,
-            "startLine": _WHOLE,
-            "endLine": _WHOLE,
+            "startLine": _INTEGER,
+            "endLine": _INTEGER,
             "citation": _TEXT,
             "flags": _FLAGS,
         },
     ),
-    STATUS_TOOL: Offer(
+    STATUS_TOOL: ToolInfo(
         "State of the memory",
         False,
         {
-            "files": _WHOLE,
-            "chunks": _WHOLE,
-            "dueFiles": _WHOLE,
-            "dueVectors": _WHOLE,
-            "skippedFiles": _WHOLE,
+            "files": _INTEGER,
+            "chunks": _INTEGER,
+            "dueFiles": _INTEGER,
+            "dueVectors": _INTEGER,
+            "skippedFiles": _INTEGER,
             "mode": _TEXT,
             "embedder": _TEXT,
-            "rebuilding": _YES,
+            "rebuilding": _BOOLEAN,
             "degraded": {"type": "object", "properties": {"reason": _TEXT, "fix": _TEXT}},
         },
     ),
 }
-"""No key is required in an answer: a refusal has an `error` and an `action` in their place."""
+"""No property is required: an error has an `error` and an `action` instead."""
 
 Call = Callable[[object], Awaitable[Payload]]
 
 
-class Toolbox:
+class SessionTools:
     """The tools of one session."""
 
     def __init__(self, memory: AsyncMemory, session_key: str | None) -> None:
@@ -149,7 +151,7 @@ class Toolbox:
         )
 
     async def call(self, name: str, arguments: Mapping[str, object] | None) -> CallToolResult:
-        """Call a tool; whatever goes wrong, a wrong name too, is an answer the model can read."""
+        """Call a tool; every error, an unknown name included, is an answer the model can read."""
         call = self._calls.get(name)
         try:
             payload = (
@@ -176,20 +178,20 @@ class Toolbox:
         }
 
     def _add(self, name: str, description: str, parameters: Payload, call: Call) -> None:
-        offer = OFFERS[name]
+        info = TOOLS[name]
         self._calls[name] = call
         self.tools.append(
             Tool(
                 name=name,
-                title=offer.title,
+                title=info.title,
                 description=description,
                 input_schema=parameters,
-                output_schema={"type": "object", "properties": {**offer.answer, **_PROBLEM}},
+                output_schema={"type": "object", "properties": {**info.answer, **_ERROR}},
                 annotations=ToolAnnotations(
-                    title=offer.title,
-                    read_only_hint=not offer.writes,
+                    title=info.title,
+                    read_only_hint=not info.writes,
                     destructive_hint=False,
-                    idempotent_hint=not offer.writes,
+                    idempotent_hint=not info.writes,
                     open_world_hint=False,
                 ),
             )
@@ -197,9 +199,7 @@ class Toolbox:
 
 
 def encodable(value: object) -> object:
-    """The same value with what UTF-8 cannot carry written as escapes: a file name may hold bytes
-    that are no text.
-    """
+    """Escape text that UTF-8 cannot encode, such as the undecodable bytes of a file name."""
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -225,7 +225,7 @@ def _status_call(memory: AsyncMemory) -> Call:
 
 
 def status_payload(status: Status) -> Payload:
-    """What a model has use for; where things are on this machine is nothing for a conversation."""
+    """Return the part of the status that is useful to a model; paths are left out."""
     payload: Payload = {
         "files": status.files,
         "chunks": status.chunks,

@@ -1,8 +1,7 @@
-"""An embedder for tests and the promises every embedder keeps.
+"""Embedders for tests, and the contract suite of the `Embedder` protocol.
 
-`HashingEmbedder` needs no weights: texts that share words are near each other, others are not, and
-the same text has the same vector everywhere. `embedder_contract` is called by the tests of any
-implementation, ours or another's."""
+`HashingEmbedder` needs no weights: texts that share words have similar vectors, and the same text
+always has the same vector. `embedder_contract` tests any implementation, also third-party ones."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from clawmark.model.errors import EmbeddingUnavailable
 from clawmark.model.values import Identity, Vector
 
 FEATURES = 4
-"""Places a word has in the vector: enough that two words hardly ever share all of theirs."""
+"""Vector components per word: enough that two words hardly ever share all of them."""
 
 PASSAGE = (
     "The billing service keeps its invoices in PostgreSQL, "
@@ -41,7 +40,7 @@ ODD_TEXTS = (
 
 
 class HashingEmbedder:
-    """Sums hashed word features into a unit vector of `dims` numbers."""
+    """Sums hashed word features into a unit vector of `dims` components."""
 
     def __init__(self, dims: int = 64) -> None:
         self._dims = dims
@@ -75,10 +74,10 @@ class HashingEmbedder:
 
 
 class UnreliableEmbedder(HashingEmbedder):
-    """The same, out of order as long as `fault` says so.
+    """A hashing embedder that fails while `fault` is set.
 
-    `down` raises, `nan` and `zero` spoil the last vector, `short` leaves the last text out and cuts
-    a question's vector."""
+    `down` raises, `nan` and `zero` corrupt the last vector, `short` omits the last text and cuts
+    the vector of a query."""
 
     fault: Literal["", "down", "nan", "zero", "short"] = ""
 
@@ -88,7 +87,9 @@ class UnreliableEmbedder(HashingEmbedder):
 
     def embed_query(self, text: str) -> Vector:
         if self.fault == "down":
-            raise EmbeddingUnavailable("The embedder is down.", provider="testing", hint="Mend it.")
+            raise EmbeddingUnavailable(
+                "The embedder is down.", provider="testing", hint="Reset `fault`."
+            )
         numbers = {"nan": math.nan, "zero": 0.0}
         if self.fault in numbers:
             return struct.pack(f"<{self._dims}f", *[numbers[self.fault]] * self._dims)
@@ -97,62 +98,60 @@ class UnreliableEmbedder(HashingEmbedder):
 
 
 def embedder_contract(make: Callable[[], Embedder]) -> None:
-    """Try every promise of `Embedder` on fresh instances; raises AssertionError with the one that
-    was broken.
-    """
-    for promise in PROMISES:
-        promise(make)
+    """Check the contract of `Embedder` on fresh instances; raise AssertionError if it is broken."""
+    for check in CHECKS:
+        check(make)
 
 
-def _introduces_itself(make: Callable[[], Embedder]) -> None:
+def _has_identity_and_traits(make: Callable[[], Embedder]) -> None:
     one, other = make(), make()
-    _must(one.identity == other.identity, "two instances have the same identity")
-    _must(
+    must(one.identity == other.identity, "two instances have the same identity")
+    must(
         one.identity.dims > 0 and bool(one.identity.provider and one.identity.model),
         "the identity is complete",
     )
-    _must(len(bytes.fromhex(one.identity.provider_key)) == 32, "provider_key is a SHA-256 in hex")
-    _must(bool(one.traits.label), "it has a label")
+    must(len(bytes.fromhex(one.identity.provider_key)) == 32, "provider_key is a SHA-256 in hex")
+    must(bool(one.traits.label), "it has a label")
     floor, ceiling = one.traits.floor, one.traits.ceiling
-    _must(-1 <= floor < ceiling <= 1, "an unrelated text has a lower cosine than a perfect answer")
+    must(-1 <= floor < ceiling <= 1, "an unrelated text has a lower cosine than a perfect answer")
 
 
-def _gives_one_unit_vector_per_text(make: Callable[[], Embedder]) -> None:
+def _returns_one_unit_vector_per_text(make: Callable[[], Embedder]) -> None:
     embedder = make()
-    _must(embedder.embed_texts([]) == [], "no texts give no vectors")
+    must(embedder.embed_texts([]) == [], "no texts give no vectors")
     texts = [PASSAGE, OTHER, QUESTION, PASSAGE]
     vectors = embedder.embed_texts(texts)
     check_vectors(vectors, len(texts), embedder.identity)
-    _must(vectors[0] == vectors[3], "equal texts have equal vectors")
+    must(vectors[0] == vectors[3], "equal texts have equal vectors")
     for vector in [*vectors, embedder.embed_query(QUESTION)]:
-        _must(abs(_cosine(vector, vector) - 1) < 1e-3, "vectors have length one")
+        must(abs(_cosine(vector, vector) - 1) < 1e-3, "vectors have length one")
 
 
-def _does_not_depend_on_company(make: Callable[[], Embedder]) -> None:
+def _does_not_depend_on_the_batch(make: Callable[[], Embedder]) -> None:
     embedder = make()
     batch = embedder.embed_texts([OTHER, PASSAGE * 10, PASSAGE, QUESTION, "short"])
-    _must(
+    must(
         _cosine(batch[2], embedder.embed_texts([PASSAGE])[0]) > 0.9999,
         "a text has the same vector alone and in a batch",
     )
-    _must(
+    must(
         _cosine(batch[2], make().embed_texts([PASSAGE])[0]) > 0.9999,
         "another instance gives the same vector",
     )
 
 
-def _puts_the_answer_nearer(make: Callable[[], Embedder]) -> None:
+def _ranks_the_answer_higher(make: Callable[[], Embedder]) -> None:
     embedder = make()
     question = embedder.embed_query(QUESTION)
     passage, other = embedder.embed_texts([PASSAGE, OTHER])
-    _must(embedder.covers(PASSAGE) and embedder.covers(QUESTION), "plain English is covered")
-    _must(
+    must(embedder.covers(PASSAGE) and embedder.covers(QUESTION), "plain English is covered")
+    must(
         _cosine(question, passage) > _cosine(question, other) + 0.05,
         "the answer is nearer than another text",
     )
 
 
-def _survives_odd_texts(make: Callable[[], Embedder]) -> None:
+def _accepts_odd_texts(make: Callable[[], Embedder]) -> None:
     embedder = make()
     for text in ODD_TEXTS:
         embedder.covers(text)
@@ -160,7 +159,7 @@ def _survives_odd_texts(make: Callable[[], Embedder]) -> None:
     check_vectors([embedder.embed_query(text) for text in ODD_TEXTS[:6]], 6, embedder.identity)
 
 
-def _works_from_two_threads(make: Callable[[], Embedder]) -> None:
+def _is_thread_safe(make: Callable[[], Embedder]) -> None:
     embedder = make()
     texts = [f"{PASSAGE} Number {number}." for number in range(8)]
     found: dict[str, list[Vector]] = {}
@@ -175,22 +174,23 @@ def _works_from_two_threads(make: Callable[[], Embedder]) -> None:
     expected = make().embed_texts(texts)
     for name in "ab":
         for vector, due in zip(found[name], expected, strict=True):
-            _must(_cosine(vector, due) > 0.9999, "two threads at once get the same vectors as one")
+            must(_cosine(vector, due) > 0.9999, "two threads at once get the same vectors as one")
 
 
-PROMISES = (
-    _introduces_itself,
-    _gives_one_unit_vector_per_text,
-    _does_not_depend_on_company,
-    _puts_the_answer_nearer,
-    _survives_odd_texts,
-    _works_from_two_threads,
+CHECKS = (
+    _has_identity_and_traits,
+    _returns_one_unit_vector_per_text,
+    _does_not_depend_on_the_batch,
+    _ranks_the_answer_higher,
+    _accepts_odd_texts,
+    _is_thread_safe,
 )
 
 
-def _must(holds: bool, promise: str) -> None:
+def must(holds: bool, requirement: str) -> None:
+    """Raise AssertionError with the requirement of a contract that does not hold."""
     if not holds:
-        raise AssertionError(f"broken promise: {promise}")
+        raise AssertionError(f"contract broken: {requirement}")
 
 
 def _cosine(one: Vector, other: Vector) -> float:

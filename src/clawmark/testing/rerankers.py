@@ -1,8 +1,7 @@
-"""The promises every reranker keeps, and a reranker for tests.
+"""A reranker for tests, and the contract suite of the `Reranker` protocol.
 
-`reranker_contract` is called by the tests of any implementation, ours or another's.
-`OverlapReranker` needs no model: it scores by the share of the question's words that a text has.
-"""
+`reranker_contract` tests any implementation, also third-party ones. `OverlapReranker` needs no
+model: it scores by the share of the query's words that a text has."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from clawmark.embed.rerank.base import Reranker
 from clawmark.model.errors import RerankError
-from clawmark.testing.embedders import OTHER, PASSAGE, QUESTION
+from clawmark.testing.embedders import OTHER, PASSAGE, QUESTION, must
 
 SECONDS = 30.0
 ODD_TEXTS = (
@@ -29,7 +28,7 @@ ODD_TEXTS = (
 
 
 class OverlapReranker:
-    """Scores by shared words; with `error` set it fails instead."""
+    """Scores by shared words, or raises `error` if it is set."""
 
     label = "overlap (testing)"
 
@@ -42,73 +41,71 @@ class OverlapReranker:
         if self.error is not None:
             raise self.error
         if texts and seconds <= 0:
-            raise RerankError("There was no time left.")
+            raise RerankError("No time is left.")
         return [overlap(query, text) for text in texts]
 
 
 def overlap(query: str, text: str) -> float:
-    """The share of the query's words that a text has."""
+    """Return the share of the query's words that a text has."""
     wanted = _words(query)
     return len(wanted & _words(text)) / len(wanted) if wanted else 0.0
 
 
 def reranker_contract(make: Callable[[], Reranker]) -> None:
-    """Try every promise of `Reranker` on fresh instances; raises AssertionError with the one that
-    was broken.
-    """
-    for promise in PROMISES:
-        promise(make)
+    """Check the contract of `Reranker` on fresh instances; raise AssertionError if it is broken."""
+    for check in CHECKS:
+        check(make)
 
 
 def _has_a_label(make: Callable[[], Reranker]) -> None:
-    _must(bool(make().label), "it has a label")
+    must(bool(make().label), "it has a label")
 
 
-def _gives_one_score_per_text(make: Callable[[], Reranker]) -> None:
+def _returns_one_score_per_text(make: Callable[[], Reranker]) -> None:
     reranker = make()
-    _must(reranker.rerank(QUESTION, [], seconds=SECONDS) == [], "no texts give no scores")
+    must(reranker.rerank(QUESTION, [], seconds=SECONDS) == [], "no texts give no scores")
     texts = [OTHER, PASSAGE, OTHER, "short"]
     scores = reranker.rerank(QUESTION, texts, seconds=SECONDS)
-    _must(len(scores) == len(texts), "every text has a score")
-    _must(
+    must(len(scores) == len(texts), "every text has a score")
+    must(
         all(math.isfinite(score) and 0 <= score <= 1 for score in scores),
         "scores are numbers from 0 to 1",
     )
-    _must(abs(scores[0] - scores[2]) < 1e-6, "equal texts have equal scores")
+    must(abs(scores[0] - scores[2]) < 1e-6, "equal texts have equal scores")
 
 
-def _puts_the_answer_first(make: Callable[[], Reranker]) -> None:
+def _ranks_the_answer_first(make: Callable[[], Reranker]) -> None:
     for texts in ([OTHER, PASSAGE], [PASSAGE, OTHER]):
         scores = dict(zip(texts, make().rerank(QUESTION, texts, seconds=SECONDS), strict=True))
-        _must(
+        must(
             scores[PASSAGE] > scores[OTHER],
             "the answer has a higher score than another text, in any order",
         )
 
 
-def _survives_odd_texts(make: Callable[[], Reranker]) -> None:
+def _accepts_odd_texts(make: Callable[[], Reranker]) -> None:
     reranker = make()
     scores = reranker.rerank(QUESTION, ODD_TEXTS, seconds=SECONDS)
-    _must(
+    must(
         len(scores) == len(ODD_TEXTS) and all(0 <= score <= 1 for score in scores),
         "odd texts have scores too",
     )
     for query in ODD_TEXTS[:-1]:
-        _must(
+        must(
             len(reranker.rerank(query, [PASSAGE], seconds=SECONDS)) == 1,
             "odd questions are answered too",
         )
 
 
-def _keeps_its_time(make: Callable[[], Reranker]) -> None:
+def _respects_the_deadline(make: Callable[[], Reranker]) -> None:
     try:
         make().rerank(QUESTION, [PASSAGE, OTHER], seconds=0.0)
     except RerankError:
         return
-    raise AssertionError("broken promise: without time it raises RerankError")
+    raise AssertionError("contract broken: without time left it raises RerankError")
 
 
-def _works_from_two_threads(make: Callable[[], Reranker]) -> None:
+def _is_thread_safe(make: Callable[[], Reranker]) -> None:
     reranker = make()
     texts = [f"{PASSAGE} Number {number}." for number in range(6)]
     found: dict[str, list[float]] = {}
@@ -124,22 +121,17 @@ def _works_from_two_threads(make: Callable[[], Reranker]) -> None:
     expected = make().rerank(QUESTION, texts, seconds=SECONDS)
     for name in "ab":
         close = [abs(one - two) < 1e-4 for one, two in zip(found[name], expected, strict=True)]
-        _must(all(close), "two threads at once get the same scores as one")
+        must(all(close), "two threads at once get the same scores as one")
 
 
-PROMISES = (
+CHECKS = (
     _has_a_label,
-    _gives_one_score_per_text,
-    _puts_the_answer_first,
-    _survives_odd_texts,
-    _keeps_its_time,
-    _works_from_two_threads,
+    _returns_one_score_per_text,
+    _ranks_the_answer_first,
+    _accepts_odd_texts,
+    _respects_the_deadline,
+    _is_thread_safe,
 )
-
-
-def _must(holds: bool, promise: str) -> None:
-    if not holds:
-        raise AssertionError(f"broken promise: {promise}")
 
 
 def _words(text: str) -> set[str]:

@@ -1,0 +1,1 @@
+"""Pure functions over strings: chunks, keywords, dates, transcripts, secrets, untrusted text."""

@@ -1,9 +1,7 @@
-"""The day a memory file is about, and the words by which people ask for it.
+"""Find the day of a memory file, and the words in which people ask for it.
 
-Takes paths and headings, gives dates and words for the keyword index. A daily log says its date
-once, in its name; questions say it in many ways ("in February", "on the 24th", "2026-02-24"), so
-the words go into the index beside every passage of the file. Ranking by age is left to `search`.
-"""
+A daily log has its date only in its name, while questions use many forms ("in February", "on the
+24th", "2026-02-24"), so these words are indexed with every passage of the file."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def date_of(path: str) -> str:
-    """The day, YYYY-MM-DD, that the file name starts with, in any folder and with any slug; empty
-    without one.
-    """
+    """Return the day, YYYY-MM-DD, that the file name starts with, or an empty string."""
     name = path[max(path.rfind("/"), path.rfind(":")) + 1 :]
     date = name[:10]
     digits = date[:4] + date[5:7] + date[8:]
@@ -49,14 +45,12 @@ def date_of(path: str) -> str:
 
 
 def day_of(path: str, source: str, heading: str) -> str:
-    """The day a passage is about: that of its file's name, or the last one on which something in it
-    was said.
-    """
+    """Return the day of a passage: of its file's name, or of its last message."""
     return heading[-10:] if source == "sessions" else date_of(path)
 
 
 def date_words(date: str) -> str:
-    """A day in the words people use for it: `2026-02-24 24 24th february 2026 feb tuesday`."""
+    """Return the words for a day: `2026-02-24 24 24th february 2026 feb tuesday`."""
     year, month, number = map(int, date.split("-"))
     name = MONTHS[month - 1]
     ordinal = f"{number}{_ORDINAL_ENDS.get(number, 'th')}"
@@ -67,16 +61,14 @@ def date_words(date: str) -> str:
 
 
 def keyword_context(path: str, heading: str) -> str:
-    """What the keyword index knows about a passage beside its text: date, headings, words of the
-    file's path.
-    """
+    """Return the words indexed with a passage: its date, headings and path."""
     date, names = _path_words(path)
     return index_words(" ".join(filter(None, (date, heading, names))))
 
 
 @lru_cache(maxsize=64)
 def _path_words(path: str) -> tuple[str, str]:
-    """The words of the date and of the names in a path: the same for every passage of a file."""
+    """Return the words of the date and of the names in a path."""
     date = date_of(path)
     names = re.findall(
         r"[^\W\d_]\w*", path.removesuffix(".md").removeprefix("memory/").replace("_", " ")
@@ -85,7 +77,7 @@ def _path_words(path: str) -> tuple[str, str]:
 
 
 def is_day(year: int, month: int, day: int) -> bool:
-    """Whether there is such a day, in the years that notes are about."""
+    """Whether the day exists and is in the years 1900 to 2199."""
     if not (1900 <= year <= 2199 and 1 <= month <= 12):
         return False
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

@@ -1,7 +1,4 @@
-"""The filters of a search as people and models write them, checked and finished.
-
-Takes `since`, `until`, `path` and `source` as text; gives `Filters` whose days are YYYY-MM-DD. What
-cannot be understood is a `FilterError` that names the filter."""
+"""Parse the filters of a search; an invalid one raises `FilterError`."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from datetime import date, timedelta
 from clawmark.model.errors import FilterError
 from clawmark.model.values import Filters
 
-LONGEST_PATTERN = 500
+MAX_PATTERN = 500
 _BACK = re.compile(r"([0-9]{1,4})([dw])", re.IGNORECASE)
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ][0-9:.,+\-Zz]*)?")
 
@@ -25,7 +22,7 @@ def make_filters(
     source: str | None,
     today: Callable[[], str],
 ) -> Filters:
-    """Finished filters; None and blank text mean that a filter was not given."""
+    """Return the parsed filters; None and blank text mean that a filter was not given."""
     first, last = _day("since", since, today), _day("until", until, today)
     if first and last and first > last:
         raise FilterError(
@@ -34,9 +31,9 @@ def make_filters(
             hint="Swap the two days.",
         )
     pattern = (path or "").strip()
-    if len(pattern) > LONGEST_PATTERN or "\0" in pattern:
+    if len(pattern) > MAX_PATTERN or "\0" in pattern:
         raise FilterError(
-            f"path must be a pattern of at most {LONGEST_PATTERN} characters without NUL.",
+            f"path must be a pattern of at most {MAX_PATTERN} characters without NUL.",
             argument="path",
             hint="Write a pattern such as memory/projects/**.",
         )
@@ -44,7 +41,7 @@ def make_filters(
 
 
 def _day(name: str, given: str | None, today: Callable[[], str]) -> str:
-    """A day as YYYY-MM-DD: given as one, as a date and time, or as `7d` or `2w` before today."""
+    """Return YYYY-MM-DD for a day, a date and time, or `7d` or `2w` before today."""
     text = (given or "").strip()
     if not text:
         return ""

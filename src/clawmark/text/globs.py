@@ -1,10 +1,8 @@
-"""Path patterns for filters: `*` and `?` stay within a folder, `**` crosses folders, `[...]` is a
-set of characters.
+"""Match paths against patterns: `*` and `?` stay within a folder, `**` crosses folders.
 
 A pattern without a slash is compared with the file's name in any folder; `notes/` means everything
 below that folder. The name of an added source counts as a folder: `notes:` means everything in the
-source `notes`. A pattern is matched folder by folder, so that one with many stars cannot take long.
-"""
+source `notes`. A pattern is matched folder by folder, so that many stars cannot take long."""
 
 from __future__ import annotations
 
@@ -16,13 +14,11 @@ from clawmark.model.values import added_source
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
-    """A function that returns whether a path, with forward slashes, matches the pattern; case
-    counts.
-    """
+    """Return a case-sensitive matcher for paths with forward slashes."""
     pattern = pattern.removeprefix("./")
     source = added_source(pattern)
     ways = [_parts(pattern)]
-    if source:  # or the name of a file with a colon in it
+    if source:  # or a file name with a colon
         ways.append(_parts(f"{source}:/{pattern[len(source) + 1 :]}"))
 
     def matches(path: str) -> bool:
@@ -34,7 +30,7 @@ def path_matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _parts(pattern: str) -> list[Callable[[str], object] | None]:
-    """A matcher for each part of a pattern; None stands for any number of names."""
+    """Return a matcher for each part of a pattern; None stands for any number of names."""
     if pattern.endswith("/"):
         pattern += "**"
     elif "/" not in pattern:
@@ -45,7 +41,7 @@ def _parts(pattern: str) -> list[Callable[[str], object] | None]:
 
 
 def _matches(parts: Sequence[Callable[[str], object] | None], names: Sequence[str]) -> bool:
-    """Whether the parts match the names in order; None stands for any number of names."""
+    """Whether the parts match the names in order."""
     reached = {0}
     for part in parts:
         if part is None:

@@ -1,8 +1,7 @@
-"""Times named in a question: "last week", "in October", "four weeks ago", "on 3 May", "in 2025".
+"""Find the times named in an English question: "last week", "in October", "four weeks ago".
 
-Takes an English text and today's day; gives ranges of days, first and last included. Words that are
-also verbs or names ("may", "march", "june") count only with a preposition, a day or a year. What is
-not understood gives no range."""
+Words that are also verbs or names ("may", "march", "june") count only with a preposition, a day or
+a year."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ from datetime import date, timedelta
 
 from clawmark.text.dates import MONTHS
 
-MOST_CHARACTERS = 2000
-MOST_RANGES = 8
+MAX_CHARACTERS = 2000
+MAX_RANGES = 8
 
 Range = tuple[str, str]
 _Days = tuple[date, date] | None
@@ -38,9 +37,9 @@ _NUMBERS = (
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = "|".join(MONTHS)
 _SHORT = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec"
-_UNSURE = ("march", "april", "may", "june", "august")
+_AMBIGUOUS = ("march", "april", "may", "june", "august")
 """Months that are also verbs, adjectives or names."""
-_PLAIN = "|".join(month for month in MONTHS if month not in _UNSURE)
+_UNAMBIGUOUS = "|".join(month for month in MONTHS if month not in _AMBIGUOUS)
 _BEFORE = r"in|on|last|this|next|past|since|during|until|till|from|by|around|early|mid|late|of"
 _YEAR = r"(?P<year>(?:19|20|21)[0-9]{2})(?![0-9-])"
 _DAY = r"(?P<day>[0-3]?[0-9])"
@@ -53,9 +52,9 @@ _UNIT = r"(?P<unit>day|week|month|year)s?"
 
 
 def time_expressions(text: str, today: str) -> list[Range]:
-    """The ranges of days that a text names, in the order they were recognised; at most eight."""
+    """Return up to eight ranges of days, first and last included, that a text names."""
     now = date.fromisoformat(today)
-    left = text[:MOST_CHARACTERS].replace("’", "'")
+    left = text[:MAX_CHARACTERS].replace("’", "'")
     found: list[Range] = []
     for pattern, read in _READERS:
         for match in pattern.finditer(left):
@@ -66,9 +65,9 @@ def time_expressions(text: str, today: str) -> list[Range]:
             if days is None:
                 continue
             found.append((days[0].isoformat(), days[1].isoformat()))
-            # What has been read is blanked, so that the year of a date is not read again as a year.
+            # Blank the match, so that the year of a date is not also read as a year.
             left = left[: match.start()] + " " * (match.end() - match.start()) + left[match.end() :]
-    return list(dict.fromkeys(found))[:MOST_RANGES]
+    return list(dict.fromkeys(found))[:MAX_RANGES]
 
 
 def _iso_day(match: re.Match[str], now: date) -> _Days:
@@ -80,7 +79,7 @@ def _iso_month(match: re.Match[str], now: date) -> _Days:
 
 
 def _day_of_month(match: re.Match[str], now: date) -> _Days:
-    """`3 May`, `May 3rd, 2025`, `the 3rd of May`; without a year, the last such day."""
+    """Read `3 May`, `May 3rd, 2025`, `the 3rd of May`; without a year, the last such day."""
     word, day, year = match["month"], int(match["day"]), match["year"]
     month = _month_number(word)
     if word in ("may", "march", "mar") and not (
@@ -97,12 +96,12 @@ def _day_of_month(match: re.Match[str], now: date) -> _Days:
 
 
 def _is_preposition(word: str | None) -> bool:
-    """Whether a day follows the word for certain; "of" also comes before "the 3"."""
+    """Whether a day certainly follows the word; "of" also precedes "the 3"."""
     return word is not None and word.lower() != "of"
 
 
 def _named_month(match: re.Match[str], now: date) -> _Days:
-    """`in October`, `October 2025`, `last May`; without a year, the last one that has begun."""
+    """Read `in October`, `October 2025`, `last May`; without a year, the last that has begun."""
     month, before = _month_number(match["month"]), (match["prep"] or "").lower()
     if match["year"]:
         return _range(match, *_month_of(int(match["year"]), month), now)
@@ -144,7 +143,7 @@ def _near_day(match: re.Match[str], now: date) -> _Days:
 
 
 def _ago(match: re.Match[str], now: date) -> _Days:
-    """`four weeks ago`: as exact as its unit is; `a few` is two to five of them."""
+    """Read `four weeks ago`, as exact as its unit; `a few` is two to five."""
     low, high = _counted(match["count"])
     unit = match["unit"].lower()
     slack = {"day": 0, "week": 3, "month": 15, "year": 182}[unit]
@@ -155,13 +154,13 @@ def _ago(match: re.Match[str], now: date) -> _Days:
 
 
 def _last_some(match: re.Match[str], now: date) -> _Days:
-    """`the past three months`: up to today."""
+    """Read `the past three months`, up to today."""
     _, high = _counted(match["count"])
     return _back(now, high, match["unit"].lower()), now
 
 
 def _unit(match: re.Match[str], now: date) -> _Days:
-    """`last week`, `this month`, `next year`."""
+    """Read `last week`, `this month`, `next year`."""
     before, unit = match["which"].lower(), match["unit"].lower()
     step = {"last": -1, "previous": -1, "past": -1, "next": 1, "coming": 1}.get(before, 0)
     if unit == "week":
@@ -179,9 +178,7 @@ def _unit(match: re.Match[str], now: date) -> _Days:
 
 
 def _weekday(match: re.Match[str], now: date) -> _Days:
-    """`on Monday` is the last one, today included; `last Monday` is before today; `next Monday` is
-    after it.
-    """
+    """Read a weekday: `on Monday` may be today, `last Monday` is before and `next` after it."""
     before, number = match["prep"].lower(), _WEEKDAYS.index(match["weekday"].lower())
     back = (now.weekday() - number) % 7
     if before in ("last", "past") and back == 0:
@@ -193,7 +190,7 @@ def _weekday(match: re.Match[str], now: date) -> _Days:
 
 
 def _range(match: re.Match[str], first: date, last: date, now: date) -> _Days:
-    """The days from first to last; up to today when the expression begins with "since"."""
+    """Return first to last, or first to today if the expression begins with "since"."""
     groups = match.groupdict()
     begins = groups.get("prep") or groups.get("since") or ""
     return (first, now) if begins.lower() == "since" and first <= now else (first, last)
@@ -254,19 +251,21 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_pattern(r"(?<![\d-])(?P<iso>(?:19|20|21)\d\d-(?:0[1-9]|1[0-2]))(?![\d-])"), _iso_month),
     (
         _pattern(
-            rf"{_PREP}?(?<![\d.,-])\b{_DAY}{_ORDINAL}(?:\s+of)?\s+(?P<month>{_MONTH}|{_SHORT})\b\.?(?:,?\s+{_YEAR})?{_END}"
+            rf"{_PREP}?(?<![\d.,-])\b{_DAY}{_ORDINAL}(?:\s+of)?\s+"
+            rf"(?P<month>{_MONTH}|{_SHORT})\b\.?(?:,?\s+{_YEAR})?{_END}"
         ),
         _day_of_month,
     ),
     (
         _pattern(
-            rf"{_PREP}?\b(?P<month>{_MONTH}|{_SHORT})\b\.?\s+(?:the\s+)?{_DAY}(?![0-9:.%-]\d|\d){_ORDINAL}\b(?:,?\s+{_YEAR})?{_END}"
+            rf"{_PREP}?\b(?P<month>{_MONTH}|{_SHORT})\b\.?\s+(?:the\s+)?{_DAY}"
+            rf"(?![0-9:.%-]\d|\d){_ORDINAL}\b(?:,?\s+{_YEAR})?{_END}"
         ),
         _day_of_month,
     ),
     (_pattern(rf"{_PREP}?\b(?P<month>{_MONTH}|{_SHORT})\b\.?(?:\s+of)?,?\s+{_YEAR}"), _named_month),
     (_pattern(rf"{_PREP}(?P<month>{_MONTH})\b(?P<year>)"), _named_month),
-    (_pattern(rf"(?P<prep>)\b(?P<month>{_PLAIN})\b(?P<year>)"), _named_month),
+    (_pattern(rf"(?P<prep>)\b(?P<month>{_UNAMBIGUOUS})\b(?P<year>)"), _named_month),
     (_pattern(rf"\bQ(?P<quarter>[1-4])\b(?:\s+(?:of\s+)?{_YEAR})?"), _quarter),
     (
         _pattern(
@@ -290,7 +289,8 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     ),
     (
         _pattern(
-            rf"\b(?P<prep>on|last|past|this|next|coming|since)\s+(?P<weekday>{'|'.join(_WEEKDAYS)})\b"
+            r"\b(?P<prep>on|last|past|this|next|coming|since)\s+"
+            rf"(?P<weekday>{'|'.join(_WEEKDAYS)})\b"
         ),
         _weekday,
     ),

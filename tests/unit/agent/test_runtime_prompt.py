@@ -175,7 +175,7 @@ def test_no_file_can_end_itself(text: str) -> None:
 
 @given(st.text(max_size=200))
 def test_a_log_is_quoted_data_and_comes_back_exactly(text: str) -> None:
-    from clawmark.text.recalled.escapes import escape
+    from clawmark.text.untrusted.invisible_characters import escape
 
     section = made(logs=(file("memory/2026-02-24.md", escape(text)),)).sections[2].text
     block = section[section.index("[recalled memory ") :]

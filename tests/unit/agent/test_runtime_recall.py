@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from clawmark.agent.prompt.recall import PREAMBLE, Recalled, parse_block, recall_block, recalled
 from clawmark.model.values import Hit
-from clawmark.text.recalled.blocks import begin_line, end_line, strip_recalled
-from clawmark.text.recalled.origin import ORIGINS, Origin, comment
+from clawmark.text.untrusted.origin_labels import ORIGINS, Origin, comment
+from clawmark.text.untrusted.recalled_blocks import begin_line, end_line, strip_recalled
 
 ID = "00c0ffee00c0ffee"
 ITEM = Recalled(

@@ -1,4 +1,4 @@
-"""Command lines: what is understood, and how the rest is refused."""
+"""Which command lines are accepted, and how the others are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def parse(verb: str, *words: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
+def test_every_verb_takes_the_common_flags(verb: str) -> None:
     needed = {
         "add": ["x"],
         "remember": ["x"],
@@ -49,7 +49,7 @@ def test_every_verb_takes_the_flags_of_all(verb: str) -> None:
     ]
 
 
-def test_flags_count_before_and_after_the_verb() -> None:
+def test_common_flags_work_before_and_after_the_verb() -> None:
     assert leading_flags(["--config", "x", "--json", "--agent=a", "status", "--json"]) == [
         "--config",
         "x",
@@ -63,18 +63,18 @@ def test_flags_count_before_and_after_the_verb() -> None:
     "text",
     ["0", "-1", "abc", "1.5", "1e9", "NaN", "", "99999999999999999999", "١٢", " 3", "+3", "10001"],
 )
-def test_a_count_is_plain_digits_in_range(text: str) -> None:
+def test_a_count_must_be_ascii_digits_in_range(text: str) -> None:
     with pytest.raises(UsageError, match="--max-results"):
         parse("search", "tea", "--max-results", text)
 
 
 @pytest.mark.parametrize("text", ["-1", "2", "abc", "nan", "inf", "-inf", "", "1e-3", "1_0", "0x1"])
-def test_a_share_is_a_plain_number_from_0_to_1(text: str) -> None:
+def test_a_share_must_be_a_number_from_0_to_1(text: str) -> None:
     with pytest.raises(UsageError, match="--min-score"):
         parse("search", "tea", "--min-score", text)
 
 
-def test_numbers_in_range_are_taken() -> None:
+def test_numbers_in_range_are_accepted() -> None:
     assert [count(1, 10)("1"), count(1, 10)("10")] == [1, 10]
     assert [share("0"), share("1"), share(".5"), share("0.35"), share("1.")] == [0, 1, 0.5, 0.35, 1]
 
@@ -84,7 +84,7 @@ def test_a_query_may_look_like_a_flag() -> None:
     assert parse("search", "a", "b")["query"] == ["a", "b"]
 
 
-def test_a_flag_is_never_guessed_from_its_beginning() -> None:
+def test_a_flag_cannot_be_abbreviated() -> None:
     with pytest.raises(UsageError, match="nrecognized arguments: --max"):
         parse("search", "x", "--max", "3")
 
@@ -96,7 +96,7 @@ def test_a_flag_is_never_guessed_from_its_beginning() -> None:
         (["serach", "x"], "There is no command 'serach'"),
         (["search"], "A query is missing"),
         (["search", "--nosuch", "x"], "nrecognized arguments: --nosuch"),
-        (["search", "x", "--batch", "f"], "--batch takes its queries"),
+        (["search", "x", "--batch", "f"], "--batch reads its queries"),
         (["get"], "are required: PATH"),
         (["get", "x", "--from", "0"], "whole number"),
         (["config", "get"], "needs one key"),
@@ -104,7 +104,7 @@ def test_a_flag_is_never_guessed_from_its_beginning() -> None:
         (["config", "get", "nosuch"], "There is no key nosuch"),
         (["remember", " "], "nothing to remember"),
         (["help", "nosuch"], "There is no command"),
-        (["demo", "--workspace", "x"], "brings its own"),
+        (["demo", "--workspace", "x"], "uses its own"),
     ],
 )
 def test_usage_errors_are_one_line_on_stderr_and_exit_2(
@@ -117,7 +117,7 @@ def test_usage_errors_are_one_line_on_stderr_and_exit_2(
     assert len(err.splitlines()) <= 2
 
 
-def test_a_mistyped_verb_gets_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistyped_verb_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     main(["serach"])
     assert "Did you mean `clawmark search`?" in capsys.readouterr().err
 
@@ -126,7 +126,7 @@ def test_a_mistyped_verb_gets_the_nearest_one(capsys: pytest.CaptureFixture[str]
     "verb",
     ["forget", "delete", "remove", "export", "uninstall", "unindex", "recall", "find", "list"],
 )
-def test_a_word_that_means_something_else_gets_no_suggestion(
+def test_an_unrelated_word_gets_no_suggestion(
     verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words in ([verb], ["help", verb]):
@@ -145,7 +145,7 @@ def test_a_word_that_means_something_else_gets_no_suggestion(
         ("rember", "remember"),
     ],
 )
-def test_a_close_spelling_gets_the_verb_that_was_meant(
+def test_the_suggestion_is_the_closest_verb(
     typed: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words in ([typed], ["help", typed]):
@@ -162,7 +162,7 @@ def test_a_close_spelling_gets_the_verb_that_was_meant(
         (["index", "--dryrun"], "--dry-run"),
     ],
 )
-def test_an_unknown_flag_gets_the_nearest_one(
+def test_an_unknown_flag_gets_the_closest_one_as_suggestion(
     words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -170,9 +170,11 @@ def test_an_unknown_flag_gets_the_nearest_one(
     assert f"Did you mean {meant}?" in err and len(err.splitlines()) == 2
 
 
-def test_an_unknown_flag_like_no_other_gets_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_flag_without_a_close_one_points_to_the_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["search", "x", "--nosuch"]) == 2
-    assert "`clawmark search --help` shows how it is used." in capsys.readouterr().err
+    assert "`clawmark search --help` shows the usage." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_with_json_an_error_is_one_document_on_stdout(
     assert set(document["error"]) == {"type", "message", "hint"}
 
 
-def test_json_after_two_dashes_is_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_after_two_dashes_is_not_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "--min-score", "9", "--", "--json"]) == 2
     assert capsys.readouterr().out == ""
 
@@ -207,7 +209,9 @@ def test_the_overview_names_every_verb_and_fits_80_columns(
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
-def test_alone_it_prints_the_overview_beside_the_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_verb_the_overview_and_an_error_are_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main([]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -223,7 +227,7 @@ def test_a_verbs_help_has_its_flags_and_examples(
     assert "--min-score" in text and "clawmark search" in text
 
 
-def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     import tomllib
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The estimate: what is counted, what it costs, and how it is said before anything is spent."""
+"""The estimate of `clawmark index --estimate`: counts, prices and their text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_texts_tokens_and_price_are_summed() -> None:
     assert (found.due_texts, found.texts, found.tokens, found.price) == (1000, 1000, 400_000, 0.008)
 
 
-def test_what_the_cache_holds_is_not_paid_again() -> None:
+def test_cached_texts_are_not_counted() -> None:
     found = openai(cached=600)
     assert (found.due_texts, found.cached_texts, found.texts, found.tokens, found.price) == (
         1000,
@@ -40,7 +40,7 @@ def test_what_the_cache_holds_is_not_paid_again() -> None:
     )
 
 
-def test_vectors_in_the_cache_that_are_not_due_count_nothing() -> None:
+def test_cached_texts_that_are_not_due_are_ignored() -> None:
     found = make_estimate({"a": 5}, ["b", "c"], provider="openai", model="m", price_per_million=1.0)
     assert (found.cached_texts, found.texts, found.tokens) == (0, 1, 5)
 
@@ -48,7 +48,7 @@ def test_vectors_in_the_cache_that_are_not_due_count_nothing() -> None:
 @pytest.mark.parametrize(
     ("provider", "price"), [("openai", 0.2), ("gemini", 0.2), ("voyage", 0.268)]
 )
-def test_a_batch_job_is_cheaper_where_the_provider_says_so(provider: str, price: float) -> None:
+def test_a_batch_job_is_cheaper_if_the_provider_has_a_discount(provider: str, price: float) -> None:
     found = make_estimate(DUE, (), provider=provider, model="m", price_per_million=1.0, batch=True)
     assert (found.is_batch, found.price, found.batch_price) == (True, price, price)
 
@@ -58,7 +58,7 @@ def test_a_provider_without_batch_jobs_has_no_discount() -> None:
     assert (found.is_batch, found.price, found.batch_price) == (False, 0.4, None)
 
 
-def test_too_few_texts_for_a_job_cost_what_plain_calls_cost() -> None:
+def test_too_few_texts_for_a_batch_job_cost_the_full_price() -> None:
     found = openai(cached=801, batch=True)
     assert (found.texts, found.is_batch, found.batch_price, found.price) == (
         199,
@@ -68,16 +68,16 @@ def test_too_few_texts_for_a_job_cost_what_plain_calls_cost() -> None:
     )
 
 
-def test_an_unknown_price_is_said_and_not_guessed() -> None:
+def test_an_unknown_price_is_not_guessed() -> None:
     found = openai(None)
     assert (found.price, found.batch_price) == (None, None)
-    assert estimate_lines(found)[-1] == "Price   not known for this model"
+    assert estimate_lines(found)[-1] == "Price   unknown for this model"
 
 
-def test_the_lines_say_what_is_due_and_what_it_costs() -> None:
+def test_the_lines_show_what_is_due_and_what_it_costs() -> None:
     assert estimate_lines(openai(cached=500)) == [
         "Model   text-embedding-3-small (openai)",
-        "Texts   1,000 due · 500 to embed · 500 known already",
+        "Texts   1,000 due · 500 to embed · 500 already in the cache",
         "Tokens  about 200,000",
         "Price   about $0.004 at $0.02 per million tokens",
         "        about $0.002 as a batch job, with memorySearch.remote.batch.enabled",
@@ -101,10 +101,10 @@ def test_nothing_due_costs_nothing() -> None:
     ]
 
 
-def test_a_model_of_ones_own_is_free() -> None:
+def test_a_model_with_price_zero_is_free() -> None:
     found = make_estimate(DUE, (), provider="ollama", model="nomic", price_per_million=0.0)
     assert found.price == 0
-    assert estimate_lines(found)[-1] == "Price   nothing: this model is free to use"
+    assert estimate_lines(found)[-1] == "Price   free: this model costs nothing to use"
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_model_of_ones_own_is_free() -> None:
         (12_345.0, "about $4,938.00"),
     ],
 )
-def test_prices_have_as_many_digits_as_say_something(price: float, said: str) -> None:
+def test_prices_have_only_significant_digits(price: float, said: str) -> None:
     assert f"{said} at" in "\n".join(estimate_lines(openai(price)))
 
 
-def test_a_budget_that_does_not_reach_is_said() -> None:
+def test_an_exceeded_budget_is_shown() -> None:
     assert estimate_lines(openai(left=100_000))[-1] == (
-        "Budget  100,000 tokens left today: embedding stops there and goes on tomorrow"
+        "Budget  100,000 tokens left today: embedding stops there and continues tomorrow"
     )
     assert not any(line.startswith("Budget") for line in estimate_lines(openai(left=400_000)))
 
@@ -133,7 +133,7 @@ def test_a_models_name_cannot_harm_the_terminal() -> None:
     assert "\x1b" not in "".join(estimate_lines(found))
 
 
-def test_the_json_form_has_every_number_under_its_name() -> None:
+def test_the_estimate_as_json_has_camel_case_names() -> None:
     assert as_json(openai(cached=500, left=9)) == {
         "provider": "openai",
         "model": "text-embedding-3-small",

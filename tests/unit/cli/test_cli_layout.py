@@ -1,4 +1,4 @@
-"""Lines that fit, columns that align, numbers for people."""
+"""Wrapping, alignment and number formats."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from clawmark.cli import layout, output
 
 
-def test_lines_break_at_blanks_and_fit() -> None:
+def test_lines_are_wrapped_at_blanks() -> None:
     lines = layout.wrap("the quick brown fox jumps over the lazy dog", 12)
     assert lines == ["the quick", "brown fox", "jumps over", "the lazy dog"]
 
 
-def test_a_long_word_breaks_inside() -> None:
+def test_a_word_longer_than_a_line_is_broken() -> None:
     assert layout.wrap("ab " + "x" * 25 + " cd", 10) == [
         "ab",
         "xxxxxxxxxx",
@@ -33,7 +33,7 @@ def test_an_empty_text_has_no_lines() -> None:
     assert layout.wrap(" \n ", 10) == []
 
 
-def test_a_snippet_keeps_all_its_lines_and_fits() -> None:
+def test_a_snippet_keeps_its_lines_and_is_wrapped() -> None:
     assert layout.snippet_lines("# Head\n\n- one\n- two", 40) == ["# Head", "- one", "- two"]
     assert layout.snippet_lines("\n".join(f"line {n}" for n in range(20)), 40) == [
         f"line {n}" for n in range(20)
@@ -45,7 +45,7 @@ def test_a_snippet_keeps_all_its_lines_and_fits() -> None:
     )
 
 
-def test_a_line_that_is_wrapped_flows_into_the_one_that_continues_it() -> None:
+def test_a_wrapped_line_is_joined_with_its_continuation() -> None:
     note = "- Cashews are dangerous for Ines, even as traces\n  in pesto.\n- Milk is fine."
     assert layout.snippet_lines(note, 30) == [
         "- Cashews are dangerous for",
@@ -67,11 +67,11 @@ def test_a_line_that_is_wrapped_flows_into_the_one_that_continues_it() -> None:
         "Assistant: no",
     ],
 )
-def test_a_line_that_begins_something_stays_a_line(following: str) -> None:
+def test_a_line_that_starts_a_new_item_is_not_joined(following: str) -> None:
     assert following in layout.snippet_lines(f"a line of some more words than fit\n{following}", 30)
 
 
-def test_lines_of_code_stay_lines() -> None:
+def test_lines_of_code_are_not_joined() -> None:
     lines = layout.snippet_lines("```\na line of some more words than fit\nexit 1\n```", 30)
     assert lines == ["```", "a line of some more words than", "fit", "exit 1", "```"]
 
@@ -80,7 +80,7 @@ def test_a_snippet_cannot_harm_the_terminal() -> None:
     assert layout.snippet_lines("a\x1b]0;evil\x07b", 40) == ["a\\x1b]0;evil\\x07b"]
 
 
-def test_words_of_the_query_stand_out_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_words_are_bold_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert layout.emphasise("We chose Postgres", "chose") == "We chose Postgres"
     monkeypatch.setattr(output, "is_terminal", lambda stream: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -94,7 +94,7 @@ def test_columns_align() -> None:
     ]
 
 
-def test_a_wide_cell_moves_only_its_own_row() -> None:
+def test_a_wide_cell_shifts_only_its_own_row() -> None:
     assert layout.table([("a", "1"), ("a long name", "2"), ("b", "3")], most={0: 3}) == [
         "a    1",
         "a long name  2",
@@ -102,14 +102,14 @@ def test_a_wide_cell_moves_only_its_own_row() -> None:
     ]
 
 
-def test_a_coloured_name_takes_the_room_it_shows() -> None:
+def test_colour_codes_do_not_count_in_the_width_of_a_name() -> None:
     assert layout.facts([("Files", "2"), ("\x1b[33mWarnings\x1b[0m", "1")]) == [
         "Files     2",
         "\x1b[33mWarnings\x1b[0m  1",
     ]
 
 
-def test_facts_leave_out_what_is_empty_and_indent_what_is_long() -> None:
+def test_facts_omit_empty_values_and_indent_further_lines() -> None:
     assert layout.facts([("Name", "a\nb"), ("None", ""), ("X", "c")]) == [
         "Name  a",
         "      b",
@@ -131,23 +131,23 @@ def test_facts_leave_out_what_is_empty_and_indent_what_is_long() -> None:
         (layout.duration(7500), "2 h 5 min"),
     ],
 )
-def test_numbers_are_for_people(shown: str, text: str) -> None:
+def test_numbers_sizes_and_durations_are_formatted(shown: str, text: str) -> None:
     assert shown == text
 
 
-def test_a_long_name_loses_its_middle() -> None:
+def test_a_long_name_is_shortened_in_the_middle() -> None:
     assert layout.middle("short.md") == "short.md"
     assert layout.middle("a" * 50 + "b" * 50, 11) == "aaaaa…bbbbb"
 
 
-def test_the_home_folder_is_shown_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_is_shown_as_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ann")
     assert layout.short_path("/home/ann/agent") == "~/agent"
     assert layout.short_path("/home/anna") == "/home/anna"
     assert layout.short_path(os.sep) == "/"
 
 
-def test_a_line_is_cut_to_its_width_and_colours_take_no_room() -> None:
+def test_a_line_is_cut_to_its_display_width() -> None:
     assert layout.fitted("short", 5) == "short"
     assert layout.fitted("a long line", 6) == "a lon…"
     assert layout.fitted("\x1b[31mred\x1b[0m", 3) == "\x1b[31mred\x1b[0m"

@@ -1,4 +1,4 @@
-"""What is printed: safe for a terminal, and never a traceback."""
+"""Output is safe for a terminal and never a traceback."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def test_control_and_direction_characters_are_escaped(text: str, shown: str) -> 
     assert output.plain(text) == shown
 
 
-def test_a_place_is_on_one_line_and_can_be_told_from_another() -> None:
+def test_a_path_with_a_newline_is_printed_on_one_line() -> None:
     assert output.place("memory/a\nb\t.md#L1") == "memory/a\\nb\\t.md#L1"
     assert output.place("memory/a  b.md") == "memory/a  b.md"
 
 
-def test_one_line_is_one_line() -> None:
+def test_one_line_joins_lines() -> None:
     assert output.one_line("a\n\n  b\tc\x1b") == "a b c\\x1b"
 
 
@@ -60,13 +60,13 @@ def test_an_error_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("error", "part"),
     [
-        (ZeroDivisionError("division"), "unexpected went wrong (ZeroDivisionError: division)"),
-        (MemoryError(), "not enough memory"),
+        (ZeroDivisionError("division"), "unexpected error occurred (ZeroDivisionError: division)"),
+        (MemoryError(), "ran out of memory"),
         (OSError(28, "No space left on device", "/x"), "No space left on device (/x)"),
         (RecursionError("too deep"), "RecursionError"),
     ],
 )
-def test_what_nobody_foresaw_is_one_sentence(
+def test_an_unexpected_error_is_printed_without_a_traceback(
     error: Exception, part: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CLAWMARK_DEBUG", raising=False)
@@ -75,7 +75,7 @@ def test_what_nobody_foresaw_is_one_sentence(
     assert part in err and "Traceback" not in err
 
 
-def test_the_traceback_is_shown_when_asked_for(
+def test_clawmark_debug_prints_the_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAWMARK_DEBUG", "1")
@@ -88,7 +88,7 @@ def test_json_never_holds_nan() -> None:
         output.emit({"score": float("nan")})
 
 
-def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_is_used_only_on_terminals_without_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     assert output.paint("x", "bold") == "x"
     monkeypatch.setattr(output, "is_terminal", lambda stream: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -97,7 +97,7 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -
     assert output.paint("x", "bold") == "x"
 
 
-def test_the_width_is_that_of_columns_or_80(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_width_comes_from_columns_or_is_80(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "123")
     assert output.columns() == 123
     monkeypatch.setenv("COLUMNS", "x")

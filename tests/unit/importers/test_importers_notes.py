@@ -19,7 +19,7 @@ from clawmark.importers.notes import (
     render,
 )
 from clawmark.importers.run import notes_of, run_import
-from clawmark.text.recalled.origin import without_comments
+from clawmark.text.untrusted.origin_labels import without_comments
 
 
 class Shelf:

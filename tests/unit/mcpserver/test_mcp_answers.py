@@ -1,4 +1,4 @@
-"""What tools and resources say, apart from the wire that carries it."""
+"""The answers of tools and resources, without a transport."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from clawmark.agent.tools.policy import access_of
-from clawmark.mcp.changes import Followers
 from clawmark.mcp.instructions import instructions_for
 from clawmark.mcp.resources import path_of, uri_of
-from clawmark.mcp.tools import OFFERS, encodable
+from clawmark.mcp.subscriptions import Subscriptions
+from clawmark.mcp.tools import TOOLS, encodable
 from clawmark.model.values import FileState
 
-# What a listing can give: any bytes but NUL, as Python decodes file names.
+# File names as Python decodes them: any bytes except NUL.
 names = (
     st.binary(min_size=1, max_size=40)
     .filter(lambda raw: b"\0" not in raw)
@@ -29,7 +29,7 @@ names = (
 
 
 @given(names)
-def test_every_file_name_has_an_address_that_leads_back(name: str) -> None:
+def test_every_file_name_round_trips_through_its_uri(name: str) -> None:
     uri = uri_of(name)
     assert uri.isascii()
     assert path_of(uri) == name.removeprefix("/")
@@ -38,25 +38,25 @@ def test_every_file_name_has_an_address_that_leads_back(name: str) -> None:
 @pytest.mark.parametrize(
     "uri", ["", "file:///etc/passwd", "memory:/MEMORY.md", "MEMORY.md", "http://x/"]
 )
-def test_an_address_of_another_kind_is_refused(uri: str) -> None:
+def test_a_uri_with_another_scheme_is_refused(uri: str) -> None:
     with pytest.raises(MCPError):
         path_of(uri)
 
 
 @given(st.dictionaries(st.text(), st.text() | st.lists(st.text()) | st.integers()))
 def test_every_answer_can_be_encoded(payload: dict[str, object]) -> None:
-    told = encodable(payload)
-    assert json.loads(json.dumps(told, ensure_ascii=False).encode("utf-8")) == told
+    encoded = encodable(payload)
+    assert json.loads(json.dumps(encoded, ensure_ascii=False).encode("utf-8")) == encoded
 
 
-def test_half_a_character_is_written_as_an_escape() -> None:
+def test_a_lone_surrogate_is_escaped() -> None:
     assert encodable({"path": "a\udcff.md", "lines": [1, "\ud83d"]}) == {
         "path": "a\\udcff.md",
         "lines": [1, "\\ud83d"],
     }
 
 
-def test_instructions_speak_of_the_tools_a_session_has() -> None:
+def test_instructions_name_only_the_tools_of_the_session() -> None:
     tools = ["memory_search", "memory_get", "memory_append", "memory_status"]
     private = instructions_for(tools, access_of("main"))
     assert all(tool in private for tool in tools)
@@ -65,16 +65,16 @@ def test_instructions_speak_of_the_tools_a_session_has() -> None:
 
 
 def test_only_memory_append_writes() -> None:
-    assert [name for name, offer in OFFERS.items() if offer.writes] == ["memory_append"]
+    assert [name for name, tool in TOOLS.items() if tool.writes] == ["memory_append"]
 
 
-@pytest.mark.parametrize("may_hear", [True, False])
-def test_a_session_that_may_not_see_the_files_does_not_hear_of_them(may_hear: bool) -> None:
-    heard = list[object]()
-    followers = Followers(may_hear)
-    followers.bus.subscribe(heard.append)
+@pytest.mark.parametrize("may_read", [True, False])
+def test_a_session_that_may_not_read_is_not_notified(may_read: bool) -> None:
+    received = list[object]()
+    subscriptions = Subscriptions(may_read=may_read)
+    subscriptions.bus.subscribe(received.append)
     asyncio.run(
-        followers.tell(
+        subscriptions.notify(
             {},
             {
                 "MEMORY.md": FileState(
@@ -83,4 +83,4 @@ def test_a_session_that_may_not_see_the_files_does_not_hear_of_them(may_hear: bo
             },
         )
     )
-    assert len(heard) == (2 if may_hear else 0)
+    assert len(received) == (2 if may_read else 0)

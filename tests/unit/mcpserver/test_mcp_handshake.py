@@ -68,7 +68,7 @@ def test_the_versions_are_those_of_the_sdk() -> None:
 
 
 @pytest.mark.parametrize("version", [*VERSIONS, "2026-07-28", "1999-01-01", ""])
-def test_a_version_that_is_known_is_kept_and_any_other_gets_the_newest(version: str) -> None:
+def test_a_known_version_is_kept_and_any_other_becomes_the_newest(version: str) -> None:
     handshake = answer_initialize(initialize(version), "Search first.")
     assert handshake is not None
     answer, sent_on = json.loads(handshake.answer), json.loads(handshake.request)
@@ -79,7 +79,7 @@ def test_a_version_that_is_known_is_kept_and_any_other_gets_the_newest(version: 
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_what_hosts_send_is_answered_at_once(host: str) -> None:
+def test_initialize_requests_of_known_hosts_are_answered_early(host: str) -> None:
     client = {
         **CLIENT,
         "title": "Host",

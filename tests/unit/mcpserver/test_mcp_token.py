@@ -1,4 +1,4 @@
-"""The token file: made once, private, whole."""
+"""The token file is created once, completely, and readable by the owner only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clawmark.mcp.http.token import STRONG_BYTES, read_token, token_path
 from clawmark.model.errors import ConfigError
 
 
-def test_the_first_start_makes_it_and_the_next_one_keeps_it(tmp_path: Path) -> None:
+def test_the_first_start_creates_a_private_token_and_the_next_one_keeps_it(tmp_path: Path) -> None:
     state = tmp_path / "state"
     token = read_token(str(state))
     assert len(token) >= STRONG_BYTES
@@ -22,22 +22,22 @@ def test_the_first_start_makes_it_and_the_next_one_keeps_it(tmp_path: Path) -> N
     assert state.stat().st_mode & 0o777 == 0o700
 
 
-def test_whoever_starts_at_the_same_moment_gets_the_same_one(tmp_path: Path) -> None:
+def test_servers_starting_at_once_get_the_same_token(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
         tokens = set(pool.map(read_token, [str(tmp_path / "state")] * 64))
     assert len(tokens) == 1
 
 
 @pytest.mark.parametrize("text", ["", "\n", "two words\n", "nul\0\n", "ümlaut\n"])
-def test_what_is_no_token_is_not_used(tmp_path: Path, text: str) -> None:
+def test_an_invalid_token_is_not_used(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mcp-token"
     file.write_text(text, encoding="utf-8")
     file.chmod(0o600)
-    with pytest.raises(ConfigError, match="no token"):
+    with pytest.raises(ConfigError, match="does not hold a token"):
         read_token(str(tmp_path))
 
 
-def test_a_link_a_folder_and_a_pipe_are_not_used(tmp_path: Path) -> None:
+def test_a_link_a_folder_or_a_pipe_is_not_used_as_token(tmp_path: Path) -> None:
     file = tmp_path / "mcp-token"
     file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError):
@@ -52,14 +52,14 @@ def test_a_link_a_folder_and_a_pipe_are_not_used(tmp_path: Path) -> None:
         read_token(str(tmp_path))
 
 
-def test_a_file_that_others_can_read_is_not_used(tmp_path: Path) -> None:
+def test_a_token_that_other_users_can_read_is_not_used(tmp_path: Path) -> None:
     read_token(str(tmp_path))
     (tmp_path / "mcp-token").chmod(0o640)
-    with pytest.raises(ConfigError, match="others may have read it"):
+    with pytest.raises(ConfigError, match="other users may have read it"):
         read_token(str(tmp_path))
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in its place", encoding="utf-8")
     with pytest.raises(ConfigError, match="state"):
         read_token(str(tmp_path / "state"))

@@ -35,7 +35,7 @@ def test_the_date_is_the_real_day_the_file_name_starts_with(path: str, date: str
     assert date_of(path) == date
 
 
-def test_a_day_is_said_in_the_words_people_use() -> None:
+def test_a_day_has_the_words_people_use_for_it() -> None:
     assert date_words("2026-02-24") == "2026-02-24 24 24th february 2026 feb tuesday"
     assert date_words("2023-05-01") == "2023-05-01 1 1st may 2023 may monday"
 
@@ -75,7 +75,7 @@ def test_the_context_is_cut_into_words_like_a_passage() -> None:
         ("Plan", ""),
     ],
 )
-def test_a_heading_is_dated_by_the_first_real_day_in_it(heading: str, day: str) -> None:
+def test_the_first_valid_date_in_a_heading_is_its_day(heading: str, day: str) -> None:
     assert day_in(heading) == day
 
 

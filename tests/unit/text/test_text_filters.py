@@ -36,13 +36,13 @@ def test_a_day_is_a_date_or_a_number_of_days_or_weeks_back(given: str, day: str)
     "given",
     ["soon", "2026-02-30", "2026-2-1", "20260201", "7", "d", "-7d", "99999w", "1.5d", "２d"],
 )
-def test_anything_else_is_refused_with_the_name_of_the_filter(given: str) -> None:
+def test_an_invalid_day_is_refused_with_the_name_of_the_filter(given: str) -> None:
     with pytest.raises(FilterError, match="until must be a day") as raised:
         filters(until=given)
     assert raised.value.argument == "until"
 
 
-def test_blank_filters_are_not_given() -> None:
+def test_blank_filters_count_as_not_given() -> None:
     assert filters(since="", until=" ", path=None, source="") == Filters()
 
 
@@ -51,6 +51,6 @@ def test_days_in_the_wrong_order_are_refused() -> None:
         filters(since="2026-03-01", until="2026-02-01")
 
 
-def test_a_pattern_has_a_reasonable_length() -> None:
+def test_a_pattern_that_is_too_long_is_refused() -> None:
     with pytest.raises(FilterError, match="500 characters"):
         filters(path="a" * 501)

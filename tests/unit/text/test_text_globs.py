@@ -44,7 +44,7 @@ def test_patterns_match_whole_paths(pattern: str, path: str, expected: bool) -> 
     assert path_matcher(pattern)(path) is expected
 
 
-def test_many_stars_are_matched_in_reasonable_time() -> None:
+def test_a_pattern_with_many_stars_is_matched_quickly() -> None:
     path = "/".join(["a" * 120] * 30)
     assert not path_matcher("*a" * 100 + "b/" + "**/" * 60 + "x")(path)
     assert not path_matcher("**/" + "*a" * 200 + "b")(path)

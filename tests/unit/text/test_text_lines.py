@@ -14,7 +14,7 @@ def test_latin_text_is_cut_the_same_with_and_without_cjk_weights() -> None:
     assert chunk_lines(text, 100, 20, weigh_cjk=True) == chunk_lines(text, 100, 20, weigh_cjk=False)
 
 
-def test_the_carried_lines_are_repeated_at_the_start_of_the_next_chunk() -> None:
+def test_overlapping_lines_are_repeated_at_the_start_of_the_next_chunk() -> None:
     text = "\n".join(f"{number:03}" + "x" * 97 for number in range(1, 31))
     first, second = chunk_lines(text, 400, 80)[:2]
     assert first.end_line >= second.start_line
@@ -35,7 +35,7 @@ def test_a_cut_inside_a_pair_leaves_replacement_characters() -> None:
     assert chunks[1].text.startswith("\ufffd")
 
 
-def test_pieces_of_weighty_text_do_not_cut_pairs() -> None:
+def test_pieces_of_cjk_text_do_not_divide_surrogate_pairs() -> None:
     chunks = chunk_lines("a" + "𠀀" * 100, 10, 0)
     assert all("\ufffd" not in chunk.text for chunk in chunks[:1])
     assert "".join(chunk.text for chunk in chunks).count("𠀀") >= 95

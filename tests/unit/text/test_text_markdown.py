@@ -47,12 +47,12 @@ def test_a_well_filled_chunk_ends_with_its_section() -> None:
     assert [chunk.heading for chunk in chunks] == ["A", "B"]
 
 
-def test_a_section_of_three_words_does_not_stand_alone() -> None:
+def test_a_section_of_three_words_joins_the_chunk_before() -> None:
     text = f"## A\n\n{_paragraph(220)}\n\n## B\n\nthree small words"
     assert _lines(chunk_markdown(text, 400, 80)) == [(1, 7)]
 
 
-def test_the_heading_path_travels_with_every_chunk_of_a_long_section() -> None:
+def test_every_chunk_of_a_long_section_has_its_heading_path() -> None:
     text = "# Project\n\n## Decisions\n\n" + "\n\n".join(_paragraph(60) for _ in range(20))
     chunks = chunk_markdown(text, 100, 0)
     assert len(chunks) > 5
@@ -103,7 +103,7 @@ def test_a_heading_stays_with_a_paragraph_that_just_fits() -> None:
     assert _lines(chunk_markdown(text, 400, 80)) == [(1, 3)]
 
 
-def test_a_line_that_is_too_long_comes_in_pieces_of_that_line() -> None:
+def test_a_line_that_is_too_long_is_cut_into_pieces() -> None:
     line = " ".join(f"Sentence number {number} ends here." for number in range(200))
     chunks = chunk_markdown(f"before\n{line}\nafter", 100, 20)
     pieces = [chunk for chunk in chunks if chunk.start_line == chunk.end_line == 2]

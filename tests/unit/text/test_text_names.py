@@ -46,7 +46,7 @@ def test_words_joined_by_a_dot_a_slash_or_an_at_sign_are_identifiers(query: str)
     assert name in names(query)
 
 
-def test_the_first_word_of_a_sentence_is_not_a_name_for_its_capital() -> None:
+def test_a_capital_at_the_start_of_a_sentence_does_not_make_a_name() -> None:
     assert names("Painting lessons. Sunrise at the lake.") == []
     assert names('"Painting lessons at the lake"') == []
 
@@ -60,7 +60,7 @@ def test_a_query_without_terms_has_no_names() -> None:
     assert are_names("", []) == []
 
 
-def test_there_is_one_answer_for_each_term() -> None:
+def test_there_is_one_result_for_each_term() -> None:
     for query in (
         "",
         "a",

@@ -27,7 +27,7 @@ def test_a_heading_ends_the_headings_of_its_level_and_below() -> None:
     ]
 
 
-def test_a_skipped_level_is_no_problem() -> None:
+def test_heading_levels_can_be_skipped() -> None:
     assert _paths("#### Deep\n# Top\n### Under") == [("Deep",), ("Top",), ("Top", "Under")]
 
 
@@ -39,7 +39,7 @@ def test_hashes_without_a_space_are_a_tag() -> None:
     assert _paths("#tag and text\n#another") == [()]
 
 
-def test_seven_hashes_are_no_heading() -> None:
+def test_seven_hashes_are_not_a_heading() -> None:
     assert _paths("####### seven") == [()]
 
 
@@ -57,7 +57,7 @@ def test_rules_and_list_items_are_not_underlined_headings() -> None:
     assert _paths("two lines\nof a paragraph\n---\ntext") == [()]
 
 
-def test_a_comment_in_fenced_code_is_no_heading() -> None:
+def test_a_comment_in_fenced_code_is_not_a_heading() -> None:
     found = outline("# A\n```sh\n# not a heading\n```\n## B")
     assert [section.path for section in found.sections] == [("A",), ("A", "B")]
     assert len(found.fences) == 1
@@ -75,7 +75,7 @@ def test_a_fence_that_is_never_closed_hides_nothing() -> None:
     assert _paths("# A\n```\ncode\n# B") == [("A",), ("B",)]
 
 
-def test_inline_code_at_a_line_start_is_no_fence() -> None:
+def test_inline_code_at_a_line_start_is_not_a_fence() -> None:
     assert _paths("```not a fence```\n# A\n```\n") == [(), ("A",)]
 
 

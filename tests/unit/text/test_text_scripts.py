@@ -32,7 +32,7 @@ def test_scripts_with_endings_are_inflected() -> None:
     assert not is_inflected("记忆 and memory")
 
 
-def test_han_kana_hangul_and_thai_letters_are_set_apart() -> None:
+def test_han_kana_hangul_and_thai_letters_are_separated() -> None:
     assert segment("记忆x").split() == ["记", "忆", "x"]
     assert segment("メモリー").split() == ["メ", "モ", "リ", "ー"]
     assert segment("기억2").split() == ["기", "억", "2"]
@@ -51,7 +51,7 @@ def test_vowel_signs_become_letters_and_back() -> None:
     assert unfold(folded) == "किताब"
 
 
-def test_spelling_variants_are_levelled() -> None:
+def test_spelling_variants_are_folded() -> None:
     assert fold("أُسْرَة") == fold("اسره")
     assert fold("ёлка") == "елка"
     assert fold("Ελλάς") == "ελλασ"
@@ -62,6 +62,6 @@ def test_emoji_become_spaces() -> None:
     assert fold("готово🤖да").split() == ["готово", "да"]
 
 
-def test_accents_are_taken_off() -> None:
+def test_accents_are_removed() -> None:
     assert without_accents("qué") == "que"
     assert without_accents("über") == "uber"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from clawmark.text.keywords.scripts import fold
-from clawmark.text.keywords.stopwords import is_small, meaningful, without_small_words
+from clawmark.text.keywords.stopwords import are_stop_words, remove_stop_words, split_at_stop_words
 
 
 @pytest.mark.parametrize(
@@ -21,26 +21,28 @@ from clawmark.text.keywords.stopwords import is_small, meaningful, without_small
         ("어제 배포 전략", ["배포", "전략"]),
     ],
 )
-def test_small_words_of_the_language_are_left_out(question: str, kept: list[str]) -> None:
-    assert meaningful(fold(question).split()) == [fold(word) for word in kept]
+def test_stop_words_of_the_language_are_removed(question: str, kept: list[str]) -> None:
+    assert remove_stop_words(fold(question).split()) == [fold(word) for word in kept]
 
 
 @pytest.mark.parametrize(
     "question", ["how did he die", "the war room", "war room", "my son and hat", "los angeles"]
 )
-def test_an_english_question_keeps_words_that_are_small_elsewhere(question: str) -> None:
-    assert meaningful(question.split())[-1] == question.split()[-1]
-    assert set(question.split()) & {"die", "war", "hat", "los"} <= set(meaningful(question.split()))
+def test_an_english_question_keeps_stop_words_of_other_languages(question: str) -> None:
+    assert remove_stop_words(question.split())[-1] == question.split()[-1]
+    assert set(question.split()) & {"die", "war", "hat", "los"} <= set(
+        remove_stop_words(question.split())
+    )
 
 
 @pytest.mark.parametrize("word", ["may", "march", "monday", "2026", "24", "february", "august"])
-def test_dates_are_never_small(word: str) -> None:
-    assert meaningful(["on", word]) == [word]
+def test_dates_are_never_stop_words(word: str) -> None:
+    assert remove_stop_words(["on", word]) == [word]
 
 
-def test_chinese_and_japanese_are_cut_at_small_words() -> None:
-    assert without_small_words("之前讨论方案") == ["讨论方案"]
-    assert without_small_words("昨日デプロイについて") == ["デプロイ"]
-    assert is_small("的")
-    assert is_small("した")
-    assert not is_small("目的")
+def test_chinese_and_japanese_are_split_at_stop_words() -> None:
+    assert split_at_stop_words("之前讨论方案") == ["讨论方案"]
+    assert split_at_stop_words("昨日デプロイについて") == ["デプロイ"]
+    assert are_stop_words("的")
+    assert are_stop_words("した")
+    assert not are_stop_words("目的")

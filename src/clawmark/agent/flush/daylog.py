@@ -23,9 +23,9 @@ from clawmark.agent.tools.policy import access_of
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, ToolInputError
 from clawmark.text.chunking.tokens import well_formed
-from clawmark.text.recalled.blocks import strip_recalled
-from clawmark.text.recalled.origin import comment, without_comments
 from clawmark.text.secrets.redact import Redactor
+from clawmark.text.untrusted.origin_labels import comment, without_comments
+from clawmark.text.untrusted.recalled_blocks import strip_recalled
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import daily_header, daily_path, format_entry
 

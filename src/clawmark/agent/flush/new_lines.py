@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clawmark.text.recalled.origin import without_comments
+from clawmark.text.untrusted.origin_labels import without_comments
 
 _BULLETS = re.compile(r"\s*(?:(?:[-*+]|[0-9]{1,3}[.)]|\[[ xX]\])\s+)*")
 _HEADING = re.compile(r"(#{1,6})\s+\S")

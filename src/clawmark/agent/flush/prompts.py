@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from clawmark.text.recalled.origin import without_comments
 from clawmark.text.transcripts.records import Said
+from clawmark.text.untrusted.origin_labels import without_comments
 
 NO_REPLY = "NO_REPLY"
 LOG = "memory/YYYY-MM-DD.md"

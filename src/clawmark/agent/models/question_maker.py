@@ -13,8 +13,8 @@ from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message
 from clawmark.model.values import ChunkRow, citation
 from clawmark.store.base import IndexStore
-from clawmark.text.recalled.origin import without_comments
 from clawmark.text.secrets.redact import Redactor, has_mask
+from clawmark.text.untrusted.origin_labels import without_comments
 
 MIN_WORDS = 12
 """Shorter passages are usually headings, which answer no question."""

@@ -24,8 +24,8 @@ from clawmark.model.errors import ClawmarkError, ToolInputError, WorkspaceError,
 from clawmark.system import shared_json as statefile
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.dates import date_of
-from clawmark.text.recalled.origin import without_comments
 from clawmark.text.secrets.redact import Redactor, has_mask
+from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.workspace import Workspace
 
 LONG_TERM = "MEMORY.md"

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from clawmark.agent.prompt.recall_rule import small_talk
-from clawmark.text.keywords.stopwords import meaningful
+from clawmark.text.keywords.stopwords import remove_stop_words
 from clawmark.text.transcripts.records import Said
 
 REPEATED_SHARE = 0.8
@@ -143,7 +143,7 @@ def _is_statement(sentence: str, speaker: str) -> bool:
 
 
 def _telling(text: str) -> list[str]:
-    return [word for word in meaningful(_words(text)) if word not in small_talk()]
+    return [word for word in remove_stop_words(_words(text)) if word not in small_talk()]
 
 
 def _words(text: str) -> list[str]:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from clawmark.agent.session.recent_messages import lines_backwards
 from clawmark.model.errors import WorkspaceError
-from clawmark.text.recalled.blocks import recalled_blocks
 from clawmark.text.transcripts.records import parse_line
+from clawmark.text.untrusted.recalled_blocks import recalled_blocks
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import daily_path
 

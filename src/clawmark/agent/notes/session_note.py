@@ -24,10 +24,10 @@ from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
 from clawmark.agent.tools.base import one_line
 from clawmark.model.errors import ClawmarkError, WorkspaceError, WriteConflict
 from clawmark.text.dates import date_of
-from clawmark.text.recalled.escapes import escape
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.transcripts.records import Said
 from clawmark.text.transcripts.session_keys import kind_of
+from clawmark.text.untrusted.invisible_characters import escape
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import daily_path
 

@@ -16,7 +16,7 @@ from clawmark.agent.models.completer import Completer, Message
 from clawmark.agent.session.recent_messages import LEFT_OUT
 from clawmark.agent.tools.base import log_surprise
 from clawmark.model.errors import CompletionError
-from clawmark.text.keywords.stopwords import meaningful
+from clawmark.text.keywords.stopwords import remove_stop_words
 from clawmark.text.transcripts.records import Said
 
 SECONDS = 15.0
@@ -79,7 +79,7 @@ def telling_words(said: Sequence[Said]) -> str:
                 for word, count in Counter(found).items()
             }
         )
-    telling = [word for word in dict.fromkeys(meaningful(words)) if word not in _SMALL_TALK]
+    telling = [word for word in dict.fromkeys(remove_stop_words(words)) if word not in _SMALL_TALK]
     first = {word: number for number, word in enumerate(telling)}
     best = sorted(telling, key=lambda word: (-counts[word], first[word]))[:3]
     return _cut("-".join(sorted(best, key=first.__getitem__)))

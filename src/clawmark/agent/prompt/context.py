@@ -24,7 +24,7 @@ from clawmark.agent.prompt.fit import fit
 from clawmark.agent.prompt.session_files import LONG_TERM, SessionKind, files_for, is_private
 from clawmark.model.errors import ClawmarkError, PathDenied
 from clawmark.text.dates import date_of
-from clawmark.text.recalled.escapes import escape
+from clawmark.text.untrusted.invisible_characters import escape
 from clawmark.workspace.guard import Folder, open_regular, open_root, reason_of, shown
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.read import decode, read_all

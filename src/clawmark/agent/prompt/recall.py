@@ -24,10 +24,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from clawmark.model.values import Hit
-from clawmark.text.recalled.blocks import PREFIX, begin_line, end_line
-from clawmark.text.recalled.escapes import escape, unescape
-from clawmark.text.recalled.origin import Origin, origin_of
-from clawmark.text.recalled.scanner import flags_of
+from clawmark.text.untrusted.injection_flags import flags_of
+from clawmark.text.untrusted.invisible_characters import escape, unescape
+from clawmark.text.untrusted.origin_labels import Origin, origin_of
+from clawmark.text.untrusted.recalled_blocks import PREFIX, begin_line, end_line
 
 PREAMBLE = (
     "These notes were written before this conversation. Use what helps, and say where it comes "

@@ -22,9 +22,9 @@ from clawmark.agent.prompt.session_files import is_private
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.dates import date_of
-from clawmark.text.recalled.escapes import escape, unescape
-from clawmark.text.recalled.origin import origin_of
-from clawmark.text.recalled.scanner import flags_of
+from clawmark.text.untrusted.injection_flags import flags_of
+from clawmark.text.untrusted.invisible_characters import escape, unescape
+from clawmark.text.untrusted.origin_labels import origin_of
 
 _ABOUT = "earlier work, decisions, dates, people, preferences or todos"
 _POLICIES = {

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from clawmark.model.values import citation
-from clawmark.text.recalled.blocks import has_recalled
-from clawmark.text.recalled.escapes import has_hidden
-from clawmark.text.recalled.origin import COMMENT_START, without_comments
 from clawmark.text.secrets.redact import Redactor, has_mask
+from clawmark.text.untrusted.invisible_characters import has_hidden
+from clawmark.text.untrusted.origin_labels import COMMENT_START, without_comments
+from clawmark.text.untrusted.recalled_blocks import has_recalled
 
 LONGEST = 2000
 """Characters of one entry."""

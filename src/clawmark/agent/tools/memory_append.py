@@ -22,9 +22,15 @@ from clawmark.agent.tools.gate import LONGEST, Held, Refusal, refuse
 from clawmark.model.documents import Excerpt, Written
 from clawmark.model.errors import ClawmarkError, ToolInputError, WorkspaceError
 from clawmark.text.chunking.tokens import well_formed
-from clawmark.text.recalled.origin import ORIGINS, Origin, comment, session_label, sessions_of
-from clawmark.text.recalled.scanner import flags_of
 from clawmark.text.secrets.redact import Redactor
+from clawmark.text.untrusted.injection_flags import flags_of
+from clawmark.text.untrusted.origin_labels import (
+    ORIGINS,
+    Origin,
+    comment,
+    session_label,
+    sessions_of,
+)
 from clawmark.workspace.daily import daily_path
 
 LONG_TERM = "MEMORY.md"

@@ -25,7 +25,7 @@ from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.agent.tools.provenance import provenance_of
 from clawmark.model.errors import ClawmarkError, FilterError, ToolInputError
 from clawmark.model.values import Filters, Found, Hit
-from clawmark.text.recalled.scanner import flags_of
+from clawmark.text.untrusted.injection_flags import flags_of
 
 Search: TypeAlias = Callable[[str, int, float, Filters], Found]
 """(query, max_results, min_score, filters as the model wrote them) → the answer."""

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from clawmark.agent.tools.base import Payload
 from clawmark.model.values import Hit
-from clawmark.text.recalled.origin import origin_of
+from clawmark.text.untrusted.origin_labels import origin_of
 
 _GENERATED = ("memory/dreaming/", "memory/.dreams/")
 _OWN = ("MEMORY.md", "memory.md")

@@ -1,1 +1,1 @@
-""""""
+"""One module per verb, each with `add_arguments(parser)` and `run(args)`."""

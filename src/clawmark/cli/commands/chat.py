@@ -16,14 +16,14 @@ from clawmark.cli.chat_screen import Screen
 from clawmark.cli.commands.flush import WHY
 from clawmark.cli.commands.prompt import sizes
 from clawmark.cli.layout import plural, short_path, table
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import Stopped, emit, paint, plain, say
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Settings
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError, ConfigError
-from clawmark.text.recalled.origin import without_comments
+from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.workspace.bootstrap import ensure_workspace
 from clawmark.workspace.daily import daily_path
 

@@ -1,11 +1,7 @@
-"""`clawmark demo`: a sample memory, indexed and searched, in a folder of its own; the user's state
-is not touched.
+"""`clawmark demo`: index and search a sample memory, without touching the user's state.
 
-The folder holds both the workspace and its state, so one flag is enough to go on with it:
-`--state-dir FOLDER`. It is a temporary one that is removed at the end; `--keep DIR` puts it in a
-place to stay."""
-
-# os.path and not pathlib, whose import costs 4 ms of every cold search.
+The workspace and its state are in one temporary folder, which is removed at the end. With
+`--keep DIR` it stays, and `--state-dir DIR` is enough to use it with other commands."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ import shutil
 import tempfile
 from argparse import ArgumentParser, Namespace
 from datetime import date
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import as_json, found_as_json
@@ -25,12 +20,9 @@ from clawmark.cli.layout import duration, plural, short_path
 from clawmark.cli.output import emit, paint, plain, say
 from clawmark.cli.progress import ProgressBar
 from clawmark.memory import Memory
+from clawmark.model.reports import SyncReport
+from clawmark.model.values import Found
 from clawmark.workspace.sample import QUESTIONS, write_sample
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-    from clawmark.model.reports import SyncReport
-    from clawmark.model.values import Found
 
 EXAMPLES = """\
 examples:
@@ -43,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--keep",
         type=some_text,
         metavar="DIR",
-        help="a new or empty folder to keep it in (default: a temporary one, removed at the end)",
+        help="keep the demo in this new or empty folder (default: a temporary folder)",
     )
 
 
@@ -52,8 +44,8 @@ def run(args: Namespace) -> int:
         value is not None for value in (args.workspace, args.agent, args.config, args.state_dir)
     ):
         raise UsageError(
-            "The demo brings its own workspace and state.",
-            hint="--keep DIR says where to put them.",
+            "The demo uses its own workspace and state.",
+            hint="Choose a folder for them with --keep DIR.",
         )
     folder = _new_folder(args.keep)
     is_done = False
@@ -75,7 +67,7 @@ def _show_demo(folder: str, *, is_kept: bool, as_json: bool) -> None:
         where = f" in {short_path(workspace)}" if is_kept else ""
         say(f"{paint('A sample memory', 'bold')}: {plural(len(written), 'file')}{where}")
     config = os.path.join(folder, "clawmark.json")
-    # The built-in embedder, whatever keys there are: a demo sends nothing anywhere.
+    # The built-in embedder even if API keys are set: a demo sends nothing.
     with Memory.open(workspace, state_dir=folder, config=config, provider="default") as memory:
         report = _index(memory, quiet=as_json)
         answers = [
@@ -91,7 +83,7 @@ def _show_demo(folder: str, *, is_kept: bool, as_json: bool) -> None:
 
 
 def _index(memory: Memory, *, quiet: bool) -> SyncReport:
-    """Instant vectors first, so that it could be searched at once; then the better ones."""
+    """Index with the instant vectors first, then with the better ones."""
     with ProgressBar(enabled=not quiet) as bar:
         progress = bar.update if bar.is_shown else None
         first = memory.sync(progress=progress, instant_only=True)
@@ -129,14 +121,14 @@ def _say_answer(question: str, found: Found) -> None:
 def _say_next(folder: str | None, question: str) -> None:
     say(paint("Try it yourself", "bold"))
     if folder is None:
-        say("  clawmark demo --keep ~/clawmark-demo    # the same again, and it stays")
+        say("  clawmark demo --keep ~/clawmark-demo    # the same, kept")
     say(f"  demo={'~/clawmark-demo' if folder is None else shlex.quote(folder)}")
     say('  clawmark search --state-dir $demo "your own question"')
     say(f'  clawmark search --state-dir $demo --explain "{question}"')
     say('  clawmark remember --state-dir $demo "Ines moves to Lisbon in May"')
     say("  clawmark status --state-dir $demo")
     say()
-    say(paint("Then a memory of your own", "bold"))
+    say(paint("Create your own memory", "bold"))
     say("  clawmark init ~/agent")
 
 
@@ -152,16 +144,14 @@ def _new_folder(given: str | None) -> str:
     try:
         os.makedirs(folder, exist_ok=True)
         if os.listdir(folder):
-            raise UsageError(f"{folder} is not empty.", hint="Name a folder that is new or empty.")
+            raise UsageError(f"{folder} is not empty.", hint="Choose a new or empty folder.")
     except OSError as error:
         raise UsageError(f"{folder} cannot be used: {error.strerror}.") from None
     return os.path.realpath(folder)
 
 
 def _write_config(folder: str, workspace: str) -> None:
-    """Say which workspace it is, so that the next commands find it from a folder that holds a
-    memory as well.
-    """
+    """Name the workspace, so that commands find it even in a folder that has a memory."""
     body = {
         "agents": {"defaults": {"workspace": workspace, "memorySearch": {"provider": "default"}}}
     }

@@ -1,18 +1,13 @@
-"""`clawmark doctor`: what is wrong, why, and what to do about it; with --fix, what is safe to do is
-done.
-"""
+"""`clawmark doctor`: find problems and explain how to fix them; --fix fixes the safe ones."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.as_json import as_json
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, plain, say
-
-if TYPE_CHECKING:
-    from clawmark.model.reports import Finding
+from clawmark.model.reports import Finding
 
 EXAMPLES = """\
 examples:
@@ -20,19 +15,19 @@ examples:
   clawmark doctor --fix
   clawmark doctor --probe   # embeds one word with the provider and tries the vector engine
 
-The exit code is 1 while a problem is left."""
+The exit code is 1 if a problem remains."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fix",
         action="store_true",
-        help="set a damaged index aside, index what is due, close what others may open",
+        help="move a damaged index away, index what is due, make state files private",
     )
     parser.add_argument(
         "--probe",
         action="store_true",
-        help="embed one word with the configured provider, and try the vector engine",
+        help="embed one word with the configured provider and try the vector engine",
     )
 
 
@@ -48,7 +43,7 @@ def run(args: Namespace) -> int:
 
 
 def finding_lines(finding: Finding) -> list[str]:
-    """A mark and what was found; below it the next step."""
+    """Return a finding with its level, and its next step below."""
     marks = {
         "ok": ("ok      ", "green"),
         "note": ("note    ", "cyan"),

@@ -1,6 +1,6 @@
-"""`clawmark eval`: questions with known answers in; how well the memory finds them out, for one or
-two configurations.
-"""
+"""`clawmark eval`: measure how well questions with known answers are found.
+
+Compares two configurations with `--set` or `--against`."""
 
 from __future__ import annotations
 
@@ -9,29 +9,24 @@ import os
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable
+from typing import TextIO
 
 from clawmark.agent.session.setup import needed_model
 from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.commands.config import find_key
 from clawmark.cli.layout import plural, table
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, is_terminal, note, one_line, paint, plain, say
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
-from clawmark.engine.maintenance.evaluate import changed, read_questions
+from clawmark.engine.maintenance.evaluate import Question, changed, read_questions
 from clawmark.memory import Memory
 from clawmark.model.errors import CompletionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from clawmark.engine.maintenance.evaluate import Question
-    from clawmark.memory import Memory
-    from clawmark.model.reports import Evaluation, Judged
+from clawmark.model.reports import Evaluation, Judged
 
 SHOWN = 20
-LARGEST_FILE = 64 * 1024 * 1024
+MAX_FILE = 64 * 1024 * 1024
 FIGURES = ("recall_1", "recall_3", "recall_6", "mrr", "seen")
 
 EXAMPLES = """\
@@ -41,12 +36,13 @@ examples:
   clawmark eval questions.jsonl --set query.minScore=0.2
   clawmark eval questions.jsonl --against other.json
 
-A line of the file: {"question": "…", "path": "memory/2026-02-24.md#L3-L5"}, or "text" in place of "path"."""
+Each line of the file: {"question": "…", "path": "memory/2026-02-24.md#L3-L5"}; "text" can replace
+"path"."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "questions", type=some_text, metavar="FILE", help="the questions, one JSON object a line"
+        "questions", type=some_text, metavar="FILE", help="the questions, one JSON object per line"
     )
     parser.add_argument(
         "--set",
@@ -59,12 +55,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--against", type=some_text, metavar="FILE", help="compare with this configuration file"
     )
     parser.add_argument(
-        "--provider", type=some_text, metavar="NAME", help="what makes the vectors: auto, none, …"
+        "--provider", type=some_text, metavar="NAME", help="the embedding provider: auto, none, …"
     )
     parser.add_argument(
         "--make",
         action="store_true",
-        help="write FILE instead: questions from your notes, by the model",
+        help="let a model write questions about your notes into FILE",
     )
     parser.add_argument(
         "-n",
@@ -76,7 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--model",
         type=some_text,
         metavar="NAME",
-        help="with --make: the model (default: configured)",
+        help="with --make: the model (default: the configured one)",
     )
 
 
@@ -84,7 +80,7 @@ def run(args: Namespace) -> int:
     if args.make:
         return _make(args)
     if args.n is not None or args.model:
-        raise UsageError("-n and --model go with --make.")
+        raise UsageError("-n and --model need --make.")
     if args.set and args.against:
         raise UsageError("--set and --against cannot be combined; put the settings into the file.")
     overrides = dict(_setting(text) for text in args.set)
@@ -97,24 +93,25 @@ def run(args: Namespace) -> int:
     return _show_two(first, second, args)
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading
 
 
 def _read(name: str) -> list[Question]:
     try:
         with open(name, encoding="utf-8", errors="replace") as file:
-            text = file.read(LARGEST_FILE + 1)
+            text = file.read(MAX_FILE + 1)
     except OSError as error:
         raise UsageError(
-            f"{name} could not be read: {error.strerror}.", hint="`--make` writes one."
+            f"{name} could not be read: {error.strerror}.",
+            hint="`clawmark eval --make FILE` writes one.",
         ) from None
-    if len(text) > LARGEST_FILE:
-        raise UsageError(f"{name} is larger than {LARGEST_FILE >> 20} MB.")
+    if len(text) > MAX_FILE:
+        raise UsageError(f"{name} is larger than {MAX_FILE >> 20} MB.")
     return read_questions(text.split("\n"), name)
 
 
 def _setting(text: str) -> tuple[str, object]:
-    """A key and its value; what does not read as JSON is text."""
+    """Parse KEY=VALUE; a value that is not JSON is text."""
     name, sign, value = text.partition("=")
     if not sign or not name.strip():
         raise UsageError(f"--set takes KEY=VALUE, not {text[:80]!a}.")
@@ -128,10 +125,9 @@ def _setting(text: str) -> tuple[str, object]:
 def _evaluate_other(
     memory: Memory, questions: list[Question], overrides: dict[str, object], args: Namespace
 ) -> Evaluation:
-    """The same questions with the other configuration; the user's index is never changed for it.
+    """Ask the same questions with the other configuration, without changing the user's index.
 
-    Settings of the query alone use the same index. Others get an index of their own in a temporary
-    folder."""
+    If only query settings differ, the same index is used; otherwise a temporary one is built."""
     places = resolve_places(args.workspace, args.agent, args.against or args.config, args.state_dir)
     loaded = load(places, overrides)
     mine, other = memory.settings.memory_search, loaded.settings.memory_search
@@ -139,14 +135,12 @@ def _evaluate_other(
         with Memory(places, loaded, provider=args.provider, background=False) as second:
             return second.evaluate(questions, progress=_progress(args))
     note(
-        "clawmark: the other configuration needs an index of its own; it is built in a temporary "
-        "folder."
+        "clawmark: the other configuration needs another index; it is built in a temporary folder."
     )
     with tempfile.TemporaryDirectory(prefix="clawmark-eval-") as folder:
-        apart = places._replace(index_path=os.path.join(folder, "index.sqlite"))
-        # The provider of the flag is for the first configuration; the second one is taken as it is
-        # written.
-        with Memory(apart, loaded, background=False) as second:
+        temporary = places._replace(index_path=os.path.join(folder, "index.sqlite"))
+        # --provider applies to the first configuration only.
+        with Memory(temporary, loaded, background=False) as second:
             second.sync()
             return second.evaluate(questions, progress=_progress(args))
 
@@ -163,7 +157,7 @@ def _progress(args: Namespace) -> Callable[[int, int], None] | None:
     return draw
 
 
-# --- showing -----------------------------------------------------------------------------------------------------
+# --- showing
 
 
 def _show_one(result: Evaluation, args: Namespace) -> int:
@@ -174,7 +168,7 @@ def _show_one(result: Evaluation, args: Namespace) -> int:
     say("\n".join(table([_head(), _row("", result)], right=range(1, 6))))
     missed = [one for one in result.questions if one.recall_6 < 1]
     if missed:
-        say(f"\n{paint('Not found', 'bold')}, or not everything, among the first 6:")
+        say(f"\n{paint('Not found', 'bold')} (or only in part) among the first 6:")
         _list(
             [
                 f"  {_rank(one):>3}  {one_line(one.question)}  {paint(_expected(one), 'dim')}"
@@ -204,7 +198,7 @@ def _show_two(first: Evaluation, second: Evaluation, args: Namespace) -> int:
         return 0
     say(
         f"\n{paint(plural(len(pairs), 'question'), 'bold')} answered differently (rank of the "
-        f"first right hit, and seen):"
+        f"first correct hit, and share of the answer shown):"
     )
     lines = []
     for one, two in sorted(pairs, key=lambda pair: _worth(pair[1]) - _worth(pair[0])):
@@ -280,13 +274,13 @@ def _expected(judged: Judged) -> str:
     return one_line(", ".join(judged.expected))[:80]
 
 
-# --- making ------------------------------------------------------------------------------------------------------
+# --- making
 
 
 def _make(args: Namespace) -> int:
-    """Write a file of questions; what the model has written before it fails is kept."""
+    """Write a file of questions; those written before the model fails are kept."""
     if args.set or args.against:
-        raise UsageError("--set and --against do not go with --make.")
+        raise UsageError("--set and --against cannot be combined with --make.")
     wanted, made = args.n or 50, 0
     failure: CompletionError | None = None
     with open_memory(args, provider=args.provider) as memory:
@@ -312,21 +306,21 @@ def _make(args: Namespace) -> int:
     elif made:
         say(
             f"{plural(made, 'question')} written to {plain(args.questions)}; read and correct "
-            f"them before you rely on them"
+            f"them before relying on them"
         )
     else:
         say(
-            "No question could be written: the notes have no passage of some length, or the "
-            "model quoted none."
+            "No question could be written: the notes have no passage that is long enough, or the "
+            "model did not quote one."
         )
     return 0 if made else 1
 
 
 def _new_file(name: str) -> TextIO:
-    """A file that was not there before: an existing one may hold corrections."""
+    """Create a file; an existing one is not overwritten, because it may hold corrections."""
     try:
         return open(name, "x", encoding="utf-8")
     except FileExistsError:
-        raise UsageError(f"{name} is there already.", hint="Give the name of a new file.") from None
+        raise UsageError(f"{name} exists already.", hint="Choose the name of a new file.") from None
     except OSError as error:
         raise UsageError(f"{name} could not be written: {error.strerror}.") from None

@@ -32,7 +32,7 @@ from clawmark.agent.session.recent_messages import last_said, transcript_size
 from clawmark.agent.session.setup import model_name
 from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.layout import facts, plural, size
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, flush, is_terminal, paint, plain, say
 from clawmark.model.errors import ClawmarkError, ConfigError
 

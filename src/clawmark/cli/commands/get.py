@@ -1,4 +1,4 @@
-"""`clawmark get`: a path or a citation in, the lines it points to out."""
+"""`clawmark get`: print lines of a memory file by path or citation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.arguments import count
 from clawmark.cli.layout import plural, short_path
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, place, plain, say
 from clawmark.model.errors import FileMissing
 
@@ -15,7 +15,7 @@ examples:
   clawmark get MEMORY.md
   clawmark get memory/2026-11-15.md#L12-L28
   clawmark get memory/2026-11-15.md --from 12 --lines 40
-  clawmark get notes:projects/ferry.md    # of a folder that was added"""
+  clawmark get notes:projects/ferry.md    # a file in an added folder"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -41,8 +41,8 @@ def run(args: Namespace) -> int:
             "text": excerpt.text,
             "from": excerpt.start,
             "lines": excerpt.lines,
+            "totalLines": excerpt.total_lines,
         }
-        body["totalLines"] = excerpt.total_lines
         if excerpt.truncated:
             body.update(truncated=True, nextFrom=excerpt.next_start)
         emit(body)
@@ -53,12 +53,9 @@ def run(args: Namespace) -> int:
         note(f"clawmark: {place(excerpt.path)} is empty.")
     elif excerpt.start > excerpt.total_lines:
         total = plural(excerpt.total_lines, "line")
-        note(
-            f"clawmark: {place(excerpt.path)} has {total}; there is nothing from line "
-            f"{excerpt.start} on."
-        )
+        note(f"clawmark: {place(excerpt.path)} has {total}; line {excerpt.start} is past its end.")
     elif excerpt.truncated and excerpt.next_start is not None:
         path, following = place(excerpt.path), excerpt.next_start
-        note(f"clawmark: this ends at line {following - 1} of {excerpt.total_lines}; go on with")
+        note(f"clawmark: this ends at line {following - 1} of {excerpt.total_lines}; continue with")
         note(f"  clawmark get {path} --from {following}")
     return 0

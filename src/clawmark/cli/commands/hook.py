@@ -1,8 +1,7 @@
-"""`clawmark hook`: what a coding agent tells its hook in, one JSON object it understands out, and
-always exit code 0.
+"""`clawmark hook`: handle a hook event of a coding agent and print one JSON object.
 
-A host waits for its hooks, and takes some exit codes for "stop": whatever goes wrong is one line on
-standard error and an empty answer. This is a boundary that catches every `Exception`."""
+The exit code is always 0, because hosts wait for their hooks and treat some exit codes as "stop".
+An error is one line on standard error and an empty answer."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from typing import NoReturn
 
 from clawmark.cli.arguments import count, share
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, flush, is_terminal, note, one_line
 from clawmark.hooks.answer import Wishes, answer
 from clawmark.hooks.events import MARK, read_event
@@ -26,13 +25,13 @@ examples:
 
 `clawmark install claude-code` and `clawmark install codex` register these for you."""
 
-MOST_BYTES = 16 << 20
-PATIENCE = 2.0
-"""Seconds without a byte from a host that forgets to close its end."""
+MAX_BYTES = 16 << 20
+INPUT_SECONDS = 2.0
+"""Seconds without input after which a host is assumed to be done."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.error = _forgive  # type: ignore[method-assign]
+    parser.error = _ignore_usage_error  # type: ignore[method-assign]
     parser.add_argument("host", metavar="HOST", help="claude-code or codex")
     parser.add_argument(
         "event", metavar="EVENT", help="SessionStart, UserPromptSubmit, PreCompact or SessionEnd"
@@ -41,19 +40,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--tokens",
         type=count(500, 100_000),
         metavar="N",
-        help="SessionStart: the most the context may take (default: 2400)",
+        help="SessionStart: the most tokens of context (default: 2400)",
     )
     parser.add_argument(
         "--items",
         type=count(1, 20),
         metavar="N",
-        help="UserPromptSubmit: the most that is recalled (default: 3)",
+        help="UserPromptSubmit: the most passages to recall (default: 3)",
     )
     parser.add_argument(
         "--bar",
         type=share,
         metavar="X",
-        help="UserPromptSubmit: the least confidence of what is recalled (default: 0.5)",
+        help="UserPromptSubmit: the lowest confidence to recall (default: 0.5)",
     )
     parser.add_argument(
         "--session", metavar="KEY", help="the session (default: the agent's main one)"
@@ -68,7 +67,7 @@ def run(args: Namespace) -> int:
             answer = _answer(args)
         except ClawmarkError as error:
             note(one_line(f"clawmark: {error.message} {error.hint}"))
-        except Exception as error:
+        except Exception as error:  # boundary of the process: a hook must not stop its host
             note(
                 one_line(f"clawmark: the hook failed ({type(error).__name__}: {str(error)[:300]}).")
             )
@@ -85,23 +84,20 @@ def _answer(args: Namespace) -> dict[str, object]:
 
 
 def _read_input() -> str:
-    """What the host sends, until it closes its end or says nothing any more; nothing from a
-    terminal.
-    """
+    """Read the event from standard input, until its end or a timeout; nothing from a terminal."""
     if is_terminal(sys.stdin):
         return ""
-
     number, data = sys.stdin.fileno(), bytearray()
-    while len(data) <= MOST_BYTES:
-        # Windows cannot wait for pipes; there the host's own time limit is all there is.
-        if os.name == "posix" and not select.select([number], [], [], PATIENCE)[0]:
+    while len(data) <= MAX_BYTES:
+        # Windows cannot wait for pipes; there only the host's own timeout applies.
+        if os.name == "posix" and not select.select([number], [], [], INPUT_SECONDS)[0]:
             break
         block = os.read(number, 1 << 16)
         if not block:
             break
         data += block
-    if len(data) > MOST_BYTES:
-        raise ClawmarkError(f"The host sent more than {MOST_BYTES >> 20} MiB.")
+    if len(data) > MAX_BYTES:
+        raise ClawmarkError(f"The host sent more than {MAX_BYTES >> 20} MiB.")
     return data.decode("utf-8", "replace")
 
 
@@ -113,12 +109,11 @@ def _print(answer: dict[str, object]) -> None:
         note(one_line(f"clawmark: {error.message}"))
 
 
-def _forgive(message: str) -> NoReturn:
-    """A command line of another version must not stop a host either."""
+def _ignore_usage_error(message: str) -> NoReturn:
+    """Report a command line of another version without stopping the host."""
     note(
         one_line(
-            f"clawmark: {message[:1].upper()}{message[1:]}. `clawmark hook --help` shows how it "
-            f"is used."
+            f"clawmark: {message[:1].upper()}{message[1:]}. `clawmark hook --help` shows the usage."
         )
     )
     _print({})

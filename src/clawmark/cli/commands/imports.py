@@ -1,6 +1,4 @@
-"""`clawmark import`: what another tool remembers in; Markdown files of this memory out, or the plan
-of them.
-"""
+"""`clawmark import`: import the memory of another tool as Markdown files."""
 
 from __future__ import annotations
 
@@ -8,24 +6,21 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import as_json
 from clawmark.cli.commands.add import INDEX_NOTE, added_lines
 from clawmark.cli.layout import short_path
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, one_line, paint, plain, say
+from clawmark.importers.notes import Imported
 from clawmark.importers.run import run_import, run_seeding
 from clawmark.importers.seeds import databases_of, openclaw_folder
-
-if TYPE_CHECKING:
-    from clawmark.importers.notes import Imported
-    from clawmark.memory import Memory
+from clawmark.memory import Memory
 
 SOURCES = ("chatgpt", "claude", "claude-code", "codex", "obsidian", "markdown", "openclaw")
-USUAL_PLACES = {"claude-code": "~/.claude", "codex": "~/.codex"}
-MOST_LINES = 40
+DEFAULT_PATHS = {"claude-code": "~/.claude", "codex": "~/.codex"}
+MAX_LINES = 40
 
 EXAMPLES = """\
 examples:
@@ -33,7 +28,7 @@ examples:
   clawmark import claude ~/Downloads/claude-export.zip
   clawmark import claude-code
   clawmark import obsidian ~/Vault
-  clawmark import openclaw ~/.openclaw     # the vectors it has paid for"""
+  clawmark import openclaw ~/.openclaw     # reuse its vectors"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,22 +38,22 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         type=some_text,
         metavar="PATH",
-        help="the export or folder; the coding agents' own by default",
+        help="the export or folder (default for coding agents: their own folder)",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be written, and write nothing"
+        "--dry-run", action="store_true", help="show what would be written without writing it"
     )
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="replace imported files that were edited here since",
+        help="also replace imported files that were edited here",
     )
 
 
 def run(args: Namespace) -> int:
-    path = args.path or USUAL_PLACES.get(args.source, "")
+    path = args.path or DEFAULT_PATHS.get(args.source, "")
     if not path and args.source != "openclaw":
-        raise UsageError(f"Say what to import: clawmark import {args.source} PATH.")
+        raise UsageError(f"A path is missing: clawmark import {args.source} PATH.")
     path = os.path.abspath(os.path.expanduser(path)) if path else ""
     with open_memory(args) as memory:
         if args.source == "obsidian":
@@ -86,14 +81,14 @@ def _report(done: list[Imported], workspace: str, args: Namespace) -> int:
             }
         )
         return 0
-    for one in [one for one in done if one.action != "same"][:MOST_LINES]:
+    for one in [one for one in done if one.action != "same"][:MAX_LINES]:
         colour = {"new": "green", "changed": "yellow"}.get(one.action, "dim")
         say(
             f"  {paint(f'{one.action:8}', colour)} {plain(one.path)}  "
             f"{paint(one_line(one.what)[:80], 'dim')}".rstrip()
         )
-    if len(done) - counts["same"] > MOST_LINES:
-        say(f"  … and {len(done) - counts['same'] - MOST_LINES} more")
+    if len(done) - counts["same"] > MAX_LINES:
+        say(f"  … and {len(done) - counts['same'] - MAX_LINES} more")
     say(_summary(counts, f"memory/imports/{args.source}/", dry_run=args.dry_run))
     if not args.dry_run and counts["new"] + counts["changed"]:
         say(INDEX_NOTE)
@@ -101,12 +96,12 @@ def _report(done: list[Imported], workspace: str, args: Namespace) -> int:
 
 
 def _summary(counts: Mapping[str, int], folder: str, *, dry_run: bool) -> str:
-    """`Imported into memory/imports/chatgpt/: 3 new, 1 unchanged. Left out: 2.`"""
+    """Format as `Imported into memory/imports/chatgpt/: 3 new, 1 unchanged. Left out: 2.`"""
     words = {
         "new": "new",
         "changed": "changed",
         "same": "unchanged",
-        "edited": "edited here and left alone",
+        "edited": "edited here and kept",
     }
     parts = ", ".join(f"{counts[name]} {word}" for name, word in words.items() if counts.get(name))
     is_new = counts.get("new") or counts.get("changed")
@@ -118,7 +113,7 @@ def _summary(counts: Mapping[str, int], folder: str, *, dry_run: bool) -> str:
 
 
 def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
-    """A vault stays where it is: it becomes a source, read and never written."""
+    """Add a vault as a source; it is searched where it is and never written to."""
     known = next(
         (one for one in memory.sources() if one.name and one.path == os.path.realpath(vault)), None
     )
@@ -126,18 +121,18 @@ def _obsidian(memory: Memory, vault: str, args: Namespace) -> int:
         if not os.path.isdir(vault):
             raise UsageError(
                 f"{vault} is not a folder.",
-                hint="Name the vault's folder, the one with .obsidian in it.",
+                hint="Name the folder of the vault, which contains .obsidian.",
             )
         if args.json:
             emit({"vault": vault, "source": None, "dryRun": True})
         else:
-            say(f"{short_path(vault)} would be added as a source and searched where it is.")
+            say(f"{short_path(vault)} would be added as a source and searched in place.")
         return 0
     source = known or memory.add_source(vault)
     if args.json:
         emit({"vault": vault, "source": as_json(source), "dryRun": args.dry_run})
     elif known is not None:
-        say(f"{short_path(vault)} is searched already, as {plain(source.name)}.")
+        say(f"{short_path(vault)} is already searched, as {plain(source.name)}.")
     else:
         say("\n".join(added_lines(source)))
     return 0
@@ -150,7 +145,7 @@ def _openclaw(memory: Memory, path: str, args: Namespace) -> int:
     if not found:
         raise UsageError(
             f"There is no memory database of the agent {agent} under {path}.",
-            hint="Name OpenClaw's state folder, or the database itself.",
+            hint="Name OpenClaw's state folder or the database itself.",
         )
     seeded = [run_seeding(memory, database, dry_run=args.dry_run) for database in found]
     if args.json:
@@ -164,19 +159,18 @@ def _openclaw(memory: Memory, path: str, args: Namespace) -> int:
             f"({plain(', '.join(one.identities)) or 'none'})."
         )
         if one.unsound:
-            note(f"clawmark: {one.unsound:,} vectors were damaged and are left out.")
+            note(f"clawmark: {one.unsound:,} damaged vectors were left out.")
         if one.reusable < one.kept:
             say(
                 f"{one.reusable:,} of them belong to the configured embedder: "
                 f"{plain(memory.choice.reason)}."
             )
             say(
-                "The others are used when provider, model and address are set as they are in "
-                "OpenClaw."
+                "The others are used if provider, model and base URL are configured as in OpenClaw."
             )
         if one.reusable and one.chunking_mode != mode:
             say(
-                f"They are reused where text is cut the same way: set memorySearch.chunking.mode "
+                f"They are reused only with the same chunking: set memorySearch.chunking.mode "
                 f'to "{one.chunking_mode}".'
             )
     return 0

@@ -1,25 +1,20 @@
-"""`clawmark index`: the index brought in step with the files, with progress, and an account of what
-was done.
-"""
+"""`clawmark index`: update the index from the files and report what was done."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from clawmark.cli.add_hint import find_unsearched, hint
 from clawmark.cli.as_json import as_json
 from clawmark.cli.estimate import estimate_lines, make_estimate
 from clawmark.cli.layout import duration, middle, plural
-from clawmark.cli.opening import open_memory
-from clawmark.cli.output import emit, note, paint, place, plain, say
+from clawmark.cli.open_memory import open_memory
+from clawmark.cli.output import emit, note, note_degraded, paint, place, plain, say
 from clawmark.cli.progress import ProgressBar
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-    from clawmark.model.reports import FileFailure, SyncReport
-    from clawmark.model.values import ScanFailure, Skipped, SyncPlan
+from clawmark.cli.unsearched_files import find_unsearched, print_hint
+from clawmark.memory import Memory
+from clawmark.model.reports import FileFailure, SyncReport
+from clawmark.model.values import ScanFailure, Skipped, SyncPlan
 
 SHOWN = 5
 
@@ -27,25 +22,31 @@ EXAMPLES = """\
 examples:
   clawmark index
   clawmark index --dry-run       # show what would be done
-  clawmark index --estimate      # texts, tokens and price, before anything is spent
-  clawmark index --force         # build everything again; the old index answers until then"""
+  clawmark index --estimate      # show texts, tokens and price
+  clawmark index --force         # rebuild; the old index answers until then"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--force", action="store_true", help="build everything again beside the index that answers"
+        "--force",
+        action="store_true",
+        help="rebuild the whole index; the old one answers until it is ready",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the plan and do nothing")
     parser.add_argument(
-        "--estimate", action="store_true", help="say what the vectors would cost, and make none"
+        "--dry-run", action="store_true", help="show the plan without carrying it out"
+    )
+    parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="show what the vectors would cost without making them",
     )
     parser.add_argument(
         "--instant",
         action="store_true",
-        help="stop after the instant vectors; the better ones come later",
+        help="make only the instant vectors; the better ones follow later",
     )
     parser.add_argument(
-        "--verbose", action="store_true", help="list every skipped file and every file of the plan"
+        "--verbose", action="store_true", help="list all skipped files and all files of the plan"
     )
 
 
@@ -72,15 +73,14 @@ def run(args: Namespace) -> int:
     if report.healed:
         note(f"clawmark: {plain(report.healed)}")
     if report.degraded is not None:
-        note(f"clawmark: {plain(report.degraded.reason)} {plain(report.degraded.fix)}".rstrip())
+        note_degraded(report.degraded)
     say("\n".join(report_lines(report, verbose=args.verbose)))
-    if unsearched is not None:
-        hint(unsearched)
+    print_hint(unsearched)
     return _exit_code(report)
 
 
 def _exit_code(report: SyncReport) -> int:
-    """2 when the settings have to change before the vectors can be made."""
+    """Return 2 if the settings must change before the vectors can be made."""
     return 2 if report.degraded is not None and report.degraded.needs_change else 0
 
 
@@ -103,14 +103,13 @@ def _estimate(memory: Memory, args: Namespace) -> int:
 
 
 def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
-    """What a sync did and what it left, for a person."""
+    """Return what a sync did and what it left out."""
     done = {
         "added": report.added,
         "updated": report.updated,
         "deleted": report.deleted,
-        "unchanged": report.unchanged,
+        "unchanged": report.unchanged + report.touched,
     }
-    done["unchanged"] += report.touched
     lines = ["Files    " + " · ".join(f"{number:,} {word}" for word, number in done.items())]
     vectors = [f"{report.chunks:,} written", f"{report.embedded:,} embedded"]
     if report.reused:
@@ -126,7 +125,7 @@ def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
     )
     lines += _listed("could not be indexed", "file", report.failures, verbose, "red")
     lines += _listed("could not be listed", "folder", report.scan_failures, verbose, "red")
-    lines += _listed("left alone", "file", report.skipped, verbose, "yellow")
+    lines += _listed("skipped", "file", report.skipped, verbose, "yellow")
     return lines
 
 
@@ -171,14 +170,14 @@ def _dry_run(memory: Memory, args: Namespace) -> int:
         return 0
     say("\n".join(plan_lines(plan, verbose=args.verbose)))
     rest = _listed("could not be listed", "folder", scan.failures, args.verbose, "red")
-    rest += _listed("left alone", "file", scan.skipped, args.verbose, "yellow")
+    rest += _listed("skipped", "file", scan.skipped, args.verbose, "yellow")
     if rest:
         say("\n".join(rest))
     return 0
 
 
 def plan_lines(plan: SyncPlan, *, verbose: bool = False) -> list[str]:
-    """What `index` would do, file by file."""
+    """Return what `index` would do, file by file."""
     todo = [("add", state.path) for state in plan.add] + [
         ("check", state.path) for state in plan.check
     ]

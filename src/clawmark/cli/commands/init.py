@@ -1,10 +1,7 @@
-"""`clawmark init`: a folder in; a workspace out. Nothing that is there is overwritten.
+"""`clawmark init`: create a workspace; existing files are kept.
 
-The first workspace of a user becomes the default one, because the next command they type is
-`clawmark remember`: a small configuration file is written beside the state, and the output says so.
-"""
-
-# os.path and not pathlib, whose import costs 4 ms of every cold search.
+The first workspace becomes the default one: its path is written to a configuration file in the
+state folder."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from clawmark.workspace.bootstrap import ensure_workspace
 EXAMPLES = """\
 examples:
   clawmark init ~/agent
-  clawmark init                 # the default folder: workspace in ~/.clawmark"""
+  clawmark init                 # the default: ~/.clawmark/workspace"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,51 +29,51 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         type=some_text,
         metavar="PATH",
-        help="the folder (default: the workspace)",
+        help="the folder (default: the configured workspace)",
     )
     parser.add_argument(
         "--default",
         action=BooleanOptionalAction,
         default=None,
-        help="make it the workspace of commands that name none (by default the first one is)",
+        help="make it the default workspace (the first workspace is by default)",
     )
 
 
 def run(args: Namespace) -> int:
     if args.path is not None and args.workspace is not None:
-        raise UsageError("Give the folder once: as PATH or with --workspace.")
+        raise UsageError("Name the folder only once: as PATH or with --workspace.")
     named = args.path if args.path is not None else args.workspace
     places = resolve_places(named, args.agent, args.config, args.state_dir, must_exist=False)
     if os.path.lexists(places.workspace) and not os.path.isdir(places.workspace):
         raise WorkspaceError(
-            f"{places.workspace} is there and is not a folder.", hint="Choose another path."
+            f"{places.workspace} exists and is not a folder.", hint="Choose another path."
         )
-    made = ensure_workspace(places.workspace)
+    created = ensure_workspace(places.workspace)
     is_wanted = not _has_default(places, args) if args.default is None else args.default
     said = _make_default(places) if is_wanted and places.workspace_origin == "flag" else ""
     if args.json:
         body = {
             "workspace": places.workspace,
-            "made": made,
+            "made": created,
             "default": said == "now",
             "configFile": places.config_file,
         }
         emit(body)
         return 0
-    _show(places, made, said)
+    _show(places, created, said)
     return 0
 
 
-def _show(places: Places, made: list[str], said: str) -> None:
+def _show(places: Places, created: list[str], said: str) -> None:
     where = short_path(places.workspace)
     say(
         f"{paint('Workspace', 'bold')} {where}"
-        + (f": {plural(len(made), 'file')} made" if made else ": all there already")
+        + (f": {plural(len(created), 'file')} created" if created else ": nothing to create")
     )
-    for name in made:
+    for name in created:
         say(f"  {plain(name)}")
     if said == "now":
-        say(f"It is now your default workspace ({short_path(places.config_file)}).")
+        say(f"This is now your default workspace ({short_path(places.config_file)}).")
     elif said:
         say(said)
     is_default = (
@@ -92,7 +89,7 @@ def _show(places: Places, made: list[str], said: str) -> None:
 
 
 def _has_default(places: Places, args: Namespace) -> bool:
-    """Whether commands that name no workspace have one, wherever they are run."""
+    """Whether there is a default workspace, independent of the current folder."""
     if os.path.isdir(os.path.join(places.state_dir, "workspace")):
         return True
     if places.config is None:
@@ -104,15 +101,14 @@ def _has_default(places: Places, args: Namespace) -> bool:
 
 
 def _make_default(places: Places) -> str:
-    """Write the default workspace into a file of its own: `now`, or why not and what to do."""
+    """Write the default workspace to a new file; return `now`, or what to do instead."""
     own_file = os.path.join(places.state_dir, "clawmark.json")
     if places.config is not None or os.path.lexists(own_file):
         return (
-            f"{short_path(places.config_file)} is there and stays as it is; to make this the "
-            f"default, write into it:\n"
+            f"{short_path(places.config_file)} exists and is not changed; to make this the "
+            f"default, add to it:\n"
             f'  {{ agents: {{ defaults: {{ workspace: "{plain(places.workspace)}" }} }} }}'
         )
-
     body = {"agents": {"defaults": {"workspace": places.workspace}}}
     try:
         make_private_folder(places.state_dir)
@@ -122,7 +118,7 @@ def _make_default(places: Places) -> str:
             file.write(json.dumps(body, indent=2, ensure_ascii=True) + "\n")
     except OSError as error:
         raise WorkspaceError(
-            f"The workspace is made, but {own_file} could not be written: {error.strerror}.",
+            f"The workspace was created, but {own_file} could not be written: {error.strerror}.",
             hint="Name the workspace with --workspace or CLAWMARK_WORKSPACE.",
         ) from None
     return "now"

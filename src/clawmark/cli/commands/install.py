@@ -1,6 +1,4 @@
-"""`clawmark install`: a host in; its configuration with the memory connected out, or, with
---remove, as it was before.
-"""
+"""`clawmark install`: connect a coding agent by editing its configuration; --remove undoes it."""
 
 from __future__ import annotations
 
@@ -11,20 +9,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.output import emit, note, paint, plain, say
-from clawmark.config.paths import name_for, resolve_places
-from clawmark.hooks.hosts import NAMES, Launch, Surroundings, additions
-from clawmark.hooks.install import carry_out, plan_install, plan_removal
+from clawmark.config.paths import Places, name_for, resolve_places
+from clawmark.hooks.hosts import NAMES, Launch, Scope, Surroundings, additions
+from clawmark.hooks.install import Edit, Plan, carry_out, plan_install, plan_removal
 from clawmark.hooks.receipt import load
 from clawmark.text.secrets.redact import Redactor
-
-if TYPE_CHECKING:
-    from clawmark.config.paths import Places
-    from clawmark.hooks.hosts import Launch, Scope
-    from clawmark.hooks.install import Edit, Plan
 
 EXAMPLES = """\
 examples:
@@ -32,7 +24,7 @@ examples:
   clawmark install claude-code                   # for all projects
   clawmark install cursor --project              # for the project in the current folder
   clawmark install codex --workspace ~/agent
-  clawmark install codex --remove                # every file as it was before"""
+  clawmark install codex --remove                # undo"""
 
 NEXT = {
     "claude-code": "Start a new session; /mcp and /hooks show what is connected.",
@@ -50,31 +42,30 @@ NEXT = {
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("host", choices=NAMES, metavar="HOST", help=", ".join(NAMES))
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would change, and change nothing"
+        "--dry-run", action="store_true", help="show what would change without changing it"
     )
     parser.add_argument(
         "--remove",
         action="store_true",
-        help="take out what was put in; everything else stays as it is",
+        help="remove what was added; everything else is kept",
     )
     parser.add_argument(
-        "--project", action="store_true", help="for the project in the current folder"
+        "--project", action="store_true", help="connect the project in the current folder"
     )
     parser.add_argument(
-        "--user", action="store_true", help="for all projects of this user (the usual)"
+        "--user", action="store_true", help="connect all projects of this user (the default)"
     )
     parser.add_argument(
         "--program",
         type=some_text,
         metavar="PATH",
-        help="how the host finds clawmark (default: this one, by its full path)",
+        help="the command the host runs (default: the full path of this clawmark)",
     )
 
 
 def run(args: Namespace) -> int:
     if args.project and args.user:
-        raise UsageError("--project and --user exclude each other.")
-
+        raise UsageError("--project and --user cannot be combined.")
     scope: Scope = "project" if args.project else "user"
     places = resolve_places(
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
@@ -94,9 +85,7 @@ def run(args: Namespace) -> int:
 
 
 def _launch(args: Namespace, scope: Scope, places: Places) -> Launch:
-    """How the host starts us: by a full path and with the workspace named, unless the file is for
-    other people too.
-    """
+    """Return the command for the host: with full paths, unless the file is shared in a project."""
     given = {"--workspace": args.workspace, "--config": args.config, "--state-dir": args.state_dir}
     if scope == "user":
         given["--workspace"] = places.workspace
@@ -116,12 +105,12 @@ def _launch(args: Namespace, scope: Scope, places: Places) -> Launch:
 
 def _this_program() -> tuple[str, ...]:
     name = "clawmark.exe" if os.name == "nt" else "clawmark"
-    beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), name)
+    sibling = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), name)
     called = os.path.abspath(sys.argv[0])
     found = next(
         (
             path
-            for path in (called, beside)
+            for path in (called, sibling)
             if os.path.basename(path) == name and os.path.isfile(path)
         ),
         "",
@@ -151,7 +140,7 @@ def _report(plan: Plan, args: Namespace, backups: str) -> None:
     styles = {"+": "green", "-": "red", "@": "dim"}
     for edit in plan.edits:
         if os.path.basename(edit.file) == "SKILL.md":
-            continue  # a page of prose that changes nothing else
+            continue  # a whole page of text
         for line in _diff(edit).splitlines():
             style = styles.get(line[:1])
             say(paint(plain(line), style) if style else plain(line))
@@ -162,27 +151,26 @@ def _report(plan: Plan, args: Namespace, backups: str) -> None:
         say(f"{plain(edit.file)} {would}{_action(edit)}")
     if not plan.edits:
         say(
-            f"Nothing of ours is in {args.host}'s files."
+            f"{args.host} is not connected."
             if args.remove
-            else "Everything is there already."
+            else "Already connected; nothing to change."
         )
     elif not args.dry_run:
         if any(edit.before is not None for edit in plan.edits):
-            say(paint(f"The files as they were: {plain(backups)}", "dim"))
+            say(paint(f"Backups of the changed files: {plain(backups)}", "dim"))
         say("Disconnected." if args.remove else f"Connected. {NEXT[args.host]}")
 
 
 def _action(edit: Edit) -> str:
-    return "made" if edit.before is None else "removed" if edit.after is None else "changed"
+    return "created" if edit.before is None else "removed" if edit.after is None else "changed"
 
 
 def _diff(edit: Edit) -> str:
-    """What changes, with keys masked: such files hold other people's secrets too."""
+    """Return the diff with secrets masked, because such files often hold API keys."""
     before, after = (
         (data or b"").decode("utf-8", "replace").splitlines() for data in (edit.before, edit.after)
     )
-    # Only the part that differs is compared: a host's file may have 100,000 lines, and ours are ten
-    # of them.
+    # Compare only the part that differs: a host's file may have 100,000 lines.
     skipped = max(0, _same(before, after) - 1)
     same = _same(before[skipped:][::-1], after[skipped:][::-1])
     before, after = (lines[skipped : len(lines) - max(0, same - 1)] for lines in (before, after))
@@ -191,7 +179,7 @@ def _diff(edit: Edit) -> str:
 
 
 def _same(one: list[str], other: list[str]) -> int:
-    """How many lines two texts have in common at their beginning."""
+    """Count the lines that two texts have in common at the start."""
     pairs = enumerate(zip(one, other, strict=False))
     return next(
         (number for number, (left, right) in pairs if left != right), min(len(one), len(other))
@@ -199,7 +187,7 @@ def _same(one: list[str], other: list[str]) -> int:
 
 
 def _moved(line: str, by: int) -> str:
-    """The head of a part of a diff, with its line numbers counted from the beginning of the file."""
+    """Shift the line numbers in the header of a diff hunk."""
     if not line.startswith("@@ "):
         return line
     return re.sub(r"([-+])([0-9]+)", lambda found: f"{found[1]}{int(found[2]) + by}", line)
@@ -208,7 +196,7 @@ def _moved(line: str, by: int) -> str:
 def _warn(places: Places) -> None:
     if not os.path.isdir(places.workspace):
         note(
-            f"clawmark: {plain(places.workspace)} does not exist yet; make it with: clawmark "
+            f"clawmark: {plain(places.workspace)} does not exist yet; create it with: clawmark "
             f"init {plain(places.workspace)}"
         )
     if find_spec("mcp") is None:

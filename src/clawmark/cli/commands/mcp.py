@@ -1,6 +1,4 @@
-"""`clawmark mcp`: the memory for MCP hosts, over standard input and output or over HTTP on this
-machine.
-"""
+"""`clawmark mcp`: serve the memory to MCP hosts over standard input and output, or over HTTP."""
 
 from __future__ import annotations
 
@@ -11,21 +9,18 @@ from importlib.util import find_spec
 
 from clawmark.aio import AsyncMemory
 from clawmark.cli.arguments import UsageError, count, some_text
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import is_terminal, note, plain
-from clawmark.mcp.http.server import PORT, Address, check_address, serve_http
 from clawmark.mcp.http.token import read_token, token_path
 from clawmark.mcp.instructions import session_instructions
-from clawmark.mcp.server import build_server
-from clawmark.mcp.stdio.handshake import open_session
-from clawmark.mcp.stdio.lifetime import (
-    ends_on_signals,
-    follow_parent,
-    leave_soon,
-    live_long,
+from clawmark.mcp.shutdown import (
+    exit_after_delay,
+    shutdown_on_signals,
+    stop_when_parent_dies,
+    tune_garbage_collection,
 )
-from clawmark.mcp.stdio.pipes import claim_wire
-from clawmark.mcp.stdio.server import serve_stdio
+from clawmark.mcp.stdio.handshake import open_session
+from clawmark.mcp.stdio.streams import claim_standard_streams
 from clawmark.model.errors import ClawmarkError
 
 EXAMPLES = """\
@@ -35,9 +30,7 @@ examples:
   clawmark mcp --http --session main    # the same, for one person's own agent"""
 
 SHARED_SESSION = "agent:main:channel:mcp-http"
-"""Nobody has proven who is at the other end of an HTTP connection, so private memory is not shown
-there unasked.
-"""
+"""An HTTP client has not proven who it is, so by default it does not see private memory."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -50,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--port",
         type=count(0, 65535),
         metavar="N",
-        help="the port (default: 8377; 0 takes a free one)",
+        help="the port (default: 8377; 0 chooses a free one)",
     )
     parser.add_argument(
         "--host", type=some_text, metavar="IP", help="the address to listen on (default: 127.0.0.1)"
@@ -58,20 +51,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-remote",
         action="store_true",
-        help="let --host be an address that other machines reach",
+        help="allow --host to be an address that other machines can reach",
     )
     parser.add_argument(
         "--allow-host",
         action="append",
         type=some_text,
         metavar="NAME",
-        help="another name clients may call the server by",
+        help="another host name that clients may use for the server",
     )
     parser.add_argument(
         "--session",
         metavar="KEY",
-        help="the session that is served; `main` is one person's own agent "
-        "(default: main, a shared one with --http)",
+        help="the session to serve; `main` is a person's own agent "
+        "(default: main; a shared session with --http)",
     )
 
 
@@ -80,42 +73,48 @@ def run(args: Namespace) -> int:
         args.port is not None or args.host or args.allow_remote or args.allow_host
     ):
         raise UsageError(
-            "--port, --host, --allow-host and --allow-remote belong to --http.", hint="Add --http."
+            "--port, --host, --allow-host and --allow-remote need --http.", hint="Add --http."
         )
-    _need_extra()
+    _require_extra()
     return _run_http(args) if args.http else _run_stdio(args)
 
 
 def _run_stdio(args: Namespace) -> int:
     if is_terminal(sys.stdin):
         note(
-            "clawmark: waiting for an MCP host on standard input; docs/how-to/mcp.md says how "
-            "one starts this command."
+            "clawmark: waiting for an MCP host on standard input; docs/how-to/mcp.md explains how "
+            "hosts start this command."
         )
-    wire = claim_wire()  # before anything else is imported that could print
+    streams = claim_standard_streams()  # before importing anything that could print
     session_key = "main" if args.session is None else args.session
     with open_memory(args) as memory:
 
         async def serve() -> int:
-            ending = ends_on_signals()
-            follow_parent(ending)
-            opening = await open_session(wire, session_instructions(memory, session_key), ending)
+            shutdown = shutdown_on_signals()
+            stop_when_parent_dies(shutdown)
+            instructions = session_instructions(memory, session_key)
+            opening = await open_session(streams, instructions, shutdown)
             if opening is None:
-                return ending.code
-            # These load the SDK, which takes longer than some hosts wait for the answer to
-            # `initialize`.
+                return shutdown.code
+            # Imported late: loading the SDK takes longer than some hosts wait for `initialize`.
+            from clawmark.mcp.server import build_server
+            from clawmark.mcp.stdio.server import serve_stdio
 
             async with AsyncMemory(lambda: memory) as served:
                 server = build_server(served, session_key)
-                live_long()
-                code = await serve_stdio(server, wire, opening, ending)
-                leave_soon(code)
+                tune_garbage_collection()
+                code = await serve_stdio(server, streams, opening, shutdown)
+                exit_after_delay(code)
                 return code
 
         return asyncio.run(serve())
 
 
 def _run_http(args: Namespace) -> int:
+    # Imported late: the SDK is an optional extra.
+    from clawmark.mcp.http.server import PORT, Address, check_address, serve_http
+    from clawmark.mcp.server import build_server
+
     with open_memory(args) as memory:
         host = "127.0.0.1" if args.host in (None, "localhost") else args.host
         address = Address(
@@ -126,23 +125,23 @@ def _run_http(args: Namespace) -> int:
 
         def ready(bound: Address) -> None:
             shown = f"[{bound.host}]" if ":" in bound.host else bound.host
-            kept = plain(token_path(memory.places.state_dir))
-            note(f"clawmark: MCP at http://{shown}:{bound.port}/mcp; the token is in {kept}")
+            token_file = plain(token_path(memory.places.state_dir))
+            note(f"clawmark: MCP at http://{shown}:{bound.port}/mcp; the token is in {token_file}")
 
         async def serve() -> int:
             async with AsyncMemory(lambda: memory) as served:
                 server = build_server(
                     served, SHARED_SESSION if args.session is None else args.session
                 )
-                live_long()
+                tune_garbage_collection()
                 code = await serve_http(server, address, token, ready)
-                leave_soon(code)
+                exit_after_delay(code)
                 return code
 
         return asyncio.run(serve())
 
 
-def _need_extra() -> None:
+def _require_extra() -> None:
     if find_spec("mcp") is None or find_spec("mcp_types") is None:
         raise ClawmarkError(
             "The MCP server needs the extra `mcp`.",

@@ -1,18 +1,17 @@
-"""`clawmark memory`: the commands of `openclaw memory` under their own names, so that existing
-scripts run.
+"""`clawmark memory`: the commands of `openclaw memory`, so that existing scripts work.
 
-`status`, `index` and `search` are carried out by the verbs of the same name. Only the JSON of
-`status` differs: it has the shape that OpenClaw gives it, a list with one entry for each agent."""
+They run the verbs of the same name. Only the JSON of `status` differs: it has OpenClaw's shape, a
+list with one entry per agent."""
 
 from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, Namespace
 
-from clawmark.cli import VERBS, module_of
-from clawmark.cli.arguments import UsageError, make_parser
+from clawmark.cli.arguments import UsageError, common_flags, make_parser
 from clawmark.cli.commands.status import gather
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit
+from clawmark.cli.verbs import VERBS, module_of
 
 COMMANDS = ("status", "index", "search")
 
@@ -31,37 +30,25 @@ def add_arguments(parser: ArgumentParser) -> None:
         "words",
         nargs=REMAINDER,
         metavar="…",
-        help="what that command takes: `clawmark COMMAND --help`",
+        help="its arguments, see `clawmark COMMAND --help`",
     )
 
 
 def run(args: Namespace) -> int:
     if args.command not in COMMANDS:
         raise UsageError(
-            f"There is no `clawmark memory {args.command}`; there is {', '.join(COMMANDS[:-1])} "
-            f"and {COMMANDS[-1]}.",
+            f"There is no command `clawmark memory {args.command}`; use {', '.join(COMMANDS[:-1])} "
+            f"or {COMMANDS[-1]}.",
             hint="`clawmark --help` lists the other commands.",
         )
     module = module_of(args.command)
     parsed = make_parser(args.command, VERBS[args.command][1], module).parse_args(
-        [*_common(args), *args.words]
+        [*common_flags(args), *(["--json"] if args.json else []), *args.words]
     )
     if args.command == "status" and parsed.json:
         return _status(parsed)
     code: int = module.run(parsed)
     return code
-
-
-def _common(args: Namespace) -> list[str]:
-    """The flags that stood before the command."""
-    given = {
-        "--workspace": args.workspace,
-        "--agent": args.agent,
-        "--config": args.config,
-        "--state-dir": args.state_dir,
-    }
-    words = [word for flag, value in given.items() if value is not None for word in (flag, value)]
-    return [*words, "--json"] if args.json else words
 
 
 def _status(args: Namespace) -> int:

@@ -1,19 +1,14 @@
-"""`clawmark prompt`: a session in, the memory's part of its system prompt out, with sizes in tokens
-beside it.
-"""
+"""`clawmark prompt`: print the memory part of a session's system prompt, with token counts."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
+from clawmark.agent.prompt.sections import Prompt
 from clawmark.agent.prompt.session_files import is_private
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
 from clawmark.text.chunking.tokens import estimate_tokens
-
-if TYPE_CHECKING:
-    from clawmark.agent.prompt.sections import Prompt
 
 EXAMPLES = """\
 examples:
@@ -25,16 +20,16 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--session", metavar="KEY", help="the session's key (default: your own main session)"
+        "--session", metavar="KEY", help="the session key (default: the main session)"
     )
     parser.add_argument(
         "--chat-type",
         default="",
         metavar="TYPE",
-        help="what the host calls the chat, as direct or group",
+        help="the chat type of the host, such as direct or group",
     )
     parser.add_argument(
-        "--append", action="store_true", help="the agent has the tool memory_append"
+        "--append", action="store_true", help="for an agent with the tool memory_append"
     )
     parser.add_argument("--sizes", action="store_true", help="print only the sizes")
 
@@ -55,12 +50,10 @@ def run(args: Namespace) -> int:
 
 
 def sizes(prompt: Prompt, host: str = "") -> list[str]:
-    """A table: sections with their tokens, and below the files with how much of them is shown;
-    `host` adds its own part.
-    """
-    rows = [("the host's own", estimate_tokens(host), "")] if host else []
+    """Return a table of the sections and files with their tokens; `host` adds its own part."""
+    rows = [("host", estimate_tokens(host), "")] if host else []
     rows += [(section.name, section.tokens, "") for section in prompt.sections]
-    rows.append(("all of it", prompt.tokens + estimate_tokens(host), ""))
+    rows.append(("total", prompt.tokens + estimate_tokens(host), ""))
     for file in (*prompt.context.files, *prompt.context.logs):
         cut = f"{len(file.text):,} of {file.chars:,} characters" if file.is_cut else ""
         rows.append((f"  {file.name}", estimate_tokens(file.text), cut))

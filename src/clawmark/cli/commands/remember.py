@@ -1,23 +1,20 @@
-"""`clawmark remember`: a note in; a line in today's log out, on disk before the command ends.
+"""`clawmark remember`: add a note to today's log or another memory file.
 
-A note passes the write gate that agents have. `--force` writes it without the gate.
-"""
+Notes are checked like those of agents; `--force` skips the check."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
+from clawmark.agent.tools.gate import Refusal
 from clawmark.cli.arguments import UsageError
+from clawmark.cli.as_json import error_as_json
 from clawmark.cli.layout import short_path
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.secrets.redact import has_mask
-
-if TYPE_CHECKING:
-    from clawmark.agent.tools.gate import Refusal
 
 MAX_BYTES = 1024 * 1024
 
@@ -29,14 +26,14 @@ examples:
 
 
 class NoteRefused(ClawmarkError):
-    """The write gate refused a note."""
+    """Raised when the check refuses a note."""
 
     exit_code = 4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "text", nargs="+", metavar="TEXT", help="what to remember; - reads it from standard input"
+        "text", nargs="+", metavar="TEXT", help="what to remember; - reads standard input"
     )
     parser.add_argument(
         "--to",
@@ -47,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="keep it even if it is a duplicate, holds a secret or looks like noise",
+        help="keep it even if it is a duplicate, contains a secret or looks like noise",
     )
 
 
@@ -72,7 +69,6 @@ def run(args: Namespace) -> int:
             }
         )
         return 0
-
     say(
         f"Remembered in {paint(place(written.citation), 'cyan')} "
         f"{paint(f'({short_path(workspace)})', 'dim')}"
@@ -81,24 +77,18 @@ def run(args: Namespace) -> int:
 
 
 def _refuse(refusal: Refusal, text: str, *, as_json: bool) -> int:
-    """Say why the note was not kept and how to keep it anyway."""
-    # A redaction mask is refused with --force too: it would replace the value that it stands for.
+    """Report why the note was refused and how to keep it anyway."""
+    # A redaction mask is refused even with --force: it would replace the secret it stands for.
     hint = refusal.action if has_mask(text) else f"{refusal.action} To keep it anyway, add --force."
     error = NoteRefused(f"Not remembered. {refusal.message}", hint=hint)
     if not as_json:
         raise error
-    body = {
-        "type": "NoteRefused",
-        "reason": refusal.reason,
-        "message": error.message,
-        "hint": error.hint,
-    }
-    emit({"ok": False, "error": body})
+    emit({"ok": False, "error": {**error_as_json(error), "reason": refusal.reason}})
     return error.exit_code
 
 
 def _from_stdin() -> str:
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise UsageError(f"A note may have {MAX_BYTES:,} bytes; this is longer.")
+        raise UsageError(f"A note may have at most {MAX_BYTES:,} bytes.")
     return data.decode("utf-8", "replace")

@@ -1,24 +1,33 @@
-"""`clawmark search`: a question in, cited hits out."""
+"""`clawmark search`: search the memory and print the hits with their citations."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from clawmark.cli.add_hint import find_unsearched, hint
 from clawmark.cli.arguments import UsageError, count, share, some_text
 from clawmark.cli.as_json import as_json, found_as_json
 from clawmark.cli.batch import answer_batch
-from clawmark.cli.explain import explanation_lines
-from clawmark.cli.layout import duration, emphasise, plural, snippet_lines
-from clawmark.cli.opening import open_memory
-from clawmark.cli.output import columns, emit, note, paint, place, plain, say
-from clawmark.text.recalled.origin import without_comments
+from clawmark.cli.layout import duration, emphasise, plural, snippet_lines, table
+from clawmark.cli.open_memory import open_memory
+from clawmark.cli.output import (
+    columns,
+    emit,
+    note,
+    note_degraded,
+    one_line,
+    paint,
+    place,
+    plain,
+    say,
+)
+from clawmark.cli.unsearched_files import find_unsearched, print_hint
+from clawmark.memory import Memory
+from clawmark.model.values import CandidateStory, Explanation, Found, Hit
+from clawmark.text.untrusted.origin_labels import without_comments
 
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-    from clawmark.model.values import Found, Hit
+SHOWN_CANDIDATES = 40
+"""Candidates that --explain prints; --json has all of them."""
 
 EXAMPLES = """\
 examples:
@@ -32,29 +41,29 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "query", nargs="*", metavar="QUERY", help="what to look for; several words are one question"
+        "query", nargs="*", metavar="QUERY", help="what to search for; several words are one query"
     )
     parser.add_argument(
-        "--query", dest="query_text", metavar="TEXT", help="the same as QUERY, which it replaces"
+        "--query", dest="query_text", metavar="TEXT", help="the query, instead of QUERY"
     )
     parser.add_argument(
         "--max-results",
         type=count(1, 10_000),
         metavar="N",
-        help="how many hits at most (default: 6)",
+        help="the most hits (default: 6)",
     )
     parser.add_argument(
         "--min-score",
         type=share,
         metavar="X",
-        help="the least score of a hit, 0 to 1 (default: 0.35)",
+        help="the lowest score of a hit, 0 to 1 (default: 0.35)",
     )
     parser.add_argument(
         "--since",
         metavar="DAY",
-        help="only passages of this day or later: 2026-02-24, or 7d, 2w back",
+        help="only passages from this day on: 2026-02-24, or 7d or 2w ago",
     )
-    parser.add_argument("--until", metavar="DAY", help="only passages of this day or earlier")
+    parser.add_argument("--until", metavar="DAY", help="only passages up to this day")
     parser.add_argument(
         "--path", metavar="GLOB", help="only files whose path matches, such as 'memory/projects/**'"
     )
@@ -64,22 +73,22 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="only this source: memory, sessions, or the name of an added folder",
     )
     parser.add_argument(
-        "--files", action="store_true", help="print the paths of the files only, best first"
+        "--files", action="store_true", help="print only the paths of the files, best first"
     )
     parser.add_argument(
-        "--fail-if-empty", action="store_true", help="exit with 1 when there is no hit"
+        "--fail-if-empty", action="store_true", help="exit with code 1 if there are no hits"
     )
     parser.add_argument(
-        "--explain", action="store_true", help="show each step, and what became of every candidate"
+        "--explain", action="store_true", help="show each step and the outcome of every candidate"
     )
     parser.add_argument(
         "--batch",
         type=some_text,
         metavar="FILE",
-        help="one query a line (text or {id, query, since, …}), - for standard input",
+        help="read one query per line (text or {id, query, since, …}); - is standard input",
     )
     parser.add_argument(
-        "--provider", type=some_text, metavar="NAME", help="what makes the vectors: auto, none, …"
+        "--provider", type=some_text, metavar="NAME", help="the embedding provider: auto, none, …"
     )
 
 
@@ -88,17 +97,14 @@ def run(args: Namespace) -> int:
         args.query = [args.query_text]
     if args.batch is not None and args.query:
         raise UsageError(
-            "--batch takes its queries from a file, so no query can be given beside it."
+            "--batch reads its queries from a file and cannot be combined with a query."
         )
     if args.batch is None and not args.query:
         raise UsageError(
             "A query is missing.", hint='Try `clawmark search "what you want to know"`.'
         )
     if args.batch is not None and (args.files or args.fail_if_empty):
-        raise UsageError(
-            "--files and --fail-if-empty are for a single query and cannot be combined with "
-            "--batch."
-        )
+        raise UsageError("--files and --fail-if-empty cannot be combined with --batch.")
     if args.files and args.explain:
         raise UsageError("--files prints paths only and cannot be combined with --explain.")
     with open_memory(args, provider=args.provider) as memory:
@@ -122,18 +128,18 @@ def run(args: Namespace) -> int:
         else:
             show(found, text, memory.loaded.warnings)
         if found.nothing is not None and not args.json:
-            hint(find_unsearched(memory, args))
+            print_hint(find_unsearched(memory, args))
     return 1 if args.fail_if_empty and not found.hits else 0
 
 
 def show_files(found: Found, *, as_json: bool) -> None:
-    """The paths of the hits, each once, best first; why there are none goes to standard error."""
+    """Print the distinct paths of the hits, best first."""
     paths = list(dict.fromkeys(hit.path for hit in found.hits))
     if as_json:
         emit({"files": paths})
         return
     if found.degraded is not None:
-        note(f"clawmark: {plain(found.degraded.reason)} {plain(found.degraded.fix)}".rstrip())
+        note_degraded(found.degraded)
     for path in paths:
         say(plain(path))
     if found.nothing is not None:
@@ -149,12 +155,11 @@ def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]
 
 
 def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
-    """The answer for a person: hits, the reason when there are none, and how it was found.
+    """Print the hits, or why there are none, and a summary.
 
-    A reason that is among the warnings already printed is not repeated.
-    """
+    A reason that was already printed as a warning is not repeated."""
     if found.degraded is not None and found.degraded.reason not in warned:
-        note(f"clawmark: {plain(found.degraded.reason)} {plain(found.degraded.fix)}".rstrip())
+        note_degraded(found.degraded)
     for hit in found.hits:
         say("\n".join(hit_lines(hit, query)) + "\n")
     if found.nothing is not None:
@@ -165,28 +170,23 @@ def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
 
 
 def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
-    """Score and citation, then the whole snippet; each part of it has the number of its first line
-    in the margin.
-    """
+    """Return score and citation, then the snippet with line numbers in the margin."""
     lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(place(hit.citation), 'cyan')}"]
     parts = _parts(hit)
     margin = max(6, *(len(label) + 2 for label, _ in parts))
     for label, text in parts:
-        shown = snippet_lines(_for_people(text), min(columns(), 110) - len(indent) - margin)
+        shown = snippet_lines(without_comments(text), min(columns(), 110) - len(indent) - margin)
         for number, line in enumerate(shown):
-            beside = label if number == 0 else ""
-            space = " " * (margin - 2 - len(beside))
-            lines.append(f"{indent}{space}{paint(beside, 'dim')}  {emphasise(line, query)}")
+            shown_label = "" if number else label
+            space = " " * (margin - 2 - len(shown_label))
+            lines.append(f"{indent}{space}{paint(shown_label, 'dim')}  {emphasise(line, query)}")
     return lines
 
 
 def _parts(hit: Hit) -> list[tuple[str, str]]:
-    """The parts of a snippet with their labels: `L12`, or `…` for a part that goes on in the same
-    line.
-    """
+    """Return the parts of a snippet with labels: `L12`, or `…` for a part of the same line."""
     parts = hit.snippet.split("\n…\n")
-    # A transcript has no lines of its own, and a passage may itself contain a line with an
-    # ellipsis.
+    # A transcript has no lines of its own, and a passage may itself contain such a separator.
     is_whole = len(parts) == 1 and hit.snippet_start == hit.start_line
     if is_whole or len(parts) != len(hit.snippet_ranges):
         return [("", hit.snippet)]
@@ -197,16 +197,8 @@ def _parts(hit: Hit) -> list[tuple[str, str]]:
     return labelled
 
 
-def _for_people(snippet: str) -> str:
-    """A snippet without the labels that say where an entry comes from."""
-    if "<!--" not in snippet:
-        return snippet
-
-    return without_comments(snippet)
-
-
 def summary(found: Found) -> str:
-    """`3 hits · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index`"""
+    """Format as `3 hits · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index`."""
     names = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
     how = names[found.mode] + (
         f" ({plain(found.model)})" if found.model and found.mode != "fts-only" else ""
@@ -215,7 +207,62 @@ def summary(found: Found) -> str:
     due = [plural(found.due_files, "file")] if found.due_files else []
     due += [plural(found.due_vectors, "better vector")] if found.due_vectors else []
     if found.due_files is None:
-        parts.append("not known whether files are due")
+        parts.append("unknown whether files are due")
     if due:
         parts.append(f"{' and '.join(due)} due: clawmark index")
     return " · ".join(parts)
+
+
+def explanation_lines(explanation: Explanation) -> list[str]:
+    """Return the steps with their times, and the candidates with every factor, best first."""
+    lines = [paint("Steps", "bold")]
+    rows = [
+        (f"  {step.number}", step.name, f"{step.milliseconds:.1f} ms", one_line(step.summary))
+        for step in explanation.steps
+    ]
+    if rows:
+        lines += table(rows, right=(0, 2))
+    lines += ["", paint("Candidates", "bold")]
+    shown = explanation.candidates[:SHOWN_CANDIDATES]
+    if not shown:
+        return [*lines, "  none"]
+    more = [name for name in ("when", "rerank") if any(getattr(story, name) for story in shown)]
+    head = (
+        "  score",
+        "text",
+        "name",
+        "vector",
+        "line",
+        "user",
+        "stated",
+        "decay",
+        *more,
+        "outcome",
+        "citation",
+        "matched terms",
+    )
+    lines += table(
+        [head, *(_row(story, more) for story in shown)], right=tuple(range(8 + len(more)))
+    )
+    if len(explanation.candidates) > len(shown):
+        lines.append(
+            f"  … and {len(explanation.candidates) - len(shown)} more; --json has them all"
+        )
+    return lines
+
+
+def _row(story: CandidateStory, more: Sequence[str]) -> tuple[str, ...]:
+    return (
+        f"  {story.score:.3f}",
+        f"{story.text:.2f}",
+        f"{story.name:.2f}",
+        f"{story.vector:.2f}",
+        f"{story.line:.2f}",
+        f"{story.user:.2f}",
+        f"{story.stated:.2f}",
+        f"{story.decay:.2f}",
+        *("–" if getattr(story, name) is None else f"{getattr(story, name):.2f}" for name in more),
+        one_line(story.outcome),
+        place(story.citation),
+        one_line(story.terms),
+    )

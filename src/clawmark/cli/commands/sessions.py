@@ -1,21 +1,18 @@
-"""`clawmark sessions`: the transcripts there are, or what was said in one of them."""
+"""`clawmark sessions`: list the session transcripts, or print one."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import cells, middle, plural, size, table
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
+from clawmark.memory import Memory
+from clawmark.model.reports import Transcript
 from clawmark.text.transcripts.turns import rendered
-
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
-    from clawmark.model.reports import Transcript
 
 SHORTEST_NAME = 24
 
@@ -31,13 +28,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="show NAME",
-        help="print what was said in one; nothing lists all",
+        help="print one transcript (default: list all)",
     )
 
 
 def run(args: Namespace) -> int:
     if args.words and (args.words[0] != "show" or len(args.words) != 2):
-        raise UsageError("It is `clawmark sessions` or `clawmark sessions show NAME`.")
+        raise UsageError("Use `clawmark sessions` or `clawmark sessions show NAME`.")
     with open_memory(args) as memory:
         if args.words:
             return _show(memory, args.words[1], as_json=args.json)
@@ -55,16 +52,15 @@ def run(args: Namespace) -> int:
         note(f"clawmark: there are no transcripts in {plain(folder)}.")
     if not is_source:
         note(
-            'clawmark: they are not searched; add "sessions" to memorySearch.sources to have that.'
+            'clawmark: transcripts are not searched; to search them, add "sessions" to '
+            "memorySearch.sources."
         )
     return 0
 
 
 def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
-    """The transcripts as a table; where it is wider than `width`, names lose more of their middle
-    (0 is any width).
-    """
-    rows = [("NAME", "FROM", "TO", "SIZE", "SAID", "FORMAT", "")]
+    """Return the transcripts as a table; names are shortened to fit `width` (0: no limit)."""
+    rows = [("NAME", "FROM", "TO", "SIZE", "LENGTH", "FORMAT", "")]
     rows += [
         (
             plain(middle(one.path)),
@@ -86,19 +82,19 @@ def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
 
 
 def _show(memory: Memory, name: str, *, as_json: bool) -> int:
-    path, said = memory.transcript(name)
+    path, transcript = memory.transcript(name)
     if as_json:
         messages = [
             {"line": one.line, "speaker": one.speaker, "time": one.time, "text": one.text}
-            for one in said
+            for one in transcript
         ]
         emit({"path": path, "messages": messages})
         return 0
-    for one in said:
+    for one in transcript:
         say(f"{plain(rendered(one))}\n")
     note(
-        f"clawmark: {plural(len(said), 'message')} in {plain(path)}; times are UTC, secrets are "
-        f"masked."
+        f"clawmark: {plural(len(transcript), 'message')} in {plain(path)}; times are UTC, "
+        f"secrets are masked."
     )
     return 0
 

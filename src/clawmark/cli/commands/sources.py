@@ -1,20 +1,15 @@
-"""`clawmark sources`: list the folders that are searched in addition to the workspace, or remove
-one.
-"""
+"""`clawmark sources`: list the folders that were added to the search, or remove one."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural, short_path, table
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, place, say
-
-if TYPE_CHECKING:
-    from clawmark.model.reports import SourceReport
+from clawmark.model.reports import SourceReport
 
 EXAMPLES = """\
 examples:
@@ -24,13 +19,13 @@ examples:
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "words", nargs="*", metavar="remove NAME", help="stop searching one; nothing lists all"
+        "words", nargs="*", metavar="remove NAME", help="remove one source (default: list all)"
     )
 
 
 def run(args: Namespace) -> int:
     if args.words and (args.words[0] != "remove" or len(args.words) != 2):
-        raise UsageError("It is `clawmark sources` or `clawmark sources remove NAME`.")
+        raise UsageError("Use `clawmark sources` or `clawmark sources remove NAME`.")
     with open_memory(args) as memory:
         if args.words:
             path = memory.remove_source(args.words[1])
@@ -38,8 +33,8 @@ def run(args: Namespace) -> int:
                 emit({"removed": args.words[1], "path": path})
             else:
                 say(
-                    f"{place(args.words[1])} is not searched any more; {short_path(path)} stays "
-                    f"as it is."
+                    f"{place(args.words[1])} is no longer searched; {short_path(path)} and its "
+                    f"files are kept."
                 )
             return 0
         found = memory.sources()
@@ -53,7 +48,7 @@ def run(args: Namespace) -> int:
 
 
 def listing(found: tuple[SourceReport, ...]) -> list[str]:
-    """The sources as a table; paths of the configuration have no name."""
+    """Return the sources as a table; paths from the configuration have no name."""
     rows = [("NAME", "FILES", "FOLDER")]
     for one in found:
         details = [place(pattern) for pattern in one.patterns]

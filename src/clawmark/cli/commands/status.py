@@ -1,6 +1,4 @@
-"""`clawmark status`: one page that answers the operational questions; only --index and --fix change
-anything.
-"""
+"""`clawmark status`: show the state of the memory; only --index and --fix change anything."""
 
 from __future__ import annotations
 
@@ -8,35 +6,32 @@ import os
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from clawmark.cli.add_hint import find_unsearched
 from clawmark.cli.as_json import as_json
 from clawmark.cli.commands.add import other_files
 from clawmark.cli.layout import duration, facts, middle, plural, short_path, size, wrap
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
+from clawmark.cli.unsearched_files import find_unsearched
+from clawmark.config.paths import Places
+from clawmark.memory import Memory
 from clawmark.model.errors import EmbeddingError
-
-if TYPE_CHECKING:
-    from clawmark.config.paths import Places
-    from clawmark.memory import Memory
-    from clawmark.model.reports import SourceReport, Status
-    from clawmark.model.values import Space
+from clawmark.model.reports import SourceReport, Status
+from clawmark.model.values import Space
 
 SHOWN = 3
-BY_REASON = {
-    "manual": "by hand",
+SYNC_REASONS = {
+    "manual": "manual",
     "watch": "by a watcher",
     "settle": "by a watcher",
     "search": "by a search",
-    "interval": "by the clock",
-    "identity": "after a change of settings",
+    "interval": "by the timer",
+    "identity": "after a settings change",
     "session-start": "at the start of a session",
     "session-delta": "for a transcript",
     "post-compaction": "after a compaction",
 }
-"""Why a sync ran, for a person."""
+"""Why a sync ran, in words."""
 
 EXAMPLES = """\
 examples:
@@ -46,16 +41,14 @@ examples:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--verbose", action="store_true", help="list every skipped file")
-    parser.add_argument("--deep", action="store_true", help="also ask the embedder for one vector")
+    parser.add_argument("--verbose", action="store_true", help="list all skipped files")
+    parser.add_argument("--deep", action="store_true", help="also test the embedder with one word")
     parser.add_argument(
         "--index",
         action="store_true",
-        help="bring the index in step with the files first; implies --deep",
+        help="update the index first; implies --deep",
     )
-    parser.add_argument(
-        "--fix", action="store_true", help="repair what `clawmark doctor --fix` repairs first"
-    )
+    parser.add_argument("--fix", action="store_true", help="run `clawmark doctor --fix` first")
 
 
 def run(args: Namespace) -> int:
@@ -87,7 +80,7 @@ def run(args: Namespace) -> int:
 
 
 def gather(memory: Memory, args: Namespace) -> tuple[Status, dict[str, object] | None]:
-    """The status after what was asked for is done, and how the embedder answered when it was asked."""
+    """Carry out --fix and --index, then return the status and the result of the probe."""
     if args.fix:
         memory.doctor(fix=True)
     if args.index:
@@ -97,18 +90,14 @@ def gather(memory: Memory, args: Namespace) -> tuple[Status, dict[str, object] |
 
 
 def probe_embedder(memory: Memory) -> dict[str, object]:
-    """`{"ok": true}`, or false and the reason: the best embedder is asked for the vector of one
-    word.
-    """
-    if memory.choice.degraded is not None or not memory.choice.embedders:
-        reason = (
-            memory.choice.degraded.reason
-            if memory.choice.degraded is not None
-            else memory.choice.reason
-        )
-        return {"ok": False, "error": reason}
+    """Embed one word with the best embedder; return `{"ok": true}`, or false and the error."""
+    choice = memory.choice
+    if choice.degraded is not None:
+        return {"ok": False, "error": choice.degraded.reason}
+    if not choice.embedders:
+        return {"ok": False, "error": choice.reason}
     try:
-        memory.choice.embedders[-1].embed_query("ping")
+        choice.embedders[-1].embed_query("ping")
     except EmbeddingError as error:
         return {"ok": False, "error": f"{error.message} {error.hint}".rstrip()}
     return {"ok": True}
@@ -117,7 +106,7 @@ def probe_embedder(memory: Memory) -> dict[str, object]:
 def status_facts(
     status: Status, places: Places, extra: tuple[str, ...], *, verbose: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """The page as names and values."""
+    """Yield the names and values of the page."""
     yield "Workspace", f"{short_path(status.workspace)} {paint(f'({_origin(places)})', 'dim')}"
     yield "Extra paths", ", ".join(place(path) for path in extra)
     yield "Sources", "\n".join(_source(source) for source in status.sources if source.name)
@@ -126,7 +115,7 @@ def status_facts(
     yield (
         "Config",
         short_path(status.config_file)
-        + ("" if is_there else paint(" (not there: built-in settings)", "dim")),
+        + ("" if is_there else paint(" (missing: default settings)", "dim")),
     )
     yield "Index", _index(status)
     yield "Files", _files(status)
@@ -152,10 +141,10 @@ def status_facts(
         _last_sync(status.last_sync) or ("none finished yet" if status.running else "never"),
     )
     yield paint("Last error", "red"), plain(status.last_error)
-    yield paint("Healed", "yellow"), plain(status.healed)
+    yield paint("Repaired", "yellow"), plain(status.healed)
     yield (
-        "Guard",
-        f"paths checked by {status.containment}"
+        "Path checks",
+        f"by {status.containment}"
         + (f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""),
     )
     if status.degraded is not None:
@@ -174,18 +163,18 @@ def status_facts(
         skipped.append(
             paint(f"… and {len(status.skipped) - len(shown)} more; --verbose lists them", "dim")
         )
-    yield "Left alone", "\n".join(skipped)
+    yield "Skipped", "\n".join(skipped)
     yield paint("Warnings", "yellow"), "\n".join(plain(warning) for warning in status.warnings)
 
 
 def _reason(status: Status) -> list[str]:
-    """Why this embedder, beside the widest name of the page."""
+    """Return why this embedder is used, wrapped beside the widest name of the page."""
     return wrap(one_line(status.embedder_reason), max(columns(), 80) - len("Extra paths  "))
 
 
 def _index(status: Status) -> str:
     if not status.index_bytes:
-        return short_path(status.index_path) + paint(" (not made yet: `clawmark index`)", "dim")
+        return short_path(status.index_path) + paint(" (not created yet: `clawmark index`)", "dim")
     parts = [
         short_path(status.index_path),
         size(status.index_bytes),
@@ -196,17 +185,17 @@ def _index(status: Status) -> str:
 
 def _cache(status: Status) -> str:
     if not status.cache_limit:
-        return f"off: only the {plural(status.cache_entries, 'vector')} of indexed passages"
+        return f"off: only {plural(status.cache_entries, 'vector')} of indexed passages"
     return f"{status.cache_entries:,} of {plural(status.cache_limit, 'vector')}"
 
 
 def _disk(kind: str) -> str:
-    """What is different on a disk that other machines share; an empty line is left out."""
+    """Describe a disk that other machines may share, or return an empty string."""
     if not kind:
         return ""
     return (
-        f"{plain(kind)}: other machines may share it, so the index has "
-        f"no log, and a search may wait for a writer"
+        f"{plain(kind)}: other machines may use it, so the index works without a write-ahead log, "
+        f"and a search may wait for a writer"
     )
 
 
@@ -216,17 +205,20 @@ def _files(status: Status) -> str:
         return f"{text} · up to date"
     due = plural(status.due_files, "file")
     if status.due_by_source.get("sessions"):
-        due += f" ({', '.join(f'{number:,} {plain(source)}' for source, number in status.due_by_source.items() if number)})"
+        counts = [
+            f"{count:,} {plain(name)}" for name, count in status.due_by_source.items() if count
+        ]
+        due += f" ({', '.join(counts)})"
     return f"{text} · " + paint(f"{due} due: `clawmark index`", "yellow")
 
 
 def _unsearched(files: int) -> str:
-    """Files of a source that is switched off; an empty line is left out."""
+    """Describe files of a source that is switched off, or return an empty string."""
     if not files:
         return ""
     return (
-        f"{plural(files, 'file')} of a source that memorySearch.sources "
-        f"leaves out: `clawmark index --force` removes them"
+        f"{plural(files, 'file')} of a source that is not in memorySearch.sources: "
+        f"`clawmark index --force` removes them"
     )
 
 
@@ -249,12 +241,12 @@ def _source(source: SourceReport) -> str:
 
 
 def _spent(spent: dict[str, int]) -> str:
-    """What services were asked; an empty line is left out."""
+    """Format the usage of embedding services, or return an empty string."""
     if not spent:
         return ""
     budget = f" of {spent['dailyTokens']:,}" if spent["dailyTokens"] else ""
     today = f"today {plural(spent['callsToday'], 'call')}, {spent['tokensToday']:,}{budget} tokens"
-    return f"{today} · in all {plural(spent['calls'], 'call')}, {spent['tokens']:,} tokens"
+    return f"{today} · total {plural(spent['calls'], 'call')}, {spent['tokens']:,} tokens"
 
 
 def _vectors(status: Status) -> str:
@@ -265,7 +257,7 @@ def _vectors(status: Status) -> str:
 
 
 def _space(space: Space) -> str:
-    state = "ready" if space.ready else "in the making"
+    state = "ready" if space.ready else "being built"
     identity = space.identity
     return (
         f"{plain(identity.provider)}/{plain(identity.model)} · "
@@ -274,14 +266,14 @@ def _space(space: Space) -> str:
 
 
 def _last_sync(last: dict[str, object]) -> str:
-    """The stored summary in words; its keys are the sync's own, so only what is there is said."""
+    """Format the stored summary of a sync; missing keys are left out."""
     parts = list[str]()
     at = last.get("at")
     if isinstance(at, (int, float)):
         parts.append(_when(at / 1000))
     reason = last.get("reason")
     if isinstance(reason, str):
-        parts.append(plain(BY_REASON.get(reason, reason)))
+        parts.append(plain(SYNC_REASONS.get(reason, reason)))
     parts += [
         f"{last[name]:,} {name}"
         for name in ("added", "updated", "deleted")
@@ -296,27 +288,26 @@ def _last_sync(last: dict[str, object]) -> str:
 
 
 def _running(running: dict[str, object]) -> str:
-    """The sync that is under way; an empty line is left out."""
+    """Format the sync that is running, or return an empty string."""
     if not running:
         return ""
     reason = str(running.get("reason", ""))
-    parts = [f"a sync {plain(BY_REASON.get(reason, reason))}"]
+    parts = [f"a sync {plain(SYNC_REASONS.get(reason, reason))}"]
     began = running.get("startedAt")
     if isinstance(began, (int, float)):
         parts.append(f"since {_when(began / 1000)}")
     done, total = running.get("done"), running.get("total")
     if isinstance(done, int) and isinstance(total, int):
-        parts.append(
-            f"{done:,} of {plural(total, 'vector' if running.get('stage') == 'vectors' else 'file')}"
-        )
+        noun = "vector" if running.get("stage") == "vectors" else "file"
+        parts.append(f"{done:,} of {plural(total, noun)}")
     return " · ".join([*parts, f"process {plain(str(running.get('pid', 'unknown')))}"])
 
 
 def _when(seconds: float) -> str:
-    """A moment in the local time."""
+    """Format a time in the local time zone."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
-    except (OverflowError, OSError, ValueError):  # a clock far from ours
+    except (OverflowError, OSError, ValueError):  # out of range
         return "at an unknown time"
 
 

@@ -1,6 +1,4 @@
-"""`clawmark verify`: every row of the index derived from its file again and compared; exit code 1
-when one differs.
-"""
+"""`clawmark verify`: compare every row of the index with its file; exit code 1 if one differs."""
 
 from __future__ import annotations
 
@@ -8,14 +6,14 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 
 SHOWN = 20
 
 EXAMPLES = """\
 examples:
-  clawmark verify && echo sound"""
+  clawmark verify && echo ok"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -33,7 +31,7 @@ def run(args: Namespace) -> int:
         f"{plural(report.chunks, 'chunk')}, {plural(report.vectors, 'vector')}"
     )
     if not report.problems:
-        say(f"{paint('sound', 'green')}  {checked} checked; the index is what its files make it")
+        say(f"{paint('ok', 'green')}  {checked} checked; the index matches the files")
         return 0
     shown = report.problems if args.verbose else report.problems[:SHOWN]
     for problem in shown:
@@ -41,8 +39,8 @@ def run(args: Namespace) -> int:
     if len(report.problems) > len(shown):
         say(f"… and {len(report.problems) - len(shown)} more; --verbose lists them")
     say(
-        f"{plural(len(report.problems), 'difference')} in {checked}; `clawmark index` mends what "
-        f"is only out of date,"
+        f"{plural(len(report.problems), 'difference')} in {checked}; `clawmark index` updates "
+        f"files that are out of date,"
     )
-    say("`clawmark index --force` builds everything again")
+    say("`clawmark index --force` rebuilds the whole index")
     return 1

@@ -1,7 +1,7 @@
-"""`clawmark watch`: the index kept in step with the files until somebody stops it.
+"""`clawmark watch`: keep the index up to date until stopped.
 
-What happens comes in from the memory's own threads; on a terminal one line goes out, redrawn only
-when something happens or runs; elsewhere a line, or with `--json` an object, for each event."""
+On a terminal one status line is redrawn; otherwise each event is a line of text or, with `--json`,
+a JSON object."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
 
+from clawmark.backends.watching import Kept, Watching
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import duration, fitted, plural, short_path
-from clawmark.cli.opening import open_memory
+from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import (
     Stopped,
     columns,
@@ -28,11 +28,7 @@ from clawmark.cli.output import (
     say,
 )
 from clawmark.cli.progress import stage_name
-from clawmark.model.reports import WatchEvent
-
-if TYPE_CHECKING:
-    from clawmark.backends.watching import Kept, Watching
-    from clawmark.model.reports import SyncReport
+from clawmark.model.reports import SyncReport, WatchEvent
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.1
@@ -44,12 +40,11 @@ examples:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    del parser  # it takes the flags every command takes, and no other
+    del parser  # only the common flags
 
 
 def run(args: Namespace) -> int:
-    # What a library logs, this command tells; without a handler Python would print it a second
-    # time.
+    # This command prints the events itself; without a handler Python would also print the log.
     logging.getLogger("clawmark").addHandler(logging.NullHandler())
     events: SimpleQueue[WatchEvent] = SimpleQueue()
     with open_memory(args) as memory:
@@ -61,37 +56,36 @@ def run(args: Namespace) -> int:
         else:
             view = Lines(memory.places.workspace)
         try:
-            # Whoever types this command wants the files watched, whatever `sync.watch` says about
-            # other processes.
+            # The files are watched even if `sync.watch` is off for other processes.
             with memory.watch(events.put, files=True) as watching:
                 view.begin(watching)
                 while True:
                     view.show(_next(events, view))
         except (KeyboardInterrupt, Stopped) as stopped:
-            if isinstance(stopped, Stopped) and stopped.exit_code == 141:  # nobody reads on
+            if isinstance(stopped, Stopped) and stopped.exit_code == 141:  # the output was closed
                 raise
             view.end()
     return 0
 
 
 def _next(events: SimpleQueue[WatchEvent], view: Lines) -> WatchEvent | None:
-    """The next event, however long that takes; None when a line that moves has to move on."""
+    """Return the next event; None if the animation must be redrawn first."""
     try:
-        return events.get(timeout=FRAME_SECONDS if view.is_moving else None)
+        return events.get(timeout=FRAME_SECONDS if view.is_animated else None)
     except Empty:
         return None
 
 
 class Lines:
-    """What happens, a line each; `begin`, `show` and `end` are the life of every way to tell it."""
+    """Print one line per event."""
 
-    is_moving = False
+    is_animated = False
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
         self._path = ""
         self._polls_because = ""
-        """Why files are polled, as it was told in the beginning."""
+        """Why files are polled, as printed at the start."""
         self._watching: Watching | None = None
 
     def begin(self, watching: Watching) -> None:
@@ -118,7 +112,7 @@ class Lines:
             and event.report is not None
             and (_work(event.report) or event.reason == "watch")
         ):
-            kept = self._watching.kept() if self._watching is not None else None
+            kept = self._kept()
             state = (
                 f" · {_held(kept)} · {_due(kept)} · {plain(kept.embedder)}"
                 if kept is not None
@@ -131,9 +125,9 @@ class Lines:
         self._say("stopped")
 
     def _warning(self, event: WatchEvent) -> str:
-        """What is told once is not told again; the advice that follows it is."""
-        told = f": {self._polls_because}. "
-        return plain(event.message.rpartition(told)[2] if self._polls_because else event.message)
+        """Return the warning without a reason that was already printed."""
+        printed = f": {self._polls_because}. "
+        return plain(event.message.rpartition(printed)[2] if self._polls_because else event.message)
 
     def _kept(self) -> Kept | None:
         return self._watching.kept() if self._watching is not None else None
@@ -144,7 +138,7 @@ class Lines:
 
 
 class JsonLines(Lines):
-    """One JSON object for each event."""
+    """Print one JSON object per event."""
 
     def begin(self, watching: Watching) -> None:
         self._watching = watching
@@ -158,7 +152,6 @@ class JsonLines(Lines):
     def show(self, event: WatchEvent | None) -> None:
         if event is None:
             return
-
         body: dict[str, object] = {}
         if event.reason:
             body["reason"] = event.reason
@@ -189,7 +182,7 @@ class JsonLines(Lines):
 
 
 class LiveLine(Lines):
-    """One line that tells the state, redrawn in place; it moves only while a sync runs."""
+    """Redraw one status line; it is animated while a sync runs."""
 
     def __init__(self, workspace: str) -> None:
         super().__init__(workspace)
@@ -201,7 +194,7 @@ class LiveLine(Lines):
 
     def begin(self, watching: Watching) -> None:
         self._watching, self._polls_because = watching, watching.polls_because
-        say(paint(f"Watching {short_path(self._workspace)} · Ctrl-C ends it", "dim"))
+        say(paint(f"Watching {short_path(self._workspace)} · Ctrl-C to stop", "dim"))
         if _why(watching):
             say(paint(f"Polling: {_why(watching)}", "yellow"))
         self._state = self._kept()
@@ -221,7 +214,7 @@ class LiveLine(Lines):
             self._path = event.path
             self._now = self._now or f"{_relative(self._path, self._workspace) or 'files'} changed"
         elif event.kind == "began":
-            self.is_moving, self._now = True, "looking"
+            self.is_animated, self._now = True, "scanning"
         elif event.kind == "progress" and event.progress is not None:
             progress = event.progress
             left = f" · {duration(progress.seconds_left)} left" if progress.seconds_left else ""
@@ -234,7 +227,7 @@ class LiveLine(Lines):
             self._ended(event)
 
     def _ended(self, event: WatchEvent) -> None:
-        self.is_moving, self._now, self._stage = False, "", ""
+        self.is_animated, self._now, self._stage = False, "", ""
         self._state = self._kept()
         if event.report is None:
             self._last = paint(
@@ -248,7 +241,7 @@ class LiveLine(Lines):
 
     def _draw(self) -> None:
         mark = ""
-        if self.is_moving:
+        if self.is_animated:
             self._frame += 1
             mark = FRAMES[self._frame % len(FRAMES)]
         sys.stdout.write("\r\x1b[2K" + self._line(mark))
@@ -275,33 +268,24 @@ def _due(kept: Kept) -> str:
 
 
 def _done(report: SyncReport, path: str, workspace: str) -> str:
-    """`memory/2026-11-15.md: 1 updated in 41 ms`"""
+    """Format as `memory/2026-11-15.md: 1 updated in 41 ms`."""
     counts = {"added": report.added, "updated": report.updated, "deleted": report.deleted}
     done = [f"{number:,} {word}" for word, number in counts.items() if number]
-    done += (
-        [plural(report.embedded + report.reused, "vector")]
-        if report.embedded + report.reused
-        else []
-    )
-    done += [f"{len(report.failures):,} could not be indexed"] if report.failures else []
-    done += (
-        [f"{plural(len(report.scan_failures), 'folder')} could not be listed"]
-        if report.scan_failures
-        else []
-    )
+    if report.embedded + report.reused:
+        done.append(plural(report.embedded + report.reused, "vector"))
+    if report.failures:
+        done.append(f"{len(report.failures):,} could not be indexed")
+    if report.scan_failures:
+        done.append(f"{plural(len(report.scan_failures), 'folder')} could not be listed")
     what = ", ".join(done) or "nothing new"
     where = _relative(path, workspace)
     if report.degraded is not None:
         what += f" ({one_line(report.degraded.reason)})"
-    return (
-        f"{plain(where)}: {what} in {duration(report.seconds)}"
-        if where
-        else f"{what} in {duration(report.seconds)}"
-    )
+    return f"{plain(where) + ': ' if where else ''}{what} in {duration(report.seconds)}"
 
 
 def _work(report: SyncReport) -> int:
-    """How much there is to tell of a sync: what it did, and what it could not do."""
+    """Count what a sync did and what it could not do."""
     done = report.added + report.updated + report.deleted + report.embedded + report.reused
     return done + len(report.failures) + len(report.scan_failures)
 

@@ -12,7 +12,7 @@ from clawmark.embed.rerank.base import Reranker
 from clawmark.engine.search.scoring import Candidate
 from clawmark.model.errors import RerankError
 from clawmark.model.values import Degraded
-from clawmark.text.recalled.origin import without_comments
+from clawmark.text.untrusted.origin_labels import without_comments
 
 
 class RerankStep(NamedTuple):

@@ -22,9 +22,9 @@ from clawmark.store.base import ChunkWords, IndexStore, Snapshot
 from clawmark.text.chunking.chunks import chunk_text
 from clawmark.text.chunking.days import with_days
 from clawmark.text.dates import keyword_context
-from clawmark.text.keywords.query import index_words
-from clawmark.text.recalled.origin import without_comments
+from clawmark.text.keywords.words import index_words
 from clawmark.text.transcripts.conversation import stated, without_note_header, without_note_title
+from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.workspace import Workspace
 
 FILES_AT_ONCE, BYTES_AT_ONCE = 64, 2_000_000

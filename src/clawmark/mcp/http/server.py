@@ -1,8 +1,7 @@
-"""MCP over streamable HTTP: a loopback server with one route, a gate and a guard before it.
+"""MCP over streamable HTTP: a server on the loopback address with one route.
 
-In: an address, a token and the MCP server. Out: a running HTTP server until it is told to stop.
-uvicorn's protocol parses the requests; its server is not used, because it wakes up ten times a
-second and knows no limit for idle connections."""
+uvicorn's protocol parses the requests. Its server is not used, because it wakes up ten times a
+second and has no limit for idle connections."""
 
 from __future__ import annotations
 
@@ -20,28 +19,28 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from clawmark.mcp.http.gate import Crowd, Gate, Limits
-from clawmark.mcp.http.guard import LARGEST_BODY, Guard, Rules, Unreadable
-from clawmark.mcp.http.sessions import Sessions
+from clawmark.mcp.http.access_control import MAX_BODY, AccessControl, InvalidBody, Rules
+from clawmark.mcp.http.connection_limits import Connections, LimitedConnection, Limits
+from clawmark.mcp.http.session_limit import SessionLimit
 from clawmark.mcp.http.token import STRONG_BYTES
-from clawmark.mcp.stdio.lifetime import ends_on_signals
-from clawmark.mcp.stdio.wire import Refusal, dump_message, read_message
+from clawmark.mcp.messages import InvalidMessage, dump_message, read_message
+from clawmark.mcp.shutdown import shutdown_on_signals
 from clawmark.model.errors import ClawmarkError, ConfigError
 
 PATH = "/mcp"
 PORT = 8377
 SESSION_SECONDS = 1800.0
 ACCEPTED_AT_ONCE = 16
-"""Connections taken in one turn of the loop: fewer than there are places, so that a request that
-came with a connection is read before a crowd behind it could take its place."""
+"""Connections accepted in one turn of the event loop: fewer than there are places, so that a
+request that arrives with its connection is read before later connections can replace it."""
 QUEUE = 1024
-LARGEST_UNREAD = 128 << 10
-"""What is kept of a head that has no end; the guard refuses smaller ones, and can then say why."""
+MAX_UNPARSED = 128 << 10
+"""Bytes kept of unfinished headers; below this, `AccessControl` refuses with a reason."""
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Address(NamedTuple):
-    """Where to listen, and under which names besides the loopback ones clients may call."""
+    """Where to listen, and which names clients may use in addition to the loopback ones."""
 
     host: str = "127.0.0.1"
     port: int = PORT
@@ -49,30 +48,30 @@ class Address(NamedTuple):
 
 
 def check_address(address: Address, token: bytes, *, allow_remote: bool) -> None:
-    """Refuse an address that others can reach, unless that is wanted and the token is strong."""
+    """Refuse an address other machines can reach, unless allowed and the token is strong."""
     try:
         is_loopback = ipaddress.ip_address(address.host).is_loopback
     except ValueError:
         raise ConfigError(
-            f"{address.host[:80]!a} is no IP address.", hint="Use --host 127.0.0.1 or ::1."
+            f"{address.host[:80]!a} is not an IP address.", hint="Use --host 127.0.0.1 or ::1."
         ) from None
     if is_loopback:
         return
     if not allow_remote:
         raise ConfigError(
             f"{address.host} can be reached by other machines.",
-            hint="Leave --host away to serve this machine only, or add --allow-remote.",
+            hint="Omit --host to serve this machine only, or add --allow-remote.",
         )
     if len(token) < STRONG_BYTES:
         raise ConfigError(
-            f"The token is too short to be reached by other machines: {len(token)} of at least "
-            f"{STRONG_BYTES} bytes.",
-            hint="Delete the token file, and the next start makes a strong one.",
+            f"The token is too short for a server that other machines can reach: {len(token)} of "
+            f"at least {STRONG_BYTES} bytes.",
+            hint="Delete the token file; the next start creates a strong one.",
         )
 
 
 def rules_for(address: Address, token: bytes) -> Rules:
-    """The guard's rules for a bound address."""
+    """Return the access rules for a bound address."""
     own = f"[{address.host}]" if ":" in address.host else address.host
     names = {*_LOCAL, own, *address.names}
     return Rules(
@@ -89,53 +88,49 @@ async def serve_http(
     ready: Callable[[Address], None],
     limits: Limits | None = None,
 ) -> int:
-    """Serve until a signal comes; `ready` is told the address once connections are taken.
-
-    The exit code.
-    """
-    ending = ends_on_signals()
+    """Serve until a signal arrives and return the exit code; `ready` is called once listening."""
+    shutdown = shutdown_on_signals()
     limits = limits or Limits()
-    # Every connection may open a session at the same moment, before an idle one has been closed for
-    # it.
-    most_sessions = limits.sessions + limits.connections
+    # Every connection may open a session at once, before idle ones have been closed.
     manager = StreamableHTTPSessionManager(
         server,
-        max_request_body_size=LARGEST_BODY,
+        max_request_body_size=MAX_BODY,
         session_idle_timeout=SESSION_SECONDS,
-        max_sessions=most_sessions,
+        max_sessions=limits.sessions + limits.connections,
     )
-    sessions = Sessions(manager.handle_request, limits.sessions)
-    crowd = Crowd(limits)
-    with _bound(address) as listening:
+    sessions = SessionLimit(manager.handle_request, limits.sessions)
+    connections = Connections(limits)
+    with _bind(address) as listening:
         bound = address._replace(port=listening.getsockname()[1])
-        guard = Guard(sessions, rules_for(bound, token), _check_body)
+        application = AccessControl(sessions, rules_for(bound, token), _check_body)
         async with manager.run():
-            connections = await _listen(listening, crowd, guard)
+            listener = await _listen(listening, connections, application)
             ready(bound)
             try:
-                await ending.wait()
+                await shutdown.wait()
             finally:
+                listener.close()
                 connections.close()
-                crowd.close()
-    return ending.code
+    return shutdown.code
 
 
-def _without_polling() -> None:
-    """sse-starlette would look twice a second whether uvicorn's server is about to stop; there is
-    none here.
-    """
+def _disable_sse_polling() -> None:
+    """Stop sse-starlette from asking twice a second whether uvicorn's server is shutting down."""
     with suppress(ImportError, AttributeError):
+        # Imported late: a private function that other versions may not have.
         from sse_starlette.sse import _get_shutdown_state
 
         _get_shutdown_state().watcher_started = True
 
 
-async def _listen(listening: socket.socket, crowd: Crowd, guard: Guard) -> asyncio.Server:
-    # A client that was refused or went away is no news; an error of ours is.
+async def _listen(
+    listening: socket.socket, connections: Connections, application: AccessControl
+) -> asyncio.Server:
+    # Rejected and disconnected clients are not logged; our own errors are.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     config = Config(
-        guard,
+        application,
         http=H11Protocol,
         ws="none",
         lifespan="off",
@@ -144,44 +139,45 @@ async def _listen(listening: socket.socket, crowd: Crowd, guard: Guard) -> async
         proxy_headers=False,
         server_header=False,
         date_header=False,
-        h11_max_incomplete_event_size=LARGEST_UNREAD,
-        timeout_keep_alive=int(crowd.limits.seconds) + 1,
+        h11_max_incomplete_event_size=MAX_UNPARSED,
+        timeout_keep_alive=int(connections.limits.seconds) + 1,
     )
     config.load()
-    _without_polling()
+    _disable_sse_polling()
     state = ServerState()
 
-    def connection() -> Gate:
-        return Gate(crowd, lambda gate: H11Protocol(config, state, {"gate": gate}))
+    def connection() -> LimitedConnection:
+        return LimitedConnection(
+            connections, lambda one: H11Protocol(config, state, {"connection": one})
+        )
 
     server = await asyncio.get_running_loop().create_server(
         connection, sock=listening, backlog=ACCEPTED_AT_ONCE
     )
-    listening.listen(QUEUE)  # the system may queue more than is taken at once
+    listening.listen(QUEUE)  # the kernel may queue more than are accepted at once
     return server
 
 
-def _bound(address: Address) -> socket.socket:
+def _bind(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
         listening = socket.create_server((address.host, address.port), family=family)
         if hasattr(socket, "TCP_DEFER_ACCEPT"):
-            # Linux then shows us a connection only when something was said on it, or a second
-            # later.
+            # Linux then reports a connection when its first bytes arrive, or after a second.
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
         return listening
     except OSError as error:
         raise ClawmarkError(
             f"Cannot listen on {address.host} port {address.port}: {error.strerror}.",
-            hint="Name another with --port.",
+            hint="Choose another port with --port.",
         ) from error
 
 
-def _check_body(body: bytes) -> bytes | Unreadable:
+def _check_body(body: bytes) -> bytes | InvalidBody:
     """Check that a posted body is a message, and return the bytes that the SDK will parse."""
     message = read_message(body)
     return (
-        Unreadable(dump_message(message.message()))
-        if isinstance(message, Refusal)
+        InvalidBody(dump_message(message.response()))
+        if isinstance(message, InvalidMessage)
         else dump_message(message)
     )

@@ -1,8 +1,6 @@
-"""The token of the HTTP server: made at the first start, kept in the state folder, readable by its
-owner alone.
+"""The token of the HTTP server: created at the first start, readable by the owner only.
 
-In: the state folder. Out: the token's bytes. It is compared in `guard`, and stands in no address,
-log or message."""
+It never appears in an address, a log or a message."""
 
 from __future__ import annotations
 
@@ -15,19 +13,16 @@ from clawmark.system.private_files import make_private_folder
 
 FILE = "mcp-token"
 STRONG_BYTES = 32
-"""What a server that others can reach asks for; a token we make has 43 characters that stand for 32
-random bytes.
-"""
-_LONGEST = 4096
+"""The minimum for a server that other machines can reach; our tokens encode 32 random bytes."""
+_MAX_BYTES = 4096
 
 
 def token_path(state_dir: str) -> str:
-    """Where the token is kept."""
     return os.path.join(state_dir, FILE)
 
 
 def read_token(state_dir: str) -> bytes:
-    """The token, made now when there is none yet."""
+    """Return the token; create it if there is none yet."""
     path = token_path(state_dir)
     try:
         return _read(path)
@@ -50,39 +45,40 @@ def _read(path: str) -> bytes:
         if not stat.S_ISREG(info.st_mode):
             raise _unusable(path, "it is not a file")
         if hasattr(os, "geteuid") and (info.st_mode & 0o077 or info.st_uid != os.geteuid()):
-            raise _unusable(path, "others may have read it")
-        token = os.read(descriptor, _LONGEST).strip()
+            raise _unusable(path, "other users may have read it")
+        token = os.read(descriptor, _MAX_BYTES).strip()
     finally:
         os.close(descriptor)
     if not token or not all(0x21 <= byte <= 0x7E for byte in token):
-        raise _unusable(path, "it holds no token of visible characters")
+        raise _unusable(path, "it does not hold a token of printable characters")
     return token
 
 
 def _make(path: str) -> None:
-    """Write a new token beside its place and link it there, so that nobody ever reads half of one."""
+    """Write a temporary file and link it into place, so that a token is never read half written."""
     make_private_folder(os.path.dirname(path))
-    beside = f"{path}.{secrets.token_hex(8)}"
+    temporary = f"{path}.{secrets.token_hex(8)}"
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w", encoding="ascii") as file:
             file.write(secrets.token_urlsafe(STRONG_BYTES) + "\n")
             file.flush()
             os.fsync(file.fileno())
         try:
-            os.link(beside, path)
+            os.link(temporary, path)
         except FileExistsError:
-            return  # another server was first; its token counts
+            return  # another server was faster; its token is used
         finally:
-            os.unlink(beside)
+            os.unlink(temporary)
     except OSError as error:
         raise ConfigError(
-            f"The token {path} cannot be made: {error.strerror}.", hint="Name another --state-dir."
+            f"The token file {path} cannot be created: {error.strerror}.",
+            hint="Choose another --state-dir.",
         ) from error
 
 
 def _unusable(path: str, reason: str) -> ConfigError:
     return ConfigError(
-        f"The token {path} is not used: {reason}.",
-        hint="Delete it, and the next start makes a new one.",
+        f"The token file {path} is not used: {reason}.",
+        hint="Delete it; the next start creates a new one.",
     )

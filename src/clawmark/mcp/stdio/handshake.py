@@ -1,10 +1,8 @@
-"""Answers `initialize` on stdio before the MCP SDK is loaded, because loading it takes most of a
-second.
+"""Answer `initialize` on stdio before the MCP SDK is loaded, which takes most of a second.
 
-In: the first line of the input. Out: the answer that the SDK would give, and the request for the
-SDK to see afterwards, so that its session is in the right state; its own answer is then dropped.
-Whatever is not a plain `initialize` request (another method, odd parameters, a broken line) is not
-answered here and passed on to the SDK as it came."""
+The answer is the one that the SDK would give. The SDK then gets the same request, so that its
+session is in the right state, and its own answer is dropped. Anything else than a plain
+`initialize` request (another method, odd parameters, a broken line) is left to the SDK."""
 
 from __future__ import annotations
 
@@ -16,12 +14,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import clawmark
-from clawmark.mcp.stdio.lifetime import Ending
-from clawmark.mcp.stdio.pipes import Wire, write_all
-from clawmark.mcp.stdio.strict_json import parse_json
+from clawmark.mcp.shutdown import Shutdown
+from clawmark.mcp.stdio.streams import Streams, write_all
+from clawmark.mcp.strict_json import parse_json
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""The protocol versions that begin with `initialize`, oldest first."""
+"""The protocol versions that start with `initialize`, oldest first."""
 SERVER_INFO = {
     "name": "clawmark",
     "title": "Clawmark memory",
@@ -40,9 +38,7 @@ _CLIENT_INFO = ("name", "version", "title", "description", "websiteUrl")
 
 
 class Handshake(NamedTuple):
-    """An answered `initialize`: the answer for the client, and the request for the SDK under an id
-    of our own.
-    """
+    """The answer to `initialize`, and the request for the SDK under an id of our own."""
 
     answer: bytes
     request: bytes
@@ -50,9 +46,7 @@ class Handshake(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What was read before the SDK was loaded: the bytes it reads first, and the id of its answer
-    to drop.
-    """
+    """The bytes that the SDK reads first, and the id of its answer that is dropped."""
 
     data: bytes
     request_id: str = ""
@@ -85,11 +79,9 @@ def answer_initialize(line: bytes, instructions: str) -> Handshake | None:
     )
 
 
-async def open_session(wire: Wire, instructions: str, ending: Ending) -> Opening | None:
-    """Read the first line and answer it if it is `initialize`; None when the server is to end
-    before that.
-    """
-    first = await _first_bytes(wire.input, ending)
+async def open_session(streams: Streams, instructions: str, shutdown: Shutdown) -> Opening | None:
+    """Read the first line and answer it if it is `initialize`; None if the server must stop."""
+    first = await _first_bytes(streams.input, shutdown)
     if not first:
         return None
     line, newline, rest = first.partition(b"\n")
@@ -97,14 +89,14 @@ async def open_session(wire: Wire, instructions: str, ending: Ending) -> Opening
     if handshake is None:
         return Opening(first)
     try:
-        write_all(wire.output, handshake.answer)
+        write_all(streams.output, handshake.answer)
     except OSError:
         return None  # the client no longer reads
     return Opening(handshake.request + rest, handshake.request_id)
 
 
-async def _first_bytes(descriptor: int, ending: Ending) -> bytes:
-    """Read until there is a line; empty at the end of the input, or when the server is to end."""
+async def _first_bytes(descriptor: int, shutdown: Shutdown) -> bytes:
+    """Read up to the first line; empty at the end of the input or on a shutdown."""
     loop = asyncio.get_running_loop()
     received: asyncio.Future[bytes] = loop.create_future()
 
@@ -114,21 +106,21 @@ async def _first_bytes(descriptor: int, ending: Ending) -> bytes:
 
     def read() -> None:
         data = b""
-        with suppress(OSError):  # input that cannot be read has ended
+        with suppress(OSError):  # unreadable input counts as ended
             while (
                 b"\n" not in data
                 and len(data) <= MAX_LINE
                 and (chunk := os.read(descriptor, MAX_LINE))
             ):
                 data += chunk
-        with suppress(RuntimeError):  # the loop is closed: the server has ended
+        with suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(deliver, data)
 
-    # A daemon thread, because a read cannot be interrupted when a signal ends the server.
+    # A daemon thread, because a blocking read cannot be interrupted.
     threading.Thread(target=read, daemon=True).start()
-    ended = asyncio.ensure_future(ending.wait())
-    await asyncio.wait((received, ended), return_when=asyncio.FIRST_COMPLETED)
-    ended.cancel()
+    stopped = asyncio.ensure_future(shutdown.wait())
+    await asyncio.wait((received, stopped), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
     return received.result() if received.done() else b""
 
 
@@ -159,9 +151,7 @@ def _is_plain(message: dict[str, Any]) -> bool:
 
 
 def _is_nested_objects(value: object) -> bool:
-    """Whether a capability is made of objects only, and of booleans named `listChanged`, as the
-    specification has them.
-    """
+    """Whether a capability holds only objects and booleans named `listChanged`."""
     return isinstance(value, dict) and all(
         isinstance(inner, bool) if name == "listChanged" else _is_nested_objects(inner)
         for name, inner in value.items()

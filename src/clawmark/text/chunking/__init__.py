@@ -1,1 +1,1 @@
-""""""
+"""Cut documents into chunks, by Markdown structure or as OpenClaw does."""

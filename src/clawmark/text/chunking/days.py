@@ -1,8 +1,6 @@
-"""The days that the passages of a memory file are about: from the file's name, or from the headings
-above them.
+"""Find the days that chunks are about, in the file name or in the headings above them.
 
-Takes a file's path, text and chunks; gives the same chunks with their days. Dates that only occur
-in the text are not used: they say what a passage mentions, not when it was written."""
+Dates in the text are not used: a passage mentions them, but was not necessarily written then."""
 
 from __future__ import annotations
 
@@ -25,11 +23,10 @@ _MAY_HOLD_DATE = re.compile(r"(?:19|20|21)\d\d", re.ASCII)
 
 
 def with_days(chunks: list[Chunk], path: str, text: str) -> list[Chunk]:
-    """The chunks of a memory file with the days they are about.
+    """Return the chunks of a memory file with the days they are about.
 
-    The day in the file's name counts for all of it. In a file without one, a heading with a date
-    counts for its section, and a chunk that lies in several such sections has the first and the
-    last of their days."""
+    A day in the file's name applies to the whole file. In a file without one, a dated heading
+    applies to its section; a chunk across several sections gets their first and last day."""
     named = date_of(path)
     if named:
         return [chunk._replace(first_day=named, last_day=named) for chunk in chunks]
@@ -49,9 +46,9 @@ def with_days(chunks: list[Chunk], path: str, text: str) -> list[Chunk]:
 
 
 def day_in(heading: str) -> str:
-    """The first whole date in a heading, YYYY-MM-DD: `2026-02-24`, `24 February 2026`, `February
-    24th, 2026`; or empty.
-    """
+    """Return the first full date in a heading as YYYY-MM-DD, or an empty string.
+
+    Recognises `2026-02-24`, `24 February 2026` and `February 24th, 2026`."""
     for match in _DATE.finditer(heading):
         year = match["year"] or match["year2"] or match["year3"]
         month = match["month"] or str(_month(match["name"] or match["name2"]))
@@ -66,9 +63,7 @@ def _month(name: str) -> int:
 
 
 def _dated_sections(text: str) -> list[tuple[int, str]]:
-    """The line each section begins at, with the day of the innermost dated heading above it;
-    without one, empty.
-    """
+    """Return the first line of each section with the day of its innermost dated heading."""
     found = []
     line, at = 1, 0
     for section in outline(text).sections:

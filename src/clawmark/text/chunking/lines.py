@@ -1,10 +1,9 @@
-"""OpenClaw's line chunker, to the byte.
+"""The line chunker of OpenClaw 2026.3, byte for byte.
 
-Takes a document's text and the sizes in tokens, gives chunks whose lines, text and hash are those
-an OpenClaw index holds, so that its vectors can be reused. All lengths are UTF-16 units. The
-oddities are part of the contract: slices of one long line are joined with newlines the file does
-not have, a carried overlap can push a chunk to twice the limit, a cut may fall inside a surrogate
-pair (stored as U+FFFD). Blank chunks are kept here; `chunk` drops them.
+Lines, text and hash of each chunk equal those in an OpenClaw index, so that its vectors can be
+reused. Lengths are UTF-16 units. Its oddities are kept: slices of one long line are joined with
+newlines the file does not have, an overlap can push a chunk to twice the limit, and a cut may fall
+inside a surrogate pair (stored as U+FFFD). Blank chunks are kept; `chunk_text` drops them.
 
 `weigh_cjk` follows the later releases, where a CJK character weighs as much as four Latin ones.
 """
@@ -23,9 +22,7 @@ _RARE_CJK = re.compile("[\U00020000-\U0002fa1f]+")
 
 
 def chunk_lines(text: str, tokens: int, overlap: int, weigh_cjk: bool = True) -> list[Chunk]:
-    """Cut a text into chunks of about `tokens` tokens that share about `overlap` tokens with their
-    neighbour.
-    """
+    """Cut a text into chunks of about `tokens` tokens that overlap by about `overlap` tokens."""
     limit = max(32, tokens * 4)
     carried = max(0, overlap * 4)
     length = weighted_length if weigh_cjk else utf16_length
@@ -46,7 +43,7 @@ def chunk_lines(text: str, tokens: int, overlap: int, weigh_cjk: bool = True) ->
 
 
 def weighted_length(text: str) -> int:
-    """UTF-16 units, with every CJK character counted as four (also one that takes two units)."""
+    """Return the UTF-16 units, counting every CJK character as four."""
     if text.isascii():
         return len(text)
     return utf16_length(text) + 3 * _count(_CJK, text) + 2 * _count(_RARE_CJK, text)
@@ -57,7 +54,7 @@ def _count(pattern: re.Pattern[str], text: str) -> int:
 
 
 def _segments(line: str, limit: int, tokens: int, weigh_cjk: bool) -> Iterator[str]:
-    # No character weighs more than four: most lines need no closer look.
+    # No character weighs more than four, so most lines need no further check.
     if len(line) * 4 <= limit or (len(line) <= limit and line.isascii()):
         yield line
         return
@@ -69,7 +66,7 @@ def _segments(line: str, limit: int, tokens: int, weigh_cjk: bool) -> Iterator[s
 
 
 def _pieces(text: str, size: int, adjust: Callable[[bytes, int], int]) -> Iterator[str]:
-    """Consecutive slices of `size` UTF-16 units; `adjust` may move a cut."""
+    """Yield consecutive slices of `size` UTF-16 units; `adjust` may move a cut."""
     if text.isascii():
         yield from (text[at : at + size] for at in range(0, len(text), size))
         return
@@ -82,7 +79,7 @@ def _pieces(text: str, size: int, adjust: Callable[[bytes, int], int]) -> Iterat
 
 
 def _after_pair(units: bytes, cut: int) -> int:
-    """The cut, one unit later when it would fall between the halves of a pair."""
+    """Return the cut, moved one unit if it would divide a surrogate pair."""
     if cut >= len(units):
         return cut
     before, after = units[cut - 1], units[cut + 1]
@@ -90,7 +87,7 @@ def _after_pair(units: bytes, cut: int) -> int:
 
 
 def _tail(buffer: list[tuple[int, int, str]], carried: int) -> list[tuple[int, int, str]]:
-    """The last segments that together reach `carried`; the one that crosses it is kept."""
+    """Return the last segments that together reach `carried`."""
     first, cost = len(buffer), 0
     while first and cost < carried:
         first -= 1

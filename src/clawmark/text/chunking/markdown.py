@@ -1,14 +1,13 @@
-"""The default chunker: passages that follow the structure of the note.
+"""The default chunker, which follows the structure of a Markdown document.
 
-Takes a document's text and the sizes in tokens, gives chunks. A chunk is whole lines, exactly as
-they stand in the document; only a line that is longer than a chunk may be comes in pieces. Headings
-start new sections; small sections share a chunk, because three words find nothing; a section that
-does not fit is cut between blocks (paragraphs, lists, tables, fenced code), then between list
-items, then between lines, and the last lines of one chunk are repeated at the start of the next.
-Every non-blank line is in at least one chunk, and no chunk is more than a twentieth over the limit.
+A chunk consists of whole lines of the document, unless a single line is longer than a chunk.
+Headings start sections, and small sections share a chunk. A section that does not fit is cut
+between blocks (paragraphs, lists, tables, fenced code), then between list items, then between
+lines; the last lines of a chunk are repeated at the start of the next. Every non-blank line is in
+at least one chunk, and no chunk is more than a twentieth over the limit.
 
-The work is done on offsets into one string and mostly by `str` methods: about 80 MB/s on ordinary
-notes. Finding headings and fences is left to `outline`, cutting long lines to `cut`."""
+The code works on offsets into one string, mostly with `str` methods: about 80 MB/s on ordinary
+notes."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from clawmark.model.documents import Chunk
-from clawmark.text.chunking.cut import cut_line
+from clawmark.text.chunking.long_lines import cut_line
 from clawmark.text.chunking.outline import Section, join_path, outline
 from clawmark.text.chunking.tokens import quarter_tokens
 
 SMALLEST = 32
-"""Quarter tokens: less than this is no passage, whatever the configuration says."""
+"""Quarter tokens: a smaller configured limit is raised to this."""
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _LIST_ITEM = re.compile(r"\n(?=[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t])")
@@ -40,9 +39,7 @@ def chunk_markdown(text: str, tokens: int, overlap: int) -> list[Chunk]:
 
 
 class _Packer:
-    """Fills one chunk after another; `start` to `end` is the chunk being filled, empty when they
-    are equal.
-    """
+    """Fills one chunk after another; `start` to `end` is the chunk being filled."""
 
     def __init__(self, text: str, limit: int, overlap: int) -> None:
         self.text = text
@@ -60,13 +57,13 @@ class _Packer:
     def add_section(self, section: Section, fences: list[tuple[int, int]]) -> None:
         start, end, path = section
         size = self.weigh(start, end)
-        # A chunk that is well filled ends with its section; one that is nearly empty takes what
-        # comes. Three fifths: on logs of short entries recall@6 is 0.875, against 0.883 with every
-        # chunk filled and a third fewer chunks.
+        # A well filled chunk ends with its section; a nearly empty one takes the next. At three
+        # fifths, recall@6 on logs of short entries is 0.875, against 0.883 with every chunk filled
+        # and a third fewer chunks.
         fits = self.held + size <= self.limit
         is_filled = self.held * 5 >= self.limit * 3
-        is_crumb = size * 16 <= self.limit  # a heading and three words find nothing on their own
-        if (is_filled and not (fits and is_crumb)) or (not fits and self.held * 8 >= self.limit):
+        is_tiny = size * 16 <= self.limit  # a heading and three words find nothing alone
+        if (is_filled and not (fits and is_tiny)) or (not fits and self.held * 8 >= self.limit):
             self.close()
         if self.held + size <= self.limit:
             self._append(end, size, path)
@@ -75,7 +72,7 @@ class _Packer:
             self._add_unit(unit_end, unit_size, section)
 
     def close(self) -> None:
-        """End the chunk that is being filled."""
+        """Finish the chunk that is being filled."""
         if self.start < self.end:
             self._emit(self.start, self.end, self.path)
             self.start = self.end
@@ -91,8 +88,7 @@ class _Packer:
 
     def _add_unit(self, end: int, size: int, section: Section) -> None:
         room = self.limit - self.held
-        # A chunk that holds little more than a heading may grow a twentieth too large rather than
-        # stand alone.
+        # A chunk with little more than a heading may exceed the limit by a twentieth.
         if size > room and not (self.held * 16 < self.limit and size <= room + self.limit // 20):
             earliest = max(self.start, section.start)
             self.close()
@@ -111,9 +107,7 @@ class _Packer:
         self.start = self.end = end
 
     def _carry(self, earliest: int, allowance: int) -> int:
-        """Where the next chunk starts: some whole lines before the end of the last one, or at its
-        end.
-        """
+        """Return where the next chunk starts: some whole lines before the end of the last one."""
         end = self.end
         start = max(earliest, end - allowance)
         if start:
@@ -125,9 +119,7 @@ class _Packer:
     def _units(
         self, start: int, end: int, fences: list[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
-        """The ends and sizes of parts that are kept whole; only a line can be larger than the
-        limit.
-        """
+        """Yield the ends and sizes of parts to keep whole; only a line can exceed the limit."""
         for block_end in _block_ends(self.text, start, end, fences):
             size = self.weigh(start, block_end)
             if size <= self.limit:
@@ -151,9 +143,7 @@ class _Packer:
                 start = line_end
 
     def _emit(self, start: int, end: int, path: tuple[str, ...]) -> None:
-        """Make a chunk of these characters, without the blank lines around them; nothing if they
-        are all blank.
-        """
+        """Add a chunk without the blank lines around it; nothing if all characters are blank."""
         text = self.text[start:end]
         bare = text.lstrip()
         if not bare:
@@ -180,7 +170,7 @@ class _Packer:
 
 
 def _block_ends(text: str, start: int, end: int, fences: list[tuple[int, int]]) -> Iterator[int]:
-    """Where blocks end: after blank lines, but not inside fenced code."""
+    """Yield where blocks end: after blank lines, but not inside fenced code."""
     number = bisect_right(fences, (start, 0))
     for gap in _BLANK_LINES.finditer(text, start, end):
         at = gap.end()
@@ -192,7 +182,7 @@ def _block_ends(text: str, start: int, end: int, fences: list[tuple[int, int]]) 
 
 
 def _shared(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
-    """The headings that two passages have in common."""
+    """Return the headings that two passages have in common."""
     count = 0
     for first, second in zip(one, two, strict=False):
         if first != second:

@@ -1,13 +1,8 @@
-"""The outline of a Markdown text: which part stands under which headings, and what must not be
-taken apart.
+"""Find the sections of a Markdown text with the headings above them, and its fenced code.
 
-Takes a text, gives sections (offsets and the headings above them) and the spans of fenced code. One
-regular expression visits every line start once, so an outline of hostile input costs no more than
-one of ordinary notes. Cutting sections into chunks is left to `markdown`.
-
-Known limits: a heading inside a quote or a list item, and a heading that is indented code, are not
-told apart from prose; a fence that is never closed fences nothing, so that one forgotten line does
-not hide the rest of a note."""
+One regular expression visits every line start once, so hostile input costs no more than ordinary
+notes. Known limits: headings inside quotes, list items and indented code are not distinguished from
+prose; a fence that is never closed is ignored, so that it does not hide the rest of a note."""
 
 from __future__ import annotations
 
@@ -16,23 +11,21 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 PATH_LENGTH = 200
-"""No heading path is longer than this: it is context for a passage, not a passage."""
+"""The most characters of a heading path."""
 
 _MARKS = re.compile(
-    r"\n(?=[ \t#=\-`~])"  # most lines are ordinary, and done with here
-    r"(?: {0,3}(?:(#{1,6})(?:[ "
-    r"\t]+([^\n]{0,400})|(?=\n|\Z))|(={2,}|-{2,})[ \t]*(?=\n|\Z))"  # headings
+    r"\n(?=[ \t#=\-`~])"  # most lines already fail here
+    r"(?: {0,3}(?:(#{1,6})(?:[ \t]+([^\n]{0,400})|(?=\n|\Z))|(={2,}|-{2,})[ \t]*(?=\n|\Z))"
     r"|[ \t]{0,16}(`{3,}|~{3,})([^\n]*))"  # fences
 )
 _FRONT_MATTER_END = re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _FRONT_MATTER_LENGTH = 20_000
-# A line that starts like this is not a paragraph, so a row of dashes under it is a rule and not an
-# underline.
+# A line that starts like this is not a paragraph, so dashes under it are a rule, not a heading.
 _NOT_A_TITLE = ("#", ">", "|", "- ", "* ", "+ ", "```", "~~~")
 
 
 class Section(NamedTuple):
-    """A stretch of the text, `start` to `end`, that begins at a line start and stands under `path`."""
+    """The text from `start`, at a line start, to `end`, under the headings `path`."""
 
     start: int
     end: int
@@ -40,7 +33,7 @@ class Section(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """The sections, which follow each other without a gap, and the fenced code blocks, in order."""
+    """The sections, without gaps, and the spans of fenced code, in order."""
 
     sections: list[Section]
     fences: list[tuple[int, int]]
@@ -49,9 +42,7 @@ class Outline(NamedTuple):
 def outline(text: str) -> Outline:
     """Find the headings, fences and front matter of a text."""
     front = _front_matter(text)
-    body = (
-        "\n" + text
-    )  # so that the first line is found like any other; offsets in it are one ahead
+    body = "\n" + text  # so that the first line is found like any other; offsets are one ahead
     marks = list(_MARKS.finditer(body, front))
     fences = _fences([mark for mark in marks if mark[4]], len(text))
     starts = [start for start, _ in fences]
@@ -80,12 +71,12 @@ def outline(text: str) -> Outline:
 
 
 def join_path(path: tuple[str, ...]) -> str:
-    """The headings as one line, outermost first."""
+    """Join the headings into one line, outermost first."""
     return " > ".join(path)[:PATH_LENGTH]
 
 
 def _front_matter(text: str) -> int:
-    """The offset after the front matter; 0 when there is none."""
+    """Return the offset after the front matter, or 0."""
     if not text.startswith(("---\n", "--- \n")):
         return 0
     end = _FRONT_MATTER_END.search(text, 3, _FRONT_MATTER_LENGTH)
@@ -93,7 +84,7 @@ def _front_matter(text: str) -> int:
 
 
 def _heading(mark: re.Match[str], body: str) -> tuple[int, int, str] | None:
-    """Offset in the text, level and title of a heading, when the mark makes one."""
+    """Return offset, level and title if the mark is a heading."""
     hashes, title, underline, _, _ = mark.groups()
     if hashes:
         return mark.start(), len(hashes), _title(title or "")
@@ -106,7 +97,7 @@ def _heading(mark: re.Match[str], body: str) -> tuple[int, int, str] | None:
     if underline[0] == "-" and (
         len(line) > PATH_LENGTH or body[before - 1 : before] not in ("", "\n")
     ):
-        return None  # a rule drawn straight under a paragraph is more common than a heading of several lines
+        return None  # a rule under a paragraph is more common than a heading of several lines
     return before, 1 if underline[0] == "=" else 2, _title(line)
 
 
@@ -119,14 +110,13 @@ def _title(raw: str) -> str:
 
 
 def _fences(marks: list[re.Match[str]], length: int) -> list[tuple[int, int]]:
-    """The spans of closed fences, as offsets in the text, fence lines included."""
+    """Return the spans of closed fences, including the fence lines."""
     longest = _longest_closers(marks)
     spans: list[tuple[int, int]] = []
     opener: re.Match[str] | None = None
     for number, mark in enumerate(marks):
         if opener is None:
-            # The info string after backticks has no backtick: ```` ```code``` ```` is a word, not a
-            # fence.
+            # An info string after backticks has no backtick: ```` ```code``` ```` is inline code.
             is_inline = mark[4][0] == "`" and "`" in mark[5]
             if not is_inline and longest[number + 1].get(mark[4][0], 0) >= len(mark[4]):
                 opener = mark
@@ -137,7 +127,7 @@ def _fences(marks: list[re.Match[str]], length: int) -> list[tuple[int, int]]:
 
 
 def _longest_closers(marks: list[re.Match[str]]) -> list[dict[str, int]]:
-    """For each mark and one past the end: the longest closing fence of each kind from there on."""
+    """Return, for each mark and for the end, the longest closing fence of each kind after it."""
     longest: list[dict[str, int]] = [{}]
     for mark in reversed(marks):
         after = longest[-1]

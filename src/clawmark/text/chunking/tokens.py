@@ -1,15 +1,13 @@
-"""How long a text is: in tokens (estimated) and in UTF-16 units (exact).
+"""Measure text in estimated tokens and in UTF-16 units.
 
-Takes strings, gives numbers and strings without lone surrogates. Real tokenizers are 60 times
-slower than the whole of chunking and every model has its own, so limits are kept in an estimate:
-four characters of an alphabet or one character of Chinese, Japanese or Korean are a token. Where to
-cut is left to `lines` and `markdown`."""
+Real tokenizers are 60 times slower than all of chunking, and every model has its own. The estimate
+counts four characters of an alphabet, or one character of Chinese, Japanese or Korean, as a token.
+"""
 
 from __future__ import annotations
 
-# The high bytes of UTF-16 units that are not CJK. Whole blocks of 256, so a handful of rare
-# neighbours (jamo extensions, some punctuation) count as CJK too: this is an estimate,
-# `lines.weighted_length` is the exact count.
+# The high bytes of UTF-16 units that are not CJK. Whole blocks of 256, so a few rare neighbours
+# (jamo extensions, some punctuation) count as CJK; `lines.weighted_length` counts exactly.
 _NOT_CJK = bytes(
     byte
     for byte in range(256)
@@ -18,9 +16,7 @@ _NOT_CJK = bytes(
 
 
 def quarter_tokens(text: str) -> int:
-    """The estimated length in quarters of a token: 1 for a character of an alphabet, 2 for an
-    emoji, 4 for CJK.
-    """
+    """Estimate quarter tokens: 1 for a character of an alphabet, 2 for an emoji, 4 for CJK."""
     if text.isascii():
         return len(text)
     units = text.encode("utf-16-le", "surrogatepass")
@@ -28,21 +24,17 @@ def quarter_tokens(text: str) -> int:
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a model sees in this text; never less than one for a text that is not
-    empty.
-    """
+    """Estimate the tokens of a text, rounded up."""
     return (quarter_tokens(text) + 3) // 4
 
 
 def utf16_length(text: str) -> int:
-    """The length as JavaScript counts it: characters beyond U+FFFF are two units."""
+    """Return the length as JavaScript counts it: characters above U+FFFF are two units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def well_formed(text: str) -> str:
-    """The text with every lone surrogate replaced by U+FFFD, so that it can be hashed, stored and
-    printed.
-    """
+    """Replace every lone surrogate with U+FFFD, so that the text can be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,1 +1,1 @@
-""""""
+"""Turn passages and queries into the words of the keyword index."""

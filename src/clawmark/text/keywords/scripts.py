@@ -1,37 +1,31 @@
-"""Letters made comparable, and words told apart where the script does not do it.
+"""Normalise text for FTS5's `unicode61` tokenizer: fold letters and separate words.
 
-Takes any text, gives text that FTS5's `unicode61` tokenizer cuts well. That tokenizer knows letters
-and spaces; it takes a Chinese sentence for one word and breaks a Hindi word at every vowel sign. So
-here
+The tokenizer treats a Chinese sentence as one word and breaks a Hindi word at every vowel sign. So
 
-- Han, kana, Hangul and the letters of Thai, Lao, Khmer and Burmese are set apart as words of one
-  letter, which a query then looks for as phrases of two or three;
-- vowel signs of the Indic scripts become letters that FTS5 keeps (Tangut, which no note is written
-  in);
-- accents, optional marks and spelling variants of Arabic, Hebrew, Greek and Cyrillic are levelled;
-- compatibility forms (full width, half width, ligatures, decomposed Hangul) get their ordinary
-  form;
-- symbols become spaces, because FTS5's tables are from 2012 and take younger emoji for letters: in
-  `done🤖` it would find no `done`.
+- Han, kana, Hangul, Thai, Lao, Khmer and Burmese letters become words of one letter, which a query
+  looks for as phrases of two or three;
+- vowel signs of the Indic scripts become Tangut letters, which FTS5 keeps;
+- accents, optional marks and spelling variants of Arabic, Hebrew, Greek and Cyrillic are removed;
+- compatibility forms (full width, half width, ligatures, decomposed Hangul) are normalised;
+- symbols become spaces, because FTS5's tables are from 2012 and treat newer emoji as letters: it
+  would not find `done` in `done🤖`.
 
-Latin text is left as it is: `unicode61` folds its case and accents. Word endings are left to
-`stem`."""
+Latin text is unchanged: `unicode61` folds its case and accents. `words` removes word endings."""
 
 from __future__ import annotations
 
+import unicodedata
 from bisect import bisect_right
 from typing import Literal
 
-# Blocks of 256 characters by the high byte of their UTF-16 units. Deleting bytes finds out in one
-# pass what a text has, ten times faster than a regular expression, and costs nothing to compile
-# when a search starts.
+# Blocks of 256 characters by the high byte of their UTF-16 units. Deleting bytes shows in one pass
+# which blocks a text uses, ten times faster than a regular expression.
 _ALL = frozenset(range(256))
-# What FTS5 handles well by itself: Latin, phonetic letters, punctuation, symbols.
+# Blocks that FTS5 handles well: Latin, phonetic letters, punctuation, symbols.
 _ORDINARY = bytes([0x00, 0x01, 0x02, 0x1E, 0x20, 0x21, 0x22, *range(0x24, 0x2B), 0x2C, 0x2D, 0xA7])
-# Scripts whose words change their ends, and so go through `stem`: Greek, Cyrillic, Arabic, the
-# Indic scripts.
+# All but the scripts that `words.stem` handles: Greek, Cyrillic, Arabic, the Indic scripts.
 _NOT_INFLECTED = bytes(_ALL - {0x03, 0x1F, 0x04, 0x05, 0x06, 0x07, 0x08, *range(0x09, 0x0E)})
-# Compatibility forms: squared words, ligatures, Arabic presentation forms, full and half width.
+# All but the compatibility forms: squared words, ligatures, Arabic presentation forms, widths.
 _NOT_COMPATIBLE = bytes(_ALL - {0x32, 0x33, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF})
 
 HAN, KANA, HANGUL, UNSPACED, SPACED = "han", "kana", "hangul", "unspaced", ""
@@ -54,62 +48,57 @@ _RANGES = [
 _STARTS = [start for start, _, _ in _RANGES]
 
 _MARK_TO_TANGUT = 0x17000 - 0x0900
-_LEVELLED = {
+_VARIANTS = {
     **dict.fromkeys(map(ord, "آأإٱ"), "ا"),
     **dict(zip(map(ord, "ىةؤئکی"), "يهويكي", strict=True)),
     **dict(zip(map(ord, "ёЁςँ"), "еЕσं", strict=True)),
-    ord("ـ"): "",  # stretches an Arabic word
-    0x200C: " ",  # parts Persian affixes from their word
+    ord("ـ"): "",  # elongates an Arabic word
+    0x200C: " ",  # separates Persian affixes from their word
     0x200D: "",
     ord("İ"): "i",
 }
 _INVISIBLE = ("\u00ad", "\u200b", "\u2060", "\ufeff")
-_YOUNG_SIGNS = (
-    "₺₻₼₽₾₿⃀\u2066\u2067\u2068\u2069"  # the symbols among ordinary text that FTS5 takes for letters
-)
+# Symbols in ordinary blocks that FTS5 treats as letters.
+_YOUNG_SIGNS = "₺₻₼₽₾₿⃀\u2066\u2067\u2068\u2069"
 _EMOJI = range(0x1F000, 0x1FB00)
 _NUKTAS = {0x093C, 0x09BC, 0x0A3C, 0x0ABC, 0x0B3C, 0x0CBC}
 
 
 def script_of(code: int) -> str:
-    """How the words of a letter's script are found: HAN, KANA, HANGUL and UNSPACED have no spaces
-    to go by.
-    """
+    """Return how a letter's script separates words; only SPACED scripts use spaces."""
     number = bisect_right(_STARTS, code) - 1
     return _RANGES[number][2] if number >= 0 and code < _RANGES[number][1] else SPACED
 
 
 def is_ordinary(text: str) -> bool:
-    """Whether FTS5 needs no help with this text."""
+    """Whether FTS5 tokenizes this text well without help."""
     return text.isascii() or not _high_bytes(text).translate(None, _ORDINARY)
 
 
 def is_inflected(text: str) -> bool:
-    """Whether the text has words that `stem` knows."""
+    """Whether the text has words that `words.stem` handles."""
     return bool(_high_bytes(text).translate(None, _NOT_INFLECTED))
 
 
 def fold(text: str) -> str:
-    """The text with its letters made comparable."""
+    """Fold the letters of a text, so that spelling variants compare equal."""
     return _normal(text).translate(_folding)
 
 
 def segment(text: str) -> str:
-    """The text with its letters made comparable, and set apart where there are no spaces between
-    words.
-    """
+    """Fold the letters of a text, and separate those of scripts without spaces."""
     return _normal(text).translate(_segmenting)
 
 
 def unfold(text: str) -> str:
-    """Folded text with its vowel signs back, to be shown."""
+    """Restore the vowel signs of folded text, for display."""
     return "".join(
         [chr(ord(c) - _MARK_TO_TANGUT) if "\U00017000" <= c <= "\U00018400" else c for c in text]
     )
 
 
 def without_invisible(text: str) -> str:
-    """The text without soft hyphens and zero-width marks, which part words that nobody sees parted."""
+    """Remove soft hyphens and zero-width marks, which split words invisibly."""
     for mark in _INVISIBLE:
         if mark in text:
             text = text.replace(mark, "")
@@ -117,7 +106,7 @@ def without_invisible(text: str) -> str:
 
 
 def without_young_signs(text: str) -> str:
-    """The text with spaces for the few symbols in ordinary text that FTS5 takes for letters."""
+    """Replace the symbols in ordinary blocks that FTS5 treats as letters with spaces."""
     for sign in _YOUNG_SIGNS:
         if sign in text:
             text = text.replace(sign, " ")
@@ -125,11 +114,9 @@ def without_young_signs(text: str) -> str:
 
 
 def without_accents(word: str) -> str:
-    """A word of a European language with its letters bare."""
+    """Remove the accents of a word in a European language."""
     if word.isascii():
         return word
-    import unicodedata
-
     return "".join([c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c)])
 
 
@@ -138,8 +125,6 @@ def _high_bytes(text: str) -> bytes:
 
 
 def _normal(text: str) -> str:
-    import unicodedata
-
     form: Literal["NFC", "NFKC"] = (
         "NFKC" if _high_bytes(text).translate(None, _NOT_COMPATIBLE) else "NFC"
     )
@@ -147,11 +132,9 @@ def _normal(text: str) -> str:
 
 
 def _fold_code(code: int) -> str:
-    """What one letter is folded to: itself, another letter, or nothing."""
-    import unicodedata
-
-    if code in _LEVELLED:
-        return _LEVELLED[code]
+    """Return what one letter is folded to: itself, another letter, or nothing."""
+    if code in _VARIANTS:
+        return _VARIANTS[code]
     letter = chr(code)
     if code > 127 and len(letter.lower()) == 1:
         letter = letter.lower()
@@ -169,7 +152,7 @@ def _fold_code(code: int) -> str:
 
 
 class _Folding(dict[int, str]):
-    """A table for `str.translate` that fills itself with the letters it meets."""
+    """A table for `str.translate` that is filled as letters occur."""
 
     def __missing__(self, code: int) -> str:
         self[code] = folded = _fold_code(code)

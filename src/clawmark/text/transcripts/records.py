@@ -15,13 +15,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from clawmark.text.chunking.tokens import well_formed
-from clawmark.text.recalled.blocks import strip_recalled
 from clawmark.text.transcripts.envelopes import (
     is_machine_made,
     strip_channel,
     strip_machine,
     strip_thinking,
 )
+from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 Speaker: TypeAlias = Literal["user", "assistant"]
 

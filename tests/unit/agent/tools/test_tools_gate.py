@@ -7,9 +7,9 @@ import json
 import pytest
 
 from clawmark.agent.tools.gate import LONGEST, LONGEST_FILE, MOST_A_DAY, Held, refuse
-from clawmark.text.recalled.blocks import begin_line, end_line
-from clawmark.text.recalled.origin import comment
 from clawmark.text.secrets.redact import Redactor, mask
+from clawmark.text.untrusted.origin_labels import comment
+from clawmark.text.untrusted.recalled_blocks import begin_line, end_line
 
 LOG = Held("memory/2026-02-24.md", "")
 LONG_TERM = Held("MEMORY.md", "")

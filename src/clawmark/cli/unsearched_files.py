@@ -1,0 +1,94 @@
+"""Find Markdown files that a user may expect to be searched but are not, and how to add them.
+
+Looks in the current folder, then in the workspace. The agent's own files (`AGENTS.md` …) do not
+count."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from argparse import Namespace
+from typing import NamedTuple
+
+from clawmark.cli.arguments import common_flags
+from clawmark.cli.layout import plural, short_path
+from clawmark.cli.output import note
+from clawmark.memory import Memory
+from clawmark.workspace.file_counts import survey
+from clawmark.workspace.places import AGENT_FILES, is_below
+
+MAX_ENTRIES = 10_000
+
+
+class Unsearched(NamedTuple):
+    """A folder with Markdown files that are not memory."""
+
+    folder: str
+    files: int
+    is_complete: bool
+    """Whether all files were counted."""
+    command: str
+    """The command that adds the folder."""
+
+    @property
+    def sentence(self) -> str:
+        at_least = "" if self.is_complete else "at least "
+        verb = "is" if self.files == 1 else "are"
+        return (
+            f"{at_least}{plural(self.files, 'Markdown file')} in "
+            f"{short_path(self.folder)} {verb} not searched"
+        )
+
+
+def find_unsearched(memory: Memory, args: Namespace) -> Unsearched | None:
+    """Look for unsearched files in the current folder and in the workspace."""
+    workspace = memory.workspace
+    known = {(state.device, state.inode) for state in workspace.scan().files}
+    # The files that the pattern of a source leaves out are left out on purpose.
+    skipped = {source.path for source in workspace.sources()}
+    for folder in dict.fromkeys(filter(None, (current_folder(), workspace.root))):
+        if folder not in skipped:
+            found = count_unsearched(folder, args, known)
+            if found is not None:
+                return found
+    return None
+
+
+def count_unsearched(
+    folder: str, args: Namespace, known: set[tuple[int, int]] | None = None
+) -> Unsearched | None:
+    """Count the Markdown files of a folder that are not memory; not above the home folder."""
+    if is_below(os.path.realpath(os.path.expanduser("~")), folder):
+        return None
+    found = survey(folder, known=known or (), left_out=AGENT_FILES, most_entries=MAX_ENTRIES)
+    if not found.markdown:
+        return None
+    return Unsearched(
+        folder=folder,
+        files=found.markdown,
+        is_complete=found.is_complete,
+        command=_command(folder, args),
+    )
+
+
+def print_hint(found: Unsearched | None) -> None:
+    """Print the command that adds the files, on standard error."""
+    if found is not None:
+        sentence = found.sentence
+        note(
+            f"clawmark: {sentence[:1].upper()}{sentence[1:]}. To search them too:\n  "
+            f"{found.command}"
+        )
+
+
+def current_folder() -> str:
+    try:
+        return os.path.realpath(os.getcwd())
+    except OSError:  # the folder was deleted
+        return ""
+
+
+def _command(folder: str, args: Namespace) -> str:
+    is_plain = shlex.quote(folder) == folder
+    words = [short_path(folder) if is_plain else shlex.quote(folder)]
+    return " ".join(["clawmark add", *words, *map(shlex.quote, common_flags(args))])

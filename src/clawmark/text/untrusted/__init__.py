@@ -1,0 +1,1 @@
+"""Treat remembered text as data: recalled blocks, origin labels, injection flags."""

@@ -1,0 +1,57 @@
+"""Label entries of memory files with their origin, in a comment that people can read.
+
+    - We chose PostgreSQL for billing <!-- clawmark: origin=agent session=agent:main:main -->
+
+A label is not a proof: anyone who can edit the file can edit the comment. Lines of several origins
+together have the least trusted one, and lines with an unlabelled entry have an unknown origin."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+Origin: TypeAlias = Literal["user", "agent", "import", "tool", "unknown"]
+
+ORIGINS: tuple[Origin, ...] = ("user", "agent", "import", "tool")
+"""From the most trusted to the least."""
+
+COMMENT_START = "<!-- clawmark:"
+IMPORTS = "memory/imports/"
+"""All files below it were imported; each has one comment, under its title."""
+_COMMENT = re.compile(
+    r"[ \t]*<!-- clawmark: origin=(user|agent|import|tool)(?: session=(\S{1,200}))?"
+    r"(?: source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16})? -->"
+)
+_ENTRY = re.compile(r"^[-*+] ", re.MULTILINE)
+_NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9:._@+-]|-(?=-)")
+
+
+def comment(origin: Origin, session_key: str) -> str:
+    """Return the comment for an entry."""
+    session = session_label(session_key)
+    return f"{COMMENT_START} origin={origin}{f' session={session}' if session else ''} -->"
+
+
+def session_label(session_key: str) -> str:
+    """Return a session key shortened and escaped so that it cannot end the comment."""
+    return _NOT_IN_LABEL.sub("_", session_key)[:120].rstrip("-")
+
+
+def without_comments(text: str) -> str:
+    """Remove the labels, which are neither indexed nor embedded."""
+    return _COMMENT.sub("", text) if COMMENT_START in text else text
+
+
+def sessions_of(text: str) -> list[str]:
+    """Return the session of every labelled entry, in order; empty if a label names none."""
+    return [found[2] or "" for found in _COMMENT.finditer(text)]
+
+
+def origin_of(text: str, path: str = "") -> Origin:
+    """Return the origin of some lines of a memory file."""
+    if path.startswith(IMPORTS):
+        return "import"
+    found = [found[1] for found in _COMMENT.finditer(text)]
+    if not found or len(found) < len(_ENTRY.findall(text)):
+        return "unknown"
+    return max((origin for origin in ORIGINS if origin in found), key=ORIGINS.index)
