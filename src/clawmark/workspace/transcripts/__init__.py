@@ -1,1 +1,1 @@
-""""""
+"""Transcripts of an agent: finding them, reading their lines and their messages."""
