@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.notes.session_note import NoteOutcome, Reason
     from clawmark.agent.prompt.sections import Prompt
-    from clawmark.agent.session.conversation import Conversation, Manner, UserTurn
+    from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
     from clawmark.agent.session.session import Fields
     from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.watching import Watching
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     )
     from clawmark.model.values import Found, Identity, Scan, SyncPlan, Vector
     from clawmark.system.counters import Metrics
-    from clawmark.text.transcripts.records import Said
+    from clawmark.text.transcripts.records import TranscriptMessage
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -246,13 +246,13 @@ class AsyncMemory:
             self._opened.read, path, start=start, lines=lines, max_chars=max_chars
         )
 
-    async def append(self, text: str, *, to: str = "") -> Written:
+    async def append(self, text: str, *, to: str = "", day: str = "") -> Written:
         """Add to today's log, or to another memory file; on disk when it returns."""
-        return await self._run(self._opened.append, text, to=to)
+        return await self._run(self._opened.append, text, to=to, day=day)
 
-    async def check_note(self, text: str, *, to: str = "") -> Refusal | None:
+    async def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
         """Why the write gate would refuse this entry; None when it may be added."""
-        return await self._run(self._opened.check_note, text, to=to)
+        return await self._run(self._opened.check_note, text, to=to, day=day)
 
     async def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
         """Put a new text in the place of the one with `base_hash`; the hash of the new one."""
@@ -315,7 +315,7 @@ class AsyncMemory:
         """The transcripts of the agent's conversations."""
         return await self._run(self._opened.sessions)
 
-    async def transcript(self, name: str) -> tuple[str, tuple[Said, ...]]:
+    async def transcript(self, name: str) -> tuple[str, tuple[TranscriptMessage, ...]]:
         """The path of a transcript and what was said in it."""
         return await self._run(self._opened.transcript, name)
 
@@ -397,7 +397,7 @@ class AsyncMemory:
         context_window: int = 0,
         append: bool = False,
         recall: bool = False,
-        manner: Manner | None = None,
+        host_options: HostOptions | None = None,
     ) -> AsyncConversation:
         """A session with this memory, its calls awaited; the completer is called in a worker
         thread.
@@ -406,7 +406,7 @@ class AsyncMemory:
             self._opened.conversation,
             completer=completer,
             context_window=context_window,
-            manner=manner,
+            host_options=host_options,
         )
         return AsyncConversation(
             await self._run(verb, session_key, append=append, recall=recall), self._run

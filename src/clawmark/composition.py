@@ -28,7 +28,7 @@ from clawmark.workspace import Workspace
 if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.text.secrets.redact import Redactor
-    from clawmark.workspace.transcripts.sessions import Sessions
+    from clawmark.workspace.transcripts.files import TranscriptFiles
 
 CANDIDATE_FLOOR = 100
 """Each leg brings at least so many candidates."""
@@ -179,11 +179,11 @@ def _dims_of(store: Index, names: tuple[str, ...]) -> int:
         return next(spaces, 0) or reader.cached_dims(*names)
 
 
-def open_sessions(places: Places, settings: Settings) -> Sessions:
+def open_sessions(places: Places, settings: Settings) -> TranscriptFiles:
     """The agent's transcripts; what is read from them has its secrets masked, the configured ones
     by their value.
     """
-    from clawmark.workspace.transcripts.sessions import Sessions
+    from clawmark.workspace.transcripts.files import TranscriptFiles
 
     masks: list[Redactor] = []
 
@@ -194,7 +194,7 @@ def open_sessions(places: Places, settings: Settings) -> Sessions:
 
     paths, own = settings.memory_search.sessions.paths, places.conversations_dir
     paths = (*paths, own) if own != places.sessions_dir and os.path.isdir(own) else paths
-    return Sessions(
+    return TranscriptFiles(
         folder=places.sessions_dir,
         paths=paths,
         workspace=os.path.realpath(places.workspace),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
-    from clawmark.agent.session.conversation import Conversation, Manner
+    from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
     from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.source_file import SourceFile
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
         VerifyReport,
         WatchEvent,
     )
-    from clawmark.text.transcripts.records import Said
-    from clawmark.workspace.transcripts.sessions import Sessions
+    from clawmark.text.transcripts.records import TranscriptMessage
+    from clawmark.workspace.transcripts.files import TranscriptFiles
 
 
 class Memory:
@@ -168,32 +168,32 @@ class Memory:
         """
         return self._backend.read(path, start, lines, max_chars)
 
-    def append(self, text: str, *, to: str = "") -> Written:
-        """Add an entry to today's log, or to `MEMORY.md`; it is on disk when this returns.
+    def append(self, text: str, *, to: str = "", day: str = "") -> Written:
+        """Add an entry to the log of a day (today's by default), or to `MEMORY.md`; it is on disk
+        when this returns.
 
         Only redaction masks are refused. `check_note` applies the write gate that agents and
         `clawmark remember` have."""
-        from clawmark.text.secrets.redact import has_mask
+        from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
-        if has_mask(text):
-            raise WorkspaceError(
-                "The text contains a redaction mask, which would be kept in place of the real "
-                "value.",
-                hint="Leave the masked value out; say where it can be found instead.",
-            )
+        problem = check_write(text)
+        if problem is not None:
+            raise WorkspaceError(problem.message, hint=problem.hint)
         workspace = self._backend.parts.workspace
         return (
             workspace.append(to, format_entry(text))
             if to
-            else workspace.remember(text, self.today())
+            else workspace.remember(text, day or self.today())
         )
 
-    def check_note(self, text: str, *, to: str = "") -> Refusal | None:
-        """Why the write gate would refuse this entry (a duplicate, a secret, noise …); None when it
-        may be added.
+    def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
+        """Return why the write gate would refuse this entry (a duplicate, a secret, noise …), or
+        None.
+
+        Pass the same `day` to `append`, so that midnight between the two calls makes no difference.
         """
-        return self._notebook().check(text, to)
+        return self._notebook().check(text, to, day or self.today())
 
     def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
         """Put a new text in the place of the one with `base_hash` ("" for no file yet); the hash of
@@ -323,7 +323,7 @@ class Memory:
 
         return list_transcripts(self._backend.parts, self._transcripts())
 
-    def transcript(self, name: str) -> tuple[str, tuple[Said, ...]]:
+    def transcript(self, name: str) -> tuple[str, tuple[TranscriptMessage, ...]]:
         """The path of a transcript and what was said in it, secrets masked; by its path, its name
         or the start of that.
         """
@@ -331,7 +331,7 @@ class Memory:
 
         return read_transcript(self._transcripts(), name)
 
-    def _transcripts(self) -> Sessions:
+    def _transcripts(self) -> TranscriptFiles:
         return self._backend.parts.workspace.sessions or open_sessions(self.places, self.settings)
 
     def status(self) -> Status:
@@ -468,7 +468,7 @@ class Memory:
         return Notebook(
             today=self.today,
             read_lines=read_lines,
-            append=lambda entry, to: self.append(entry, to=to),
+            append=lambda entry, to, day: self.append(entry, to=to, day=day),
             redactor=redactor,
         )
 
@@ -551,7 +551,7 @@ class Memory:
         context_window: int = 0,
         append: bool = False,
         recall: bool = False,
-        manner: Manner | None = None,
+        host_options: HostOptions | None = None,
     ) -> Conversation:
         """A session with this memory, for a host that talks to a model: its prompt, its flush, its
         note.
@@ -559,7 +559,7 @@ class Memory:
         Without a `completer` the configured model flushes; `context_window` is how many tokens the
         host's model holds. With `append` the prompt tells of `memory_append`, with `recall` each
         message brings what the memory has about it."""
-        from clawmark.agent.session.conversation import Conversation, Voice, open_parts
+        from clawmark.agent.session.conversation import Conversation, SessionCallbacks, open_parts
 
         options, workspace = self.settings.memory_search, self._backend.parts.workspace
         keys = keys_of(options)
@@ -573,12 +573,12 @@ class Memory:
             stays one.
             """
             return (
-                manner.chat_type
-                if manner and manner.chat_type
+                host_options.chat_type
+                if host_options and host_options.chat_type
                 else parts.store.get(session_key).chat_type
             )
 
-        voice = Voice(
+        callbacks = SessionCallbacks(
             prompt=lambda: self.prompt(session_key, append=append, chat_type=chat_type()).text,
             recall=lambda text: (
                 self.recall(text, session_key, chat_type=chat_type()) if recall else ""
@@ -586,7 +586,9 @@ class Memory:
             started=lambda: self.session_started(session_key),
             compacted=self.compacted,
         )
-        return Conversation(session_key=session_key, parts=parts, voice=voice, manner=manner)
+        return Conversation(
+            session_key=session_key, parts=parts, callbacks=callbacks, host_options=host_options
+        )
 
     def today(self) -> str:
         """Today's date where the user lives."""

@@ -53,7 +53,7 @@ class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
             if not text.strip() or message.role not in (MessageRole.USER, MessageRole.ASSISTANT):
                 continue
             session_id = str(message.additional_kwargs.get("session_id") or self.session_id)
-            open_log(self.memory, session_id).said(
+            open_log(self.memory, session_id).add_message(
                 "user" if message.role == MessageRole.USER else "assistant", text
             )
 

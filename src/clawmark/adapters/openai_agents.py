@@ -101,14 +101,14 @@ class TranscriptSession:
             for item in items:
                 said = _said(item)
                 if said is None:
-                    log.add("custom", {"customType": _MAKER, "item": item})
+                    log.add_record("custom", {"customType": _MAKER, "item": item})
                 else:
                     role, text = said
                     message = {
                         "role": role,
                         "content": [{"type": "text", "text": well_formed(text)}],
                     }
-                    log.add("message", {"message": message, "item": item})
+                    log.add_record("message", {"message": message, "item": item})
 
     def _lines(self) -> list[_Line]:
         """The items; a line that a crash cut off is none, nor is one that others wrote."""

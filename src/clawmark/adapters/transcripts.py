@@ -11,7 +11,7 @@ import os
 import re
 from datetime import UTC, datetime
 
-from clawmark.agent.session.transcript_log import TranscriptLog
+from clawmark.agent.session.transcript_writer import TranscriptWriter
 from clawmark.memory import Memory
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -22,9 +22,9 @@ def transcript_path(memory: Memory, session_id: str) -> str:
     return os.path.join(memory.places.conversations_dir, f"{_file_name(session_id)}.jsonl")
 
 
-def open_log(memory: Memory, session_id: str) -> TranscriptLog:
+def open_log(memory: Memory, session_id: str) -> TranscriptWriter:
     """A log that goes on where the session's transcript ends."""
-    return TranscriptLog(
+    return TranscriptWriter(
         path=transcript_path(memory, session_id),
         session_id=session_id,
         cwd=memory.workspace.root,

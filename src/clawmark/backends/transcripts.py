@@ -13,10 +13,10 @@ from clawmark.engine.sync.transcript_progress import Reached, decode
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.reports import Transcript
 from clawmark.model.values import FileRow, FileState
-from clawmark.text.transcripts.records import Said, kind_of, parse_line
+from clawmark.text.transcripts.records import TranscriptMessage, format_of, parse_line
+from clawmark.workspace.transcripts.files import OWN, OpenTranscript, TranscriptFiles
 from clawmark.workspace.transcripts.json_lines import read_lines
-from clawmark.workspace.transcripts.messages import everything_said
-from clawmark.workspace.transcripts.sessions import OWN, Opened, Sessions
+from clawmark.workspace.transcripts.messages import read_messages
 
 LINES_TO_TELL = 100
 """How many lines are read to detect the format of a transcript; the first ones may be internal
@@ -26,7 +26,7 @@ records of the host.
 _KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"}
 
 
-def list_transcripts(parts: Parts, sessions: Sessions) -> tuple[Transcript, ...]:
+def list_transcripts(parts: Parts, sessions: TranscriptFiles) -> tuple[Transcript, ...]:
     """Every transcript that is there now, the latest conversation first."""
     is_source = parts.workspace.sessions is not None
     with parts.store.reading() as reader:
@@ -35,7 +35,9 @@ def list_transcripts(parts: Parts, sessions: Sessions) -> tuple[Transcript, ...]
     return tuple(sorted(found, key=lambda one: (one.last, one.path), reverse=True))
 
 
-def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...]]:
+def read_transcript(
+    sessions: TranscriptFiles, name: str
+) -> tuple[str, tuple[TranscriptMessage, ...]]:
     """How a transcript is cited, and what was said in it; by its path, its file's name, or the
     start of that.
     """
@@ -51,7 +53,7 @@ def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...
         raise WorkspaceError(what, hint="`clawmark sessions` lists them.")
     try:
         with sessions.open(named[0]) as opened:
-            return named[0], tuple(everything_said(opened, sessions.clean))
+            return named[0], tuple(read_messages(opened, sessions.clean))
     except FileNotFoundError:
         raise WorkspaceError(
             f"{named[0]} is gone.", hint="`clawmark sessions` lists what is there."
@@ -59,7 +61,7 @@ def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...
 
 
 def _facts(
-    state: FileState, indexed: Mapping[str, FileRow], sessions: Sessions, is_source: bool
+    state: FileState, indexed: Mapping[str, FileRow], sessions: TranscriptFiles, is_source: bool
 ) -> Transcript:
     row = indexed.get(state.path)
     is_current = row is not None and row[3:7] == state[2:]
@@ -80,7 +82,7 @@ def _facts(
     )
 
 
-def _counted(state: FileState, sessions: Sessions) -> Reached:
+def _counted(state: FileState, sessions: TranscriptFiles) -> Reached:
     """The facts of a transcript that the index does not have, or not as it is now: it is read to
     its end.
     """
@@ -88,18 +90,18 @@ def _counted(state: FileState, sessions: Sessions) -> Reached:
         with sessions.open(state.path) as opened:
             kind = _kind(opened)
             count, first, last = 0, "", ""
-            for said in everything_said(opened, str):
+            for said in read_messages(opened, str):
                 count, first, last = count + 1, first or said.time, said.time or last
             return Reached(said=count, first=first, last=last, kind=kind)
     except (OSError, WorkspaceError):
         return Reached()
 
 
-def _kind(opened: Opened) -> str:
+def _kind(opened: OpenTranscript) -> str:
     """Who wrote a transcript, by the first line that shows it."""
     for line in islice(read_lines(opened.fd, 0, 1, opened.state.size), LINES_TO_TELL):
         kind = (
-            kind_of(parse_line(line.data.decode("utf-8", "replace")))
+            format_of(parse_line(line.data.decode("utf-8", "replace")))
             if line.data is not None
             else ""
         )

@@ -16,14 +16,15 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from clawmark.agent.tools.arguments import read_arguments, text_argument, whole_argument
-from clawmark.agent.tools.base import Payload, Tool, complaint, log_surprise
-from clawmark.agent.tools.gate import Held, refuse
+from clawmark.agent.tools.base import Payload, Tool, complaint, log_unexpected
+from clawmark.agent.tools.gate import refuse
 from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
 from clawmark.system.file_lock import locked
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.recalled.blocks import has_recalled
 from clawmark.text.recalled.origin import without_comments
 from clawmark.text.secrets.redact import Redactor, has_mask
+from clawmark.text.write_check import FileText
 from clawmark.workspace import write
 from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
@@ -226,7 +227,7 @@ def _check_worth(text: str, path: str) -> None:
     """Let the write gate see a passage of memory; labels that stand in it already were not written
     by the model.
     """
-    refusal = refuse(without_comments(text), target=Held(path, ""), redactor=Redactor())
+    refusal = refuse(without_comments(text), target=FileText(path, ""), redactor=Redactor())
     if refusal is not None:
         raise ToolInputError(refusal.message, argument="new", hint=refusal.action)
 
@@ -265,7 +266,7 @@ def _tool(
         except ClawmarkError as error:
             return complaint(error, "Tell the user that it was not done.")
         except Exception as error:
-            log_surprise(name)
+            log_unexpected(name)
             return {
                 "error": f"{name} stopped at an unexpected {type(error).__name__}.",
                 "action": "Tell the user.",

@@ -20,7 +20,7 @@ from clawmark.agent.models.models import choose_completer, find_model_key, parse
 from clawmark.agent.notes.session_note import NoteOutcome
 from clawmark.agent.prompt.recall import parse_block
 from clawmark.agent.prompt.sections import Prompt
-from clawmark.agent.session.conversation import Conversation, Manner, UserTurn
+from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
 from clawmark.agent.session.session import SessionEntry
 from clawmark.agent.session.setup import Models, model_name
 from clawmark.chat.agent import Answer, Ears, Voice
@@ -79,7 +79,7 @@ class Talk:
         self.conversation = conversation
         self.history = History()
         self._files = Files(memory.places.workspace, os.path.join(memory.places.state_dir, "locks"))
-        self._chat_type = conversation.standing().entry.chat_type
+        self._chat_type = conversation.state().entry.chat_type
         self._is_private = is_private(kind_of(conversation.session_key, self._chat_type))
 
     @property
@@ -269,7 +269,7 @@ def open_talk(
         context_window=window,
         append=True,
         recall=recall,
-        manner=Manner(source="chat", records_answers=True),
+        host_options=HostOptions(source="chat", records_answers=True),
     )
     with _alone(conversation), Voice(name, key) as voice:
         yield Talk(memory, voice, conversation)

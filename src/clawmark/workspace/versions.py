@@ -16,7 +16,7 @@ from collections import Counter
 
 from clawmark.model.errors import WorkspaceError
 from clawmark.system.private_files import make_private_folder, open_private, sync_folder
-from clawmark.text.secrets.redact import has_mask
+from clawmark.text.write_check import check_write
 from clawmark.workspace.guard import shown
 
 KEPT = 3
@@ -28,12 +28,9 @@ def check_replacement(path: str, text: str, current: str, *, force: bool) -> Non
     """Refuse a text that would do harm: one with masks in place of what they stand for, or one that
     drops most lines.
     """
-    if has_mask(text) and not has_mask(current):
-        raise WorkspaceError(
-            f"The text for {shown(path)} contains a redaction mask, which would be kept in place "
-            f"of the real value.",
-            hint="Leave the masked value out, or keep the line as it is in the file.",
-        )
+    problem = check_write(text, current=current)
+    if problem is not None:
+        raise WorkspaceError(f"{shown(path)}: {problem.message}", hint=problem.hint)
     before = Counter(line for line in current.split("\n") if line.strip())
     total = before.total()
     lost = (before - Counter(text.split("\n"))).total()

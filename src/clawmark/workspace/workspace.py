@@ -22,7 +22,7 @@ from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
-    from clawmark.workspace.transcripts.sessions import Sessions
+    from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
 
 
@@ -34,7 +34,7 @@ class Workspace:
         root: str,
         extra_paths: Sequence[str] = (),
         lock_dir: str | None = None,
-        sessions: Sessions | None = None,
+        sessions: TranscriptFiles | None = None,
         has_memory: bool = True,
         extra_patterns: Mapping[str, tuple[str, ...]] | None = None,
         sources: Callable[[], tuple[places.Source, ...]] = tuple,
@@ -204,7 +204,7 @@ class Workspace:
 
     def _read_spoken(
         self,
-        sessions: Sessions,
+        sessions: TranscriptFiles,
         path: str,
         start: int,
         lines: int | None,
@@ -217,7 +217,7 @@ class Workspace:
         with self._counted():
             try:
                 with sessions.open(path) as opened:
-                    return spoken.spoken_excerpt(
+                    return spoken.read_excerpt(
                         opened, sessions.clean, start, lines, max_lines, max_chars
                     )
             except FileNotFoundError:

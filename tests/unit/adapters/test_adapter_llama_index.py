@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from clawmark import Memory
 from clawmark.adapters.llama_index import ClawmarkMemoryBlock
 from clawmark.adapters.transcripts import transcript_path
-from clawmark.text.transcripts.records import read_said
+from clawmark.text.transcripts.records import read_message
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def said(memory: Memory, session_id: str) -> list[tuple[str, str]]:
     path = Path(transcript_path(memory, session_id))
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [
-        (one.speaker, one.text)
+        (one.role, one.text)
         for number, line in enumerate(lines, 1)
-        if (one := read_said(line, number))
+        if (one := read_message(line, number))
     ]
 
 

@@ -17,7 +17,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 
 from clawmark import Memory
 from clawmark.adapters.openai_agents import TranscriptSession, memory_tools
-from clawmark.text.transcripts.records import read_said
+from clawmark.text.transcripts.records import read_message
 
 USER = {"role": "user", "content": "Which database?"}
 CALL = {
@@ -50,9 +50,9 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 def said(path: str) -> list[tuple[str, str]]:
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [
-        (one.speaker, one.text)
+        (one.role, one.text)
         for number, line in enumerate(lines, 1)
-        if (one := read_said(line, number))
+        if (one := read_message(line, number))
     ]
 
 

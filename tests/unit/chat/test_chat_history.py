@@ -14,7 +14,7 @@ from clawmark.chat.history import (
     read_history,
     result_line,
 )
-from clawmark.text.transcripts.records import read_said
+from clawmark.text.transcripts.records import read_message
 
 ASKED = Message(
     "assistant", "Let me look.", (ToolCall("c1", "memory_search", '{"query": "database"}'),)
@@ -77,10 +77,11 @@ def test_lines_for_tools_are_in_openclaws_form() -> None:
 
 
 def test_what_tools_say_is_not_what_was_said() -> None:
-    said = read_said(json.dumps({"type": "message", **called_line(ASKED)}), 1)
+    said = read_message(json.dumps({"type": "message", **called_line(ASKED)}), 1)
     assert said is not None and said.text == "Let me look."
     assert (
-        read_said(json.dumps({"type": "message", **result_line(FOUND, "memory_search")}), 2) is None
+        read_message(json.dumps({"type": "message", **result_line(FOUND, "memory_search")}), 2)
+        is None
     )
 
 

@@ -17,7 +17,7 @@ from chat import ChatServer, Seen, Turn, call, fault, say
 from clawmark import Memory
 from clawmark.agent.flush.flush import Flushed
 from clawmark.agent.notes.session_note import Noted
-from clawmark.agent.session.conversation import Manner
+from clawmark.agent.session.conversation import HostOptions
 from clawmark.chat.compact import Compacted
 from clawmark.chat.talk import Event, Reminded, Stage, Talk, open_talk
 from clawmark.model.errors import ClawmarkError
@@ -237,7 +237,7 @@ def test_a_session_that_its_host_has_noted_as_a_group_gets_nothing_private(
     setting: Setting,
 ) -> None:
     memory, key = setting.talk.memory, "agent:main:direct:ann"
-    memory.conversation(key, manner=Manner(chat_type="group")).start()
+    memory.conversation(key, host_options=HostOptions(chat_type="group")).start()
     with open_talk(memory, f"scripted@{setting.server.openai_url}", key, os.environ) as talk:
         assert talk.start() is False
         talk.say("hello", setting.stage)

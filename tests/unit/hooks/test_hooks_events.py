@@ -12,17 +12,19 @@ from clawmark.agent.prompt.recall import parse_block
 from clawmark.hooks.answer import Wishes, answer
 from clawmark.hooks.context import session_context
 from clawmark.hooks.events import EVENTS, Event, read_event
-from clawmark.hooks.notes import exchanges
+from clawmark.hooks.notes import final_messages
 from clawmark.hooks.recall import recall_for
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
-from clawmark.text.transcripts.records import Said
+from clawmark.text.transcripts.records import TranscriptMessage
 
 
-def said(*words: str) -> list[Said]:
+def said(*words: str) -> list[TranscriptMessage]:
     """`u:` before what the user says, `a:` before the agent's words."""
     return [
-        Said(speaker="user" if word[0] == "u" else "assistant", text=word[2:], time="", line=number)
+        TranscriptMessage(
+            role="user" if word[0] == "u" else "assistant", text=word[2:], time="", line=number
+        )
         for number, word in enumerate(words)
     ]
 
@@ -128,7 +130,7 @@ def test_of_what_the_agent_says_in_a_row_the_last_is_kept() -> None:
     talk = said(
         "a:before", "u:do it", "a:looking", "a:editing", "a:done", "u:thanks", "u:more", "a:ok"
     )
-    assert [one.text for one in exchanges(talk, 15)] == [
+    assert [one.text for one in final_messages(talk, 15)] == [
         "before",
         "do it",
         "done",
@@ -136,5 +138,5 @@ def test_of_what_the_agent_says_in_a_row_the_last_is_kept() -> None:
         "more",
         "ok",
     ]
-    assert [one.text for one in exchanges(talk, 3)] == ["thanks", "more", "ok"]
-    assert exchanges([], 15) == exchanges(said("a:alone"), 15) == exchanges(talk, 0) == []
+    assert [one.text for one in final_messages(talk, 3)] == ["thanks", "more", "ok"]
+    assert final_messages([], 15) == final_messages(talk, 0) == []

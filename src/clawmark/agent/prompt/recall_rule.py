@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cache
 from math import e, exp, log
 
-from clawmark.agent.session.recent_messages import is_command
+from clawmark.agent.session.transcript_reader import is_command
 from clawmark.engine.search.scoring import BIAS, bias_of
 from clawmark.model.values import Found, Hit
 from clawmark.text.keywords.query import query_terms

@@ -9,12 +9,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from clawmark.agent.flush.flush import SkipFlush
-from clawmark.agent.session.recent_messages import is_command
 from clawmark.agent.session.setup import model_name
+from clawmark.agent.session.transcript_reader import is_command
 from clawmark.chat.talk import Stage, open_talk
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.chat_screen import Screen
-from clawmark.cli.commands.flush import WHY
 from clawmark.cli.commands.prompt import sizes
 from clawmark.cli.layout import plural, short_path, table
 from clawmark.cli.opening import open_memory
@@ -263,7 +262,7 @@ def _memory(talk: Talk, screen: Screen, rest: str) -> None:
 def _flush(talk: Talk, screen: Screen, rest: str) -> None:
     outcome = talk.flush()
     if isinstance(outcome, SkipFlush):
-        screen.aside(f"nothing was saved: {WHY[outcome.because]}")
+        screen.aside(f"nothing was saved: {outcome.message}")
     else:
         screen.event(outcome)
 

@@ -11,7 +11,7 @@ from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import cells, middle, plural, size, table
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
-from clawmark.text.transcripts.turns import rendered
+from clawmark.text.transcripts.chunks import render_message
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -89,13 +89,13 @@ def _show(memory: Memory, name: str, *, as_json: bool) -> int:
     path, said = memory.transcript(name)
     if as_json:
         messages = [
-            {"line": one.line, "speaker": one.speaker, "time": one.time, "text": one.text}
+            {"line": one.line, "speaker": one.role, "time": one.time, "text": one.text}
             for one in said
         ]
         emit({"path": path, "messages": messages})
         return 0
     for one in said:
-        say(f"{plain(rendered(one))}\n")
+        say(f"{plain(render_message(one))}\n")
     note(
         f"clawmark: {plural(len(said), 'message')} in {plain(path)}; times are UTC, secrets are "
         f"masked."

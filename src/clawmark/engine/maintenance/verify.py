@@ -21,7 +21,7 @@ from clawmark.model.values import ChunkRow, FileRow, FileState
 from clawmark.store.sqlite.store import Reader
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.recalled.origin import without_comments
-from clawmark.text.transcripts.conversation import without_note_header
+from clawmark.text.transcripts.dialogue import without_note_header
 
 WORDS_PER_CHUNK = 4
 SLOW_SAMPLE = 16

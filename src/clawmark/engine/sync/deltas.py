@@ -12,8 +12,8 @@ from clawmark.config.schema import SessionDeltas
 from clawmark.engine.sync.transcript_progress import decode
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import FileRow, FileState, SyncPlan
+from clawmark.workspace.transcripts.files import TranscriptFiles
 from clawmark.workspace.transcripts.json_lines import count_lines
-from clawmark.workspace.transcripts.sessions import Sessions
 
 
 def is_due(grown_bytes: int, new_messages: int, settings: SessionDeltas) -> bool:
@@ -24,7 +24,10 @@ def is_due(grown_bytes: int, new_messages: int, settings: SessionDeltas) -> bool
 
 
 def leave_small_growth(
-    plan: SyncPlan, indexed: Mapping[str, FileRow], sessions: Sessions, settings: SessionDeltas
+    plan: SyncPlan,
+    indexed: Mapping[str, FileRow],
+    sessions: TranscriptFiles,
+    settings: SessionDeltas,
 ) -> tuple[SyncPlan, int]:
     """The plan without transcripts that grew by little, and how many those are."""
 
@@ -40,7 +43,7 @@ def leave_small_growth(
 
 
 def _has_enough(
-    state: FileState, known: FileRow | None, sessions: Sessions, settings: SessionDeltas
+    state: FileState, known: FileRow | None, sessions: TranscriptFiles, settings: SessionDeltas
 ) -> bool:
     reached = decode(known.progress) if known is not None else None
     read = reached.read if reached is not None else 0

@@ -25,7 +25,11 @@ from clawmark.text.chunking.days import with_days
 from clawmark.text.dates import keyword_context
 from clawmark.text.keywords.query import index_words
 from clawmark.text.recalled.origin import without_comments
-from clawmark.text.transcripts.conversation import stated, without_note_header, without_note_title
+from clawmark.text.transcripts.dialogue import (
+    find_statements,
+    without_note_header,
+    without_note_title,
+)
 from clawmark.workspace import Workspace
 
 FILES_AT_ONCE, BYTES_AT_ONCE = 64, 2_000_000
@@ -261,7 +265,7 @@ def words_of(path: str, chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
     """
     columns = []
     for chunk in chunks:
-        said = stated(without_note_header(without_comments(chunk.text)))
+        said = find_statements(without_note_header(without_comments(chunk.text)))
         context = keyword_context(path, without_note_title(chunk.heading))
         columns.append((index_words(said.text), context, index_words(said.asked)))
     return columns

@@ -29,12 +29,12 @@ from clawmark.model.values import FileRow, FileState, Skipped
 from clawmark.store.sqlite.store import Index
 from clawmark.text.dates import date_words
 from clawmark.text.keywords.words import index_words
-from clawmark.text.transcripts.conversation import stated
-from clawmark.text.transcripts.records import kind_of, parse_line
-from clawmark.text.transcripts.turns import Packer
+from clawmark.text.transcripts.chunks import TranscriptChunker
+from clawmark.text.transcripts.dialogue import find_statements
+from clawmark.text.transcripts.records import format_of, parse_line
+from clawmark.workspace.transcripts.files import OpenTranscript, TranscriptFiles
 from clawmark.workspace.transcripts.json_lines import BLOCK, LONGEST_LINE, Line, read_at, read_lines
-from clawmark.workspace.transcripts.messages import said_on
-from clawmark.workspace.transcripts.sessions import Opened, Sessions
+from clawmark.workspace.transcripts.messages import message_on
 
 SLICE_CHUNKS = 128
 """How many chunks one transaction stores: some 30 ms."""
@@ -49,7 +49,7 @@ SLICE_BYTES = 4 << 20
 class Work(NamedTuple):
     """What indexing transcripts takes."""
 
-    sessions: Sessions
+    sessions: TranscriptFiles
     store: Index
     chunker: Chunking
     now_ns: Callable[[], int]
@@ -107,7 +107,7 @@ def apply_transcripts(
     return TextReport(*done, tuple(failures), left, tuple(skipped), len(failures))
 
 
-def _index_one(opened: Opened, known: FileRow | None, work: Work) -> Done:
+def _index_one(opened: OpenTranscript, known: FileRow | None, work: Work) -> Done:
     """Index one transcript; where another process works on it too, go on from where that one has
     got to.
     """
@@ -122,11 +122,11 @@ def _index_one(opened: Opened, known: FileRow | None, work: Work) -> Done:
     return done._replace(what="due") if done.what == "overtaken" else done
 
 
-def derive(opened: Opened, sessions: Sessions, chunker: Chunking) -> Iterable[Chunk]:
+def derive(opened: OpenTranscript, sessions: TranscriptFiles, chunker: Chunking) -> Iterable[Chunk]:
     """Every chunk a transcript makes, one after the other: what its rows must be."""
-    packer = Packer(chunker.tokens, chunker.overlap)
+    packer = TranscriptChunker(chunker.tokens, chunker.overlap)
     for line in read_lines(opened.fd, 0, 1, opened.state.size):
-        said = said_on(line, sessions.clean) if line.is_whole or _may_be_finished(line) else None
+        said = message_on(line, sessions.clean) if line.is_whole or _may_be_finished(line) else None
         if said is not None:
             packer.add(said)
             yield from packer.chunks
@@ -142,10 +142,10 @@ class _Overtaken(Exception):
 class _Transcript:
     """One transcript on its way into the index."""
 
-    def __init__(self, opened: Opened, known: FileRow | None, work: Work) -> None:
+    def __init__(self, opened: OpenTranscript, known: FileRow | None, work: Work) -> None:
         self._fd, self._state = opened
         self._work = work
-        self._packer = Packer(work.chunker.tokens, work.chunker.overlap)
+        self._packer = TranscriptChunker(work.chunker.tokens, work.chunker.overlap)
         self._places: dict[int, tuple[int, int, int]] = {}
         self._stored = 0
         self._too_long = list[int]()
@@ -204,9 +204,11 @@ class _Transcript:
                 data=read_at(self._fd, start, end - start),
                 is_whole=True,
             )
-            said = said_on(line, self._work.sessions.clean)
+            said = message_on(line, self._work.sessions.clean)
             if said is None or self._packer.chunks:
-                self._packer = Packer(self._work.chunker.tokens, self._work.chunker.overlap)
+                self._packer = TranscriptChunker(
+                    self._work.chunker.tokens, self._work.chunker.overlap
+                )
                 return False
             self._packer.add(said)
             self._places[number] = line[:3]
@@ -229,7 +231,7 @@ class _Transcript:
         before, pieces = self._at, self._at.pieces
         if line.data is None:
             self._too_long.append(line.number)
-        said = said_on(line, self._work.sessions.clean)
+        said = message_on(line, self._work.sessions.clean)
         kind = before.kind or _kind(line)
         self._at = before._replace(read=line.end, lines=line.number, pieces=0, kind=kind)
         if said is None:
@@ -270,7 +272,7 @@ class _Transcript:
         """
         reached = self._at._replace(open=self._open(), loose=0)
         said = (
-            said_on(loose, self._work.sessions.clean)
+            message_on(loose, self._work.sessions.clean)
             if loose is not None and _may_be_finished(loose)
             else None
         )
@@ -321,7 +323,7 @@ def words_of(chunks: Sequence[Chunk]) -> list[tuple[str, str, str]]:
     """What the full-text index gets of each chunk: what it states, its days, and what it only asks."""
     columns = []
     for chunk in chunks:
-        said = stated(chunk.text)
+        said = find_statements(chunk.text)
         columns.append((index_words(said.text), _day_words(chunk.heading), index_words(said.asked)))
     return columns
 
@@ -333,7 +335,7 @@ def _may_be_finished(line: Line) -> bool:
 
 def _kind(line: Line) -> str:
     return (
-        kind_of(parse_line(line.data[:BLOCK].decode("utf-8", "replace")))
+        format_of(parse_line(line.data[:BLOCK].decode("utf-8", "replace")))
         if line.data is not None
         else ""
     )

@@ -1,8 +1,7 @@
-"""Lines of a file of any size, with where they are.
+"""Read the lines of a file of any size with their numbers and byte offsets.
 
-In: a descriptor and an offset. Out: lines with their number and place in bytes, or how many there
-are. Files are read in blocks by position: what is held in memory is one line and one block, and two
-readers of one descriptor do not disturb each other. What a line means is left to others."""
+Files are read in blocks by position, so only one line and one block are in memory, and several
+readers can share a descriptor."""
 
 from __future__ import annotations
 
@@ -14,31 +13,26 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.workspace.guard import reason_of
 
 LONGEST_LINE = 16 << 20
-"""A line beyond this is passed over; what people and agents say to each other has a thousandth of
-it.
-"""
+"""Bytes. Longer lines are skipped; a message has about a thousandth of this."""
 BLOCK = 256 << 10
 
 
 class Line(NamedTuple):
-    """One line of a transcript."""
+    """One line of a file."""
 
     number: int
     start: int
-    """Where it begins, in bytes."""
+    """Byte offset."""
     end: int
-    """Where the next one begins."""
+    """Byte offset of the next line."""
     data: bytes | None
-    """Without its line end; nothing for a line that is too long."""
+    """Without the line end; None if the line is too long."""
     is_whole: bool
-    """Whether it has its line end: one without may still be being written."""
+    """Whether the line has a line end; without one it may still be being written."""
 
 
 def read_lines(fd: int, start: int, number: int, size: int) -> Iterator[Line]:
-    """The lines from an offset up to a size; `number` is that of the first one.
-
-    What is held in memory is one line of at most `LONGEST_LINE` and one block.
-    """
+    """Yield the lines from byte `start` to byte `size`; `number` is the number of the first."""
     begun, held, pieces = start, 0, list[bytes]()
     at = start
     while at < size:
@@ -71,7 +65,7 @@ def read_lines(fd: int, start: int, number: int, size: int) -> Iterator[Line]:
 
 
 def count_lines(fd: int, start: int, size: int) -> int:
-    """How many lines end between an offset and a size."""
+    """Count the line ends between two byte offsets."""
     count = 0
     while start < size and (block := read_at(fd, start, min(BLOCK, size - start))):
         count += block.count(b"\n")
@@ -80,7 +74,7 @@ def count_lines(fd: int, start: int, size: int) -> int:
 
 
 def read_at(fd: int, offset: int, count: int) -> bytes:
-    """Some bytes at an offset; fewer at the end of the file."""
+    """Read `count` bytes at an offset; fewer at the end of the file."""
     try:
         if hasattr(os, "pread"):
             return os.pread(fd, count, offset)
@@ -89,12 +83,12 @@ def read_at(fd: int, offset: int, count: int) -> bytes:
     except OSError as error:
         raise WorkspaceError(
             f"A transcript cannot be read: {reason_of(error)}.",
-            hint="Check its permissions and the disk it is on.",
+            hint="Check its permissions and its disk.",
         ) from error
 
 
 def find_line(fd: int, number: int, size: int) -> int | None:
-    """Where a line begins, counted from 1; nothing when the file has fewer."""
+    """Return the byte offset of a line, counted from 1; None if the file has fewer lines."""
     at, left = 0, number - 1
     while left > 0 and at < size:
         block = read_at(fd, at, min(BLOCK, size - at))

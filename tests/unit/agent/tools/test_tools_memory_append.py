@@ -4,6 +4,8 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from clawmark.agent.tools import Notebook, Tool, make_tools, render
 from clawmark.agent.tools.gate import MOST_A_DAY
 from clawmark.agent.tools.memory_append import append_tool
+from clawmark.memory import Memory
 from clawmark.model.errors import WorkspaceReadOnly
 from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
@@ -26,8 +29,8 @@ def notebook(root: Path) -> Notebook:
     return Notebook(
         today=lambda: DAY,
         read_lines=workspace.read_lines,
-        append=lambda entry, to: (
-            workspace.append(to, format_entry(entry)) if to else workspace.remember(entry, DAY)
+        append=lambda entry, to, day: (
+            workspace.append(to, format_entry(entry)) if to else workspace.remember(entry, day)
         ),
         redactor=Redactor(),
     )
@@ -156,7 +159,7 @@ def test_text_that_reads_like_an_instruction_is_kept_and_flagged(tool: Tool) -> 
 
 
 def test_an_error_of_the_disk_is_an_answer(tmp_path: Path) -> None:
-    def fail(entry: str, to: str) -> Any:
+    def fail(entry: str, to: str, day: str) -> Any:
         raise WorkspaceReadOnly("MEMORY.md is marked read-only.", hint="Make it writable.")
 
     payload = called(
@@ -211,3 +214,45 @@ def test_secret_is_not_kept(tool: Tool, tmp_path: Path) -> None:
 def test_note_is_kept_when_long_term_memory_cannot_be_read(tool: Tool, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_bytes(b"\xff\xfe\x00\xd8 \x00")
     assert called(tool, text="Ada prefers tea.")["written"]
+
+
+# --- A clock that passes midnight between two reads ---
+
+
+def clock_over_midnight() -> Callable[[], datetime]:
+    """Return a clock whose first reading is on 24 February and every later one on the 25th."""
+    first = iter([datetime(2026, 2, 24, 23, 59, 59, tzinfo=UTC)])
+    return lambda: next(first, datetime(2026, 2, 25, 0, 0, 1, tzinfo=UTC))
+
+
+def open_memory(folder: Path) -> Memory:
+    (folder / "workspace").mkdir()
+    return Memory.open(
+        folder / "workspace",
+        state_dir=folder / "state",
+        provider="none",
+        clock=clock_over_midnight(),
+        background=False,
+    )
+
+
+def test_tool_writes_to_the_day_that_the_gate_has_checked(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
+        tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
+        memory.workspace.remember("Ada prefers tea.", "2026-02-25")
+        assert called(tool, text="Ada prefers tea.")["path"] == "memory/2026-02-24.md"
+
+
+def test_entry_of_the_checked_day_is_refused_although_midnight_passes(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
+        tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
+        memory.workspace.remember("Ada prefers tea.", "2026-02-24")
+        assert called(tool, text="Ada prefers tea.")["reason"] == "duplicate"
+    assert not (tmp_path / "workspace" / "memory" / "2026-02-25.md").exists()
+
+
+def test_remember_writes_to_the_day_that_the_gate_has_checked(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
+        day = memory.today()
+        assert memory.check_note("Ada prefers tea.", day=day) is None
+        assert memory.append("Ada prefers tea.", day=day).path == "memory/2026-02-24.md"

@@ -8,16 +8,18 @@ from hashlib import sha256
 from itertools import pairwise
 
 from clawmark.text.chunking.tokens import quarter_tokens
-from clawmark.text.transcripts.records import Said
-from clawmark.text.transcripts.turns import Packer, rendered
+from clawmark.text.transcripts.chunks import TranscriptChunker, render_message
+from clawmark.text.transcripts.records import TranscriptMessage
 
 
-def message(line: int, text: str, time: str = "2026-02-24T10:03:07Z") -> Said:
-    return Said(speaker="user" if line % 2 else "assistant", text=text, time=time, line=line)
+def message(line: int, text: str, time: str = "2026-02-24T10:03:07Z") -> TranscriptMessage:
+    return TranscriptMessage(
+        role="user" if line % 2 else "assistant", text=text, time=time, line=line
+    )
 
 
-def packed(*said: Said, tokens: int = 100, overlap: int = 20) -> Packer:
-    packer = Packer(tokens, overlap)
+def packed(*said: TranscriptMessage, tokens: int = 100, overlap: int = 20) -> TranscriptChunker:
+    packer = TranscriptChunker(tokens, overlap)
     for one in said:
         packer.add(one)
     packer.close()
@@ -25,8 +27,8 @@ def packed(*said: Said, tokens: int = 100, overlap: int = 20) -> Packer:
 
 
 def test_a_message_reads_as_who_when_and_what() -> None:
-    assert rendered(message(1, "Hello\nthere")) == "User (2026-02-24 10:03Z): Hello\nthere"
-    assert rendered(message(2, "Hi", time="")) == "Assistant: Hi"
+    assert render_message(message(1, "Hello\nthere")) == "User (2026-02-24 10:03Z): Hello\nthere"
+    assert render_message(message(2, "Hi", time="")) == "Assistant: Hi"
 
 
 def test_messages_share_a_chunk_and_keep_their_lines() -> None:
@@ -55,7 +57,7 @@ def test_no_chunk_is_larger_than_its_size_and_no_message_is_lost() -> None:
     said = [message(line, "word " * (line % 30 + 1)) for line in range(1, 80)]
     chunks = packed(*said).chunks
     assert all(quarter_tokens(chunk.text) <= 400 for chunk in chunks)
-    assert all(any(rendered(one).strip() in chunk.text for chunk in chunks) for one in said)
+    assert all(any(render_message(one).strip() in chunk.text for chunk in chunks) for one in said)
 
 
 def test_a_message_larger_than_a_chunk_is_cut_under_its_speakers_name() -> None:
@@ -75,7 +77,7 @@ def test_a_packer_given_the_open_messages_goes_on_where_another_stopped() -> Non
     said = [message(line, "word " * (line * 7 % 90 + 1)) for line in range(1, 60)]
     whole = packed(*said).chunks
     for stop in range(len(said)):
-        first, second = Packer(100, 20), Packer(100, 20)
+        first, second = TranscriptChunker(100, 20), TranscriptChunker(100, 20)
         for one in said[:stop]:
             first.add(one)
         still_open = {turn.line for turn in first.open}

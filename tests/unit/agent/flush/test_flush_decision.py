@@ -10,8 +10,8 @@ from clawmark.agent.flush.flush import (
     LONGEST_PAUSE_MS,
     Flush,
     FlushSettings,
+    SessionState,
     SkipFlush,
-    Standing,
     Usage,
     compaction_threshold,
     decide_flush,
@@ -27,7 +27,7 @@ MIB = 1 << 20
 def decide(
     usage: Usage, entry: SessionEntry = ENTRY, settings: FlushSettings = DEFAULTS, **more: bool
 ) -> Flush | SkipFlush:
-    return decide_flush(usage, Standing(entry, **more), settings)
+    return decide_flush(usage, SessionState(entry, **more), settings)
 
 
 def test_the_threshold_is_the_window_without_the_reserve_and_the_soft_threshold() -> None:

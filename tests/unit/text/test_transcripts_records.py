@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from clawmark.text.transcripts.records import Said, kind_of, parse_line, read_said
+from clawmark.text.transcripts.records import TranscriptMessage, format_of, parse_line, read_message
 
 TIME = "2026-02-24T10:03:07.123Z"
 
 
-def said(record: dict[str, Any], number: int = 7) -> Said | None:
-    return read_said(json.dumps(record), number)
+def said(record: dict[str, Any], number: int = 7) -> TranscriptMessage | None:
+    return read_message(json.dumps(record), number)
 
 
 def openclaw(role: str, content: object, **more: object) -> dict[str, Any]:
@@ -52,7 +52,9 @@ def codex(role: str, *texts: str, **more: object) -> dict[str, Any]:
 
 
 def test_openclaws_messages_have_speaker_text_time_and_line() -> None:
-    expected = Said(speaker="user", text="We chose PostgreSQL", time="2026-02-24T10:03:07Z", line=7)
+    expected = TranscriptMessage(
+        role="user", text="We chose PostgreSQL", time="2026-02-24T10:03:07Z", line=7
+    )
     assert said(openclaw("user", "We chose PostgreSQL")) == expected
     assert said(openclaw("user", [{"type": "text", "text": "We chose PostgreSQL"}])) == expected
     answer = [
@@ -61,14 +63,14 @@ def test_openclaws_messages_have_speaker_text_time_and_line() -> None:
         {"type": "toolCall", "name": "write", "arguments": {"path": "x"}},
         {"type": "text", "text": "Done."},
     ]
-    assert said(openclaw("assistant", answer)) == Said(
-        speaker="assistant", text="Noted.\nDone.", time="2026-02-24T10:03:07Z", line=7
+    assert said(openclaw("assistant", answer)) == TranscriptMessage(
+        role="assistant", text="Noted.\nDone.", time="2026-02-24T10:03:07Z", line=7
     )
 
 
 def test_claude_codes_messages_are_read() -> None:
-    assert said(claude("user", "Fix the flaky test")) == Said(
-        speaker="user", text="Fix the flaky test", time="2026-02-24T10:03:07Z", line=7
+    assert said(claude("user", "Fix the flaky test")) == TranscriptMessage(
+        role="user", text="Fix the flaky test", time="2026-02-24T10:03:07Z", line=7
     )
     blocks = [
         {"type": "thinking", "thinking": "hm"},
@@ -91,7 +93,9 @@ def queued(prompt: object, **more: object) -> dict[str, Any]:
 
 
 def test_what_is_typed_while_claude_code_works_is_read() -> None:
-    expected = Said(speaker="user", text="Use pytest instead", time="2026-02-24T10:03:07Z", line=7)
+    expected = TranscriptMessage(
+        role="user", text="Use pytest instead", time="2026-02-24T10:03:07Z", line=7
+    )
     assert said(queued("Use pytest instead")) == expected
     assert (
         said(queued([{"type": "text", "text": "Use pytest instead"}], origin={"kind": "human"}))
@@ -106,11 +110,11 @@ def test_the_words_after_a_command_are_read() -> None:
 
 
 def test_codexs_messages_are_read_once() -> None:
-    assert said(codex("user", "Why Postgres?")) == Said(
-        speaker="user", text="Why Postgres?", time="2026-02-24T10:03:07Z", line=7
+    assert said(codex("user", "Why Postgres?")) == TranscriptMessage(
+        role="user", text="Why Postgres?", time="2026-02-24T10:03:07Z", line=7
     )
-    assert said(codex("assistant", "One transaction.")) == Said(
-        speaker="assistant", text="One transaction.", time="2026-02-24T10:03:07Z", line=7
+    assert said(codex("assistant", "One transaction.")) == TranscriptMessage(
+        role="assistant", text="One transaction.", time="2026-02-24T10:03:07Z", line=7
     )
     again = {
         "timestamp": TIME,
@@ -123,7 +127,7 @@ def test_codexs_messages_are_read_once() -> None:
         "role": "user",
         "content": [{"type": "input_text", "text": "in the first format"}],
     }
-    assert said(old) == Said(speaker="user", text="in the first format", time="", line=7)
+    assert said(old) == TranscriptMessage(role="user", text="in the first format", time="", line=7)
 
 
 NOISE: dict[str, dict[str, Any]] = {
@@ -229,7 +233,7 @@ def test_what_nobody_said_is_left_out(name: str) -> None:
      '{"type":"response_item","payload":"x"}', '{"type":"response_item"}'],
 )  # fmt: skip
 def test_a_line_that_is_no_message_is_nothing(line: str) -> None:
-    assert read_said(line, 1) is None
+    assert read_message(line, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -280,7 +284,7 @@ def test_the_time_inside_an_openclaw_message_counts_where_there_is_no_other() ->
 
 
 def test_half_characters_and_control_bytes_become_replacement_characters() -> None:
-    found = read_said(
+    found = read_message(
         '{"type":"message","message":{"role":"user","content":"a\\u0000b \\ud83d half\\r\\nline"}}',
         1,
     )
@@ -290,7 +294,7 @@ def test_half_characters_and_control_bytes_become_replacement_characters() -> No
 def test_a_byte_order_mark_and_the_zeros_of_a_crash_do_not_hide_a_line() -> None:
     line = json.dumps(openclaw("user", "kept"))
     for odd in ("\ufeff" + line, "\0" * 4096 + line, line + "\r", f"  {line}\0\0"):
-        found = read_said(odd, 1)
+        found = read_message(odd, 1)
         assert found is not None and found.text == "kept"
 
 
@@ -315,11 +319,11 @@ def test_a_question_beside_machine_text_is_kept() -> None:
 
 
 def test_whose_transcript_a_line_belongs_to_shows_in_the_line() -> None:
-    assert kind_of(parse_line('{"type":"session","version":3}')) == "openclaw"
-    assert kind_of(parse_line('{"type":"summary","summary":"t","leafUuid":"u"}')) == "claude-code"
-    assert kind_of(parse_line('{"type":"session_meta","payload":{}}')) == "codex"
+    assert format_of(parse_line('{"type":"session","version":3}')) == "openclaw"
+    assert format_of(parse_line('{"type":"summary","summary":"t","leafUuid":"u"}')) == "claude-code"
+    assert format_of(parse_line('{"type":"session_meta","payload":{}}')) == "codex"
     assert (
-        kind_of(parse_line('{"type":"queue-operation","operation":"enqueue","sessionId":"s"}'))
+        format_of(parse_line('{"type":"queue-operation","operation":"enqueue","sessionId":"s"}'))
         == "claude-code"
     )
-    assert kind_of(parse_line("{}")) == kind_of(parse_line("nothing")) == ""
+    assert format_of(parse_line("{}")) == format_of(parse_line("nothing")) == ""

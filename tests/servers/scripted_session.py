@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from chat import ChatServer
 
-from clawmark.agent.flush.flush import FlushParts, FlushSettings, Standing
+from clawmark.agent.flush.flush import FlushParts, FlushSettings, SessionState
 from clawmark.agent.models.openai_chat import OpenAIChat
 from clawmark.agent.session.session import SessionStore, fresh_fields
 from clawmark.text.secrets.redact import Redactor
@@ -29,7 +29,7 @@ class Clock:
     def __call__(self) -> datetime:
         return self.now
 
-    def pass_minutes(self, minutes: float) -> None:
+    def advance(self, minutes: float) -> None:
         self.now += timedelta(minutes=minutes)
 
 
@@ -38,7 +38,7 @@ def line(role: str, text: str) -> str:
     return json.dumps({"type": "message", "timestamp": "2026-11-15T11:00:00Z", "message": message})
 
 
-class Talk(NamedTuple):
+class ScriptedSession(NamedTuple):
     """One session of one agent."""
 
     folder: Path
@@ -59,13 +59,13 @@ class Talk(NamedTuple):
         file = self.folder / "workspace" / path
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
-    def say(self, *messages: tuple[str, str]) -> None:
+    def add_messages(self, *messages: tuple[str, str]) -> None:
         """Add messages to the transcript."""
         with open(self.transcript, "a", encoding="utf-8") as file:
             file.write("".join(line(role, text) + "\n" for role, text in messages))
 
-    def standing(self, **more: bool) -> Standing:
-        return Standing(self.store.get(KEY), **more)
+    def state(self, **more: bool) -> SessionState:
+        return SessionState(self.store.get(KEY), **more)
 
     def parts(
         self,
@@ -85,16 +85,16 @@ class Talk(NamedTuple):
         )
 
 
-def begin(folder: Path, messages: Sequence[tuple[str, str]] = ()) -> Talk:
+def start_session(folder: Path, messages: Sequence[tuple[str, str]] = ()) -> ScriptedSession:
     """A new session, with some messages in its transcript."""
     (folder / "workspace").mkdir()
     store = SessionStore(str(folder / "sessions"))
-    made = Talk(
+    made = ScriptedSession(
         folder=folder,
         clock=Clock(),
         store=store,
         workspace=Workspace(str(folder / "workspace"), lock_dir=str(folder / "locks")),
     )
     store.update(KEY, **fresh_fields("s1", str(made.transcript), 1))
-    made.say(*messages)
+    made.add_messages(*messages)
     return made

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clawmark.agent.notes.recalled_context import Background, read_background
+from clawmark.agent.notes.recalled_context import RecalledContext, read_recalled_context
 from clawmark.agent.prompt.recall import Recalled, recall_block
 from clawmark.workspace import Workspace
 
@@ -59,11 +59,11 @@ def codex(tool: str, result: str) -> list[dict[str, Any]]:
     ]
 
 
-def background(tmp_path: Path, records: list[dict[str, Any]], since: int = 0) -> Background:
+def context(tmp_path: Path, records: list[dict[str, Any]], since: int = 0) -> RecalledContext:
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
     (tmp_path / "workspace" / "memory").mkdir(parents=True, exist_ok=True)
-    return read_background(
+    return read_recalled_context(
         str(transcript), since, Workspace(str(tmp_path / "workspace")), ("2026-11-15",)
     )
 
@@ -73,18 +73,18 @@ def background(tmp_path: Path, records: list[dict[str, Any]], since: int = 0) ->
 def test_results_of_the_memory_tools_are_recalled_text(
     tmp_path: Path, host: Any, tool: str
 ) -> None:
-    found = background(tmp_path, host(tool, PAYLOAD))
+    found = context(tmp_path, host(tool, PAYLOAD))
     assert f"- {FACT}\n- She moved." in found.recalled and not found.used_tools
 
 
 @pytest.mark.parametrize("host", [openclaw, claude_code, codex])
 def test_results_of_other_tools_are_not_and_count_as_work(tmp_path: Path, host: Any) -> None:
-    assert background(tmp_path, host("read_file", PAYLOAD)) == Background("\n", True)
+    assert context(tmp_path, host("read_file", PAYLOAD)) == RecalledContext("\n", True)
 
 
 @pytest.mark.parametrize("host", [openclaw, claude_code, codex])
 def test_adding_a_note_is_neither_recall_nor_work(tmp_path: Path, host: Any) -> None:
-    assert background(tmp_path, host("memory_append", PAYLOAD)) == Background("\n", False)
+    assert context(tmp_path, host("memory_append", PAYLOAD)) == RecalledContext("\n", False)
 
 
 def test_fenced_block_is_recalled_text_wherever_a_host_puts_it(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_fenced_block_is_recalled_text_wherever_a_host_puts_it(tmp_path: Path) -
         "type": "attachment",
         "attachment": {"type": "hook_additional_context", "content": [f"Hook: {block}"]},
     }
-    assert FACT in background(tmp_path, [attached]).recalled
+    assert FACT in context(tmp_path, [attached]).recalled
 
 
 def test_what_every_session_is_shown_is_recalled_text(tmp_path: Path) -> None:
@@ -102,16 +102,16 @@ def test_what_every_session_is_shown_is_recalled_text(tmp_path: Path) -> None:
     (tmp_path / "workspace" / "memory" / "2026-11-15.md").write_text(
         "- The ferry leaves at seven.\n"
     )
-    recalled = background(tmp_path, []).recalled
+    recalled = context(tmp_path, []).recalled
     assert FACT in recalled and "ferry" in recalled
 
 
 def test_absent_transcript_and_hostile_lines_give_nothing(tmp_path: Path) -> None:
     workspace = Workspace(str(tmp_path))
-    assert read_background(str(tmp_path / "absent.jsonl"), 0, workspace, ()) == Background(
-        "", False
-    )
+    assert read_recalled_context(
+        str(tmp_path / "absent.jsonl"), 0, workspace, ()
+    ) == RecalledContext("", False)
     (tmp_path / "t.jsonl").write_text(
         '{"type": "tool_use"\n[[["toolCall"\n{"type":"toolCall","name":7,"id":[]}\n\n'
     )
-    assert read_background(str(tmp_path / "t.jsonl"), 0, workspace, ()).recalled == ""
+    assert read_recalled_context(str(tmp_path / "t.jsonl"), 0, workspace, ()).recalled == ""

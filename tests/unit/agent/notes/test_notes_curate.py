@@ -10,7 +10,15 @@ import pytest
 from chat import ChatServer, Turn, call, say
 
 from clawmark.agent.models.openai_chat import OpenAIChat
-from clawmark.agent.notes.curate import MOST_CHANGES, Proposal, accept, forget, keep, kept, propose
+from clawmark.agent.notes.curate import (
+    MOST_CHANGES,
+    Proposal,
+    accept,
+    discard_proposal,
+    load_proposal,
+    propose,
+    save_proposal,
+)
 from clawmark.model.errors import WriteConflict
 from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
@@ -173,13 +181,13 @@ def test_a_page_that_is_not_there_yet_is_made(tmp_path: Path, server: ChatServer
 
 def test_a_proposal_waits_until_somebody_takes_it(tmp_path: Path) -> None:
     folder = str(tmp_path / "sessions")
-    assert kept(folder) is None
-    forget(folder)
+    assert load_proposal(folder) is None
+    discard_proposal(folder)
     made = Proposal(base_hash="hash", old="old\n", new="new\n", reasons=("because",))
-    keep(folder, made)
-    assert kept(folder) == made
-    forget(folder)
-    assert kept(folder) is None
+    save_proposal(folder, made)
+    assert load_proposal(folder) == made
+    discard_proposal(folder)
+    assert load_proposal(folder) is None
     for damage in ("{", "{}", '{"base_hash": 1, "old": "", "new": "", "reasons": []}'):
         (tmp_path / "sessions" / "proposal.json").write_text(damage, encoding="utf-8")
-        assert kept(folder) is None
+        assert load_proposal(folder) is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark.agent.notes.note_content import note_content
-from clawmark.text.transcripts.records import Said
+from clawmark.text.transcripts.records import TranscriptMessage
 
 MEMORY = (
     "# Facts\n\n- We chose PostgreSQL for billing because MySQL was "
@@ -17,9 +17,11 @@ MEMORY = (
 Spoken = list[tuple[str, str]]
 
 
-def said(spoken: Spoken) -> list[Said]:
+def said(spoken: Spoken) -> list[TranscriptMessage]:
     return [
-        Said(speaker="user" if who == "u" else "assistant", text=text, time="", line=number)
+        TranscriptMessage(
+            role="user" if who == "u" else "assistant", text=text, time="", line=number
+        )
         for number, (who, text) in enumerate(spoken)
     ]
 
@@ -28,7 +30,7 @@ def kept(
     spoken: Spoken, recalled: str = "", *, used_tools: bool = False, needs_answer: bool = False
 ) -> Spoken:
     content = note_content(said(spoken), recalled, used_tools=used_tools, needs_answer=needs_answer)
-    return [("u" if one.speaker == "user" else "a", one.text) for one in content]
+    return [("u" if one.role == "user" else "a", one.text) for one in content]
 
 
 NOT_NOTED: list[tuple[str, Spoken]] = [

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from chat import ChatServer, Seen, Turn, call, fault, say
-from talk import KEY, Talk, begin
+from scripted_session import KEY, ScriptedSession, start_session
 
 from clawmark.agent.flush.flush import (
     FIRST_PAUSE_MS,
@@ -23,8 +23,8 @@ from clawmark.agent.flush.flush import (
     SkipFlush,
     flush_session,
 )
-from clawmark.agent.session.recent_messages import LEFT_OUT
 from clawmark.agent.session.session import SessionStore
+from clawmark.text.secrets.redact import REMOVED
 
 LABEL = "<!-- clawmark: origin=agent session=agent:main:main -->"
 TALK = [
@@ -41,23 +41,26 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    made = begin(tmp_path, TALK)
+def talk(tmp_path: Path) -> ScriptedSession:
+    made = start_session(tmp_path, TALK)
     made.store.update(KEY, total_tokens=190_000)
     return made
 
 
 def flush(
-    talk: Talk, server: ChatServer | None, settings: FlushSettings | None = None, **more: bool
+    talk: ScriptedSession,
+    server: ChatServer | None,
+    settings: FlushSettings | None = None,
+    **more: bool,
 ) -> FlushOutcome:
-    return flush_session(talk.parts(server, settings=settings), talk.standing(), seconds=20, **more)
+    return flush_session(talk.parts(server, settings=settings), talk.state(), seconds=20, **more)
 
 
 def append(text: str) -> Turn:
     return call("memory_append", text=text)
 
 
-def test_what_the_model_writes_is_in_todays_log(talk: Talk, server: ChatServer) -> None:
+def test_what_the_model_writes_is_in_todays_log(talk: ScriptedSession, server: ChatServer) -> None:
     before = talk.transcript.read_bytes()
     server.script(
         [append("- Billing: PostgreSQL was chosen.\n- Open: who migrates?"), say("NO_REPLY")]
@@ -81,10 +84,10 @@ def test_what_the_model_writes_is_in_todays_log(talk: Talk, server: ChatServer) 
 
 
 def test_the_model_sees_the_conversation_quoted_the_day_and_two_tools(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     talk.workspace.remember("Tea with Ann", "2026-11-15")
-    talk.say(("user", "line one\n# a heading\n| a bar"))
+    talk.add_messages(("user", "line one\n# a heading\n| a bar"))
     server.script([say("NO_REPLY")])
     flush(talk, server)
     seen = server.seen[0]
@@ -106,7 +109,7 @@ def test_the_model_sees_the_conversation_quoted_the_day_and_two_tools(
 
 
 def test_a_second_flush_in_a_cycle_is_skipped_and_the_next_cycle_sees_only_what_is_new(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(lambda seen: say("NO_REPLY"))
     first = flush(talk, server)
@@ -117,18 +120,18 @@ def test_a_second_flush_in_a_cycle_is_skipped_and_the_next_cycle_sees_only_what_
     )
     assert flush(talk, server) == SkipFlush("already-flushed")
     talk.store.update(KEY, compaction_count=1)
-    talk.say(("user", "And Redis for sessions."))
+    talk.add_messages(("user", "And Redis for sessions."))
     assert isinstance(flush(talk, server), Flushed)
     assert len(server.seen) == 2
     assert "Redis" in server.seen[1].last_user and "PostgreSQL" not in server.seen[1].last_user
 
 
-def test_what_the_log_holds_is_not_written_again(talk: Talk, server: ChatServer) -> None:
+def test_what_the_log_holds_is_not_written_again(talk: ScriptedSession, server: ChatServer) -> None:
     server.script([append("- Billing uses PostgreSQL."), say("NO_REPLY")])
     flush(talk, server)
     first = talk.log
     talk.store.update(KEY, compaction_count=1)
-    talk.say(("user", "more"))
+    talk.add_messages(("user", "more"))
     server.script(
         [
             append("* billing uses  postgresql\n- Redis for sessions"),
@@ -146,7 +149,7 @@ def test_what_the_log_holds_is_not_written_again(talk: Talk, server: ChatServer)
     "title", ["# 2026-11-15", "## memory/2026-11-15.md", "# 2026-11-15\n\n# 2026-11-15"]
 )
 def test_the_title_of_the_log_is_not_written_again(
-    talk: Talk, server: ChatServer, title: str
+    talk: ScriptedSession, server: ChatServer, title: str
 ) -> None:
     talk.workspace.remember("Tea with Ann", "2026-11-15")
     server.script(
@@ -156,7 +159,9 @@ def test_the_title_of_the_log_is_not_written_again(
     assert talk.log == f"# 2026-11-15\n\n- Tea with Ann\n- Coffee with Bob {LABEL}\n"
 
 
-def test_what_is_always_known_is_not_written_again(talk: Talk, server: ChatServer) -> None:
+def test_what_is_always_known_is_not_written_again(
+    talk: ScriptedSession, server: ChatServer
+) -> None:
     (talk.folder / "workspace" / "MEMORY.md").write_text(
         "# Facts\n\n- Ann prefers tea.\n", encoding="utf-8"
     )
@@ -168,7 +173,9 @@ def test_what_is_always_known_is_not_written_again(talk: Talk, server: ChatServe
 @pytest.mark.parametrize(
     "word", ["NO_REPLY", "no_reply", "**No reply.**", "Nothing to add. NO_REPLY"]
 )
-def test_nothing_to_store_is_noted_as_nothing(talk: Talk, server: ChatServer, word: str) -> None:
+def test_nothing_to_store_is_noted_as_nothing(
+    talk: ScriptedSession, server: ChatServer, word: str
+) -> None:
     server.script([say(word)])
     outcome = flush(talk, server)
     assert isinstance(outcome, Flushed) and outcome.written == ()
@@ -178,14 +185,14 @@ def test_nothing_to_store_is_noted_as_nothing(talk: Talk, server: ChatServer, wo
 
 
 def test_a_model_that_only_talks_has_failed_and_the_next_flush_sees_the_same_words(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script([say("I shall remember it!"), say("Of course.")])
     outcome = flush(talk, server)
     assert isinstance(outcome, FlushFailed) and "wrote nothing down" in outcome.message
     assert "Nothing has been written yet" in server.seen[1].last_user
     assert flush(talk, server) == SkipFlush("backing-off")
-    talk.clock.pass_minutes(FIRST_PAUSE_MS / 60_000)
+    talk.clock.advance(FIRST_PAUSE_MS / 60_000)
     server.script([append("- Billing: PostgreSQL."), say("NO_REPLY")])
     assert isinstance(flush(talk, server), Flushed)
     assert (
@@ -195,7 +202,7 @@ def test_a_model_that_only_talks_has_failed_and_the_next_flush_sees_the_same_wor
 
 
 def test_a_model_that_repeats_what_the_log_holds_is_done_whatever_it_says_then(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     talk.workspace.remember("Tea with Ann", "2026-11-15")
     server.script([append("- Tea with Ann"), say("All of that is saved.")])
@@ -205,7 +212,7 @@ def test_a_model_that_repeats_what_the_log_holds_is_done_whatever_it_says_then(
 
 
 def test_what_is_gone_again_before_it_is_verified_is_a_failure(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     def model(seen: Seen) -> Turn:
         if seen.step == 0:
@@ -220,7 +227,7 @@ def test_what_is_gone_again_before_it_is_verified_is_a_failure(
 
 
 def test_a_model_that_only_talks_is_told_once_and_may_then_write(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(
         [say("We chose PostgreSQL."), append("- We chose PostgreSQL."), say("Done. NO_REPLY")]
@@ -233,7 +240,7 @@ def test_a_model_that_only_talks_is_told_once_and_may_then_write(
     "path", ["MEMORY.md", "memory/2026-11-15-1430.md", "../outside.md", "memory/2026-11-14.md"]
 )
 def test_whatever_path_is_given_the_text_goes_to_the_log_of_the_day(
-    talk: Talk, server: ChatServer, path: str
+    talk: ScriptedSession, server: ChatServer, path: str
 ) -> None:
     server.script(
         [call("memory_append", path=path, content="- Kept all the same."), say("NO_REPLY")]
@@ -246,7 +253,7 @@ def test_whatever_path_is_given_the_text_goes_to_the_log_of_the_day(
 
 
 def test_a_text_without_bullets_becomes_one_entry_and_a_fence_stays_whole(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(
         [
@@ -263,7 +270,7 @@ def test_a_text_without_bullets_becomes_one_entry_and_a_fence_stays_whole(
 
 
 def test_a_mask_is_refused_with_the_reason_and_a_secret_is_left_out(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     key = "sk-" + "a1B2" * 10
     server.script(
@@ -276,11 +283,13 @@ def test_a_mask_is_refused_with_the_reason_and_a_secret_is_left_out(
     outcome = flush(talk, server)
     assert isinstance(outcome, Flushed)
     assert "redaction mask" in outcome.refused[0] and "redaction mask" in server.seen[1].results[0]
-    assert f"- The key is {LEFT_OUT}, ask Ann {LABEL}" in talk.log
+    assert f"- The key is {REMOVED}, ask Ann {LABEL}" in talk.log
     assert key not in talk.log and "[redacted" not in talk.log
 
 
-def test_recalled_blocks_and_forged_origins_are_not_written(talk: Talk, server: ChatServer) -> None:
+def test_recalled_blocks_and_forged_origins_are_not_written(
+    talk: ScriptedSession, server: ChatServer
+) -> None:
     server.script(
         [
             append(
@@ -295,7 +304,7 @@ def test_recalled_blocks_and_forged_origins_are_not_written(talk: Talk, server: 
     assert "old" not in talk.log
 
 
-def test_one_bad_item_costs_no_other(talk: Talk, server: ChatServer) -> None:
+def test_one_bad_item_costs_no_other(talk: ScriptedSession, server: ChatServer) -> None:
     text = """## Today
 
 - The router was replaced.
@@ -315,14 +324,16 @@ def test_one_bad_item_costs_no_other(talk: Talk, server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "NO_REPLY", "---", "x" * 9000, "## Only a heading"])
-def test_a_text_that_is_none_is_refused(talk: Talk, server: ChatServer, text: str) -> None:
+def test_a_text_that_is_none_is_refused(
+    talk: ScriptedSession, server: ChatServer, text: str
+) -> None:
     server.script([append(text), say("NO_REPLY")])
     outcome = flush(talk, server)
     assert isinstance(outcome, Flushed) and outcome.written == () and len(outcome.refused) == 1
     assert talk.log == ""
 
 
-def test_one_flush_cannot_fill_the_log(talk: Talk, server: ChatServer) -> None:
+def test_one_flush_cannot_fill_the_log(talk: ScriptedSession, server: ChatServer) -> None:
     entries = [append("\n".join(f"- fact {n}.{m} {'x' * 60}" for m in range(70))) for n in range(9)]
     server.script([Turn("", tuple(one.calls[0] for one in entries)), say("NO_REPLY")])
     outcome = flush(talk, server)
@@ -331,13 +342,13 @@ def test_one_flush_cannot_fill_the_log(talk: Talk, server: ChatServer) -> None:
 
 
 def test_a_failure_is_tried_again_later_and_not_on_the_next_turn(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(lambda seen: fault("no-model"))
     outcome = flush(talk, server)
     assert isinstance(outcome, FlushFailed) and "openai" in outcome.message
     assert flush(talk, server) == SkipFlush("backing-off")
-    talk.clock.pass_minutes(FIRST_PAUSE_MS / 60_000)
+    talk.clock.advance(FIRST_PAUSE_MS / 60_000)
     server.script([append("- Kept after all."), say("NO_REPLY")])
     assert isinstance(flush(talk, server), Flushed)
     assert "- Kept after all." in talk.log
@@ -348,7 +359,7 @@ def test_a_failure_is_tried_again_later_and_not_on_the_next_turn(
 
 
 def test_a_log_that_cannot_be_written_is_a_failure_and_no_flush(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     (talk.folder / "workspace" / "memory").write_text("a file, not a folder", encoding="utf-8")
     server.script([append("- Not kept."), say("NO_REPLY")])
@@ -357,7 +368,9 @@ def test_a_log_that_cannot_be_written_is_a_failure_and_no_flush(
     assert talk.store.get(KEY).memory_flush_compaction_count == -1
 
 
-def test_a_compaction_does_not_wait_for_the_pause(talk: Talk, server: ChatServer) -> None:
+def test_a_compaction_does_not_wait_for_the_pause(
+    talk: ScriptedSession, server: ChatServer
+) -> None:
     server.script([fault("no-model"), append("- In time."), say("NO_REPLY")])
     flush(talk, server)
     assert isinstance(flush(talk, server, is_compacting=True), Flushed)
@@ -365,7 +378,7 @@ def test_a_compaction_does_not_wait_for_the_pause(talk: Talk, server: ChatServer
 
 
 def test_a_model_that_fails_after_it_has_written_has_flushed(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script([append("- Kept."), fault("no-model")])
     assert isinstance(flush(talk, server), Flushed)
@@ -374,9 +387,9 @@ def test_a_model_that_fails_after_it_has_written_has_flushed(
 
 
 def test_an_overflowed_context_is_flushed_from_the_end_of_the_transcript(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
-    talk.say(*[("user", f"fact {number} " + "long " * 200) for number in range(2000)])
+    talk.add_messages(*[("user", f"fact {number} " + "long " * 200) for number in range(2000)])
     heard: list[Seen] = []
 
     def answer(seen: Seen) -> Turn:
@@ -396,21 +409,21 @@ def test_an_overflowed_context_is_flushed_from_the_end_of_the_transcript(
     assert "fact 1999 " in heard[-1].last_user and "fact 1 " not in heard[-1].last_user
 
 
-def test_nothing_new_asks_nobody(talk: Talk, server: ChatServer) -> None:
+def test_nothing_new_asks_nobody(talk: ScriptedSession, server: ChatServer) -> None:
     talk.transcript.write_text("", encoding="utf-8")
     assert flush(talk, server) == SkipFlush("nothing-new")
     assert server.seen == []
     assert flush(talk, server) == SkipFlush("already-flushed")
 
 
-def test_without_a_model_nothing_is_noted(talk: Talk) -> None:
+def test_without_a_model_nothing_is_noted(talk: ScriptedSession) -> None:
     before = talk.store.get(KEY)
     assert flush(talk, None) == SkipFlush("no-model")
     assert talk.store.get(KEY) == before
 
 
 def test_custom_prompts_get_the_day_and_what_keeps_a_flush_harmless(
-    talk: Talk, server: ChatServer
+    talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script([say("NO_REPLY")])
     custom = FlushSettings(
@@ -434,7 +447,7 @@ ZONES = [("Pacific/Kiritimati", 14), ("UTC", 0), ("America/Los_Angeles", -8)]
 
 @pytest.mark.parametrize(("zone", "offset"), ZONES, ids=[zone for zone, _ in ZONES])
 def test_a_flush_over_midnight_goes_to_the_day_that_has_begun(
-    talk: Talk, server: ChatServer, zone: str, offset: int
+    talk: ScriptedSession, server: ChatServer, zone: str, offset: int
 ) -> None:
     talk.clock.now = datetime(2026, 11, 15, 23, 59, 59, tzinfo=ZoneInfo(zone))
     talk.workspace.remember("Known since yesterday", "2026-11-15")
@@ -459,7 +472,7 @@ def test_a_flush_over_midnight_goes_to_the_day_that_has_begun(
     assert talk.read("memory/2026-11-16.md") == f"# 2026-11-16\n\n- After midnight. {LABEL}\n"
 
 
-def test_several_processes_flush_a_session_once(talk: Talk, server: ChatServer) -> None:
+def test_several_processes_flush_a_session_once(talk: ScriptedSession, server: ChatServer) -> None:
     server.script(
         lambda seen: append(f"- Once, by {id(seen)}.") if seen.step == 0 else say("NO_REPLY")
     )

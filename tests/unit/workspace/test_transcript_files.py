@@ -9,7 +9,7 @@ import pytest
 
 from clawmark.model.errors import PathDenied
 from clawmark.model.values import Scan
-from clawmark.workspace.transcripts.sessions import Sessions
+from clawmark.workspace.transcripts.files import TranscriptFiles
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def own(tmp_path: Path) -> Path:
     return folder
 
 
-def sessions(tmp_path: Path, *paths: str) -> Sessions:
+def sessions(tmp_path: Path, *paths: str) -> TranscriptFiles:
     folder = tmp_path / "state" / "agents" / "main" / "sessions"
-    return Sessions(
+    return TranscriptFiles(
         folder=str(folder), paths=paths, workspace=str(tmp_path / "workspace"), clean=str
     )
 

@@ -1,11 +1,10 @@
-"""What a passage states, as opposed to what was only asked in it.
+"""Separate what a dialogue states from what is only asked in it.
 
-Takes the text of a passage; gives the part of it that states something. In a conversation, a
-question that got no answer says nothing about its subject, however many of a query's words it has;
-neither does the reply that promises to look. Text that is not a conversation is returned as it is.
+An unanswered question says nothing about its subject, even if it contains every word of a query;
+neither does the reply that promises to look. Text that is not a dialogue is returned unchanged.
 
 Known limit: replies without an answer are recognised in English only. In other languages every
-question counts as answered, unless the reply is a question itself."""
+question counts as answered, unless the reply is itself a question."""
 
 from __future__ import annotations
 
@@ -13,9 +12,9 @@ import re
 from typing import NamedTuple
 
 USERS = frozenset(("user", "human"))
-"""The labels of the person whose memory this is."""
+"""Labels of the user."""
 LONGEST_EMPTY_REPLY = 240
-"""Characters; a longer reply has something to say."""
+"""Characters. A longer reply is never treated as an empty one."""
 
 _LABEL = re.compile(
     r"^[ \t]*(?:[-*>][ \t]+)?(?:\*\*)?([^\W\d_][\w.' -]{0,30}?)(?:\*\*)?(?: "
@@ -53,29 +52,32 @@ _NOTE_HEADER = re.compile(
 )
 
 
-class Turn(NamedTuple):
-    """What one speaker says before the next one speaks; `speaker` is in lower case."""
+class LabelledMessage(NamedTuple):
+    """One message of a dialogue written as `Label: text`."""
 
-    speaker: str
+    label: str
+    """In lower case."""
     text: str
+    source: str = ""
+    """The message as it stands in the text, with its label."""
 
 
-class Stated(NamedTuple):
+class Statements(NamedTuple):
     """The part of a passage that states something."""
 
     text: str
     share: float
-    """How much of the passage that is, from 0 to 1."""
+    """Size relative to the passage, from 0 to 1."""
     by_user: tuple[str, ...] = ()
-    """The sentences in which the user states something, in a conversation with an assistant."""
+    """Sentences in which the user states something."""
     asked: str = ""
-    """Questions that got no answer, and the replies to them."""
+    """Unanswered questions and the replies to them."""
 
 
-def is_conversation(text: str) -> bool:
-    """Whether at least two lines begin with a speaker's label, or the first one with a user's.
+def is_dialogue(text: str) -> bool:
+    """Check whether at least two lines start with a label, or the first line with a user's label.
 
-    A text without a question or a user is not looked at.
+    Text without a question or a user is never a dialogue.
     """
     if "?" not in text:
         lowered = text.lower()
@@ -90,55 +92,51 @@ def is_conversation(text: str) -> bool:
     ) is not None
 
 
-def turns_of(text: str) -> list[Turn]:
-    """The turns of a conversation, in order; what comes before the first label is left out."""
-    return [turn for turn, _ in _labelled_turns(text)]
-
-
-def _labelled_turns(text: str) -> list[tuple[Turn, str]]:
-    """The turns of a conversation, each with its part of the text, label included."""
+def labelled_messages(text: str) -> list[LabelledMessage]:
+    """Return the messages of a dialogue in order; text before the first label is ignored."""
     labels = list(_LABEL.finditer(text))
     ends = [label.start() for label in labels[1:]] + [len(text)]
     return [
-        (Turn(label[1].lower(), text[label.end() : end].strip()), text[label.start() : end].strip())
+        LabelledMessage(
+            label=label[1].lower(),
+            text=text[label.end() : end].strip(),
+            source=text[label.start() : end].strip(),
+        )
         for label, end in zip(labels, ends, strict=False)
     ]
 
 
-def stated(text: str) -> Stated:
-    """What a passage states: all of it, or a conversation without the questions that got no answer."""
-    if not is_conversation(text):
-        return Stated(text, 1.0)
-    turns = _labelled_turns(text)
-    # A passage that is cut out of a conversation begins with the end of a turn.
+def find_statements(text: str) -> Statements:
+    """Return what a passage states: all of it, or a dialogue without its unanswered questions."""
+    if not is_dialogue(text):
+        return Statements(text, 1.0)
+    messages = labelled_messages(text)
+    # A passage cut out of a dialogue may begin with the end of a message.
     first = _LABEL.search(text)
     before = text[: first.start()].strip() if first else ""
     kept, asked = [before] if before else [], list[str]()
     by_user: list[str] = []
     length = stated_length = len(before)
     number = 0
-    while number < len(turns):
-        turn, whole = turns[number]
-        reply, whole_reply = turns[number + 1] if number + 1 < len(turns) else (None, "")
-        length += len(turn.text)
+    while number < len(messages):
+        message = messages[number]
+        reply = messages[number + 1] if number + 1 < len(messages) else None
+        length += len(message.text)
         number += 1
-        if reply is not None and is_unanswered(turn, reply):
-            asked += [whole, whole_reply]
+        if reply is not None and is_unanswered(message, reply):
+            asked += [message.source, reply.source]
             length += len(reply.text)
             number += 1
             continue
-        if (
-            turn.speaker in USERS
-            and (reply is None or reply.speaker == turn.speaker)
-            and only_asks(turn.text)
-        ):
-            asked.append(whole)
+        has_reply = reply is not None and reply.label != message.label
+        if message.label in USERS and not has_reply and only_asks(message.text):
+            asked.append(message.source)
             continue
-        kept.append(whole)
-        stated_length += len(turn.text)
-        if turn.speaker in USERS:
-            by_user += statements(turn.text)
-    return Stated(
+        kept.append(message.source)
+        stated_length += len(message.text)
+        if message.label in USERS:
+            by_user += statements(message.text)
+    return Statements(
         text="\n".join(kept) if asked else text,
         share=stated_length / length if length else 1.0,
         by_user=tuple(by_user),
@@ -146,25 +144,25 @@ def stated(text: str) -> Stated:
     )
 
 
-def is_unanswered(turn: Turn, reply: Turn) -> bool:
-    """Whether a turn asks something and the reply to it does not say it.
+def is_unanswered(message: LabelledMessage, reply: LabelledMessage) -> bool:
+    """Check whether a message asks something that the reply does not answer.
 
-    What a user writes without ending it as a sentence ("log retention cost") asks when the reply
-    only promises to look."""
-    if reply.speaker == turn.speaker or len(reply.text) > LONGEST_EMPTY_REPLY:
+    A fragment by the user ("log retention cost") counts as a question if the reply only promises to
+    look."""
+    if reply.label == message.label or len(reply.text) > LONGEST_EMPTY_REPLY:
         return False
     sentences = [sentence for sentence in _SENTENCE_END.split(reply.text) if sentence.strip()]
     defers = [_NO_ANSWER.search(sentence.replace("’", "'")) is not None for sentence in sentences]
     is_empty = all(
         late or is_question(sentence) for late, sentence in zip(defers, sentences, strict=True)
     )
-    is_fragment = turn.speaker in USERS and not turn.text.endswith(_STATEMENT_ENDS)
-    return is_empty and (is_question(turn.text) or (is_fragment and any(defers)))
+    is_fragment = message.label in USERS and not message.text.endswith(_STATEMENT_ENDS)
+    return is_empty and (is_question(message.text) or (is_fragment and any(defers)))
 
 
 def is_question(text: str) -> bool:
-    """Whether a text asks: it ends with a question mark, or begins with a question word and does
-    not end as a statement.
+    """Check whether a text ends with a question mark, or starts with a question word and does not
+    end like a statement.
     """
     text = text.strip(" \n\"')*_")
     first = text.split(maxsplit=1)[0].lower().replace("’", "'") if text else ""
@@ -174,13 +172,13 @@ def is_question(text: str) -> bool:
 
 
 def only_asks(text: str) -> bool:
-    """Whether every sentence of a text is a question."""
+    """Check whether every sentence of a text is a question."""
     sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
     return bool(sentences) and all(is_question(sentence) for sentence in sentences)
 
 
 def statements(text: str) -> list[str]:
-    """The sentences of a text that are not questions and have more than a few letters."""
+    """Return the sentences of a text that are not questions and longer than a few letters."""
     sentences = [sentence.strip() for sentence in _SENTENCE_END.split(text)]
     return [
         sentence
@@ -190,12 +188,10 @@ def statements(text: str) -> list[str]:
 
 
 def without_note_header(text: str) -> str:
-    """A session note without the lines that say where it comes from; other text is returned as it
-    is.
-    """
+    """Remove the header lines of a session note; other text is returned unchanged."""
     return _NOTE_HEADER.sub("", text) if "- **Session " in text or "# Session: 2" in text else text
 
 
 def without_note_title(heading: str) -> str:
-    """The headings above a passage, nothing in the place of those that every session note has."""
+    """Return the headings above a passage; empty for the title that every session note has."""
     return "" if re.match(r"Session: \d{4}-\d\d-\d\d ", heading) else heading

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from chat import ChatServer, fault, say
-from talk import KEY, NOON, Talk, begin
+from scripted_session import KEY, NOON, ScriptedSession, start_session
 
 from clawmark.agent.models.openai_chat import OpenAIChat
 from clawmark.agent.notes.session_note import (
@@ -24,11 +24,10 @@ from clawmark.agent.notes.session_note import (
     NoteSettings,
     note_session,
 )
-from clawmark.agent.notes.slug import clean_slug, telling_words
-from clawmark.agent.session.recent_messages import LEFT_OUT
+from clawmark.agent.notes.slug import clean_slug, frequent_words
 from clawmark.agent.session.session import SessionStore, fresh_fields
-from clawmark.text.secrets.redact import Redactor
-from clawmark.text.transcripts.records import Said
+from clawmark.text.secrets.redact import REMOVED, Redactor
+from clawmark.text.transcripts.records import TranscriptMessage
 
 SPOKEN = [
     ("user", "Let us take PostgreSQL for billing."),
@@ -44,12 +43,12 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    return begin(tmp_path, SPOKEN)
+def talk(tmp_path: Path) -> ScriptedSession:
+    return start_session(tmp_path, SPOKEN)
 
 
 def note(
-    talk: Talk,
+    talk: ScriptedSession,
     server: ChatServer | None = None,
     settings: NoteSettings | None = None,
     key: str = KEY,
@@ -66,12 +65,12 @@ def note(
     return note_session(parts, key, reason="new", source="chat")
 
 
-def another(talk: Talk, session_id: str) -> None:
+def another(talk: ScriptedSession, session_id: str) -> None:
     """The same transcript as a session of another id."""
     talk.store.update(KEY, **fresh_fields(session_id, str(talk.transcript), 1))
 
 
-def test_a_note_has_the_last_messages_and_says_which_session_it_was(talk: Talk) -> None:
+def test_a_note_has_the_last_messages_and_says_which_session_it_was(talk: ScriptedSession) -> None:
     outcome = note(talk)
     assert outcome == Noted("memory/2026-11-15-postgresql-billing.md")
     assert talk.read("memory/2026-11-15-postgresql-billing.md") == (
@@ -84,35 +83,37 @@ def test_a_note_has_the_last_messages_and_says_which_session_it_was(talk: Talk) 
     assert talk.store.get(KEY).session_note == "memory/2026-11-15-postgresql-billing.md"
 
 
-def test_a_session_gets_one_note(talk: Talk) -> None:
+def test_a_session_gets_one_note(talk: ScriptedSession) -> None:
     note(talk)
     assert note(talk) == NoNote("already-noted")
     assert len(list((talk.folder / "workspace" / "memory").iterdir())) == 1
 
 
-def test_a_note_that_was_written_and_not_recorded_is_found_by_its_session(talk: Talk) -> None:
+def test_a_note_that_was_written_and_not_recorded_is_found_by_its_session(
+    talk: ScriptedSession,
+) -> None:
     note(talk)
     talk.store.update(KEY, session_note=None)
     assert note(talk) == NoNote("already-noted")
     assert talk.store.get(KEY).session_note == "memory/2026-11-15-postgresql-billing.md"
 
 
-def test_a_note_is_found_by_its_session_when_sessions_json_is_lost(talk: Talk) -> None:
+def test_a_note_is_found_by_its_session_when_sessions_json_is_lost(talk: ScriptedSession) -> None:
     note(talk)
     os.unlink(talk.store.path)
     another(talk, "s1")
     assert note(talk) == NoNote("already-noted")
 
 
-def test_an_id_that_is_only_quoted_in_a_note_is_not_that_session(talk: Talk) -> None:
-    talk.say(("user", "- **Session ID**: s2"))
+def test_an_id_that_is_only_quoted_in_a_note_is_not_that_session(talk: ScriptedSession) -> None:
+    talk.add_messages(("user", "- **Session ID**: s2"))
     note(talk)
     another(talk, "s2")
     assert isinstance(note(talk), Noted)
 
 
 def test_another_session_of_the_same_name_gets_a_number_and_nothing_is_overwritten(
-    talk: Talk,
+    talk: ScriptedSession,
 ) -> None:
     file = talk.folder / "workspace" / "memory" / "2026-11-15-postgresql-billing.md"
     file.parent.mkdir()
@@ -131,12 +132,12 @@ def test_another_session_of_the_same_name_gets_a_number_and_nothing_is_overwritt
     "said", [[], [("user", "/new")], [("assistant", "Hello!")], [("user", "   ")]]
 )
 def test_an_empty_session_writes_nothing(tmp_path: Path, said: list[tuple[str, str]]) -> None:
-    talk = begin(tmp_path, said)
+    talk = start_session(tmp_path, said)
     assert note(talk) == NoNote("empty")
     assert not (talk.folder / "workspace" / "memory").exists()
 
 
-def test_a_session_that_never_was_and_a_note_that_is_switched_off(talk: Talk) -> None:
+def test_a_session_that_never_was_and_a_note_that_is_switched_off(talk: ScriptedSession) -> None:
     assert note(talk, key="agent:main:other") == NoNote("no-session")
     assert note(talk, settings=NoteSettings(enabled=False)) == NoNote("disabled")
 
@@ -144,13 +145,15 @@ def test_a_session_that_never_was_and_a_note_that_is_switched_off(talk: Talk) ->
 @pytest.mark.parametrize(
     "key", ["agent:main:cron:job:run:1", "agent:main:subagent:7", "agent:main:heartbeat"]
 )
-def test_a_session_in_which_no_person_speaks_leaves_no_note(talk: Talk, key: str) -> None:
+def test_a_session_in_which_no_person_speaks_leaves_no_note(
+    talk: ScriptedSession, key: str
+) -> None:
     talk.store.update(key, **fresh_fields("other", str(talk.transcript), 1))
     assert note(talk, key=key) == NoNote("automatic")
 
 
-def test_the_number_of_messages_can_be_chosen(talk: Talk) -> None:
-    talk.say(*[("user", f"message {number}") for number in range(40)])
+def test_the_number_of_messages_can_be_chosen(talk: ScriptedSession) -> None:
+    talk.add_messages(*[("user", f"message {number}") for number in range(40)])
     note(talk, settings=NoteSettings(messages=4))
     [file] = (talk.folder / "workspace" / "memory").iterdir()
     assert file.read_text(encoding="utf-8").count("\n> message") == 4
@@ -162,7 +165,7 @@ def test_the_number_of_messages_can_be_chosen(talk: Talk) -> None:
     assert second.read_text(encoding="utf-8").count("\n> ") == 15
 
 
-def test_tools_system_text_recalled_memory_and_secrets_are_not_in_it(talk: Talk) -> None:
+def test_tools_system_text_recalled_memory_and_secrets_are_not_in_it(talk: ScriptedSession) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     tools = [
         {"role": "toolResult", "content": "tool says hunter"},
@@ -171,7 +174,7 @@ def test_tools_system_text_recalled_memory_and_secrets_are_not_in_it(talk: Talk)
     with open(talk.transcript, "a", encoding="utf-8") as file:
         file.write("".join(json.dumps({"type": "message", "message": one}) + "\n" for one in tools))
         file.write(json.dumps({"type": "compaction", "summary": "a summary"}) + "\n")
-    talk.say(
+    talk.add_messages(
         (
             "user",
             f"<relevant-memories>recalled</relevant-memories>Use {secret} then [redacted:github]",
@@ -180,13 +183,15 @@ def test_tools_system_text_recalled_memory_and_secrets_are_not_in_it(talk: Talk)
     note(talk)
     [file_path] = (talk.folder / "workspace" / "memory").iterdir()
     text = file_path.read_text(encoding="utf-8")
-    assert f"> Use {LEFT_OUT} then {LEFT_OUT}\n" in text
+    assert f"> Use {REMOVED} then {REMOVED}\n" in text
     for absent in (secret, "[redacted", "hunter", "summary", "recalled", "toolCall", "/new"):
         assert absent not in text
 
 
-def test_markdown_in_a_message_stays_in_its_quotation_and_a_long_one_is_cut(talk: Talk) -> None:
-    talk.say(
+def test_markdown_in_a_message_stays_in_its_quotation_and_a_long_one_is_cut(
+    talk: ScriptedSession,
+) -> None:
+    talk.add_messages(
         ("user", "The garden has no fence.\n# not a heading\n```\nnot\u2028a fence"),
         ("user", "x" * 5000),
     )
@@ -198,7 +203,7 @@ def test_markdown_in_a_message_stays_in_its_quotation_and_a_long_one_is_cut(talk
 
 
 def test_what_a_terminal_would_obey_is_written_out_in_a_note(tmp_path: Path) -> None:
-    talk = begin(
+    talk = start_session(
         tmp_path, [("user", "It is a caf\u00e9 \x1b[2J and \u202eevil."), ("assistant", "Neither.")]
     )
     outcome = note(talk)
@@ -206,7 +211,7 @@ def test_what_a_terminal_would_obey_is_written_out_in_a_note(tmp_path: Path) -> 
     assert "> It is a caf\u00e9 \\u{1b}[2J and \\u{202e}evil.\n" in talk.read(outcome.path)
 
 
-def test_the_model_names_the_note(talk: Talk, server: ChatServer) -> None:
+def test_the_model_names_the_note(talk: ScriptedSession, server: ChatServer) -> None:
     server.script([say("Billing Database!\n")])
     assert note(talk, server) == Noted("memory/2026-11-15-billing-database.md")
     assert "| user: Let us take PostgreSQL" in server.seen[0].last_user
@@ -223,20 +228,22 @@ def test_the_model_names_the_note(talk: Talk, server: ChatServer) -> None:
         say("请"),
     ],
 )
-def test_without_a_name_from_the_model_the_telling_words_count(
-    talk: Talk, server: ChatServer, turn: object
+def test_without_a_name_from_the_model_the_frequent_words_count(
+    talk: ScriptedSession, server: ChatServer, turn: object
 ) -> None:
     server.script([turn])  # type: ignore[list-item]
     assert note(talk, server) == Noted("memory/2026-11-15-postgresql-billing.md")
 
 
-def test_a_model_is_not_asked_when_that_is_switched_off(talk: Talk, server: ChatServer) -> None:
+def test_a_model_is_not_asked_when_that_is_switched_off(
+    talk: ScriptedSession, server: ChatServer
+) -> None:
     assert isinstance(note(talk, server, NoteSettings(llm_slug=False)), Noted)
     assert server.seen == []
 
 
-def test_without_telling_words_the_time_of_day_is_the_name(tmp_path: Path) -> None:
-    talk = begin(tmp_path, [("user", "データベースはどれにしますか")])
+def test_without_frequent_words_the_time_of_day_is_the_name(tmp_path: Path) -> None:
+    talk = start_session(tmp_path, [("user", "データベースはどれにしますか")])
     assert note(talk) == Noted("memory/2026-11-15-1100.md")
 
 
@@ -248,7 +255,9 @@ def test_without_telling_words_the_time_of_day_is_the_name(tmp_path: Path) -> No
         ("Pacific/Honolulu", "2026-11-15-"),
     ],
 )
-def test_the_day_is_the_one_where_the_user_lives(talk: Talk, zone: str, path: str) -> None:
+def test_the_day_is_the_one_where_the_user_lives(
+    talk: ScriptedSession, zone: str, path: str
+) -> None:
     talk.clock.now = datetime(2026, 11, 15, 12, 0, tzinfo=ZoneInfo("UTC")).astimezone(
         ZoneInfo(zone)
     )
@@ -257,25 +266,29 @@ def test_the_day_is_the_one_where_the_user_lives(talk: Talk, zone: str, path: st
     assert f"({zone})" in talk.read(outcome.path)
 
 
-def test_a_session_that_is_closed_days_later_is_dated_by_its_last_message(talk: Talk) -> None:
+def test_a_session_that_is_closed_days_later_is_dated_by_its_last_message(
+    talk: ScriptedSession,
+) -> None:
     talk.clock.now = NOON.replace(day=20)
     assert note(talk) == Noted("memory/2026-11-15-postgresql-billing.md")
 
 
-def test_a_clock_without_a_zone_works_too(talk: Talk) -> None:
+def test_a_clock_without_a_zone_works_too(talk: ScriptedSession) -> None:
     talk.clock.now = datetime(2026, 11, 15, 12, 0)
     assert isinstance(note(talk), Noted)
 
 
 @pytest.mark.parametrize("name", ["s1-topic-7.jsonl", "s1.jsonl.reset.2026-11-15T10-00-00"])
-def test_a_transcript_that_was_moved_is_found_by_its_session(talk: Talk, name: str) -> None:
+def test_a_transcript_that_was_moved_is_found_by_its_session(
+    talk: ScriptedSession, name: str
+) -> None:
     talk.transcript.rename(talk.transcript.with_name(name))
     (talk.transcript.parent / "zz-other.jsonl").write_text('{"type":"message"}', encoding="utf-8")
     assert isinstance(note(talk), Noted)
 
 
 def test_a_workspace_that_cannot_be_written_is_said_and_the_session_stays_unnoted(
-    talk: Talk,
+    talk: ScriptedSession,
 ) -> None:
     (talk.folder / "workspace" / "memory").write_text("a file, not a folder", encoding="utf-8")
     outcome = note(talk)
@@ -283,7 +296,7 @@ def test_a_workspace_that_cannot_be_written_is_said_and_the_session_stays_unnote
     assert talk.store.get(KEY).session_note == ""
 
 
-def test_sessions_closed_at_once_all_get_their_notes(talk: Talk) -> None:
+def test_sessions_closed_at_once_all_get_their_notes(talk: ScriptedSession) -> None:
     keys = [f"agent:main:telegram:direct:{number}" for number in range(24)]
     for key in keys:
         talk.store.update(key, **fresh_fields(f"id-{key[-2:]}", str(talk.transcript), 1))
@@ -298,21 +311,21 @@ def test_sessions_closed_at_once_all_get_their_notes(talk: Talk) -> None:
     assert all(talk.store.get(key).session_note in paths for key in keys)
 
 
-def said(*texts: str) -> list[Said]:
-    return [Said(speaker="user", text=text, time="", line=0) for text in texts]
+def said(*texts: str) -> list[TranscriptMessage]:
+    return [TranscriptMessage(role="user", text=text, time="", line=0) for text in texts]
 
 
-def test_telling_words_are_the_ones_that_come_back() -> None:
+def test_frequent_words_are_the_ones_that_come_back() -> None:
     assert (
-        telling_words(
+        frequent_words(
             said("Can you fix the router? The router drops the café network.", "Router again")
         )
         == "fix-router-drops"
     )
-    assert telling_words(said(f"{LEFT_OUT} {LEFT_OUT} {LEFT_OUT} migration")) == "migration"
-    assert telling_words(said("hello, thanks!", "ok")) == ""
+    assert frequent_words(said(f"{REMOVED} {REMOVED} {REMOVED} migration")) == "migration"
+    assert frequent_words(said("hello, thanks!", "ok")) == ""
     assert (
-        telling_words(
+        frequent_words(
             said("look at https://example.com/secret/path and /usr/local/bin or me@host.example")
         )
         == "look"

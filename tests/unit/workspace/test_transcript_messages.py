@@ -11,13 +11,13 @@ import pytest
 
 from clawmark.model.values import FileState
 from clawmark.workspace.transcripts import json_lines as jsonlines
+from clawmark.workspace.transcripts.files import OpenTranscript
 from clawmark.workspace.transcripts.json_lines import Line, count_lines, find_line, read_lines
-from clawmark.workspace.transcripts.messages import everything_said, spoken_excerpt
-from clawmark.workspace.transcripts.sessions import Opened
+from clawmark.workspace.transcripts.messages import read_excerpt, read_messages
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Opened]:
+def opened(tmp_path: Path) -> Iterator[OpenTranscript]:
     lines = [json.dumps({"type": "session", "version": 3})]
     for number in range(2, 12):
         role = ("toolResult", "user", "assistant")[number % 3]
@@ -30,12 +30,12 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     yield from open_text(tmp_path, "\n".join(lines) + "\n")
 
 
-def open_text(folder: Path, text: str) -> Iterator[Opened]:
+def open_text(folder: Path, text: str) -> Iterator[OpenTranscript]:
     file = folder / "x.jsonl"
     file.write_bytes(text.encode())
     fd = os.open(file, os.O_RDONLY)
     info = os.fstat(fd)
-    yield Opened(
+    yield OpenTranscript(
         fd,
         FileState(
             path="sessions/x.jsonl",
@@ -97,38 +97,40 @@ def test_a_file_is_read_up_to_the_size_it_had(tmp_path: Path) -> None:
         assert [line.data for line in whole(fd, state.size)] == [b"one", b"two"]
 
 
-def test_an_excerpt_has_the_lines_of_the_file(opened: Opened) -> None:
-    excerpt = spoken_excerpt(opened, str, 4, 3, 120, 12_000)
+def test_an_excerpt_has_the_lines_of_the_file(opened: OpenTranscript) -> None:
+    excerpt = read_excerpt(opened, str, 4, 3, 120, 12_000)
     assert excerpt.text == "User (2026-02-24 10:04Z): say 4\nAssistant (2026-02-24 10:05Z): say 5"
     assert (excerpt.start, excerpt.lines, excerpt.total_lines) == (4, 3, 11)
     assert (excerpt.truncated, excerpt.next_start) == (False, 7)
 
 
-def test_without_a_number_a_page_is_bounded_and_says_where_it_goes_on(opened: Opened) -> None:
+def test_without_a_number_a_page_is_bounded_and_says_where_it_goes_on(
+    opened: OpenTranscript,
+) -> None:
     seen, start = list[str](), 1
     while True:
-        excerpt = spoken_excerpt(opened, str, start, None, 3, 12_000)
+        excerpt = read_excerpt(opened, str, start, None, 3, 12_000)
         seen += excerpt.text.split("\n")
         if excerpt.next_start is None:
             break
         assert excerpt.truncated and excerpt.next_start == start + excerpt.lines
         start = excerpt.next_start
     assert [line[-1] for line in seen] == ["2", "4", "5", "7", "8", "0", "1"]
-    everything = spoken_excerpt(opened, str, 1, None, 120, 12_000)
+    everything = read_excerpt(opened, str, 1, None, 120, 12_000)
     assert (everything.lines, everything.truncated, everything.next_start) == (11, False, None)
 
 
-def test_characters_bound_a_page_and_a_long_message_is_cut(opened: Opened) -> None:
-    short = spoken_excerpt(opened, str, 4, 8, 120, 80)
+def test_characters_bound_a_page_and_a_long_message_is_cut(opened: OpenTranscript) -> None:
+    short = read_excerpt(opened, str, 4, 8, 120, 80)
     assert (short.text, short.lines, short.truncated, short.next_start) == (
         "User (2026-02-24 10:04Z): say 4\nAssistant (2026-02-24 10:05Z): say 5", 3, True, 7
     )  # fmt: skip
-    cut = spoken_excerpt(opened, str, 4, 1, 120, 10)
+    cut = read_excerpt(opened, str, 4, 1, 120, 10)
     assert (cut.text, cut.truncated, cut.next_start) == ("User (2026", True, 5)
 
 
-def test_beyond_the_end_there_is_nothing(opened: Opened) -> None:
-    assert spoken_excerpt(opened, str, 99, 5, 120, 12_000)[1:] == (
+def test_beyond_the_end_there_is_nothing(opened: OpenTranscript) -> None:
+    assert read_excerpt(opened, str, 99, 5, 120, 12_000)[1:] == (
         "",
         99,
         0,
@@ -139,7 +141,7 @@ def test_beyond_the_end_there_is_nothing(opened: Opened) -> None:
     )
 
 
-def test_what_is_read_is_masked(opened: Opened) -> None:
-    masked = spoken_excerpt(opened, lambda text: text.replace("4", "*"), 4, 1, 120, 12_000)
+def test_what_is_read_is_masked(opened: OpenTranscript) -> None:
+    masked = read_excerpt(opened, lambda text: text.replace("4", "*"), 4, 1, 120, 12_000)
     assert masked.text == "User (2026-02-24 10:04Z): say *"
-    assert [said.line for said in everything_said(opened, str)] == [2, 4, 5, 7, 8, 10, 11]
+    assert [said.line for said in read_messages(opened, str)] == [2, 4, 5, 7, 8, 10, 11]

@@ -1,9 +1,7 @@
-"""Writing a transcript as OpenClaw does: one JSON object a line, a head first, each message knowing
-the one before it.
+"""Write a transcript in OpenClaw's format: JSON lines, a header first, each with its parent's id.
 
-In: what is said, while it is said. Out: a file that grows. A line is written in one piece at the
-end and is on disk when the call returns; half a line that a crash left behind is closed before the
-next one. Reading is `text.transcript`'s part."""
+Each line is appended in one piece and is on disk when the call returns. A partial line left by a
+crash is ended before the next one is written."""
 
 from __future__ import annotations
 
@@ -12,19 +10,18 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Literal
 
-from clawmark.agent.session.recent_messages import last_line
+from clawmark.agent.session.transcript_reader import last_line
 from clawmark.model.errors import WorkspaceError
 from clawmark.system.private_files import make_private_folder, sync_folder
 from clawmark.text.chunking.tokens import well_formed
-from clawmark.text.transcripts.records import parse_line
+from clawmark.text.transcripts.records import Role, parse_line
 
 VERSION = 3
 
 
-class TranscriptLog:
-    """One transcript; it is made with the first thing that is said."""
+class TranscriptWriter:
+    """Appends to one transcript, which is created with the first record."""
 
     def __init__(self, path: str, session_id: str, cwd: str, now: Callable[[], datetime]) -> None:
         self.path = path
@@ -34,56 +31,37 @@ class TranscriptLog:
         self._parent: str | None = None
         self._is_open = False
 
-    def said(self, role: Literal["user", "assistant"], text: str, **more: object) -> str:
-        """Add a message; `more` joins it, as the `usage` of an answer. The id of its line."""
+    def add_message(self, role: Role, text: str, **more: object) -> str:
+        """Add a message with further fields, such as `usage`; return the id of its record."""
         message = {"role": role, "content": [{"type": "text", "text": well_formed(text)}], **more}
-        return self.add("message", {"message": message})
+        return self.add_record("message", {"message": message})
 
-    def add(self, kind: str, fields: Mapping[str, object]) -> str:
-        """Add a line of any kind, as `compaction` with its summary; the id of the line."""
+    def add_record(self, kind: str, fields: Mapping[str, object]) -> str:
+        """Add a record of any type, such as `compaction`; return its id."""
         if not self._is_open:
             self._open()
-        line_id = secrets.token_hex(4)
-        self._write(
-            {
-                "type": kind,
-                "id": line_id,
-                "parentId": self._parent,
-                "timestamp": self._timestamp(),
-                **fields,
-            }
-        )
-        self._parent = line_id
-        return line_id
+        record_id = secrets.token_hex(4)
+        head = {"type": kind, "id": record_id, "parentId": self._parent}
+        self._write({**head, "timestamp": self._timestamp(), **fields})
+        self._parent = record_id
+        return record_id
 
     def _open(self) -> None:
-        """Begin the file, or go on where it ends."""
+        """Start the file, or continue where it ends."""
         self._is_open = True
         last = parse_line(last_line(self.path)) if os.path.exists(self.path) else {}
         found = last.get("id")
         if last.get("type") not in (None, "session") and isinstance(found, str):
             self._parent = found
         elif not os.path.exists(self.path) or os.path.getsize(self.path) == 0:
-            head = {
-                "type": "session",
-                "version": VERSION,
-                "id": self._session_id,
-                "timestamp": self._timestamp(),
-            }
-            self._write({**head, "cwd": self._cwd})
+            head = {"type": "session", "version": VERSION, "id": self._session_id}
+            self._write({**head, "timestamp": self._timestamp(), "cwd": self._cwd})
 
     def _write(self, record: Mapping[str, object]) -> None:
-        data = (
-            json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-            + b"\n"
-        )
-        flags = (
-            os.O_RDWR
-            | os.O_CREAT
-            | os.O_APPEND
-            | getattr(os, "O_CLOEXEC", 0)
-            | getattr(os, "O_NOFOLLOW", 0)
-        )
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+        data = text.encode("utf-8", "replace")
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
         try:
             make_private_folder(os.path.dirname(self.path))
             descriptor = os.open(self.path, flags, 0o600)
@@ -91,7 +69,7 @@ class TranscriptLog:
                 size = os.lseek(descriptor, 0, os.SEEK_END)
                 if size and _byte_at(descriptor, size - 1) != b"\n":
                     data = b"\n" + data
-                while data:  # a full disk takes the beginning of a line and says nothing until it is asked again
+                while data:  # a full disk accepts part of a line and fails on the next write
                     data = data[os.write(descriptor, data) :]
                 os.fsync(descriptor)
             finally:

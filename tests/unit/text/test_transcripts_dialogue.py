@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.text.transcripts.conversation import (
+from clawmark.text.transcripts.dialogue import (
     LONGEST_EMPTY_REPLY,
-    Stated,
-    Turn,
-    is_conversation,
+    LabelledMessage,
+    Statements,
+    find_statements,
+    is_dialogue,
     is_question,
     is_unanswered,
-    stated,
+    labelled_messages,
     statements,
-    turns_of,
     without_note_header,
     without_note_title,
 )
@@ -29,16 +29,20 @@ ANSWERED = (
 )
 
 
+def labels_and_texts(text: str) -> list[tuple[str, str]]:
+    return [(message.label, message.text) for message in labelled_messages(text)]
+
+
 def test_turns_are_cut_at_labels_at_the_beginning_of_a_line() -> None:
     text = "user: Hello there.\nI lost my key, where: is it?\nassistant: In the shed."
-    assert turns_of(text) == [
-        Turn("user", "Hello there.\nI lost my key, where: is it?"),
-        Turn("assistant", "In the shed."),
+    assert labels_and_texts(text) == [
+        ("user", "Hello there.\nI lost my key, where: is it?"),
+        ("assistant", "In the shed."),
     ]
 
 
 @pytest.mark.parametrize(
-    ("line", "speaker"),
+    ("line", "label"),
     [
         ("User: hello", "user"),
         ("User (2026-02-24 10:03Z): hello", "user"),
@@ -53,13 +57,13 @@ def test_turns_are_cut_at_labels_at_the_beginning_of_a_line() -> None:
         ("田中: hello", "田中"),
     ],
 )
-def test_a_label_names_the_speaker(line: str, speaker: str) -> None:
-    assert turns_of(line) == [Turn(speaker, "hello")]
+def test_label_is_read_without_markup_and_time(line: str, label: str) -> None:
+    assert labels_and_texts(line) == [(label, "hello")]
 
 
 def test_a_label_may_stand_on_a_line_of_its_own() -> None:
     text = "User (10:03):\n\n> Where is it?\n\nAssistant (10:04):\n\n> In the shed.\n"
-    assert turns_of(text) == [Turn("user", "> Where is it?"), Turn("assistant", "> In the shed.")]
+    assert labels_and_texts(text) == [("user", "> Where is it?"), ("assistant", "> In the shed.")]
 
 
 @pytest.mark.parametrize(
@@ -73,26 +77,26 @@ def test_a_label_may_stand_on_a_line_of_its_own() -> None:
     ],
 )
 def test_other_lines_with_a_colon_are_not_labels(line: str) -> None:
-    assert turns_of(line) == []
+    assert labelled_messages(line) == []
 
 
 def test_a_conversation_has_at_least_two_labels() -> None:
-    assert is_conversation(ASKED)
-    assert not is_conversation("Decision: we use PostgreSQL.\nIt is fast.")
-    assert not is_conversation("")
+    assert is_dialogue(ASKED)
+    assert not is_dialogue("Decision: we use PostgreSQL.\nIt is fast.")
+    assert not is_dialogue("")
 
 
 def test_a_question_without_an_answer_states_nothing() -> None:
-    said = stated(ASKED)
+    said = find_statements(ASKED)
     assert (said.text, said.share, said.by_user) == ("", 0.0, ())
 
 
 def test_a_question_with_an_answer_is_kept_with_it() -> None:
-    assert stated(ANSWERED) == Stated(ANSWERED, 1.0)
+    assert find_statements(ANSWERED) == Statements(ANSWERED, 1.0)
 
 
 def test_only_the_unanswered_pair_is_taken_out() -> None:
-    said = stated(
+    said = find_statements(
         ASKED + "user: The boat house was painted green last summer.\nassistant: Noted.\n"
     )
     assert said.text == "user: The boat house was painted green last summer.\nassistant: Noted."
@@ -102,12 +106,12 @@ def test_only_the_unanswered_pair_is_taken_out() -> None:
 
 
 def test_every_pair_is_judged_on_its_own() -> None:
-    said = stated(ASKED + ANSWERED + ASKED)
+    said = find_statements(ASKED + ANSWERED + ASKED)
     assert said.text == ANSWERED.strip()
 
 
 def test_what_stands_before_the_first_turn_is_stated() -> None:
-    said = stated("The deploy key is in vault 7.\n\n" + ASKED)
+    said = find_statements("The deploy key is in vault 7.\n\n" + ASKED)
     assert said.text == "The deploy key is in vault 7."
     assert said.asked == ASKED.strip()
     assert 0.0 < said.share < 1.0
@@ -122,12 +126,12 @@ def test_what_stands_before_the_first_turn_is_stated() -> None:
 )
 def test_every_word_is_either_stated_or_asked(lines: list[str]) -> None:
     text = "\n".join(lines)
-    said = stated(text)
+    said = find_statements(text)
     assert sorted(f"{said.text}\n{said.asked}".split()) == sorted(text.split())
 
 
 def test_the_names_of_the_speakers_are_kept() -> None:
-    said = stated(
+    said = find_statements(
         "Caroline: Where is it?\nMelanie: I don't know.\nCaroline: We painted the "
         "fence.\nMelanie: Lovely.\n"
     )
@@ -151,7 +155,9 @@ def test_the_names_of_the_speakers_are_kept() -> None:
     ],
 )
 def test_replies_that_do_not_answer(reply: str) -> None:
-    assert is_unanswered(Turn("user", "Where is the spare key?"), Turn("assistant", reply))
+    assert is_unanswered(
+        LabelledMessage("user", "Where is the spare key?"), LabelledMessage("assistant", reply)
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,23 +170,30 @@ def test_replies_that_do_not_answer(reply: str) -> None:
     ],
 )
 def test_replies_that_say_something(reply: str) -> None:
-    assert not is_unanswered(Turn("user", "Where is the spare key?"), Turn("assistant", reply))
+    assert not is_unanswered(
+        LabelledMessage("user", "Where is the spare key?"), LabelledMessage("assistant", reply)
+    )
 
 
 def test_a_long_reply_always_counts_as_an_answer() -> None:
     reply = "I don't know " * 30
     assert len(reply) > LONGEST_EMPTY_REPLY
-    assert not is_unanswered(Turn("user", "Where is it?"), Turn("assistant", reply))
+    assert not is_unanswered(
+        LabelledMessage("user", "Where is it?"), LabelledMessage("assistant", reply)
+    )
 
 
 def test_keywords_that_got_no_answer_state_nothing() -> None:
     assert is_unanswered(
-        Turn("user", "log retention window storage cost"), Turn("assistant", "I will look it up.")
+        LabelledMessage("user", "log retention window storage cost"),
+        LabelledMessage("assistant", "I will look it up."),
     )
 
 
 def test_a_question_is_not_answered_by_its_own_speaker() -> None:
-    assert not is_unanswered(Turn("user", "Where is it?"), Turn("user", "Not sure."))
+    assert not is_unanswered(
+        LabelledMessage("user", "Where is it?"), LabelledMessage("user", "Not sure.")
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +207,7 @@ def test_a_question_is_not_answered_by_its_own_speaker() -> None:
     ],
 )
 def test_a_statement_is_kept_whatever_the_reply_is(statement: str, reply: str) -> None:
-    assert statement in stated(f"user: {statement}\nassistant: {reply}").text
+    assert statement in find_statements(f"user: {statement}\nassistant: {reply}").text
 
 
 def test_a_list_of_facts_is_kept_whole() -> None:
@@ -202,12 +215,12 @@ def test_a_list_of_facts_is_kept_whole() -> None:
         "- Owner: Dana\n- Deadline: the last Friday of May.\n- Budget\n- "
         "Price: no information yet\n- Status: not found\n"
     )
-    assert stated(text) == Stated(text, 1.0)
+    assert find_statements(text) == Statements(text, 1.0)
 
 
 def test_text_that_is_not_a_conversation_is_returned_as_it_is() -> None:
     text = "# Where is the key?\n\nI don't know.\n"
-    assert stated(text) == Stated(text, 1.0)
+    assert find_statements(text) == Statements(text, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -220,18 +233,18 @@ def test_text_that_is_not_a_conversation_is_returned_as_it_is() -> None:
     ids=["alone", "last", "asked-twice"],
 )
 def test_a_question_without_any_reply_states_nothing(text: str) -> None:
-    assert "spare key" not in stated(text).text
+    assert "spare key" not in find_statements(text).text
 
 
 def test_questions_in_other_languages_are_recognised_by_their_mark() -> None:
     for question in ("Wo ist der Schlüssel?", "鍵はどこですか？", "أين المفتاح؟"):
         assert is_question(question)
-        assert stated(f"user: {question}\nassistant: {question}").text == ""
+        assert find_statements(f"user: {question}\nassistant: {question}").text == ""
 
 
 def test_replies_in_other_languages_count_as_answers() -> None:
     text = "user: Wo ist der Schlüssel?\nassistant: Das weiß ich leider nicht.\n"
-    assert stated(text).share == 1.0
+    assert find_statements(text).share == 1.0
 
 
 @pytest.mark.parametrize(
@@ -272,12 +285,15 @@ def test_statements_are_the_sentences_that_do_not_ask() -> None:
 
 
 def test_only_what_the_user_states_is_the_users() -> None:
-    said = stated(
+    said = find_statements(
         "user: I moved to Lisbon in May. Do you know it?\nassistant: Lisbon is a fine city by "
         "the sea.\n"
     )
     assert said.by_user == ("I moved to Lisbon in May.",)
-    assert stated("Anna: I moved to Lisbon in May.\nBen: Good for you, enjoy it.\n").by_user == ()
+    assert (
+        find_statements("Anna: I moved to Lisbon in May.\nBen: Good for you, enjoy it.\n").by_user
+        == ()
+    )
 
 
 def test_the_head_of_a_session_note_is_removed() -> None:
@@ -309,7 +325,7 @@ def test_lines_like_a_note_head_stay_in_other_notes() -> None:
 )
 def test_what_is_stated_is_part_of_what_was_said(parts: list[str]) -> None:
     text = "".join(parts)
-    said = stated(text)
+    said = find_statements(text)
     assert 0.0 <= said.share <= 1.0
     assert set(said.text.split()) <= set(text.split())
     for sentence in said.by_user:

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 from chat import ChatServer, call, fault, say
-from talk import KEY, Clock
+from scripted_session import KEY, Clock
 
 from clawmark import AsyncMemory, Memory, WorkspaceError
 from clawmark.agent.flush.flush import Flushed, FlushFailed, SkipFlush
 from clawmark.agent.models.completer import Completion, Message, Tool
 from clawmark.agent.models.openai_chat import OpenAIChat
 from clawmark.agent.notes.session_note import NoNote, Noted
-from clawmark.agent.session.conversation import Conversation, Manner, Voice
-from clawmark.agent.session.rollover import Rollover, rolled_over
+from clawmark.agent.session.conversation import Conversation, HostOptions, SessionCallbacks
+from clawmark.agent.session.session import Rollover, rolled_over
 from clawmark.model.errors import IndexBusy
 from clawmark.testing import HashingEmbedder
-from clawmark.text.transcripts.records import Said, read_said
+from clawmark.text.transcripts.records import TranscriptMessage, read_message
 
 WINDOW = 10_000  # flushed at 7,000, compacted at 7,500
 
@@ -67,9 +67,9 @@ def logs(memory: Memory) -> list[str]:
     return sorted(os.listdir(Path(memory.places.workspace) / "memory"))
 
 
-def transcript_of(conversation: Conversation) -> list[Said]:
+def transcript_of(conversation: Conversation) -> list[TranscriptMessage]:
     lines = Path(conversation.transcript).read_text(encoding="utf-8").splitlines()
-    return [said for number, line in enumerate(lines, 1) if (said := read_said(line, number))]
+    return [said for number, line in enumerate(lines, 1) if (said := read_message(line, number))]
 
 
 def test_five_calls_are_a_conversation(memory: Memory, server: ChatServer) -> None:
@@ -101,7 +101,7 @@ def test_the_transcript_is_openclaws_and_holds_no_flush(memory: Memory, server: 
     conversation.on_user("Hello\udc80.\nSecond line.")
     conversation.on_usage(7_200, reply="Hi.")
     conversation.on_user("More.")
-    assert [(one.speaker, one.text) for one in transcript_of(conversation)] == [
+    assert [(one.role, one.text) for one in transcript_of(conversation)] == [
         ("user", "Hello\ufffd.\nSecond line."),
         ("assistant", "Hi."),
         ("user", "More."),
@@ -216,17 +216,17 @@ def test_the_commands_end_a_session_and_begin_another(memory: Memory, command: s
 
 
 def test_a_new_day_and_a_long_silence_end_a_session(memory: Memory, clock: Clock) -> None:
-    conversation = open_conversation(memory, manner=Manner(Rollover(4, 60), "test"))
+    conversation = open_conversation(memory, host_options=HostOptions(Rollover(4, 60), "test"))
     conversation.start()
     conversation.on_user("Let us take PostgreSQL for billing.")
-    clock.pass_minutes(61)
+    clock.advance(61)
     turn = conversation.on_user("Redis for sessions.")
     assert (
         isinstance(turn.note, Noted)
         and "- **Source**: test, idle" in memory.read(turn.note.path).text
     )
-    clock.pass_minutes(24 * 60)
-    other = open_conversation(memory, manner=Manner(Rollover(4, 0), "test"))
+    clock.advance(24 * 60)
+    other = open_conversation(memory, host_options=HostOptions(Rollover(4, 0), "test"))
     other.start()
     assert "daily" in memory.read("memory/2026-11-15-redis-sessions.md").text
     assert other.on_user("Hello.").note is None
@@ -252,7 +252,7 @@ def test_a_session_ends_by_itself_as_it_is_configured(
         conversation = open_conversation(memory)
         conversation.start()
         conversation.on_user("Let us take PostgreSQL for billing.")
-        clock.pass_minutes(minutes)
+        clock.advance(minutes)
         note = conversation.on_user("Back again.").note
         assert (
             (isinstance(note, Noted) and f", {reason}" in memory.read(note.path).text)
@@ -290,10 +290,10 @@ def test_a_memory_that_cannot_be_searched_costs_no_turn(memory: Memory) -> None:
     def recall(message: str) -> str:
         raise IndexBusy("Another process holds the index.")
 
-    voice = Voice(
+    callbacks = SessionCallbacks(
         prompt=lambda: "the prompt", recall=recall, started=lambda: None, compacted=lambda: None
     )
-    conversation = Conversation(KEY, open_conversation(memory).parts, voice)
+    conversation = Conversation(KEY, open_conversation(memory).parts, callbacks)
     conversation.start()
     turn = conversation.on_user("What does Ann prefer?")
     assert (turn.message, turn.system, turn.recalled) == ("What does Ann prefer?", "the prompt", "")
@@ -308,7 +308,9 @@ def test_a_group_sees_nothing_private(memory: Memory) -> None:
 def test_a_chat_that_was_declared_a_group_stays_one_when_the_host_says_nothing(
     memory: Memory,
 ) -> None:
-    assert "Ann" not in open_conversation(memory, manner=Manner(chat_type="group")).start()
+    assert (
+        "Ann" not in open_conversation(memory, host_options=HostOptions(chat_type="group")).start()
+    )
     again = open_conversation(memory, recall=True)
     assert "Ann" not in again.start()
     turn = again.on_user("What does Ann prefer, tea?")
@@ -316,15 +318,15 @@ def test_a_chat_that_was_declared_a_group_stays_one_when_the_host_says_nothing(
 
 
 @pytest.mark.parametrize(
-    ("key", "manner"),
+    ("key", "host_options"),
     [
-        ("agent:main:telegram:group:7", Manner()),
-        (KEY, Manner(chat_type="group")),
-        ("cron:daily", Manner()),
+        ("agent:main:telegram:group:7", HostOptions()),
+        (KEY, HostOptions(chat_type="group")),
+        ("cron:daily", HostOptions()),
     ],
 )
 def test_a_flush_shows_nothing_private_to_a_session_that_is_not_proven_private(
-    memory: Memory, server: ChatServer, key: str, manner: Manner
+    memory: Memory, server: ChatServer, key: str, host_options: HostOptions
 ) -> None:
     memory.append("The private log says heron.")
     wanted = [call("memory_get", path="MEMORY.md"), call("memory_get", path="memory/2026-11-15.md")]
@@ -335,7 +337,7 @@ def test_a_flush_shows_nothing_private_to_a_session_that_is_not_proven_private(
     # A session that began before the host knew what kind of chat it is.
     memory.conversation(key).start()
     conversation = memory.conversation(
-        key, completer=completer, context_window=WINDOW, manner=manner
+        key, completer=completer, context_window=WINDOW, host_options=host_options
     )
     conversation.start()
     conversation.on_user("We meet on Monday.")
@@ -347,20 +349,22 @@ def test_a_flush_shows_nothing_private_to_a_session_that_is_not_proven_private(
 
 
 @pytest.mark.parametrize(
-    ("key", "manner", "because"),
+    ("key", "host_options", "because"),
     [
-        (KEY, Manner(read_only=True), "read-only"),
-        (KEY, Manner(sandboxed=True), "sandboxed"),
-        (KEY, Manner(cli_backed=True), "cli-backed"),
-        (KEY, Manner(chat_type="heartbeat"), "heartbeat"),
-        ("agent:main:heartbeat", Manner(), "heartbeat"),
+        (KEY, HostOptions(read_only=True), "read-only"),
+        (KEY, HostOptions(sandboxed=True), "sandboxed"),
+        (KEY, HostOptions(cli_backed=True), "cli-backed"),
+        (KEY, HostOptions(chat_type="heartbeat"), "heartbeat"),
+        ("agent:main:heartbeat", HostOptions(), "heartbeat"),
     ],
 )
 def test_a_session_that_may_not_flush_says_so(
-    memory: Memory, server: ChatServer, key: str, manner: Manner, because: str
+    memory: Memory, server: ChatServer, key: str, host_options: HostOptions, because: str
 ) -> None:
     completer = OpenAIChat("scripted", base_url=server.openai_url)
-    conversation = memory.conversation(key, completer=completer, context_window=10, manner=manner)
+    conversation = memory.conversation(
+        key, completer=completer, context_window=10, host_options=host_options
+    )
     conversation.start()
     flush = conversation.on_user(
         "A long message, longer than ten tokens of window at the very least."

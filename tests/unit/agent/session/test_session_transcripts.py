@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.agent.session import recent_messages as module
-from clawmark.agent.session.recent_messages import (
-    LEFT_OUT,
+from clawmark.agent.session import transcript_reader as module
+from clawmark.agent.session.transcript_reader import (
     is_command,
-    last_said,
+    recent_messages,
     transcript_size,
-    without_secrets,
 )
-from clawmark.text.secrets.redact import Redactor
+from clawmark.text.secrets.redact import REMOVED, Redactor
 
 PLAIN = Redactor()
 
@@ -39,7 +37,7 @@ def write(path: Path, *lines: str) -> str:
 
 
 def texts(path: str, **more: int) -> list[str]:
-    return [one.text for one in last_said(path, PLAIN, **more)]
+    return [one.text for one in recent_messages(path, PLAIN, **more)]
 
 
 def test_messages_come_oldest_first_and_the_last_ones_are_kept(tmp_path: Path) -> None:
@@ -131,10 +129,10 @@ def test_secrets_and_masks_become_words(tmp_path: Path) -> None:
         line("user", f"my key is {key} ok"),
         line("user", "it was [redacted:openai]"),
     )
-    assert texts(path) == [f"my key is {LEFT_OUT} ok", f"it was {LEFT_OUT}"]
+    assert texts(path) == [f"my key is {REMOVED} ok", f"it was {REMOVED}"]
     assert (
-        without_secrets("tell hunter2hunter2 to nobody", Redactor(["hunter2hunter2"]))
-        == f"tell {LEFT_OUT} to nobody"
+        Redactor(["hunter2hunter2"]).remove("tell hunter2hunter2 to nobody")
+        == f"tell {REMOVED} to nobody"
     )
 
 

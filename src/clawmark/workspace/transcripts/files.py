@@ -58,7 +58,7 @@ class Place(NamedTuple):
     """The agent's own: a flat folder. Others are walked."""
 
 
-class Opened(NamedTuple):
+class OpenTranscript(NamedTuple):
     """A transcript, open for reading."""
 
     fd: int
@@ -68,7 +68,7 @@ class Opened(NamedTuple):
     """
 
 
-class Sessions:
+class TranscriptFiles:
     """The transcripts of one agent; owns no descriptor between calls."""
 
     def __init__(
@@ -135,7 +135,7 @@ class Sessions:
         return os.path.join(found[0].root, *found[0].parts, found[1])
 
     @contextmanager
-    def open(self, path: str) -> Iterator[Opened]:
+    def open(self, path: str) -> Iterator[OpenTranscript]:
         """The transcript at a path as cited; FileNotFoundError when there is none, PathDenied when
         it is none.
         """
@@ -157,7 +157,7 @@ class Sessions:
         fd = self._opened(place, folders, name, path)
         try:
             info = os.fstat(fd)
-            yield Opened(
+            yield OpenTranscript(
                 fd,
                 FileState(
                     path=path,
