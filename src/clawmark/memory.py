@@ -527,8 +527,8 @@ class Memory:
         score on."""
         from clawmark.agent.prompt.recall import recall_block, recalled
         from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
-        from clawmark.agent.prompt.session_files import is_private, kind_of
         from clawmark.text.recalled.blocks import strip_recalled
+        from clawmark.text.transcripts.session_keys import is_private, kind_of
 
         asked = strip_recalled(text).strip()
         if not self.settings.memory_search.enabled:

@@ -73,7 +73,7 @@ def test_a_message_larger_than_a_chunk_is_cut_under_its_speakers_name() -> None:
     assert all(f"Paragraph {number} says" in together for number in range(40))
 
 
-def test_a_packer_given_the_open_messages_goes_on_where_another_stopped() -> None:
+def test_chunker_given_the_open_messages_continues_another_one() -> None:
     said = [message(line, "word " * (line * 7 % 90 + 1)) for line in range(1, 60)]
     whole = packed(*said).chunks
     for stop in range(len(said)):

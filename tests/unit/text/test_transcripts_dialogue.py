@@ -33,7 +33,7 @@ def labels_and_texts(text: str) -> list[tuple[str, str]]:
     return [(message.label, message.text) for message in labelled_messages(text)]
 
 
-def test_turns_are_cut_at_labels_at_the_beginning_of_a_line() -> None:
+def test_messages_are_split_at_labels_at_line_starts() -> None:
     text = "user: Hello there.\nI lost my key, where: is it?\nassistant: In the shed."
     assert labels_and_texts(text) == [
         ("user", "Hello there.\nI lost my key, where: is it?"),
@@ -110,7 +110,7 @@ def test_every_pair_is_judged_on_its_own() -> None:
     assert said.text == ANSWERED.strip()
 
 
-def test_what_stands_before_the_first_turn_is_stated() -> None:
+def test_text_before_the_first_label_is_stated() -> None:
     said = find_statements("The deploy key is in vault 7.\n\n" + ASKED)
     assert said.text == "The deploy key is in vault 7."
     assert said.asked == ASKED.strip()
@@ -190,7 +190,7 @@ def test_keywords_that_got_no_answer_state_nothing() -> None:
     )
 
 
-def test_a_question_is_not_answered_by_its_own_speaker() -> None:
+def test_question_is_not_answered_by_the_same_speaker() -> None:
     assert not is_unanswered(
         LabelledMessage("user", "Where is it?"), LabelledMessage("user", "Not sure.")
     )
@@ -323,7 +323,7 @@ def test_lines_like_a_note_head_stay_in_other_notes() -> None:
         )
     )
 )
-def test_what_is_stated_is_part_of_what_was_said(parts: list[str]) -> None:
+def test_statements_are_part_of_the_text(parts: list[str]) -> None:
     text = "".join(parts)
     said = find_statements(text)
     assert 0.0 <= said.share <= 1.0

@@ -92,7 +92,7 @@ def test_thoughts_are_no_answers() -> None:
     assert strip_thinking("I think <thinkers> are fine") == "I think <thinkers> are fine"
 
 
-def test_a_tag_that_begins_like_another_is_another() -> None:
+def test_tag_with_a_common_prefix_is_a_different_tag() -> None:
     assert (
         without_tags("<think>a</think><thinker>b</thinker>", ("think",)) == "<thinker>b</thinker>"
     )

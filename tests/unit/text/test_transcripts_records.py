@@ -51,7 +51,7 @@ def codex(role: str, *texts: str, **more: object) -> dict[str, Any]:
     return {"timestamp": TIME, "type": "response_item", "payload": {**payload, **more}}
 
 
-def test_openclaws_messages_have_speaker_text_time_and_line() -> None:
+def test_openclaw_messages_have_role_text_time_and_line() -> None:
     expected = TranscriptMessage(
         role="user", text="We chose PostgreSQL", time="2026-02-24T10:03:07Z", line=7
     )
@@ -92,7 +92,7 @@ def queued(prompt: object, **more: object) -> dict[str, Any]:
     }
 
 
-def test_what_is_typed_while_claude_code_works_is_read() -> None:
+def test_message_typed_while_claude_code_works_is_read() -> None:
     expected = TranscriptMessage(
         role="user", text="Use pytest instead", time="2026-02-24T10:03:07Z", line=7
     )
@@ -219,7 +219,7 @@ NOISE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", NOISE)
-def test_what_nobody_said_is_left_out(name: str) -> None:
+def test_records_that_are_not_messages_are_ignored(name: str) -> None:
     assert said(NOISE[name]) is None
 
 
@@ -232,7 +232,7 @@ def test_what_nobody_said_is_left_out(name: str) -> None:
      '{"type":"message","message":{"role":["user"],"content":"x"}}', '{"type":"user","message":[]}',
      '{"type":"response_item","payload":"x"}', '{"type":"response_item"}'],
 )  # fmt: skip
-def test_a_line_that_is_no_message_is_nothing(line: str) -> None:
+def test_line_without_a_message_gives_none(line: str) -> None:
     assert read_message(line, 1) is None
 
 
@@ -274,7 +274,7 @@ def test_times_are_utc_or_nothing(time: object, expected: str) -> None:
     assert found is not None and found.time == expected
 
 
-def test_the_time_inside_an_openclaw_message_counts_where_there_is_no_other() -> None:
+def test_time_of_the_message_is_used_without_a_record_time() -> None:
     record = {
         "type": "message",
         "message": {"role": "user", "content": "x", "timestamp": 1_771_927_387_123},
@@ -298,7 +298,7 @@ def test_a_byte_order_mark_and_the_zeros_of_a_crash_do_not_hide_a_line() -> None
         assert found is not None and found.text == "kept"
 
 
-def test_a_question_beside_machine_text_is_kept() -> None:
+def test_question_next_to_host_text_is_kept() -> None:
     prompt = codex(
         "user",
         "<environment_context>x</environment_context>",

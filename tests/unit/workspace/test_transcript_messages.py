@@ -104,7 +104,7 @@ def test_an_excerpt_has_the_lines_of_the_file(opened: OpenTranscript) -> None:
     assert (excerpt.truncated, excerpt.next_start) == (False, 7)
 
 
-def test_without_a_number_a_page_is_bounded_and_says_where_it_goes_on(
+def test_page_without_a_line_count_is_bounded_and_has_a_next_line(
     opened: OpenTranscript,
 ) -> None:
     seen, start = list[str](), 1

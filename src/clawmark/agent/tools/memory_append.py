@@ -30,16 +30,18 @@ LONG_TERM = "MEMORY.md"
 _HEADING = re.compile(r"\A#{1,6}\s+")
 
 _DESCRIPTION = f"""\
-Add one note to your memory. Do it when something comes up that should outlive this conversation: a decision and its \
-reason, a preference, a name, a date, a promise, a lesson. Write it so that it can be understood in a year by someone who \
-was not here: whole sentences, names instead of "he" and "it", at most {LONGEST:,} characters.
+Add one note to your memory. Do it when something comes up that should outlive this conversation: \
+a decision and its reason, a preference, a name, a date, a promise, a lesson. Write it so that it \
+can be understood in a year by someone who was not here: whole sentences, names instead of "he" \
+and "it", at most {LONGEST:,} characters.
 
-It goes to the end of today's log. With to set to MEMORY.md it goes to the end of what you always know: use that only for \
-what will still matter in a year. Nothing that is there is changed.
+It goes to the end of today's log. With to set to MEMORY.md it goes to the end of what you always \
+know: use that only for what will still matter in a year. Nothing that is there is changed.
 
-Set origin to user when the user told you so, to tool when it comes from a web page, a file or a tool, and leave it out for \
-your own conclusions. When the answer holds `written: true`, the note is on disk at `citation`. When it holds `error`, the \
-note was not kept: the error says why, and the action what to do."""
+Set origin to user when the user told you so, to tool when it comes from a web page, a file or a \
+tool, and leave it out for your own conclusions. When the answer holds `written: true`, the note \
+is on disk at `citation`. When it holds `error`, the note was not kept: the error says why, and \
+the action what to do."""
 
 _PARAMETERS: Payload = {
     "type": "object",

@@ -7,10 +7,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from clawmark.agent.prompt.session_files import is_private
 from clawmark.cli.opening import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
 from clawmark.text.chunking.tokens import estimate_tokens
+from clawmark.text.transcripts.session_keys import is_private
 
 if TYPE_CHECKING:
     from clawmark.agent.prompt.sections import Prompt

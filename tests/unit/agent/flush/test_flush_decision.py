@@ -143,7 +143,7 @@ def test_after_failures_it_waits_longer_each_time_but_not_before_a_compaction() 
         )
 
 
-def test_a_flush_under_way_is_left_alone_until_it_must_have_died() -> None:
+def test_running_flush_blocks_others_until_it_counts_as_dead() -> None:
     running = ENTRY._replace(memory_flush_started_at=1_000)
     full = Usage(200_000, 190_000, now_ms=2_000)
     assert decide(full, running) == SkipFlush("in-progress")

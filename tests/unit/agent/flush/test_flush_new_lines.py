@@ -36,7 +36,7 @@ def test_a_known_line_is_dropped_however_it_is_written() -> None:
     assert new_lines(text, HELD) == "- Redis replaces memcached"
 
 
-def test_a_numbered_line_is_known_where_it_stands_behind_a_dash() -> None:
+def test_numbered_line_equals_a_line_with_a_dash() -> None:
     assert new_lines("1. one\n2. two\n3. three", "- 1. one\n  2. two\n") == "3. three"
 
 
@@ -49,7 +49,7 @@ def test_a_known_line_stays_above_something_new() -> None:
     assert new_lines(text, HELD) == "## Open\n\n- Ann prefers tea\n  - without sugar"
 
 
-def test_a_heading_without_anything_new_goes() -> None:
+def test_heading_without_new_lines_is_removed() -> None:
     assert (
         new_lines("## Decisions\n\n- We chose PostgreSQL for billing\n\n## Later\n\n---", HELD)
         == ""
@@ -71,13 +71,13 @@ def test_a_table_is_known_or_new_as_a_whole() -> None:
     assert new_lines(other, table) == other
 
 
-def test_a_line_said_twice_is_kept_once() -> None:
+def test_repeated_line_is_kept_once() -> None:
     assert new_lines("- new thing\n- other\n- New thing.", "") == "- new thing\n- other"
 
 
 @given(
     st.text(alphabet="ab-*# \n`.1[]x", max_size=80), st.text(alphabet="ab-*# \n`.1[]x", max_size=80)
 )
-def test_saying_what_is_left_again_leaves_nothing(text: str, held: str) -> None:
+def test_result_has_no_new_lines_compared_with_itself(text: str, held: str) -> None:
     left = new_lines(text, held)
     assert new_lines(left, f"{held}\n\n{left}") == "" or "```" in held

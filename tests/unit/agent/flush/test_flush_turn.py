@@ -184,7 +184,7 @@ def test_nothing_to_store_is_noted_as_nothing(
     assert flush(talk, server) == SkipFlush("already-flushed")
 
 
-def test_a_model_that_only_talks_has_failed_and_the_next_flush_sees_the_same_words(
+def test_model_that_does_not_write_fails_and_next_flush_reads_the_same_messages(
     talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script([say("I shall remember it!"), say("Of course.")])
@@ -201,7 +201,7 @@ def test_a_model_that_only_talks_has_failed_and_the_next_flush_sees_the_same_wor
     )
 
 
-def test_a_model_that_repeats_what_the_log_holds_is_done_whatever_it_says_then(
+def test_model_that_repeats_the_log_is_done_whatever_it_answers(
     talk: ScriptedSession, server: ChatServer
 ) -> None:
     talk.workspace.remember("Tea with Ann", "2026-11-15")
@@ -226,7 +226,7 @@ def test_what_is_gone_again_before_it_is_verified_is_a_failure(
     assert talk.store.get(KEY).memory_flush_compaction_count == -1
 
 
-def test_a_model_that_only_talks_is_told_once_and_may_then_write(
+def test_model_that_does_not_write_is_reminded_once(
     talk: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(
@@ -239,7 +239,7 @@ def test_a_model_that_only_talks_is_told_once_and_may_then_write(
 @pytest.mark.parametrize(
     "path", ["MEMORY.md", "memory/2026-11-15-1430.md", "../outside.md", "memory/2026-11-14.md"]
 )
-def test_whatever_path_is_given_the_text_goes_to_the_log_of_the_day(
+def test_text_goes_to_the_daily_log_whatever_path_is_given(
     talk: ScriptedSession, server: ChatServer, path: str
 ) -> None:
     server.script(
@@ -304,7 +304,7 @@ def test_recalled_blocks_and_forged_origins_are_not_written(
     assert "old" not in talk.log
 
 
-def test_one_bad_item_costs_no_other(talk: ScriptedSession, server: ChatServer) -> None:
+def test_refused_item_does_not_affect_the_others(talk: ScriptedSession, server: ChatServer) -> None:
     text = """## Today
 
 - The router was replaced.
@@ -409,14 +409,16 @@ def test_an_overflowed_context_is_flushed_from_the_end_of_the_transcript(
     assert "fact 1999 " in heard[-1].last_user and "fact 1 " not in heard[-1].last_user
 
 
-def test_nothing_new_asks_nobody(talk: ScriptedSession, server: ChatServer) -> None:
+def test_model_is_not_called_without_new_messages(
+    talk: ScriptedSession, server: ChatServer
+) -> None:
     talk.transcript.write_text("", encoding="utf-8")
     assert flush(talk, server) == SkipFlush("nothing-new")
     assert server.seen == []
     assert flush(talk, server) == SkipFlush("already-flushed")
 
 
-def test_without_a_model_nothing_is_noted(talk: ScriptedSession) -> None:
+def test_without_a_model_nothing_is_recorded(talk: ScriptedSession) -> None:
     before = talk.store.get(KEY)
     assert flush(talk, None) == SkipFlush("no-model")
     assert talk.store.get(KEY) == before
@@ -446,7 +448,7 @@ ZONES = [("Pacific/Kiritimati", 14), ("UTC", 0), ("America/Los_Angeles", -8)]
 
 
 @pytest.mark.parametrize(("zone", "offset"), ZONES, ids=[zone for zone, _ in ZONES])
-def test_a_flush_over_midnight_goes_to_the_day_that_has_begun(
+def test_flush_after_midnight_writes_to_the_new_day(
     talk: ScriptedSession, server: ChatServer, zone: str, offset: int
 ) -> None:
     talk.clock.now = datetime(2026, 11, 15, 23, 59, 59, tzinfo=ZoneInfo(zone))

@@ -141,7 +141,7 @@ def test_one_request_is_noted_when_the_agent_worked_with_tools() -> None:
     assert kept(spoken, used_tools=True) == spoken
 
 
-def test_statement_that_nobody_answered_is_kept_unless_the_conversation_needs_an_answer() -> None:
+def test_unanswered_statement_is_kept_unless_an_answer_is_required() -> None:
     spoken = [("u", "We chose PostgreSQL for billing.")]
     assert kept(spoken) == spoken
     assert kept(spoken, needs_answer=True) == []
@@ -178,7 +178,7 @@ def test_answer_that_only_repeats_what_was_recalled_is_not_noted(answer: str) ->
     assert kept(spoken) != []
 
 
-def test_recalled_sentences_leave_an_answer_and_new_ones_stay() -> None:
+def test_recalled_sentences_are_removed_from_an_answer_and_new_ones_kept() -> None:
     new = "I moved the export job to 03:00 because the backup runs at two."
     spoken = [
         ("u", "Which database did we pick?"),
@@ -189,7 +189,7 @@ def test_recalled_sentences_leave_an_answer_and_new_ones_stay() -> None:
     assert kept(spoken, MEMORY) == [spoken[2], ("a", new)]
 
 
-def test_what_the_user_says_is_kept_even_if_the_memory_holds_it() -> None:
+def test_user_messages_are_kept_even_if_the_memory_contains_them() -> None:
     spoken = [
         ("u", "We chose PostgreSQL for billing because MySQL was slow."),
         ("a", "Yes, MySQL was slow."),
@@ -207,7 +207,7 @@ def test_answer_with_recalled_words_and_new_facts_is_kept() -> None:
     assert kept(spoken, MEMORY) == spoken
 
 
-def test_question_that_was_answered_from_memory_leaves_no_echo() -> None:
+def test_question_answered_from_memory_is_not_kept() -> None:
     spoken = [
         ("u", "Who is the dentist?"),
         ("a", "Carla Mendes, Rua Augusta 12."),

@@ -59,7 +59,7 @@ def proposed(workspace: Workspace, server: ChatServer, *turns: Turn) -> Proposal
     )
 
 
-def test_changes_become_a_diff_and_nothing_is_written(
+def test_proposed_changes_are_a_diff_and_nothing_is_written(
     workspace: Workspace, server: ChatServer
 ) -> None:
     made = proposed(
@@ -179,7 +179,7 @@ def test_a_page_that_is_not_there_yet_is_made(tmp_path: Path, server: ChatServer
     )
 
 
-def test_a_proposal_waits_until_somebody_takes_it(tmp_path: Path) -> None:
+def test_proposal_is_stored_until_it_is_accepted(tmp_path: Path) -> None:
     folder = str(tmp_path / "sessions")
     assert load_proposal(folder) is None
     discard_proposal(folder)

@@ -70,7 +70,7 @@ def another(talk: ScriptedSession, session_id: str) -> None:
     talk.store.update(KEY, **fresh_fields(session_id, str(talk.transcript), 1))
 
 
-def test_a_note_has_the_last_messages_and_says_which_session_it_was(talk: ScriptedSession) -> None:
+def test_note_contains_the_last_messages_and_the_session(talk: ScriptedSession) -> None:
     outcome = note(talk)
     assert outcome == Noted("memory/2026-11-15-postgresql-billing.md")
     assert talk.read("memory/2026-11-15-postgresql-billing.md") == (
@@ -112,7 +112,7 @@ def test_an_id_that_is_only_quoted_in_a_note_is_not_that_session(talk: ScriptedS
     assert isinstance(note(talk), Noted)
 
 
-def test_another_session_of_the_same_name_gets_a_number_and_nothing_is_overwritten(
+def test_second_note_of_the_same_name_gets_a_number(
     talk: ScriptedSession,
 ) -> None:
     file = talk.folder / "workspace" / "memory" / "2026-11-15-postgresql-billing.md"
@@ -145,9 +145,7 @@ def test_a_session_that_never_was_and_a_note_that_is_switched_off(talk: Scripted
 @pytest.mark.parametrize(
     "key", ["agent:main:cron:job:run:1", "agent:main:subagent:7", "agent:main:heartbeat"]
 )
-def test_a_session_in_which_no_person_speaks_leaves_no_note(
-    talk: ScriptedSession, key: str
-) -> None:
+def test_automatic_session_gets_no_note(talk: ScriptedSession, key: str) -> None:
     talk.store.update(key, **fresh_fields("other", str(talk.transcript), 1))
     assert note(talk, key=key) == NoNote("automatic")
 
@@ -228,7 +226,7 @@ def test_the_model_names_the_note(talk: ScriptedSession, server: ChatServer) -> 
         say("请"),
     ],
 )
-def test_without_a_name_from_the_model_the_frequent_words_count(
+def test_without_a_name_from_the_model_frequent_words_are_used(
     talk: ScriptedSession, server: ChatServer, turn: object
 ) -> None:
     server.script([turn])  # type: ignore[list-item]
@@ -287,7 +285,7 @@ def test_a_transcript_that_was_moved_is_found_by_its_session(
     assert isinstance(note(talk), Noted)
 
 
-def test_a_workspace_that_cannot_be_written_is_said_and_the_session_stays_unnoted(
+def test_write_error_is_reported_and_the_session_can_be_noted_later(
     talk: ScriptedSession,
 ) -> None:
     (talk.folder / "workspace" / "memory").write_text("a file, not a folder", encoding="utf-8")
@@ -315,7 +313,7 @@ def said(*texts: str) -> list[TranscriptMessage]:
     return [TranscriptMessage(role="user", text=text, time="", line=0) for text in texts]
 
 
-def test_frequent_words_are_the_ones_that_come_back() -> None:
+def test_repeated_words_are_preferred() -> None:
     assert (
         frequent_words(
             said("Can you fix the router? The router drops the café network.", "Router again")

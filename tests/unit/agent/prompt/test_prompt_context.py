@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.agent.prompt.context import Context, ContextReader, Limits, load_context
+from clawmark.agent.prompt.context import Context, ContextReader, Limits
 from clawmark.text.transcripts.session_keys import SessionKind
 
 TODAY = "2026-02-24"
@@ -42,7 +42,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def seen(root: Path, kind: SessionKind, limits: Limits | None = None) -> Context:
-    return load_context(str(root), kind, TODAY, limits)
+    return ContextReader(str(root)).read(kind, TODAY, limits)
 
 
 def names(context: Context) -> list[str]:
@@ -103,7 +103,7 @@ def test_a_heartbeat_list_without_anything_to_do_is_left_out(root: Path, text: s
     assert "HEARTBEAT.md" not in names(seen(root, "heartbeat"))
 
 
-def test_what_cannot_be_shown_is_said_with_the_reason(
+def test_file_that_cannot_be_shown_gets_a_notice(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside") / "secret.md"
@@ -137,7 +137,7 @@ def test_a_memory_folder_that_is_a_link_is_not_followed(
     assert "memory cannot be opened" in context.notices[0]
 
 
-def test_a_long_file_keeps_whole_entries_the_newest_first_and_says_so(root: Path) -> None:
+def test_long_file_keeps_its_newest_entries_and_gets_a_notice(root: Path) -> None:
     (root / "MEMORY.md").write_text(
         "# Facts\n\n" + "".join(f"- fact {number}\n" for number in range(5000))
     )
@@ -180,7 +180,7 @@ def test_logs_stay_within_their_budget_and_the_newest_come_first(root: Path) -> 
 def test_logs_can_be_switched_off_and_reach_further_back(root: Path) -> None:
     assert seen(root, "main", Limits(log_days=0)).logs == ()
     assert seen(root, "main", Limits(log_days=3)).logs[0].name == "memory/2026-02-22.md"
-    assert load_context(str(root), "main", "not a day").logs == ()
+    assert ContextReader(str(root)).read("main", "not a day").logs == ()
 
 
 def test_invisible_characters_are_written_out_and_cannot_swell_beyond_the_limit(root: Path) -> None:

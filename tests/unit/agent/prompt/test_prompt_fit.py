@@ -22,7 +22,7 @@ NOTICE = re.compile(
 )
 
 
-def test_what_fits_is_left_alone() -> None:
+def test_text_within_the_limit_is_unchanged() -> None:
     assert fit(SECTIONS, 10_000, "MEMORY.md", grows=True) == SECTIONS.rstrip()
 
 
@@ -76,7 +76,7 @@ def test_code_stays_with_the_entry_it_belongs_to() -> None:
     assert fit(text, 200, "MEMORY.md", grows=True).endswith(fence.rstrip())
 
 
-def test_one_endless_line_is_cut_and_said_to_be() -> None:
+def test_very_long_line_is_truncated_with_a_notice() -> None:
     shown = fit("word " * 2000, 300, "MEMORY.md", grows=True)
     assert (
         len(shown) <= 300

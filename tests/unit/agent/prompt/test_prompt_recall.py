@@ -61,7 +61,7 @@ def test_a_block_as_a_model_reads_it() -> None:
     )
 
 
-def test_nothing_recalled_is_no_block() -> None:
+def test_no_items_give_no_block() -> None:
     assert recall_block([]) == ""
 
 
@@ -133,6 +133,6 @@ def test_a_block_is_recognised_and_never_captured_again(items: list[Recalled]) -
         recall_block([ITEM], ID) + "\nmore",
     ],
 )
-def test_what_is_no_block_is_refused(broken: str) -> None:
+def test_malformed_block_is_refused(broken: str) -> None:
     with pytest.raises(ValueError):
         parse_block(broken)

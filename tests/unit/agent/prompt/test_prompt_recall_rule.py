@@ -86,7 +86,7 @@ def test_one_note_answers_a_question_about_it(tmp_path: Path, message: str, note
         "(src/UserList.tsx:24:18)",
     ],
 )
-def test_talk_that_is_about_no_note_recalls_nothing(tmp_path: Path, message: str) -> None:
+def test_message_about_no_note_recalls_nothing(tmp_path: Path, message: str) -> None:
     notes = (
         "# Memory\n\n- We chose PostgreSQL for billing.\n- Ann prefers green tea. Thanks to Bob, "
         "it works.\n",
@@ -184,5 +184,5 @@ def test_an_answer_in_other_words_is_recalled_below_the_threshold_of_a_search(
     )
 
 
-def test_a_path_at_the_beginning_is_no_command() -> None:
+def test_path_at_the_start_is_not_a_command() -> None:
     assert says_something("/etc/hosts has a wrong line") and not says_something("/clear")

@@ -95,7 +95,7 @@ def test_what_changes_most_often_comes_last() -> None:
         (("memory_get",), "with memory_get first", "memory_search"),
     ],
 )
-def test_the_policy_speaks_only_of_tools_that_are_there(
+def test_policy_names_only_available_tools(
     tools: tuple[str, ...], told: str, not_told: str
 ) -> None:
     text = made(tools=tools).sections[0].text
@@ -104,7 +104,7 @@ def test_the_policy_speaks_only_of_tools_that_are_there(
         assert word in text
 
 
-def test_without_tools_there_is_no_policy_and_no_word_about_the_index() -> None:
+def test_without_tools_there_is_no_policy() -> None:
     prompt = made(tools=(), kind="group", files=FILES[:2], logs=())
     assert [section.name for section in prompt.sections] == ["project context", "runtime"]
     assert "memory_search" not in prompt.text and "granite" not in prompt.text
@@ -116,7 +116,7 @@ def test_the_citation_line_is_what_the_tool_does() -> None:
     assert "Source:" not in made(cites=False).text and "Do not name files" in made(cites=False).text
 
 
-def test_the_runtime_line_says_how_the_memory_is() -> None:
+def test_runtime_line_describes_the_memory() -> None:
     line = made().sections[-1].text.split("\n")[-1]
     assert line == (
         "agent: main | session: agent:main:main (main) | workspace: /home/ada/agent | today: "
@@ -146,7 +146,7 @@ def test_a_session_key_cannot_add_to_the_line() -> None:
     assert runtime.count("| memory: ") == 1 and "\u202e" not in runtime and len(runtime) < 800
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_omitted_files_are_listed() -> None:
     assert (
         "Not shown:\n- USER.md is a link, and links are never followed."
         in made(notices=("USER.md is a link, and links are never followed.",)).text

@@ -125,7 +125,7 @@ def test_the_transcript_is_openclaws_and_holds_no_flush(memory: Memory, server: 
     assert os.stat(conversation.transcript).st_mode & 0o777 == 0o600
 
 
-def test_a_session_goes_on_in_another_process_and_half_a_line_is_closed(memory: Memory) -> None:
+def test_session_continues_in_another_process_after_a_partial_line(memory: Memory) -> None:
     first = open_conversation(memory)
     first.start()
     first.on_user("One.")
@@ -155,7 +155,7 @@ def test_a_line_that_finds_room_for_its_beginning_only_is_an_error(memory: Memor
     assert [one.text for one in transcript_of(conversation)] == ["One.", "Three."]
 
 
-def test_a_compaction_is_flushed_first_and_begins_a_new_cycle(
+def test_compaction_flushes_first_and_starts_a_new_cycle(
     memory: Memory, server: ChatServer
 ) -> None:
     conversation = open_conversation(memory, server)
@@ -270,7 +270,7 @@ def test_a_session_that_was_ended_is_followed_by_a_new_one(memory: Memory) -> No
     assert conversation.session_id != first
 
 
-def test_tokens_that_nobody_counts_are_estimated(memory: Memory) -> None:
+def test_missing_token_counts_are_estimated(memory: Memory) -> None:
     conversation = open_conversation(memory)
     conversation.start()
     conversation.on_user("x" * 4_000)
@@ -286,7 +286,7 @@ def test_what_the_memory_has_about_a_message_comes_with_it_when_wanted(memory: M
     assert "[recalled memory" in turn.recalled and "Ann prefers tea." in turn.recalled
 
 
-def test_a_memory_that_cannot_be_searched_costs_no_turn(memory: Memory) -> None:
+def test_search_error_does_not_stop_a_turn(memory: Memory) -> None:
     def recall(message: str) -> str:
         raise IndexBusy("Another process holds the index.")
 
@@ -305,7 +305,7 @@ def test_a_group_sees_nothing_private(memory: Memory) -> None:
     assert conversation.on_user("What does Ann prefer?").recalled == ""
 
 
-def test_a_chat_that_was_declared_a_group_stays_one_when_the_host_says_nothing(
+def test_declared_group_stays_a_group_without_a_new_declaration(
     memory: Memory,
 ) -> None:
     assert (
@@ -358,7 +358,7 @@ def test_a_flush_shows_nothing_private_to_a_session_that_is_not_proven_private(
         ("agent:main:heartbeat", HostOptions(), "heartbeat"),
     ],
 )
-def test_a_session_that_may_not_flush_says_so(
+def test_restricted_session_reports_why_it_is_not_flushed(
     memory: Memory, server: ChatServer, key: str, host_options: HostOptions, because: str
 ) -> None:
     completer = OpenAIChat("scripted", base_url=server.openai_url)
@@ -387,7 +387,7 @@ class Broken:
         raise LookupError("the host's library says this")
 
 
-def test_a_hosts_model_that_fails_in_its_own_way_costs_neither_the_turn_nor_the_note(
+def test_unexpected_error_of_a_model_stops_neither_turn_nor_note(
     memory: Memory, caplog: pytest.LogCaptureFixture
 ) -> None:
     conversation = memory.conversation(KEY, completer=Broken(), context_window=WINDOW)

@@ -90,7 +90,7 @@ def test_a_change_that_decides_nothing_writes_nothing(store: SessionStore) -> No
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{" * 100_000, '"x"', "\x00"])
-def test_a_damaged_file_is_set_aside_by_the_next_change_and_not_by_a_look(
+def test_damaged_file_is_moved_away_by_a_change_not_by_a_read(
     store: SessionStore, text: str
 ) -> None:
     put(store, text)

@@ -58,7 +58,7 @@ def test_the_size_of_a_block_changes_nothing(
     assert texts(path) == [f"tag {number} {'é' * number}".strip() for number in range(30)]
 
 
-def test_only_what_was_said_since_is_read(tmp_path: Path) -> None:
+def test_only_messages_since_an_offset_are_read(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", line("user", "before"))
     since = transcript_size(path)
     with open(path, "a", encoding="utf-8") as file:
@@ -87,7 +87,7 @@ def test_no_more_is_read_than_the_limit_and_an_endless_line_is_passed_over(
     assert texts(path) == ["late"]
 
 
-def test_no_transcript_is_nothing_said(tmp_path: Path) -> None:
+def test_missing_transcript_has_no_messages(tmp_path: Path) -> None:
     assert texts("") == texts(str(tmp_path / "absent")) == texts(str(tmp_path)) == []
     assert transcript_size(str(tmp_path / "absent")) == transcript_size("") == 0
 
@@ -102,7 +102,7 @@ def test_a_link_and_a_pipe_are_no_transcripts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["/new", "/reset now please", "/model gpt-4o", "/anything", "/memory billing"]
 )
-def test_a_command_is_no_message(tmp_path: Path, text: str) -> None:
+def test_commands_are_skipped(tmp_path: Path, text: str) -> None:
     assert is_command(text)
     assert texts(write(tmp_path / "t.jsonl", line("user", text), line("assistant", text))) == [text]
 
@@ -118,7 +118,7 @@ def test_a_command_is_no_message(tmp_path: Path, text: str) -> None:
         "/Users/ann",
     ],
 )
-def test_a_path_is_no_command(text: str) -> None:
+def test_path_is_not_a_command(text: str) -> None:
     assert not is_command(text)
 
 

@@ -87,7 +87,7 @@ def test_a_note_is_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "why"), BAD)
-def test_what_is_no_note_is_refused_with_its_reason(text: str, why: str) -> None:
+def test_unsuitable_text_is_refused_with_a_reason(text: str, why: str) -> None:
     assert reason(text) == why
 
 
@@ -143,7 +143,7 @@ def test_a_text_of_signs_and_a_number_is_compared_with_nothing() -> None:
     assert reason("1) ...", others=(FileText("MEMORY.md", "- Ada\n"),)) == ""
 
 
-def test_the_opposite_of_what_is_there_is_no_duplicate() -> None:
+def test_opposite_statement_is_not_a_duplicate() -> None:
     held = FileText("MEMORY.md", "- Never deploy on Friday.\n")
     assert reason("Deploy on Friday.", others=(held,)) == ""
 

@@ -47,7 +47,7 @@ def called(tool: Tool, **arguments: object) -> Any:
     return payload
 
 
-def test_a_note_goes_to_the_end_of_todays_log_with_its_origin(tool: Tool, tmp_path: Path) -> None:
+def test_note_is_appended_to_todays_log_with_its_origin(tool: Tool, tmp_path: Path) -> None:
     called(tool, text="Ada prefers tea.", origin="user")
     payload = called(tool, text="We chose PostgreSQL.\nIt exports well.")
     assert payload == {
@@ -95,7 +95,7 @@ def test_what_was_kept_is_a_duplicate_in_whatever_form_it_was_written(
     assert called(tool, text=f"{text}\n\nAnd this is new.")["written"]
 
 
-def test_what_lasts_goes_to_the_end_of_memory_md(tool: Tool, tmp_path: Path) -> None:
+def test_note_for_memory_md_is_appended_there(tool: Tool, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("# Facts\n\n- Bob lives in Berlin.")
     payload = called(tool, text="Ada prefers tea.", to="memory.md")
     assert payload["citation"] == "MEMORY.md#L4"
@@ -106,7 +106,7 @@ def test_what_lasts_goes_to_the_end_of_memory_md(tool: Tool, tmp_path: Path) -> 
     )
 
 
-def test_a_note_of_today_may_be_promoted_and_what_is_always_known_is_no_news(
+def test_log_entry_may_be_promoted_to_memory_md_but_not_the_reverse(
     tool: Tool, tmp_path: Path
 ) -> None:
     assert called(tool, text="Ada prefers tea.")["written"]
@@ -133,7 +133,7 @@ def test_a_note_of_today_may_be_promoted_and_what_is_always_known_is_no_news(
         {"text": "y" * 2001},
     ],
 )
-def test_a_refusal_says_why_and_what_to_do_and_writes_nothing(
+def test_refusal_has_reason_and_action_and_writes_nothing(
     tool: Tool, tmp_path: Path, arguments: dict[str, object]
 ) -> None:
     payload = called(tool, **arguments)
@@ -142,7 +142,7 @@ def test_a_refusal_says_why_and_what_to_do_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_session_may_add_only_so_much_to_a_day(tmp_path: Path) -> None:
+def test_entries_of_a_session_per_day_are_limited(tmp_path: Path) -> None:
     one, other = (
         append_tool(notebook(tmp_path), f"agent:main:{name}")
         for name in ("main", "telegram:direct:5")
