@@ -139,4 +139,4 @@ def _operates(value: Any, name: str, other: Any) -> bool:
         mine, their = float(value), float(other)
     except (TypeError, ValueError):
         return False
-    return _ORDER[name](mine, their)
+    return bool(_ORDER[name](mine, their))

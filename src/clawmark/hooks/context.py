@@ -61,7 +61,7 @@ def session_context(memory: Memory, session_key: str | None, tokens: int = TOKEN
 def _context(
     memory: Memory, reader: ContextReader, kind: SessionKind, day: str, room: int
 ) -> Context:
-    """Read about `room` characters: a fifth for USER.md, a third for logs, the rest for MEMORY.md."""
+    """Read `room` characters: a fifth of USER.md, a third of logs, the rest of MEMORY.md."""
     startup = memory.settings.startup_context
     limits = Limits(
         per_file=room // 5,

@@ -62,7 +62,7 @@ def openclaw_folder(state_dir: str, agent: str, environ: Mapping[str, str]) -> s
 
 
 def databases_of(state_dir: str, agent: str) -> list[str]:
-    """Return the existing databases of an agent in an OpenClaw installation, newest format first."""
+    """Return the databases of an agent in an OpenClaw installation, newest format first."""
     places = [
         os.path.join(state_dir, "agents", agent, "agent", "openclaw-agent.sqlite"),
         _configured_database(state_dir, agent),
@@ -142,7 +142,7 @@ def _stable_copy(path: str) -> Iterator[str]:
 
 
 def _file_states(path: str) -> list[tuple[str, int, int]]:
-    """Return suffix, modification time and size of the database and its logs, as far as they exist."""
+    """Return suffix, modification time and size of the database and its existing logs."""
     suffixes = (suffix for suffix in ("", *_LOGS) if os.path.isfile(path + suffix))
     found = [(suffix, os.stat(path + suffix)) for suffix in suffixes]
     return [(suffix, info.st_mtime_ns, info.st_size) for suffix, info in found]

@@ -1,4 +1,4 @@
-"""An imported note is written once, brought up to date, and left alone once somebody has edited it."""
+"""An imported note is written once and updated, unless it was edited."""
 
 from __future__ import annotations
 

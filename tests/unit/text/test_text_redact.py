@@ -270,7 +270,7 @@ NASTY = [
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_megabyte_of_near_misses_is_cleaned(seed: int) -> None:
-    """With one pattern that looks at a run more than a fixed number of times this would take hours."""
+    """A pattern that is not linear would take hours."""
     dice = random.Random(seed)
     parts: list[str] = []
     while sum(map(len, parts)) < 1 << 20:

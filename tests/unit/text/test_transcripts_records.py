@@ -104,8 +104,11 @@ def test_message_typed_while_claude_code_works_is_read() -> None:
 
 
 def test_the_words_after_a_command_are_read() -> None:
-    found = said(claude("user", "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
-                        "<command-args>the new parser</command-args>"))  # fmt: skip
+    text = (
+        "<command-message>plan</command-message>\n<command-name>/plan</command-name>\n"
+        "<command-args>the new parser</command-args>"
+    )
+    found = said(claude("user", text))
     assert found is not None and found.text == "/plan the new parser"
 
 
@@ -228,7 +231,8 @@ def test_records_that_are_not_messages_are_ignored(name: str) -> None:
     ["", "  ", "{not json}", '{"type":"message",', "[]", "1", '"text"', "null", "true", "NaN",
      pytest.param("[" * 50_000, id="deep"), pytest.param('{"a":' * 50_000, id="deep objects"),
      '{"type":"message","timestamp":' + "9" * 5000 + ',"message":{"role":"user","content":"x"}}',
-     '{"type":["message"],"message":{"role":"user","content":"x"}}', '{"type":"message","message":null}',
+     '{"type":["message"],"message":{"role":"user","content":"x"}}',
+     '{"type":"message","message":null}',
      '{"type":"message","message":{"role":["user"],"content":"x"}}', '{"type":"user","message":[]}',
      '{"type":"response_item","payload":"x"}', '{"type":"response_item"}'],
 )  # fmt: skip

@@ -84,8 +84,9 @@ def test_links_pipes_and_folders_are_never_transcripts(tmp_path: Path, own: Path
 
 @pytest.mark.parametrize(
     "path",
-    ["sessions/../../other/sessions/x.jsonl", "sessions//x.jsonl", "sessions/./x.jsonl", "sessions/a\0.jsonl", "../x.jsonl",
-     "/etc/passwd", "sessions/x.md", "sessions/x.jsonl.bak", "sessions/", "x.jsonl", "sessions/.x.jsonl"],
+    ["sessions/../../other/sessions/x.jsonl", "sessions//x.jsonl", "sessions/./x.jsonl",
+     "sessions/a\0.jsonl", "../x.jsonl", "/etc/passwd", "sessions/x.md", "sessions/x.jsonl.bak",
+     "sessions/", "x.jsonl", "sessions/.x.jsonl"],
 )  # fmt: skip
 def test_no_path_leads_out_of_the_folder(path: str, tmp_path: Path, own: Path) -> None:
     with pytest.raises(PathDenied), sessions(tmp_path).open(path):

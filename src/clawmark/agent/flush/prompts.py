@@ -37,7 +37,8 @@ where you stopped
 - no small talk, no tool output, no secrets, and nothing that the log already holds
 
 The log is append-only. Make no other file and no variant of it with a time in its name. \
-MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md are read-only now. If there is nothing to store, reply with {NO_REPLY}."""
+MEMORY.md, SOUL.md, TOOLS.md and AGENTS.md are read-only now. If there is nothing to store, reply \
+with {NO_REPLY}."""
 
 NUDGE = (
     f"Nothing has been written yet. Call memory_append with the "

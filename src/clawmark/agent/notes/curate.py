@@ -41,7 +41,8 @@ You look after MEMORY.md, the page that an agent always knows by heart. Below ar
 the logs of the last days.
 
 Propose what should change on the page, with propose_change, one change at a time:
-- add what will still matter in a year: decisions and their reasons, people, preferences, lasting facts
+- add what will still matter in a year: decisions and their reasons, people, preferences, lasting \
+facts
 - replace what the logs show to be outdated; remove what is said twice or no longer true
 - leave out what happened once and is over, small talk, tool output, secrets; the logs keep the \
 rest and can be searched

@@ -85,7 +85,7 @@ class SessionStore:
         return self.change(key, lambda entry: fields)
 
     def change(self, key: str, decide: Callable[[SessionEntry], Fields | None]) -> SessionEntry:
-        """Change the fields that `decide` returns for the entry, atomically; None changes nothing."""
+        """Atomically change the fields that `decide` returns; None changes nothing."""
         with self._locked():
             sessions = self._load(heal=True)
             before = _entry(key, sessions.get(key))

@@ -41,55 +41,59 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> ScriptedSession:
+def session(tmp_path: Path) -> ScriptedSession:
     made = start_session(tmp_path, TALK)
     made.store.update(KEY, total_tokens=190_000)
     return made
 
 
 def flush(
-    talk: ScriptedSession,
+    session: ScriptedSession,
     server: ChatServer | None,
     settings: FlushSettings | None = None,
     **more: bool,
 ) -> FlushOutcome:
-    return flush_session(talk.parts(server, settings=settings), talk.state(), seconds=20, **more)
+    return flush_session(
+        session.parts(server, settings=settings), session.state(), seconds=20, **more
+    )
 
 
 def append(text: str) -> Turn:
     return call("memory_append", text=text)
 
 
-def test_what_the_model_writes_is_in_todays_log(talk: ScriptedSession, server: ChatServer) -> None:
-    before = talk.transcript.read_bytes()
+def test_what_the_model_writes_is_in_todays_log(
+    session: ScriptedSession, server: ChatServer
+) -> None:
+    before = session.transcript.read_bytes()
     server.script(
         [append("- Billing: PostgreSQL was chosen.\n- Open: who migrates?"), say("NO_REPLY")]
     )
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed)
     assert [one.citation for one in outcome.written] == ["memory/2026-11-15.md#L3-L4"]
     assert (
-        talk.log == f"# 2026-11-15\n\n- Billing: PostgreSQL was chosen. "
+        session.log == f"# 2026-11-15\n\n- Billing: PostgreSQL was chosen. "
         f"{LABEL}\n- Open: who migrates? {LABEL}\n"
     )
-    assert talk.transcript.read_bytes() == before, "the turn is in nobody's transcript"
-    entry = talk.store.get(KEY)
+    assert session.transcript.read_bytes() == before, "the turn is in nobody's transcript"
+    entry = session.store.get(KEY)
     assert (
         entry.memory_flush_compaction_count,
         entry.memory_flush_lines,
         entry.memory_flush_started_at,
     ) == (0, 2, 0)
-    assert entry.memory_flush_at == int(talk.clock.now.timestamp() * 1000)
+    assert entry.memory_flush_at == int(session.clock.now.timestamp() * 1000)
     assert entry.memory_flush_bytes == len(before)
 
 
 def test_the_model_sees_the_conversation_quoted_the_day_and_two_tools(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
-    talk.workspace.remember("Tea with Ann", "2026-11-15")
-    talk.add_messages(("user", "line one\n# a heading\n| a bar"))
+    session.workspace.remember("Tea with Ann", "2026-11-15")
+    session.add_messages(("user", "line one\n# a heading\n| a bar"))
     server.script([say("NO_REPLY")])
-    flush(talk, server)
+    flush(session, server)
     seen = server.seen[0]
     assert seen.tools == ("memory_get", "memory_append")
     assert [one.role for one in seen.messages] == ["user"]
@@ -109,29 +113,31 @@ def test_the_model_sees_the_conversation_quoted_the_day_and_two_tools(
 
 
 def test_a_second_flush_in_a_cycle_is_skipped_and_the_next_cycle_sees_only_what_is_new(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(lambda seen: say("NO_REPLY"))
-    first = flush(talk, server)
+    first = flush(session, server)
     assert (
         isinstance(first, Flushed)
         and (first.written, first.refused) == ((), ())
         and first.input_tokens > 100
     )
-    assert flush(talk, server) == SkipFlush("already-flushed")
-    talk.store.update(KEY, compaction_count=1)
-    talk.add_messages(("user", "And Redis for sessions."))
-    assert isinstance(flush(talk, server), Flushed)
+    assert flush(session, server) == SkipFlush("already-flushed")
+    session.store.update(KEY, compaction_count=1)
+    session.add_messages(("user", "And Redis for sessions."))
+    assert isinstance(flush(session, server), Flushed)
     assert len(server.seen) == 2
     assert "Redis" in server.seen[1].last_user and "PostgreSQL" not in server.seen[1].last_user
 
 
-def test_what_the_log_holds_is_not_written_again(talk: ScriptedSession, server: ChatServer) -> None:
+def test_what_the_log_holds_is_not_written_again(
+    session: ScriptedSession, server: ChatServer
+) -> None:
     server.script([append("- Billing uses PostgreSQL."), say("NO_REPLY")])
-    flush(talk, server)
-    first = talk.log
-    talk.store.update(KEY, compaction_count=1)
-    talk.add_messages(("user", "more"))
+    flush(session, server)
+    first = session.log
+    session.store.update(KEY, compaction_count=1)
+    session.add_messages(("user", "more"))
     server.script(
         [
             append("* billing uses  postgresql\n- Redis for sessions"),
@@ -139,9 +145,9 @@ def test_what_the_log_holds_is_not_written_again(talk: ScriptedSession, server: 
             say("NO_REPLY"),
         ]
     )
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed) and len(outcome.written) == 1
-    assert talk.log == f"{first}- Redis for sessions {LABEL}\n"
+    assert session.log == f"{first}- Redis for sessions {LABEL}\n"
     assert "holds all of this already" in server.seen[-1].results[1]
 
 
@@ -149,111 +155,111 @@ def test_what_the_log_holds_is_not_written_again(talk: ScriptedSession, server: 
     "title", ["# 2026-11-15", "## memory/2026-11-15.md", "# 2026-11-15\n\n# 2026-11-15"]
 )
 def test_the_title_of_the_log_is_not_written_again(
-    talk: ScriptedSession, server: ChatServer, title: str
+    session: ScriptedSession, server: ChatServer, title: str
 ) -> None:
-    talk.workspace.remember("Tea with Ann", "2026-11-15")
+    session.workspace.remember("Tea with Ann", "2026-11-15")
     server.script(
         [append(f"{title}\n\n- Tea with Ann\n- Coffee with Bob"), append(title), say("NO_REPLY")]
     )
-    assert isinstance(flush(talk, server), Flushed)
-    assert talk.log == f"# 2026-11-15\n\n- Tea with Ann\n- Coffee with Bob {LABEL}\n"
+    assert isinstance(flush(session, server), Flushed)
+    assert session.log == f"# 2026-11-15\n\n- Tea with Ann\n- Coffee with Bob {LABEL}\n"
 
 
 def test_what_is_always_known_is_not_written_again(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
-    (talk.folder / "workspace" / "MEMORY.md").write_text(
+    (session.folder / "workspace" / "MEMORY.md").write_text(
         "# Facts\n\n- Ann prefers tea.\n", encoding="utf-8"
     )
     server.script([append("- Ann prefers tea\n- Bob prefers coffee"), say("NO_REPLY")])
-    flush(talk, server)
-    assert "Ann" not in talk.log and "- Bob prefers coffee" in talk.log
+    flush(session, server)
+    assert "Ann" not in session.log and "- Bob prefers coffee" in session.log
 
 
 @pytest.mark.parametrize(
     "word", ["NO_REPLY", "no_reply", "**No reply.**", "Nothing to add. NO_REPLY"]
 )
 def test_nothing_to_store_is_noted_as_nothing(
-    talk: ScriptedSession, server: ChatServer, word: str
+    session: ScriptedSession, server: ChatServer, word: str
 ) -> None:
     server.script([say(word)])
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed) and outcome.written == ()
-    assert talk.log == ""
-    assert talk.store.get(KEY).memory_flush_lines == 0
-    assert flush(talk, server) == SkipFlush("already-flushed")
+    assert session.log == ""
+    assert session.store.get(KEY).memory_flush_lines == 0
+    assert flush(session, server) == SkipFlush("already-flushed")
 
 
 def test_model_that_does_not_write_fails_and_next_flush_reads_the_same_messages(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script([say("I shall remember it!"), say("Of course.")])
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, FlushFailed) and "wrote nothing down" in outcome.message
     assert "Nothing has been written yet" in server.seen[1].last_user
-    assert flush(talk, server) == SkipFlush("backing-off")
-    talk.clock.advance(FIRST_PAUSE_MS / 60_000)
+    assert flush(session, server) == SkipFlush("backing-off")
+    session.clock.advance(FIRST_PAUSE_MS / 60_000)
     server.script([append("- Billing: PostgreSQL."), say("NO_REPLY")])
-    assert isinstance(flush(talk, server), Flushed)
+    assert isinstance(flush(session, server), Flushed)
     assert (
         "PostgreSQL for billing" in server.seen[2].last_user
-        and "- Billing: PostgreSQL." in talk.log
+        and "- Billing: PostgreSQL." in session.log
     )
 
 
 def test_model_that_repeats_the_log_is_done_whatever_it_answers(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
-    talk.workspace.remember("Tea with Ann", "2026-11-15")
+    session.workspace.remember("Tea with Ann", "2026-11-15")
     server.script([append("- Tea with Ann"), say("All of that is saved.")])
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed) and outcome.written == ()
     assert len(server.seen) == 2
 
 
 def test_what_is_gone_again_before_it_is_verified_is_a_failure(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     def model(seen: Seen) -> Turn:
         if seen.step == 0:
             return append("- Kept for a moment.")
-        (talk.folder / "workspace" / "memory" / "2026-11-15.md").unlink()
+        (session.folder / "workspace" / "memory" / "2026-11-15.md").unlink()
         return say("NO_REPLY")
 
     server.script(model)
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, FlushFailed) and "not in the log" in outcome.message
-    assert talk.store.get(KEY).memory_flush_compaction_count == -1
+    assert session.store.get(KEY).memory_flush_compaction_count == -1
 
 
 def test_model_that_does_not_write_is_reminded_once(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(
         [say("We chose PostgreSQL."), append("- We chose PostgreSQL."), say("Done. NO_REPLY")]
     )
-    assert isinstance(flush(talk, server), Flushed)
-    assert "- We chose PostgreSQL." in talk.log
+    assert isinstance(flush(session, server), Flushed)
+    assert "- We chose PostgreSQL." in session.log
 
 
 @pytest.mark.parametrize(
     "path", ["MEMORY.md", "memory/2026-11-15-1430.md", "../outside.md", "memory/2026-11-14.md"]
 )
 def test_text_goes_to_the_daily_log_whatever_path_is_given(
-    talk: ScriptedSession, server: ChatServer, path: str
+    session: ScriptedSession, server: ChatServer, path: str
 ) -> None:
     server.script(
         [call("memory_append", path=path, content="- Kept all the same."), say("NO_REPLY")]
     )
-    flush(talk, server)
-    assert f"- Kept all the same. {LABEL}" in talk.log
-    assert [file.name for file in (talk.folder / "workspace").rglob("*") if file.is_file()] == [
+    flush(session, server)
+    assert f"- Kept all the same. {LABEL}" in session.log
+    assert [file.name for file in (session.folder / "workspace").rglob("*") if file.is_file()] == [
         "2026-11-15.md"
     ]
 
 
 def test_a_text_without_bullets_becomes_one_entry_and_a_fence_stays_whole(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(
         [
@@ -262,15 +268,15 @@ def test_a_text_without_bullets_becomes_one_entry_and_a_fence_stays_whole(
             say("NO_REPLY"),
         ]
     )
-    flush(talk, server)
+    flush(session, server)
     assert (
         f"- We chose PostgreSQL. {LABEL}\n  It was cheaper.\n- how: {LABEL}\n  ```\n- not an "
-        f"item\n  ```\n" in talk.log
+        f"item\n  ```\n" in session.log
     )
 
 
 def test_a_mask_is_refused_with_the_reason_and_a_secret_is_left_out(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     key = "sk-" + "a1B2" * 10
     server.script(
@@ -280,15 +286,15 @@ def test_a_mask_is_refused_with_the_reason_and_a_secret_is_left_out(
             say("NO_REPLY"),
         ]
     )
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed)
     assert "redaction mask" in outcome.refused[0] and "redaction mask" in server.seen[1].results[0]
-    assert f"- The key is {REMOVED}, ask Ann {LABEL}" in talk.log
-    assert key not in talk.log and "[redacted" not in talk.log
+    assert f"- The key is {REMOVED}, ask Ann {LABEL}" in session.log
+    assert key not in session.log and "[redacted" not in session.log
 
 
 def test_recalled_blocks_and_forged_origins_are_not_written(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(
         [
@@ -299,12 +305,14 @@ def test_recalled_blocks_and_forged_origins_are_not_written(
             say("NO_REPLY"),
         ]
     )
-    flush(talk, server)
-    assert talk.log.endswith(f"\n- New {LABEL}\n")
-    assert "old" not in talk.log
+    flush(session, server)
+    assert session.log.endswith(f"\n- New {LABEL}\n")
+    assert "old" not in session.log
 
 
-def test_refused_item_does_not_affect_the_others(talk: ScriptedSession, server: ChatServer) -> None:
+def test_refused_item_does_not_affect_the_others(
+    session: ScriptedSession, server: ChatServer
+) -> None:
     text = """## Today
 
 - The router was replaced.
@@ -314,10 +322,10 @@ def test_refused_item_does_not_affect_the_others(talk: ScriptedSession, server: 
 - The password is ****, ask Ann
 - Bob is back on Monday."""
     server.script([append(text), say("NO_REPLY")])
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed) and len(outcome.refused) == 3
     assert (
-        talk.log == f"# 2026-11-15\n\n## Today\n\n- The router was replaced. "
+        session.log == f"# 2026-11-15\n\n## Today\n\n- The router was replaced. "
         f"{LABEL}\n- Bob is back on Monday. {LABEL}\n"
     )
     assert "This looks like JSON." in server.seen[1].results[0]
@@ -325,71 +333,71 @@ def test_refused_item_does_not_affect_the_others(talk: ScriptedSession, server: 
 
 @pytest.mark.parametrize("text", ["", "   ", "NO_REPLY", "---", "x" * 9000, "## Only a heading"])
 def test_a_text_that_is_none_is_refused(
-    talk: ScriptedSession, server: ChatServer, text: str
+    session: ScriptedSession, server: ChatServer, text: str
 ) -> None:
     server.script([append(text), say("NO_REPLY")])
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed) and outcome.written == () and len(outcome.refused) == 1
-    assert talk.log == ""
+    assert session.log == ""
 
 
-def test_one_flush_cannot_fill_the_log(talk: ScriptedSession, server: ChatServer) -> None:
+def test_one_flush_cannot_fill_the_log(session: ScriptedSession, server: ChatServer) -> None:
     entries = [append("\n".join(f"- fact {n}.{m} {'x' * 60}" for m in range(70))) for n in range(9)]
     server.script([Turn("", tuple(one.calls[0] for one in entries)), say("NO_REPLY")])
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed) and 2 <= len(outcome.written) <= 4 and outcome.refused
-    assert len(talk.log) < 50_000
+    assert len(session.log) < 50_000
 
 
 def test_a_failure_is_tried_again_later_and_not_on_the_next_turn(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script(lambda seen: fault("no-model"))
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, FlushFailed) and "openai" in outcome.message
-    assert flush(talk, server) == SkipFlush("backing-off")
-    talk.clock.advance(FIRST_PAUSE_MS / 60_000)
+    assert flush(session, server) == SkipFlush("backing-off")
+    session.clock.advance(FIRST_PAUSE_MS / 60_000)
     server.script([append("- Kept after all."), say("NO_REPLY")])
-    assert isinstance(flush(talk, server), Flushed)
-    assert "- Kept after all." in talk.log
+    assert isinstance(flush(session, server), Flushed)
+    assert "- Kept after all." in session.log
     assert (
-        talk.store.get(KEY).memory_flush_failures,
-        talk.store.get(KEY).memory_flush_failed_at,
+        session.store.get(KEY).memory_flush_failures,
+        session.store.get(KEY).memory_flush_failed_at,
     ) == (0, 0)
 
 
 def test_a_log_that_cannot_be_written_is_a_failure_and_no_flush(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
-    (talk.folder / "workspace" / "memory").write_text("a file, not a folder", encoding="utf-8")
+    (session.folder / "workspace" / "memory").write_text("a file, not a folder", encoding="utf-8")
     server.script([append("- Not kept."), say("NO_REPLY")])
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, FlushFailed) and "memory" in outcome.message
-    assert talk.store.get(KEY).memory_flush_compaction_count == -1
+    assert session.store.get(KEY).memory_flush_compaction_count == -1
 
 
 def test_a_compaction_does_not_wait_for_the_pause(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script([fault("no-model"), append("- In time."), say("NO_REPLY")])
-    flush(talk, server)
-    assert isinstance(flush(talk, server, is_compacting=True), Flushed)
-    assert "- In time." in talk.log
+    flush(session, server)
+    assert isinstance(flush(session, server, is_compacting=True), Flushed)
+    assert "- In time." in session.log
 
 
 def test_a_model_that_fails_after_it_has_written_has_flushed(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script([append("- Kept."), fault("no-model")])
-    assert isinstance(flush(talk, server), Flushed)
-    assert flush(talk, server) == SkipFlush("already-flushed")
-    assert talk.log.count("- Kept.") == 1
+    assert isinstance(flush(session, server), Flushed)
+    assert flush(session, server) == SkipFlush("already-flushed")
+    assert session.log.count("- Kept.") == 1
 
 
 def test_an_overflowed_context_is_flushed_from_the_end_of_the_transcript(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
-    talk.add_messages(*[("user", f"fact {number} " + "long " * 200) for number in range(2000)])
+    session.add_messages(*[("user", f"fact {number} " + "long " * 200) for number in range(2000)])
     heard: list[Seen] = []
 
     def answer(seen: Seen) -> Turn:
@@ -403,36 +411,36 @@ def test_an_overflowed_context_is_flushed_from_the_end_of_the_transcript(
         )
 
     server.script(answer)
-    assert isinstance(flush(talk, server), Flushed)
+    assert isinstance(flush(session, server), Flushed)
     sizes = [len(seen.last_user) for seen in heard]
     assert sizes[0] <= 200_000 // 2 * 4 + 100_000 and sizes[-1] <= 100_000
     assert "fact 1999 " in heard[-1].last_user and "fact 1 " not in heard[-1].last_user
 
 
 def test_model_is_not_called_without_new_messages(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
-    talk.transcript.write_text("", encoding="utf-8")
-    assert flush(talk, server) == SkipFlush("nothing-new")
+    session.transcript.write_text("", encoding="utf-8")
+    assert flush(session, server) == SkipFlush("nothing-new")
     assert server.seen == []
-    assert flush(talk, server) == SkipFlush("already-flushed")
+    assert flush(session, server) == SkipFlush("already-flushed")
 
 
-def test_without_a_model_nothing_is_recorded(talk: ScriptedSession) -> None:
-    before = talk.store.get(KEY)
-    assert flush(talk, None) == SkipFlush("no-model")
-    assert talk.store.get(KEY) == before
+def test_without_a_model_nothing_is_recorded(session: ScriptedSession) -> None:
+    before = session.store.get(KEY)
+    assert flush(session, None) == SkipFlush("no-model")
+    assert session.store.get(KEY) == before
 
 
 def test_custom_prompts_get_the_day_and_what_keeps_a_flush_harmless(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
     server.script([say("NO_REPLY")])
     custom = FlushSettings(
         prompt="Save it to memory/YYYY-MM-DD.md, append only.",
         system_prompt="Be quick. Current time: noon",
     )
-    flush(talk, server, custom)
+    flush(session, server, custom)
     asked, system = server.seen[0].last_user, server.seen[0].system
     kept = "Save it to memory/2026-11-15.md, append only."
     assert (
@@ -449,15 +457,15 @@ ZONES = [("Pacific/Kiritimati", 14), ("UTC", 0), ("America/Los_Angeles", -8)]
 
 @pytest.mark.parametrize(("zone", "offset"), ZONES, ids=[zone for zone, _ in ZONES])
 def test_flush_after_midnight_writes_to_the_new_day(
-    talk: ScriptedSession, server: ChatServer, zone: str, offset: int
+    session: ScriptedSession, server: ChatServer, zone: str, offset: int
 ) -> None:
-    talk.clock.now = datetime(2026, 11, 15, 23, 59, 59, tzinfo=ZoneInfo(zone))
-    talk.workspace.remember("Known since yesterday", "2026-11-15")
+    session.clock.now = datetime(2026, 11, 15, 23, 59, 59, tzinfo=ZoneInfo(zone))
+    session.workspace.remember("Known since yesterday", "2026-11-15")
 
     def answer(seen: Seen) -> Turn:
         if seen.step == 0:
             return append("- Before midnight.")
-        talk.clock.now = datetime(2026, 11, 16, 0, 0, 1, tzinfo=ZoneInfo(zone))
+        session.clock.now = datetime(2026, 11, 16, 0, 0, 1, tzinfo=ZoneInfo(zone))
         return (
             append("- After midnight.\n- Known since yesterday\n- Before midnight.")
             if seen.step == 1
@@ -465,25 +473,27 @@ def test_flush_after_midnight_writes_to_the_new_day(
         )
 
     server.script(answer)
-    outcome = flush(talk, server)
+    outcome = flush(session, server)
     assert isinstance(outcome, Flushed)
     assert [one.path for one in outcome.written] == ["memory/2026-11-15.md", "memory/2026-11-16.md"]
-    assert talk.read("memory/2026-11-15.md").endswith(
+    assert session.read("memory/2026-11-15.md").endswith(
         f"- Known since yesterday\n- Before midnight. {LABEL}\n"
     )
-    assert talk.read("memory/2026-11-16.md") == f"# 2026-11-16\n\n- After midnight. {LABEL}\n"
+    assert session.read("memory/2026-11-16.md") == f"# 2026-11-16\n\n- After midnight. {LABEL}\n"
 
 
-def test_several_processes_flush_a_session_once(talk: ScriptedSession, server: ChatServer) -> None:
+def test_several_processes_flush_a_session_once(
+    session: ScriptedSession, server: ChatServer
+) -> None:
     server.script(
         lambda seen: append(f"- Once, by {id(seen)}.") if seen.step == 0 else say("NO_REPLY")
     )
 
     def one(_: int) -> FlushOutcome:
-        own = talk._replace(store=SessionStore(talk.store.folder))
+        own = session._replace(store=SessionStore(session.store.folder))
         return flush(own, server)
 
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(one, range(8)))
     assert sum(isinstance(outcome, Flushed) for outcome in outcomes) == 1
-    assert talk.log.count("- Once, by") == 1
+    assert session.log.count("- Once, by") == 1

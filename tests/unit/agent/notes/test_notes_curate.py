@@ -1,4 +1,4 @@
-"""Upkeep of MEMORY.md: proposals as diffs, accepted by a person, written only where they were made."""
+"""Curation of MEMORY.md: proposals are diffs, written once the user has accepted them."""
 
 from __future__ import annotations
 

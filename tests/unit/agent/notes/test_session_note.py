@@ -43,12 +43,12 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> ScriptedSession:
+def session(tmp_path: Path) -> ScriptedSession:
     return start_session(tmp_path, SPOKEN)
 
 
 def note(
-    talk: ScriptedSession,
+    session: ScriptedSession,
     server: ChatServer | None = None,
     settings: NoteSettings | None = None,
     key: str = KEY,
@@ -56,72 +56,74 @@ def note(
     completer = OpenAIChat("scripted", base_url=server.openai_url) if server else None
     parts = NoteParts(
         completer=completer,
-        store=talk.store,
-        workspace=talk.workspace,
+        store=session.store,
+        workspace=session.workspace,
         redactor=Redactor(),
         settings=settings or NoteSettings(),
-        now=talk.clock,
+        now=session.clock,
     )
     return note_session(parts, key, reason="new", source="chat")
 
 
-def another(talk: ScriptedSession, session_id: str) -> None:
+def another(session: ScriptedSession, session_id: str) -> None:
     """The same transcript as a session of another id."""
-    talk.store.update(KEY, **fresh_fields(session_id, str(talk.transcript), 1))
+    session.store.update(KEY, **fresh_fields(session_id, str(session.transcript), 1))
 
 
-def test_note_contains_the_last_messages_and_the_session(talk: ScriptedSession) -> None:
-    outcome = note(talk)
+def test_note_contains_the_last_messages_and_the_session(session: ScriptedSession) -> None:
+    outcome = note(session)
     assert outcome == Noted("memory/2026-11-15-postgresql-billing.md")
-    assert talk.read("memory/2026-11-15-postgresql-billing.md") == (
+    assert session.read("memory/2026-11-15-postgresql-billing.md") == (
         "# Session: 2026-11-15 11:00:00 (UTC)\n\n"
         "- **Session Key**: agent:main:main\n- **Session ID**: s1\n- **Source**: chat, new\n\n"
         "## Last messages\n\n"
         "User (11:00):\n\n> Let us take PostgreSQL for billing.\n\n"
         "Assistant (11:00):\n\n> PostgreSQL for billing it is.\n"
     )
-    assert talk.store.get(KEY).session_note == "memory/2026-11-15-postgresql-billing.md"
+    assert session.store.get(KEY).session_note == "memory/2026-11-15-postgresql-billing.md"
 
 
-def test_a_session_gets_one_note(talk: ScriptedSession) -> None:
-    note(talk)
-    assert note(talk) == NoNote("already-noted")
-    assert len(list((talk.folder / "workspace" / "memory").iterdir())) == 1
+def test_a_session_gets_one_note(session: ScriptedSession) -> None:
+    note(session)
+    assert note(session) == NoNote("already-noted")
+    assert len(list((session.folder / "workspace" / "memory").iterdir())) == 1
 
 
 def test_a_note_that_was_written_and_not_recorded_is_found_by_its_session(
-    talk: ScriptedSession,
+    session: ScriptedSession,
 ) -> None:
-    note(talk)
-    talk.store.update(KEY, session_note=None)
-    assert note(talk) == NoNote("already-noted")
-    assert talk.store.get(KEY).session_note == "memory/2026-11-15-postgresql-billing.md"
+    note(session)
+    session.store.update(KEY, session_note=None)
+    assert note(session) == NoNote("already-noted")
+    assert session.store.get(KEY).session_note == "memory/2026-11-15-postgresql-billing.md"
 
 
-def test_a_note_is_found_by_its_session_when_sessions_json_is_lost(talk: ScriptedSession) -> None:
-    note(talk)
-    os.unlink(talk.store.path)
-    another(talk, "s1")
-    assert note(talk) == NoNote("already-noted")
+def test_a_note_is_found_by_its_session_when_sessions_json_is_lost(
+    session: ScriptedSession,
+) -> None:
+    note(session)
+    os.unlink(session.store.path)
+    another(session, "s1")
+    assert note(session) == NoNote("already-noted")
 
 
-def test_an_id_that_is_only_quoted_in_a_note_is_not_that_session(talk: ScriptedSession) -> None:
-    talk.add_messages(("user", "- **Session ID**: s2"))
-    note(talk)
-    another(talk, "s2")
-    assert isinstance(note(talk), Noted)
+def test_an_id_that_is_only_quoted_in_a_note_is_not_that_session(session: ScriptedSession) -> None:
+    session.add_messages(("user", "- **Session ID**: s2"))
+    note(session)
+    another(session, "s2")
+    assert isinstance(note(session), Noted)
 
 
 def test_second_note_of_the_same_name_gets_a_number(
-    talk: ScriptedSession,
+    session: ScriptedSession,
 ) -> None:
-    file = talk.folder / "workspace" / "memory" / "2026-11-15-postgresql-billing.md"
+    file = session.folder / "workspace" / "memory" / "2026-11-15-postgresql-billing.md"
     file.parent.mkdir()
     file.write_text("mine", encoding="utf-8")
     paths = []
     for number in range(3):
-        another(talk, f"id{number}")
-        outcome = note(talk)
+        another(session, f"id{number}")
+        outcome = note(session)
         assert isinstance(outcome, Noted)
         paths.append(outcome.path)
     assert paths == [f"memory/2026-11-15-postgresql-billing-{number}.md" for number in (2, 3, 4)]
@@ -132,54 +134,56 @@ def test_second_note_of_the_same_name_gets_a_number(
     "said", [[], [("user", "/new")], [("assistant", "Hello!")], [("user", "   ")]]
 )
 def test_an_empty_session_writes_nothing(tmp_path: Path, said: list[tuple[str, str]]) -> None:
-    talk = start_session(tmp_path, said)
-    assert note(talk) == NoNote("empty")
-    assert not (talk.folder / "workspace" / "memory").exists()
+    session = start_session(tmp_path, said)
+    assert note(session) == NoNote("empty")
+    assert not (session.folder / "workspace" / "memory").exists()
 
 
-def test_a_session_that_never_was_and_a_note_that_is_switched_off(talk: ScriptedSession) -> None:
-    assert note(talk, key="agent:main:other") == NoNote("no-session")
-    assert note(talk, settings=NoteSettings(enabled=False)) == NoNote("disabled")
+def test_a_session_that_never_was_and_a_note_that_is_switched_off(session: ScriptedSession) -> None:
+    assert note(session, key="agent:main:other") == NoNote("no-session")
+    assert note(session, settings=NoteSettings(enabled=False)) == NoNote("disabled")
 
 
 @pytest.mark.parametrize(
     "key", ["agent:main:cron:job:run:1", "agent:main:subagent:7", "agent:main:heartbeat"]
 )
-def test_automatic_session_gets_no_note(talk: ScriptedSession, key: str) -> None:
-    talk.store.update(key, **fresh_fields("other", str(talk.transcript), 1))
-    assert note(talk, key=key) == NoNote("automatic")
+def test_automatic_session_gets_no_note(session: ScriptedSession, key: str) -> None:
+    session.store.update(key, **fresh_fields("other", str(session.transcript), 1))
+    assert note(session, key=key) == NoNote("automatic")
 
 
-def test_the_number_of_messages_can_be_chosen(talk: ScriptedSession) -> None:
-    talk.add_messages(*[("user", f"message {number}") for number in range(40)])
-    note(talk, settings=NoteSettings(messages=4))
-    [file] = (talk.folder / "workspace" / "memory").iterdir()
+def test_the_number_of_messages_can_be_chosen(session: ScriptedSession) -> None:
+    session.add_messages(*[("user", f"message {number}") for number in range(40)])
+    note(session, settings=NoteSettings(messages=4))
+    [file] = (session.folder / "workspace" / "memory").iterdir()
     assert file.read_text(encoding="utf-8").count("\n> message") == 4
-    another(talk, "again")
-    note(talk)
+    another(session, "again")
+    note(session)
     second = max(
-        (talk.folder / "workspace" / "memory").iterdir(), key=lambda one: one.stat().st_mtime_ns
+        (session.folder / "workspace" / "memory").iterdir(), key=lambda one: one.stat().st_mtime_ns
     )
     assert second.read_text(encoding="utf-8").count("\n> ") == 15
 
 
-def test_tools_system_text_recalled_memory_and_secrets_are_not_in_it(talk: ScriptedSession) -> None:
+def test_tools_system_text_recalled_memory_and_secrets_are_not_in_it(
+    session: ScriptedSession,
+) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
     tools = [
         {"role": "toolResult", "content": "tool says hunter"},
         {"role": "assistant", "content": [{"type": "toolCall", "name": "exec"}]},
     ]
-    with open(talk.transcript, "a", encoding="utf-8") as file:
+    with open(session.transcript, "a", encoding="utf-8") as file:
         file.write("".join(json.dumps({"type": "message", "message": one}) + "\n" for one in tools))
         file.write(json.dumps({"type": "compaction", "summary": "a summary"}) + "\n")
-    talk.add_messages(
+    session.add_messages(
         (
             "user",
             f"<relevant-memories>recalled</relevant-memories>Use {secret} then [redacted:github]",
         )
     )
-    note(talk)
-    [file_path] = (talk.folder / "workspace" / "memory").iterdir()
+    note(session)
+    [file_path] = (session.folder / "workspace" / "memory").iterdir()
     text = file_path.read_text(encoding="utf-8")
     assert f"> Use {REMOVED} then {REMOVED}\n" in text
     for absent in (secret, "[redacted", "hunter", "summary", "recalled", "toolCall", "/new"):
@@ -187,31 +191,31 @@ def test_tools_system_text_recalled_memory_and_secrets_are_not_in_it(talk: Scrip
 
 
 def test_markdown_in_a_message_stays_in_its_quotation_and_a_long_one_is_cut(
-    talk: ScriptedSession,
+    session: ScriptedSession,
 ) -> None:
-    talk.add_messages(
+    session.add_messages(
         ("user", "The garden has no fence.\n# not a heading\n```\nnot\u2028a fence"),
         ("user", "x" * 5000),
     )
-    note(talk)
-    [file] = (talk.folder / "workspace" / "memory").iterdir()
+    note(session)
+    [file] = (session.folder / "workspace" / "memory").iterdir()
     text = file.read_text(encoding="utf-8")
     assert "\n> # not a heading\n> ```\n> not\n> a fence\n" in text
     assert f"> {'x' * 2000} …\n" in text and "x" * 2001 not in text
 
 
 def test_what_a_terminal_would_obey_is_written_out_in_a_note(tmp_path: Path) -> None:
-    talk = start_session(
+    session = start_session(
         tmp_path, [("user", "It is a caf\u00e9 \x1b[2J and \u202eevil."), ("assistant", "Neither.")]
     )
-    outcome = note(talk)
+    outcome = note(session)
     assert isinstance(outcome, Noted)
-    assert "> It is a caf\u00e9 \\u{1b}[2J and \\u{202e}evil.\n" in talk.read(outcome.path)
+    assert "> It is a caf\u00e9 \\u{1b}[2J and \\u{202e}evil.\n" in session.read(outcome.path)
 
 
-def test_the_model_names_the_note(talk: ScriptedSession, server: ChatServer) -> None:
+def test_the_model_names_the_note(session: ScriptedSession, server: ChatServer) -> None:
     server.script([say("Billing Database!\n")])
-    assert note(talk, server) == Noted("memory/2026-11-15-billing-database.md")
+    assert note(session, server) == Noted("memory/2026-11-15-billing-database.md")
     assert "| user: Let us take PostgreSQL" in server.seen[0].last_user
     assert server.seen[0].tools == ()
 
@@ -227,22 +231,22 @@ def test_the_model_names_the_note(talk: ScriptedSession, server: ChatServer) -> 
     ],
 )
 def test_without_a_name_from_the_model_frequent_words_are_used(
-    talk: ScriptedSession, server: ChatServer, turn: object
+    session: ScriptedSession, server: ChatServer, turn: object
 ) -> None:
     server.script([turn])  # type: ignore[list-item]
-    assert note(talk, server) == Noted("memory/2026-11-15-postgresql-billing.md")
+    assert note(session, server) == Noted("memory/2026-11-15-postgresql-billing.md")
 
 
 def test_a_model_is_not_asked_when_that_is_switched_off(
-    talk: ScriptedSession, server: ChatServer
+    session: ScriptedSession, server: ChatServer
 ) -> None:
-    assert isinstance(note(talk, server, NoteSettings(llm_slug=False)), Noted)
+    assert isinstance(note(session, server, NoteSettings(llm_slug=False)), Noted)
     assert server.seen == []
 
 
 def test_without_frequent_words_the_time_of_day_is_the_name(tmp_path: Path) -> None:
-    talk = start_session(tmp_path, [("user", "データベースはどれにしますか")])
-    assert note(talk) == Noted("memory/2026-11-15-1100.md")
+    session = start_session(tmp_path, [("user", "データベースはどれにしますか")])
+    assert note(session) == Noted("memory/2026-11-15-1100.md")
 
 
 @pytest.mark.parametrize(
@@ -254,59 +258,61 @@ def test_without_frequent_words_the_time_of_day_is_the_name(tmp_path: Path) -> N
     ],
 )
 def test_the_day_is_the_one_where_the_user_lives(
-    talk: ScriptedSession, zone: str, path: str
+    session: ScriptedSession, zone: str, path: str
 ) -> None:
-    talk.clock.now = datetime(2026, 11, 15, 12, 0, tzinfo=ZoneInfo("UTC")).astimezone(
+    session.clock.now = datetime(2026, 11, 15, 12, 0, tzinfo=ZoneInfo("UTC")).astimezone(
         ZoneInfo(zone)
     )
-    outcome = note(talk)
+    outcome = note(session)
     assert isinstance(outcome, Noted) and outcome.path.startswith(f"memory/{path}")
-    assert f"({zone})" in talk.read(outcome.path)
+    assert f"({zone})" in session.read(outcome.path)
 
 
 def test_a_session_that_is_closed_days_later_is_dated_by_its_last_message(
-    talk: ScriptedSession,
+    session: ScriptedSession,
 ) -> None:
-    talk.clock.now = NOON.replace(day=20)
-    assert note(talk) == Noted("memory/2026-11-15-postgresql-billing.md")
+    session.clock.now = NOON.replace(day=20)
+    assert note(session) == Noted("memory/2026-11-15-postgresql-billing.md")
 
 
-def test_a_clock_without_a_zone_works_too(talk: ScriptedSession) -> None:
-    talk.clock.now = datetime(2026, 11, 15, 12, 0)
-    assert isinstance(note(talk), Noted)
+def test_a_clock_without_a_zone_works_too(session: ScriptedSession) -> None:
+    session.clock.now = datetime(2026, 11, 15, 12, 0)
+    assert isinstance(note(session), Noted)
 
 
 @pytest.mark.parametrize("name", ["s1-topic-7.jsonl", "s1.jsonl.reset.2026-11-15T10-00-00"])
 def test_a_transcript_that_was_moved_is_found_by_its_session(
-    talk: ScriptedSession, name: str
+    session: ScriptedSession, name: str
 ) -> None:
-    talk.transcript.rename(talk.transcript.with_name(name))
-    (talk.transcript.parent / "zz-other.jsonl").write_text('{"type":"message"}', encoding="utf-8")
-    assert isinstance(note(talk), Noted)
+    session.transcript.rename(session.transcript.with_name(name))
+    (session.transcript.parent / "zz-other.jsonl").write_text(
+        '{"type":"message"}', encoding="utf-8"
+    )
+    assert isinstance(note(session), Noted)
 
 
 def test_write_error_is_reported_and_the_session_can_be_noted_later(
-    talk: ScriptedSession,
+    session: ScriptedSession,
 ) -> None:
-    (talk.folder / "workspace" / "memory").write_text("a file, not a folder", encoding="utf-8")
-    outcome = note(talk)
+    (session.folder / "workspace" / "memory").write_text("a file, not a folder", encoding="utf-8")
+    outcome = note(session)
     assert isinstance(outcome, NoteFailed) and outcome.message
-    assert talk.store.get(KEY).session_note == ""
+    assert session.store.get(KEY).session_note == ""
 
 
-def test_sessions_closed_at_once_all_get_their_notes(talk: ScriptedSession) -> None:
+def test_sessions_closed_at_once_all_get_their_notes(session: ScriptedSession) -> None:
     keys = [f"agent:main:telegram:direct:{number}" for number in range(24)]
     for key in keys:
-        talk.store.update(key, **fresh_fields(f"id-{key[-2:]}", str(talk.transcript), 1))
+        session.store.update(key, **fresh_fields(f"id-{key[-2:]}", str(session.transcript), 1))
 
     def close(key: str) -> NoteOutcome:
-        return note(talk._replace(store=SessionStore(talk.store.folder)), key=key)
+        return note(session._replace(store=SessionStore(session.store.folder)), key=key)
 
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(close, keys))
     paths = {outcome.path for outcome in outcomes if isinstance(outcome, Noted)}
-    assert len(paths) == 24 == len(list((talk.folder / "workspace" / "memory").iterdir()))
-    assert all(talk.store.get(key).session_note in paths for key in keys)
+    assert len(paths) == 24 == len(list((session.folder / "workspace" / "memory").iterdir()))
+    assert all(session.store.get(key).session_note in paths for key in keys)
 
 
 def said(*texts: str) -> list[TranscriptMessage]:

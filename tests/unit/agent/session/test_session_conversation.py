@@ -438,7 +438,7 @@ def test_the_configured_model_is_used_and_one_that_cannot_be_is_not(
 def test_an_async_conversation_has_the_same_calls(tmp_path: Path, server: ChatServer) -> None:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
 
-    async def talk() -> None:
+    async def session() -> None:
         async with AsyncMemory.open(
             tmp_path / "agent", state_dir=tmp_path / "state", embedder=HashingEmbedder()
         ) as memory:
@@ -460,7 +460,7 @@ def test_an_async_conversation_has_the_same_calls(tmp_path: Path, server: ChatSe
             server.script([say("databases")])
             assert isinstance(await conversation.end(), Noted)
 
-    asyncio.run(talk())
+    asyncio.run(session())
 
 
 def at(hour: int, minute: int = 0, day: int = 15) -> datetime:

@@ -1,4 +1,4 @@
-"""sessions.json: OpenClaw's names, fields of others kept, one change at a time, damage set aside."""
+"""sessions.json keeps unknown fields, has one writer at a time, and survives damage."""
 
 from __future__ import annotations
 
