@@ -28,7 +28,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.0005, 0.01
 
 
 class WriteLock:
-    """FileText by one thread of one process at a time."""
+    """Held by one thread of one process at a time."""
 
     def __init__(self, path: str) -> None:
         self.path = path
