@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clawmark.agent.flush.flush import FlushOutcome
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.notes.session_note import NoteOutcome, Reason
-    from clawmark.agent.session.conversation import Conversation, Manner, UserTurn
+    from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
     from clawmark.agent.session.session import Fields
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
@@ -252,7 +252,7 @@ class AsyncMemory:
         context_window: int = 0,
         append: bool = False,
         recall: bool = False,
-        manner: Manner | None = None,
+        host_options: HostOptions | None = None,
     ) -> AsyncConversation:
         """Return a session whose calls are awaited; the completer is called in a worker thread."""
         conversation = await self._workers.run(
@@ -262,7 +262,7 @@ class AsyncMemory:
             context_window=context_window,
             append=append,
             recall=recall,
-            manner=manner,
+            host_options=host_options,
         )
         return AsyncConversation(conversation, self._workers)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
-    from clawmark.agent.session.conversation import Conversation, Manner
+    from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Tool
     from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.watching import Watching
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
-    from clawmark.text.transcripts.records import Said
-    from clawmark.workspace.transcripts.sessions import Sessions
+    from clawmark.text.transcripts.records import TranscriptMessage
+    from clawmark.workspace.transcripts.files import TranscriptFiles
 
 # Imports inside the methods below are late because a cold `clawmark search` needs none of them.
 
@@ -172,27 +172,28 @@ class Memory:
             chat_type=chat_type,
         )
 
-    def append(self, text: str, *, to: str = "") -> Written:
-        """Add an entry to today's log, or to the file `to`; it is on disk when this returns.
+    def append(self, text: str, *, to: str = "", day: str = "") -> Written:
+        """Add an entry to the log of a day (today's by default), or to the file `to`; it is on disk
+        when this returns.
 
         Only text with redaction masks is refused. `check_note` applies the write gate that agents
         and `clawmark remember` have."""
-        from clawmark.text.secrets.redact import has_mask
+        from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
-        if has_mask(text):
-            raise WorkspaceError(
-                "The text contains a redaction mask, which would be kept in place of the real "
-                "value.",
-                hint="Leave the masked value out; say where it can be found instead.",
-            )
+        problem = check_write(text)
+        if problem is not None:
+            raise WorkspaceError(problem.message, hint=problem.hint)
         if to:
             return self.workspace.append(to, format_entry(text))
-        return self.workspace.remember(text, self.today())
+        return self.workspace.remember(text, day or self.today())
 
-    def check_note(self, text: str, *, to: str = "") -> Refusal | None:
-        """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None."""
-        return agent_parts.make_notebook(self).check(text, to)
+    def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
+        """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None.
+
+        Pass the same `day` to `append`, so that midnight between the two calls makes no difference.
+        """
+        return agent_parts.make_notebook(self).check(text, to, day or self.today())
 
     def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
         """Replace the text that has `base_hash` ("" for a new file), and return the new hash.
@@ -305,7 +306,7 @@ class Memory:
 
         return list_transcripts(self._parts, self._transcripts())
 
-    def transcript(self, name: str) -> tuple[str, tuple[Said, ...]]:
+    def transcript(self, name: str) -> tuple[str, tuple[TranscriptMessage, ...]]:
         """Return the path of a transcript and its messages, with secrets masked.
 
         `name` is its path, its file name or the beginning of that."""
@@ -313,7 +314,7 @@ class Memory:
 
         return read_transcript(self._transcripts(), name)
 
-    def _transcripts(self) -> Sessions:
+    def _transcripts(self) -> TranscriptFiles:
         return self.workspace.sessions or composition.open_sessions(self.places, self.settings)
 
     def status(self) -> reports.Status:
@@ -418,7 +419,7 @@ class Memory:
         context_window: int = 0,
         append: bool = False,
         recall: bool = False,
-        manner: Manner | None = None,
+        host_options: HostOptions | None = None,
     ) -> Conversation:
         """Return a session for a host that talks to a model: its prompt, its flush, its note.
 
@@ -432,7 +433,7 @@ class Memory:
             context_window=context_window,
             append=append,
             recall=recall,
-            manner=manner,
+            host_options=host_options,
             now=self._now,
         )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from power_loss import Disk
 
-from clawmark.agent.session.transcript_log import TranscriptLog
+from clawmark.agent.session.transcript_writer import TranscriptWriter
 from clawmark.model.errors import WorkspaceError
 from clawmark.workspace import Workspace
 
@@ -200,7 +200,7 @@ def test_a_message_is_on_the_disk_when_it_was_written_to_the_transcript(
 ) -> None:
     path = "state/agents/main/sessions/s.jsonl"
     prepare(tmp_path / path)
-    log = TranscriptLog(
+    log = TranscriptWriter(
         path=str(tmp_path / path),
         session_id="s",
         cwd=str(tmp_path),
@@ -208,7 +208,7 @@ def test_a_message_is_on_the_disk_when_it_was_written_to_the_transcript(
     )
     with Disk(tmp_path) as disk:
         for text in ("We chose PostgreSQL", "And Redis for the queue"):
-            log.said("user", text)
+            log.add_message("user", text)
             (held,) = disk.possible(path)
             assert held is not None
             assert text.encode() in held

@@ -132,7 +132,7 @@ def test_a_dry_run_shows_the_numbers_and_asks_nobody(place: Place) -> None:
 
 def test_a_dry_run_knows_what_the_session_may_do_and_the_model_that_is_named(place: Place) -> None:
     assert (
-        "a heartbeat is no conversation"
+        "a heartbeat is not a conversation"
         in place.run("flush", "--dry-run", "--session", "agent:main:heartbeat").out
     )
     named = place.run("flush", "--dry-run", "--json", "--model", "openai:gpt-4", env=env()).json()

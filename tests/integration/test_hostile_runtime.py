@@ -14,7 +14,7 @@ import pytest
 from chat import ChatServer, call, say
 from hostile import cases, make, needs_maker, remove
 
-from clawmark.agent.flush.daylog import DayLog
+from clawmark.agent.flush.daily_log import DailyLog
 from clawmark.agent.flush.flush import Flushed, FlushSettings, run_flush
 from clawmark.agent.models.catalog import choose_completer
 from clawmark.agent.notes.session_note import (
@@ -25,9 +25,9 @@ from clawmark.agent.notes.session_note import (
     NoteSettings,
     note_session,
 )
-from clawmark.agent.session.recent_messages import LEFT_OUT, last_said
 from clawmark.agent.session.session import SessionStore, fresh_fields
-from clawmark.text.secrets.redact import Redactor
+from clawmark.agent.session.transcript_reader import recent_messages
+from clawmark.text.secrets.redact import REMOVED, Redactor
 from clawmark.workspace import Workspace
 
 pytestmark = needs_maker
@@ -52,8 +52,8 @@ def now() -> datetime:
 
 
 def flush(workspace: Workspace, transcript: Path, server: ChatServer) -> Flushed:
-    said = last_said(str(transcript), Redactor())
-    log = DayLog(workspace=workspace, now=now, redactor=Redactor(), session_key=KEY)
+    said = recent_messages(str(transcript), Redactor())
+    log = DailyLog(workspace=workspace, now=now, redactor=Redactor(), session_key=KEY)
     return run_flush(
         choose_completer(f"m@{server.openai_url}", {}),
         said,
@@ -123,7 +123,7 @@ def test_no_secret_reaches_a_note_the_model_or_the_log(
             assert part not in kept, name
             assert part not in shown, name
         assert f"case {name}" in kept and f"case {name}" in shown
-    assert LEFT_OUT in kept and "[redacted:" not in kept
+    assert REMOVED in kept and "[redacted:" not in kept
 
 
 def test_lookalikes_stay_as_they_are(tree: Path, tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import pytest
 
 from clawmark import Memory
-from clawmark.agent.prompt.context import load_context
-from clawmark.agent.prompt.session_files import kind_of
+from clawmark.agent.prompt.context import ContextReader
 from clawmark.agent.tools import render
 from clawmark.aio import AsyncMemory
 from clawmark.testing import HashingEmbedder
+from clawmark.text.transcripts.session_keys import kind_of
 
 TODAY = "2026-02-24"
 PRIVATE_FILES = {
@@ -158,7 +158,9 @@ def doors(memory: Memory, session: Session) -> dict[str, str]:
     search, get = tools["memory_search"], tools["memory_get"]
     markers = sorted(PRIVATE_FILES.values())
     return {
-        "context": repr(load_context(str(memory.places.workspace), kind_of(key, chat_type), TODAY)),
+        "context": repr(
+            ContextReader(str(memory.places.workspace)).read(kind_of(key, chat_type), TODAY)
+        ),
         "prompt": memory.prompt(key, append=True, chat_type=chat_type).text,
         "recall": "\n".join(
             memory.recall(marker, key, chat_type=chat_type, min_score=0) for marker in markers

@@ -15,7 +15,7 @@ from clawmark import Memory
 from clawmark.agent.notes.session_note import render_note
 from clawmark.agent.session.session import SessionEntry
 from clawmark.model.values import Found
-from clawmark.text.transcripts.records import Said
+from clawmark.text.transcripts.records import TranscriptMessage
 
 QUESTION = "Where did we put the spare key of the boat house?"
 ANSWER = "The key for the boat is under the third flower pot."
@@ -112,12 +112,14 @@ def test_our_own_session_notes_that_repeat_the_question_do_not_outrank_the_answe
     moment = datetime(2026, 10, 1, 8, 0, tzinfo=UTC)
     for number, reply in enumerate(REPLIES, 1):
         said = [
-            Said(speaker="user", text=QUESTION, time="2026-10-01T08:00:00Z", line=1),
-            Said(speaker="assistant", text=reply, time="2026-10-01T08:01:00Z", line=2),
+            TranscriptMessage(role="user", text=QUESTION, time="2026-10-01T08:00:00Z", line=1),
+            TranscriptMessage(role="assistant", text=reply, time="2026-10-01T08:01:00Z", line=2),
         ]
         place.note(
             f"2026-10-{number:02}-chat",
-            render_note(said, SessionEntry("main", f"s{number}"), moment, "reset", "chat"),
+            render_note(
+                said, SessionEntry("main", f"s{number}"), moment, reason="reset", source="chat"
+            ),
         )
     found = place.search(QUESTION)
     assert found.hits[0].path == "memory/house.md"

@@ -442,7 +442,7 @@ def test_real_sessions_are_indexed_and_proven(name: str, place: Place) -> None:
         lines = data.decode("utf-8").split("\n")
         for one in said[::17]:
             record = json.loads(lines[one.line - 1])
-            assert record["message"]["role"] == one.speaker
+            assert record["message"]["role"] == one.role
             assert one.time[:16] == record["timestamp"][:16]
             assert one.text.split()[0] in json.dumps(record, ensure_ascii=False)
         assert path == f"sessions/{name}.jsonl"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clawmark.agent.flush.flush import (
     Flush,
     FlushSettings,
-    Standing,
+    SessionState,
     Usage,
     compaction_threshold,
     decide_flush,
@@ -53,7 +53,7 @@ class History:
             transcript_bytes=self.transcript,
             is_compacting=is_compacting,
         )
-        decision = decide_flush(usage, Standing(self.entry), self.chosen)
+        decision = decide_flush(usage, SessionState(self.entry), self.chosen)
         if isinstance(decision, Flush):
             cycle = self.entry.compaction_count
             self.flushes[cycle] = self.flushes.get(cycle, 0) + 1

@@ -16,7 +16,7 @@ from clawmark.engine.sync.transcripts import Work, apply_transcripts, derive
 from clawmark.model.values import ChunkRow
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.stores import any_of
-from clawmark.workspace.transcripts.sessions import Sessions
+from clawmark.workspace.transcripts.files import TranscriptFiles
 
 CHUNKER = Chunking(tokens=24, overlap=8)
 WORDS = st.sampled_from(
@@ -51,7 +51,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.file = folder / "agents" / "main" / "sessions" / "x.jsonl"
         self.file.parent.mkdir(parents=True)
-        self.sessions = Sessions(
+        self.sessions = TranscriptFiles(
             folder=str(self.file.parent), paths=(), workspace=str(folder / "workspace"), clean=str
         )
         self.store = SqliteStore(str(folder / "index.sqlite"))

@@ -2,10 +2,10 @@
 
     graph = builder.compile(store=MemoryStore(memory))
 
-In: a memory, and the operations LangGraph asks for. Out: its items. `("users", "carla")`, `"prefs"`
-is the file `memory/langgraph/users/carla/prefs.md`: a head with the names and times, and the value
-as a block of JSON, which a person may edit and every search of the memory finds. A search with a
-query is the memory's own. Writing is durable when `put` returns. Needs the extra `langgraph`."""
+The item `("users", "carla")`, `"prefs"` is the file `memory/langgraph/users/carla/prefs.md`: front
+matter with names and times, and the value as a block of JSON, which users can edit and searches
+find. A search with a query is a search of the memory. An item is on disk when `put` returns. Needs
+the extra `langgraph`."""
 
 from __future__ import annotations
 
@@ -35,22 +35,19 @@ from clawmark.model.errors import ClawmarkError, WriteConflict
 _ATTEMPTS = 5
 _FIRST_ASKED = 50
 _MOST_ASKED = 5000
-"""Hits of the whole memory that are looked through for those of a namespace."""
+"""Hits of the whole memory that are searched for those of a namespace."""
 _DEEPEST = 64
 
 
 class MemoryStore(BaseStore):
-    """LangGraph's long-term memory in a workspace; `folder` is where below `memory/`.
-
-    There is no expiry (`ttl`).
-    """
+    """A LangGraph store in a folder below `memory/`; expiry (`ttl`) is not supported."""
 
     def __init__(self, memory: Memory, folder: str = "langgraph") -> None:
         self._memory = memory
         self._root = f"memory/{folder}"
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out several operations: what is read is how things were before what is put."""
+        """Run several operations; reads see the state before the writes."""
         asked = list(ops)
         for op in asked:
             validate_op_namespace(op)
@@ -65,14 +62,14 @@ class MemoryStore(BaseStore):
                 case ListNamespacesOp():
                     results.append(self._namespaces(op))
                 case PutOp():
-                    puts[op.namespace, op.key] = op  # of two for one key, the last counts
+                    puts[op.namespace, op.key] = op  # the last one for a key counts
                     results.append(None)
         for put in puts.values():
             self._put(put)
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """The same in a worker thread."""
+        """Run `batch` in a worker thread."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _get(self, op: GetOp) -> Item | None:
@@ -97,8 +94,7 @@ class MemoryStore(BaseStore):
             before, now = workspace.read_exact(path), datetime.now(UTC)
             stored = parse(before.text) if before is not None else None
             if stored is not None and (stored.namespace, stored.key) != (op.namespace, op.key):
-                # A disk that does not tell upper from lower case would have one item take another's
-                # place.
+                # On a case-insensitive disk one item would replace another.
                 raise WriteConflict(
                     f"{path} holds the item {stored.key!r} of {stored.namespace}.",
                     path=path,
@@ -106,12 +102,11 @@ class MemoryStore(BaseStore):
                     current_hash=before.hash if before is not None else "",
                     hint="Choose a key that differs by more than upper and lower case.",
                 )
-            created = stored.created if stored is not None else now
             new = Stored(
                 namespace=op.namespace,
                 key=op.key,
                 value=dict(op.value),
-                created=created,
+                created=stored.created if stored is not None else now,
                 updated=now,
                 indexed=op.index is not False,
             )
@@ -135,14 +130,12 @@ class MemoryStore(BaseStore):
         return found[op.offset : wanted]
 
     def _ranked(self, op: SearchOp, wanted: int) -> list[SearchItem]:
-        """The best items of a namespace.
+        """Return the best items of a namespace.
 
-        Others' hits are left out, so more are asked for until there are enough.
+        Hits outside of it are ignored, so more are requested until there are enough.
         """
-        asked, below = (
-            max(_FIRST_ASKED, 2 * wanted),
-            names_path(self._root, op.namespace_prefix) + "/",
-        )
+        asked = max(_FIRST_ASKED, 2 * wanted)
+        below = names_path(self._root, op.namespace_prefix) + "/"
         while True:
             hits = self._memory.search(op.query or "", max_results=asked, min_score=0.0).hits
             scores: dict[str, float] = {}
@@ -169,7 +162,7 @@ class MemoryStore(BaseStore):
         return sorted(kept)[op.offset : op.offset + op.limit]
 
     def _stored(self, prefix: tuple[str, ...]) -> Iterator[Stored]:
-        """Every item below a namespace, in the order of paths."""
+        """Yield the items below a namespace in the order of their paths."""
         folder = names_path(self._root, prefix)
         for entry in self._memory.workspace.list_folder(folder, _DEEPEST) or ():
             stored = None if entry.is_folder else self._read(entry.path)
@@ -177,7 +170,7 @@ class MemoryStore(BaseStore):
                 yield stored
 
     def _read(self, path: str) -> Stored | None:
-        """The item in a file; None when it is gone, or holds none that can be understood."""
+        """Return the item in a file; None if it is missing or malformed."""
         try:
             found = self._memory.workspace.read_exact(path)
         except ClawmarkError:

@@ -1,12 +1,10 @@
-"""A memory block for LlamaIndex: what the memory knows about the last message, and a transcript of
-what leaves the context.
+"""A memory block for LlamaIndex: recalled memory for the last message.
 
-    memory = Memory.from_defaults(session_id="carla", memory_blocks=[ClawmarkMemoryBlock(memory=workspace)])
+    block = ClawmarkMemoryBlock(memory=workspace)
+    memory = Memory.from_defaults(session_id="carla", memory_blocks=[block])
 
-In: a memory, and the messages LlamaIndex hands to its blocks. Out: a block of quoted data for the
-prompt. Messages that LlamaIndex drops from its own history are written to a transcript, where they
-can be searched; what is worth a note is left to the agent's tools. Needs the extra `llama-index`.
-"""
+Messages that LlamaIndex drops from its history are written to a transcript, where they can be
+searched. Needs the extra `llama-index`."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory.memory import BaseMemoryBlock
 
-from clawmark.adapters.transcripts import open_log
+from clawmark.adapters.transcripts import open_transcript
 from clawmark.memory import Memory
 
 
 class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
-    """Recalled memory for a conversation; empty when the memory has nothing about the last message."""
+    """Recalled memory about the last message; may be empty."""
 
     name: str = Field(default="clawmark", description="The name of the memory block.")
     memory: Any = Field(description="The clawmark.Memory that is asked.", exclude=True, repr=False)
@@ -36,12 +34,12 @@ class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
     max_results: int = Field(default=3, ge=1, description="How many passages are recalled at most.")
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        said = next((text for text in map(_user_text, reversed(messages or ())) if text), "")
-        if not said:
+        text = next((text for text in map(_user_text, reversed(messages or ())) if text), "")
+        if not text:
             return ""
         memory: Memory = self.memory
         return await asyncio.to_thread(
-            memory.recall, said, self.session_key, max_results=self.max_results
+            memory.recall, text, self.session_key, max_results=self.max_results
         )
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
@@ -53,7 +51,7 @@ class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
             if not text.strip() or message.role not in (MessageRole.USER, MessageRole.ASSISTANT):
                 continue
             session_id = str(message.additional_kwargs.get("session_id") or self.session_id)
-            open_log(self.memory, session_id).said(
+            open_transcript(self.memory, session_id).add_message(
                 "user" if message.role == MessageRole.USER else "assistant", text
             )
 

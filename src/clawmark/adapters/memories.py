@@ -1,9 +1,8 @@
 """The six commands of Anthropic's memory tool over the folder `memory`, without the SDK.
 
-In: a workspace, and paths that begin with `/memories`. Out: the words that tool's own
-implementation answers with, or a `ClawmarkError`. Memory is Markdown, so a name with another ending
-is kept as Markdown: `/memories/prefs.txt` is the file `memory/prefs.txt.md`, goes by both names,
-and is found by a search. Opening, locking and syncing are the workspace's part."""
+Answers are worded like those of Anthropic's own implementation; errors are `ClawmarkError`s. Files
+with another extension are kept as Markdown: `/memories/prefs.txt` is the file `memory/prefs.txt.md`
+and has both names."""
 
 from __future__ import annotations
 
@@ -21,20 +20,20 @@ ROOT = "/memories"
 MOST_LINES = 999_999
 _LEVELS = 2
 _ATTEMPTS = 5
-"""How often an edit is made again because somebody else changed the file meanwhile."""
+"""How often an edit is retried if the file changes at the same time."""
 
 _OTHER_ENDING = re.compile(r".\.[A-Za-z][A-Za-z0-9]{0,7}\.md\Z")
 _MISSING = "The path {} does not exist. Please provide a valid path."
 
 
 class _Named(NamedTuple):
-    """A path as the model wrote it, and where it leads."""
+    """A path as the model wrote it, and in the workspace."""
 
     given: str
     folder: str
-    """As a folder of the workspace."""
+    """The path as a folder."""
     file: str
-    """As a memory file; empty when it can only be a folder."""
+    """The path as a memory file; empty if it can only be a folder."""
 
     @property
     def is_root(self) -> bool:
@@ -42,14 +41,15 @@ class _Named(NamedTuple):
 
 
 class Memories:
-    """View, create, str_replace, insert, delete and rename below `/memories`."""
+    """The commands of the tool."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
     def view(self, path: str, lines: Sequence[int] | None = None) -> str:
-        """A folder two levels deep, or a file with line numbers; `lines` is the first and the last,
-        -1 for the end.
+        """List a folder two levels deep, or show a file with line numbers.
+
+        `lines` is the first and the last line; -1 is the end.
         """
         named = _named(path)
         entries = self._folder(named)
@@ -81,14 +81,11 @@ class Memories:
         return f"File created successfully at: {path}"
 
     def str_replace(self, path: str, old: str, new: str) -> str:
-        """Put one text in the place of another that occurs exactly once."""
+        """Replace a text that occurs exactly once."""
 
         def change(text: str) -> str:
-            found = (
-                [match.start() for match in re.finditer(f"(?={re.escape(old)})", text)]
-                if old
-                else []
-            )
+            pattern = f"(?={re.escape(old)})"
+            found = [match.start() for match in re.finditer(pattern, text)] if old else []
             if not found:
                 raise WorkspaceError(
                     f"No replacement was performed, old_str `{old}` did not appear verbatim in "
@@ -113,7 +110,7 @@ class Memories:
         )
 
     def insert(self, path: str, line: int, text: str) -> str:
-        """Put lines after the line of that number, or before all with 0."""
+        """Insert lines after a line; 0 is the start of the file."""
 
         def change(before: str) -> str:
             lines = before.split("\n")
@@ -132,7 +129,7 @@ class Memories:
         return f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:
-        """Delete a file, or a folder with the notes in it."""
+        """Delete a file, or a folder with its notes."""
         named = _named(path)
         if named.is_root:
             raise WorkspaceError(f"Cannot delete the {ROOT} directory itself")
@@ -142,7 +139,7 @@ class Memories:
         return f"Successfully deleted {path}"
 
     def rename(self, old: str, new: str) -> str:
-        """Move a file or a folder to a path where nothing is yet."""
+        """Move a file or a folder to a path that does not exist yet."""
         source, target = _named(old), _named(new)
         if source.is_root:
             raise WorkspaceError(f"Cannot rename the {ROOT} directory itself")
@@ -162,13 +159,11 @@ class Memories:
             raise _refused(target, denied) from denied
         return f"Successfully renamed {old} to {new}"
 
-    # --- what is there
-
     def _folder(self, named: _Named) -> list[Entry] | None:
         try:
             found = self._workspace.list_folder(named.folder, _LEVELS)
         except PathDenied as denied:
-            if denied.rule == "not-memory":  # a hidden folder, or node_modules: not there
+            if denied.rule == "not-memory":  # a hidden folder, or node_modules
                 return None
             raise _refused(named, denied) from denied
         return [Entry("memory", 0, True)] if found is None and named.is_root else found
@@ -187,7 +182,7 @@ class Memories:
         return found
 
     def _place(self, named: _Named) -> str:
-        """The path in the workspace that is meant; empty when nothing is there."""
+        """Return the existing path in the workspace; empty if there is none."""
         if self._folder(named) is not None:
             return named.folder
         try:
@@ -201,7 +196,7 @@ class Memories:
         return named.file
 
     def _edit(self, path: str, change: Callable[[str], str]) -> tuple[str, str]:
-        """Change a file's text, anew when it changed meanwhile; the text before and after."""
+        """Change a file, with retries; return the text before and after."""
         named = _named(path)
         if self._folder(named) is not None:
             raise WorkspaceError(f"The path {path} is not a file.")
@@ -219,18 +214,14 @@ class Memories:
 
 
 def _named(path: str) -> _Named:
-    """Where a path of the model leads, or a refusal."""
+    """Resolve a path of the model; raises PathDenied if it is not below `/memories`."""
     if path != ROOT and not path.startswith(ROOT + "/"):
         raise PathDenied(
             f"Path must start with {ROOT}, got: {shown(path)}", path=path, rule="outside"
         )
     relative = path[len(ROOT) :].lstrip("/")
     parts = relative.removesuffix("/").split("/") if relative else []
-    odd = next(
-        (part for part in parts if part.startswith("..") or "\\" in part or not part.isprintable()),
-        None,
-    )
-    if odd is not None:
+    if any(part.startswith("..") or "\\" in part or not part.isprintable() for part in parts):
         raise PathDenied(
             f"Path {shown(path)} would escape {ROOT} directory", path=path, rule="outside"
         )
@@ -242,9 +233,7 @@ def _named(path: str) -> _Named:
 
 
 def _refused(named: _Named, denied: PathDenied) -> PathDenied:
-    """A refusal in the tool's words: links and other ways out are an escape, the rest says what it
-    is.
-    """
+    """Return a denial in the tool's words: links and outside paths are an escape."""
     if denied.rule in ("link", "outside"):
         return PathDenied(
             f"Path {shown(named.given)} would escape {ROOT} directory",

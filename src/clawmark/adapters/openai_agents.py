@@ -1,11 +1,11 @@
 """The OpenAI Agents SDK: the memory's function tools, and a session whose history is a transcript.
 
-    agent = Agent(name="assistant", instructions=memory.prompt(append=True).text, tools=memory_tools(memory))
+    instructions = memory.prompt(append=True).text
+    agent = Agent(name="assistant", instructions=instructions, tools=memory_tools(memory))
     await Runner.run(agent, "Hello", session=TranscriptSession(memory, "carla"))
 
-In: a memory. Out: what `Agent(tools=…)` and `Runner.run(session=…)` take. A session is one JSONL
-file in OpenClaw's format beside the agent's other conversations, so that what was said in it can be
-searched like theirs. Needs the extra `openai-agents`."""
+A session is a transcript in OpenClaw's format, searchable like the agent's other transcripts. Needs
+the extra `openai-agents`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clawmark.adapters.plain import Toolbox
-from clawmark.adapters.transcripts import open_log, transcript_path
+from clawmark.adapters.transcripts import open_transcript, transcript_path
 from clawmark.memory import Memory
 from clawmark.model.errors import WorkspaceError
 from clawmark.text.chunking.tokens import well_formed
@@ -33,7 +33,8 @@ _MAKER = "openai-agents"
 def memory_tools(
     memory: Memory, session_key: str | None = None, *, append: bool = True
 ) -> list[FunctionTool]:
-    """`memory_search`, `memory_get` and, unless `append` is off, `memory_append` as function tools."""
+    """Return `memory_search`, `memory_get` and, unless `append` is off, `memory_append`."""
+    # Imported late: an optional extra.
     from agents import FunctionTool
 
     box = Toolbox(memory, session_key, append=append)
@@ -42,27 +43,25 @@ def memory_tools(
         async def invoke(context: ToolContext[Any], arguments: str) -> str:
             return await asyncio.to_thread(box.call, name, arguments)
 
-        # Strict schemas have no optional arguments, and ours have: whoever leaves them out gets
-        # what is configured.
+        # Strict schemas do not allow optional arguments.
         return FunctionTool(name, description, parameters, invoke, strict_json_schema=False)
 
     return [made(tool.name, tool.description, tool.parameters) for tool in box.tools]
 
 
 class _Line(NamedTuple):
-    """One item of the history, and where its line begins in the file."""
+    """One item of the history and the byte offset of its line."""
 
     start: int
     item: TResponseInputItem
 
 
 class TranscriptSession:
-    """A `Session` of the SDK, kept in `<session id>.jsonl`; it goes on where an earlier one of that
-    id ended.
+    """A `Session` of the SDK, stored in `<session id>.jsonl`; continues an earlier one of that id.
 
-    Every item stands on a line of its own, on disk when `add_items` returns. `pop_item` takes the
-    last line away. `clear_session` sets the file aside as OpenClaw does (`….jsonl.reset.<time>`):
-    the next item begins another, and what was said can still be found."""
+    Every item is a line of its own, on disk when `add_items` returns. `pop_item` removes the last
+    line. `clear_session` archives the file as OpenClaw does (`….jsonl.reset.<time>`), where it can
+    still be searched."""
 
     def __init__(
         self, memory: Memory, session_id: str, *, session_settings: SessionSettings | None = None
@@ -71,47 +70,42 @@ class TranscriptSession:
         self.session_settings = session_settings
         self.path = transcript_path(memory, session_id)
         self._memory = memory
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The history, oldest first; the last `limit` items of it when that is given."""
+        """Return the history, or its last `limit` items, oldest first."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         lines = await asyncio.to_thread(self._lines)
-        return [
-            line.item
-            for line in (lines if limit is None else lines[max(0, len(lines) - max(0, limit)) :])
-        ]
+        start = 0 if limit is None else max(0, len(lines) - max(0, limit))
+        return [line.item for line in lines[start:]]
 
     async def add_items(self, items: Sequence[TResponseInputItem]) -> None:
         """Add to the history."""
         await asyncio.to_thread(self._add, list(items))
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the last item away; None when there is none."""
+        """Remove and return the last item; None if there is none."""
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:
-        """Begin anew."""
+        """Archive the history and start a new one."""
         await asyncio.to_thread(self._clear)
 
     def _add(self, items: list[TResponseInputItem]) -> None:
-        with self._turn:
-            log = open_log(self._memory, self.session_id)
+        with self._lock:
+            transcript = open_transcript(self._memory, self.session_id)
             for item in items:
-                said = _said(item)
-                if said is None:
-                    log.add("custom", {"customType": _MAKER, "item": item})
+                role, text = _message(item)
+                if text:
+                    content = [{"type": "text", "text": well_formed(text)}]
+                    message = {"role": role, "content": content}
+                    transcript.add_record("message", {"message": message, "item": item})
                 else:
-                    role, text = said
-                    message = {
-                        "role": role,
-                        "content": [{"type": "text", "text": well_formed(text)}],
-                    }
-                    log.add("message", {"message": message, "item": item})
+                    transcript.add_record("custom", {"customType": _MAKER, "item": item})
 
     def _lines(self) -> list[_Line]:
-        """The items; a line that a crash cut off is none, nor is one that others wrote."""
+        """Return the items; incomplete lines and lines of other programs are ignored."""
         try:
             with open(self.path, "rb") as file:
                 data = file.read()
@@ -128,7 +122,7 @@ class TranscriptSession:
         return found
 
     def _pop(self) -> TResponseInputItem | None:
-        with self._turn:
+        with self._lock:
             lines = self._lines()
             if not lines:
                 return None
@@ -141,7 +135,7 @@ class TranscriptSession:
             return lines[-1].item
 
     def _clear(self) -> None:
-        with self._turn:
+        with self._lock:
             time = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
             try:
                 os.replace(self.path, f"{self.path}.reset.{time}Z")
@@ -151,20 +145,18 @@ class TranscriptSession:
                 raise _unusable(self.path, error) from error
 
 
-def _said(
-    item: Mapping[str, Any] | TResponseInputItem,
-) -> tuple[Literal["user", "assistant"], str] | None:
-    """Who said what, for an item that is a message of the user or the agent."""
-    role, content = item.get("role"), item.get("content")
+def _message(item: Mapping[str, Any] | TResponseInputItem) -> tuple[str, str]:
+    """Return role and text of a message; an empty text for other items."""
+    role, content = str(item.get("role")), item.get("content")
     if role not in ("user", "assistant"):
-        return None
+        return role, ""
     if isinstance(content, list):
         content = "".join(
             part["text"]
             for part in content
             if isinstance(part, dict) and isinstance(part.get("text"), str)
         )
-    return (role, content) if isinstance(content, str) and content.strip() else None
+    return role, content if isinstance(content, str) and content.strip() else ""
 
 
 def _unusable(path: str, error: OSError) -> WorkspaceError:

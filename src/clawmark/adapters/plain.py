@@ -1,12 +1,10 @@
-"""The memory's tools for programs that talk to OpenAI's or Anthropic's API themselves.
+"""The memory's tools for programs that call OpenAI's or Anthropic's API themselves.
 
     box = Toolbox(memory)
-    client.chat.completions.create(…, tools=box.openai())        # or messages.create(…, tools=box.anthropic())
+    client.chat.completions.create(…, tools=box.openai())        # or box.anthropic()
     box.call(name, arguments)                                    # the text to send back
 
-In: a memory, and the name and the arguments of a call as the model made them. Out: tool schemas,
-and the text of a result; a call never raises. What the tools do is in `clawmark.agent.tools`. Needs
-no extra."""
+A call never raises. Needs no extra."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from clawmark.memory import Memory
 class Toolbox:
     """`memory_search`, `memory_get` and, unless `append` is off, `memory_append`, for one session.
 
-    The session key decides whom they answer; without one, it is the caller's own memory.
+    The session key decides what they may do; without one, it is the caller's own memory.
     """
 
     def __init__(
@@ -26,15 +24,15 @@ class Toolbox:
         self.tools: tuple[Tool, ...] = tuple(memory.tools(session_key, append=append))
 
     def openai(self) -> list[Payload]:
-        """The tools as OpenAI's chat completions take them."""
+        """Return the tools for OpenAI's chat completions."""
         return [as_openai(tool) for tool in self.tools]
 
     def anthropic(self) -> list[Payload]:
-        """The tools as Anthropic's messages take them."""
+        """Return the tools for Anthropic's messages."""
         return [as_anthropic(tool) for tool in self.tools]
 
     def call(self, name: str, arguments: object) -> str:
-        """What a tool answers; `arguments` is a mapping or the JSON text of one."""
+        """Return the answer of a tool; `arguments` is a mapping or JSON text."""
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
             known = ", ".join(tool.name for tool in self.tools)

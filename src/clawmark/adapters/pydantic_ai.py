@@ -2,9 +2,8 @@
 
     agent = Agent("openai:gpt-4o-mini", toolsets=[memory_toolset(memory)])
 
-In: a memory. Out: a `FunctionToolset` whose instructions are the memory's part of the system
-prompt, made anew for every run. What the tools do is in `clawmark.agent.tools`. Needs the extra
-`pydantic-ai`."""
+The instructions of the toolset are the memory's part of the system prompt, rebuilt for every run.
+Needs the extra `pydantic-ai`."""
 
 from __future__ import annotations
 
@@ -25,20 +24,21 @@ def memory_toolset(
     append: bool = True,
     instructions: bool = True,
 ) -> FunctionToolset[Any]:
-    """`memory_search`, `memory_get` and, unless `append` is off, `memory_append`, for one session.
+    """Return `memory_search`, `memory_get` and, unless `append` is off, `memory_append`.
 
-    With `instructions` the toolset also brings the memory's system prompt; turn it off when the
-    host has its own."""
+    With `instructions`, the toolset includes the memory's system prompt."""
+    # Imported late: an optional extra.
     from pydantic_ai import FunctionToolset
 
     async def prompt() -> str:
         return (await asyncio.to_thread(memory.prompt, session_key, append=append)).text
 
-    tools = [_made(tool) for tool in memory.tools(session_key, append=append)]
+    tools = [_make_tool(tool) for tool in memory.tools(session_key, append=append)]
     return FunctionToolset(tools, id="clawmark", instructions=prompt if instructions else None)
 
 
-def _made(tool: MemoryTool) -> Tool[Any]:
+def _make_tool(tool: MemoryTool) -> Tool[Any]:
+    # Imported late: an optional extra.
     from pydantic_ai import Tool
 
     async def call(**arguments: Any) -> dict[str, object]:

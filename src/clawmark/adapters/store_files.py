@@ -1,13 +1,10 @@
-"""Items of a key-value store as Markdown: where a file is, what stands in it, and which filters it
-satisfies.
-
-In: names and a value. Out: a path below `memory/` that no other names have, and a text that reads
-back to the same item. Nothing here opens a file or knows a framework."""
+"""Items of a key-value store as Markdown files: path, text and filters."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -21,7 +18,8 @@ _LONGEST_NAME = 80
 _FORM = re.compile(
     r"---\n(?P<head>(?:\w+: [^\n]*\n){1,20})---\n\n*```json\n(?P<value>.*)\n```\s*", re.DOTALL
 )
-_COMPARISONS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")
+_ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
+_COMPARISONS = ("$eq", "$ne", *_ORDER)
 
 
 class Stored(NamedTuple):
@@ -33,33 +31,33 @@ class Stored(NamedTuple):
     created: datetime
     updated: datetime
     indexed: bool = True
-    """Whether a search with a query may find it."""
+    """Whether searches with a query return it."""
 
 
 def names_path(root: str, namespace: Sequence[str]) -> str:
-    """The folder of a namespace."""
+    """Return the folder of a namespace."""
     return "/".join([root, *map(_component, namespace)])
 
 
 def item_path(root: str, namespace: Sequence[str], key: str) -> str:
-    """The file of an item."""
+    """Return the file of an item."""
     return f"{names_path(root, namespace)}/{_component(key)}.md"
 
 
 def _component(name: str) -> str:
-    """A name as one component of a path, readable where it can be; two names never become one."""
-    # quote() leaves letters, digits and _.-~ as they are; "~" marks what was cut, a dot may hide a
-    # file.
+    """Return a unique and mostly readable path component for a name."""
+    # quote() keeps _.-~ as they are; here "~" marks truncated names, and a leading dot hides files.
     safe = quote(name, safe=" ", errors="surrogatepass").replace("~", "%7E").replace(".", "%2E")
     if safe in VENDOR_FOLDERS or safe != safe.strip():
         safe = f"%{ord(safe[0]):02X}{safe[1:]}".replace(" ", "%20")
     if 0 < len(safe) <= _LONGEST_NAME:
         return safe
-    return f"{safe[:40]}~{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{safe[:40]}~{digest[:32]}"
 
 
 def render(stored: Stored) -> str:
-    """The text of an item's file."""
+    """Return the text of an item's file."""
     head = {
         "namespace": list(stored.namespace),
         "key": stored.key,
@@ -80,15 +78,14 @@ def render(stored: Stored) -> str:
 
 def _json(value: object, indent: int | None = None) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # Characters that a file cannot hold, or that some programs take for the end of a line, stay
-    # escaped.
+    # Escape surrogates, and characters that some programs treat as line ends.
     return re.sub(
         r"[\x7f-\x9f\u2028\u2029\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text
     )
 
 
 def parse(text: str) -> Stored | None:
-    """The item in a file's text; None when there is none."""
+    """Return the item in a text; None if it is not one."""
     form = _FORM.fullmatch(text.replace("\r\n", "\n"))
     if form is None:
         return None
@@ -102,17 +99,20 @@ def parse(text: str) -> Stored | None:
         namespace, key = tuple(map(str, head["namespace"])), str(head["key"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return (
-        Stored(namespace, key, value, *times, head.get("indexed") is not False)
-        if isinstance(value, dict)
-        else None
+    if not isinstance(value, dict):
+        return None
+    return Stored(
+        namespace=namespace,
+        key=key,
+        value=value,
+        created=times[0],
+        updated=times[1],
+        indexed=head.get("indexed") is not False,
     )
 
 
 def satisfies(value: object, wanted: Mapping[str, Any] | None) -> bool:
-    """Whether a value has what a filter asks for: equal fields, or comparisons such as `{"$gte":
-    3}`.
-    """
+    """Check a value against a filter of equal fields or comparisons such as `{"$gte": 3}`."""
     return all(
         _compares(value.get(name) if isinstance(value, Mapping) else None, one)
         for name, one in (wanted or {}).items()
@@ -130,17 +130,13 @@ def _compares(value: Any, wanted: Any) -> bool:
     return all(_operates(value, str(name), other) for name, other in wanted.items())
 
 
-def _operates(value: Any, operator: str, other: Any) -> bool:
-    if operator not in _COMPARISONS:
-        raise ValueError(
-            f"There is no comparison {operator!r}; there are {', '.join(_COMPARISONS)}."
-        )
-    if operator in ("$eq", "$ne"):
-        return bool(value == other) is (operator == "$eq")
+def _operates(value: Any, name: str, other: Any) -> bool:
+    if name not in _COMPARISONS:
+        raise ValueError(f"Unknown comparison {name!r}; use one of {', '.join(_COMPARISONS)}.")
+    if name in ("$eq", "$ne"):
+        return bool(value == other) is (name == "$eq")
     try:
         mine, their = float(value), float(other)
     except (TypeError, ValueError):
         return False
-    return {"$gt": mine > their, "$gte": mine >= their, "$lt": mine < their, "$lte": mine <= their}[
-        operator
-    ]
+    return bool(_ORDER[name](mine, their))

@@ -1,3 +1,1 @@
-"""What a memory does while a conversation goes on: context and prompt, flush, session notes,
-upkeep.
-"""
+"""What an agent sees and does: tools, prompt, sessions, flush, session notes, curation."""

@@ -19,7 +19,7 @@ from clawmark.agent.models.completer import Message, Tool, ToolCall
 from clawmark.agent.notes.session_note import NoteOutcome
 from clawmark.agent.prompt.recall import parse_block
 from clawmark.agent.prompt.sections import Prompt
-from clawmark.agent.session.conversation import Conversation, Manner, UserTurn
+from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
 from clawmark.agent.session.session import SessionEntry
 from clawmark.agent.session.setup import Models, model_name
 from clawmark.chat.compact import Compacted, opening, split, summarise
@@ -87,7 +87,7 @@ class Chat:
         self._files = FileTools(
             memory.places.workspace, os.path.join(memory.places.state_dir, "locks")
         )
-        self._chat_type = conversation.standing().entry.chat_type
+        self._chat_type = conversation.state().entry.chat_type
         self._is_private = is_private(kind_of(conversation.session_key, self._chat_type))
 
     @property
@@ -267,7 +267,7 @@ def open_chat(
         context_window=window,
         append=True,
         recall=recall,
-        manner=Manner(source="chat", records_answers=True),
+        host_options=HostOptions(source="chat", records_answers=True),
     )
     with _locked(conversation), ChatAgent(name, key) as agent:
         yield Chat(memory, agent, conversation)

@@ -15,13 +15,14 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from clawmark.agent.tools.arguments import read_arguments, text_argument, whole_argument
-from clawmark.agent.tools.base import Payload, Tool, complaint, log_surprise
-from clawmark.agent.tools.gate import Held, refuse
+from clawmark.agent.tools.base import Payload, Tool, complaint, log_unexpected
+from clawmark.agent.tools.gate import refuse
 from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor, has_mask
 from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.text.untrusted.recalled_blocks import has_recalled
+from clawmark.text.write_check import FileText
 from clawmark.workspace import write
 from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
@@ -199,7 +200,7 @@ def _is_memory(path: str) -> bool:
 
 def _check_gate(text: str, path: str) -> None:
     """Apply the write gate to a memory passage, without the labels that it already contains."""
-    refusal = refuse(without_comments(text), target=Held(path, ""), redactor=Redactor())
+    refusal = refuse(without_comments(text), target=FileText(path, ""), redactor=Redactor())
     if refusal is not None:
         raise ToolInputError(refusal.message, argument="new", hint=refusal.action)
 
@@ -239,7 +240,7 @@ def _tool(
         except ClawmarkError as error:
             return complaint(error, "Tell the user that it was not done.")
         except Exception as error:  # the boundary of a tool call
-            log_surprise(name)
+            log_unexpected(name)
             return {
                 "error": f"{name} failed with an unexpected {type(error).__name__}.",
                 "action": "Tell the user.",

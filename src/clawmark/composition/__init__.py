@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.text.secrets.redact import Redactor
-    from clawmark.workspace.transcripts.sessions import Sessions
+    from clawmark.workspace.transcripts.files import TranscriptFiles
 
 CANDIDATE_FLOOR = 100
 """The least number of candidates of each leg."""
@@ -205,9 +205,9 @@ def _dims_of(store: SqliteStore, names: tuple[str, ...]) -> int:
         return next(spaces, 0) or reader.cached_dims(*names)
 
 
-def open_sessions(places: Places, settings: Settings) -> Sessions:
+def open_sessions(places: Places, settings: Settings) -> TranscriptFiles:
     """Return the agent's transcripts, which are read with secrets and configured keys masked."""
-    from clawmark.workspace.transcripts.sessions import Sessions
+    from clawmark.workspace.transcripts.files import TranscriptFiles
 
     masks: list[Redactor] = []
 
@@ -218,7 +218,7 @@ def open_sessions(places: Places, settings: Settings) -> Sessions:
 
     paths, own = settings.memory_search.sessions.paths, places.conversations_dir
     paths = (*paths, own) if own != places.sessions_dir and os.path.isdir(own) else paths
-    return Sessions(
+    return TranscriptFiles(
         folder=places.sessions_dir,
         paths=paths,
         workspace=os.path.realpath(places.workspace),

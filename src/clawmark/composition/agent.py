@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
-    from clawmark.agent.session.conversation import Conversation, Manner
+    from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
     from clawmark.config.schema import Settings
     from clawmark.memory import Memory
@@ -30,7 +30,7 @@ def make_notebook(memory: Memory) -> Notebook:
     return Notebook(
         today=memory.today,
         read_lines=memory.workspace.read_lines,
-        append=lambda entry, to: memory.append(entry, to=to),
+        append=lambda entry, to, day: memory.append(entry, to=to, day=day),
         redactor=redactor_of(memory.settings.memory_search),
     )
 
@@ -118,7 +118,7 @@ def recall_text(
     """Search for a message and quote what is worth recalling, if the session is private."""
     from clawmark.agent.prompt.recall import recall_block, recalled
     from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
-    from clawmark.agent.prompt.session_files import is_private, kind_of
+    from clawmark.text.transcripts.session_keys import is_private, kind_of
     from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
     question = strip_recalled(text).strip()
@@ -144,11 +144,11 @@ def make_conversation(
     context_window: int,
     append: bool,
     recall: bool,
-    manner: Manner | None,
+    host_options: HostOptions | None,
     now: Callable[[], datetime],
 ) -> Conversation:
     """Return a session of a host that talks to a model."""
-    from clawmark.agent.session.conversation import Conversation, Voice, open_parts
+    from clawmark.agent.session.conversation import Conversation, SessionCallbacks, open_parts
 
     parts = open_parts(
         memory.settings,
@@ -162,10 +162,10 @@ def make_conversation(
 
     def chat_type() -> str:
         """Return the host's current chat type, or the last one it reported: a group stays one."""
-        given = manner.chat_type if manner else ""
+        given = host_options.chat_type if host_options else ""
         return given or parts.store.get(session_key).chat_type
 
-    voice = Voice(
+    callbacks = SessionCallbacks(
         prompt=lambda: memory.prompt(session_key, append=append, chat_type=chat_type()).text,
         recall=lambda text: (
             memory.recall(text, session_key, chat_type=chat_type()) if recall else ""
@@ -173,7 +173,9 @@ def make_conversation(
         started=lambda: memory.session_started(session_key),
         compacted=memory.compacted,
     )
-    return Conversation(session_key=session_key, parts=parts, voice=voice, manner=manner)
+    return Conversation(
+        session_key=session_key, parts=parts, callbacks=callbacks, host_options=host_options
+    )
 
 
 def make_question_writer(settings: Settings, completer: Completer | None) -> Completer:

@@ -1,3 +1,1 @@
-"""Coding agents: what their hooks ask for in, what the memory answers out; and the edits that
-connect them, reversibly.
-"""
+"""Hooks for coding agents, and the installation that connects them to the memory."""

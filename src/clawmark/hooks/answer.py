@@ -1,8 +1,8 @@
-"""An event of a coding agent in; the JSON object that the host reads out.
+"""Answer an event of a coding agent with the JSON object that the host reads.
 
-SessionStart gets the context, UserPromptSubmit what is recalled, PreCompact and SessionEnd leave a
-note and say nothing. An empty object means: go on as if there were no hook. Errors are raised here;
-that they never reach the host is the command's part."""
+SessionStart returns the context, UserPromptSubmit recalled memory; PreCompact and SessionEnd write
+a session note and return an empty object. Errors are raised; the command hides them from the host.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from clawmark.memory import Memory
 
 
-class Wishes(NamedTuple):
-    """What was asked for on the command line; 0 stands for the usual."""
+class HookOptions(NamedTuple):
+    """Options of the command line; 0 means the default."""
 
     session_key: str | None = None
     """None for the agent's main session."""
@@ -33,43 +33,35 @@ class Wishes(NamedTuple):
 
 
 def answer(
-    event: Event, opened: Callable[[str | None], Memory], wishes: Wishes
+    event: Event, opened: Callable[[str | None], Memory], options: HookOptions
 ) -> dict[str, object]:
-    """The answer to an event; `opened` opens the memory with a provider, None for the configured
-    one.
-    """
+    """Return the answer; `opened` opens the memory with a provider, None for the configured one."""
     if event.is_subagent:
         return {}
     if event.name == "UserPromptSubmit":
-        bar = BAR if wishes.bar is None else wishes.bar
-        items, shown = wishes.items or ITEMS, partial(_shown_files, event, wishes)
+        bar = BAR if options.bar is None else options.bar
+        items, shown = options.items or ITEMS, partial(_shown_files, event, options)
         return _with_context(
-            event, recall_for(opened, event.prompt, wishes.session_key, items, bar, shown)
+            event, recall_for(opened, event.prompt, options.session_key, items, bar, shown)
         )
     with opened("none") as memory:
-        key = (
-            f"agent:{memory.places.agent}:main"
-            if wishes.session_key is None
-            else wishes.session_key
-        )
+        main = f"agent:{memory.places.agent}:main"
+        key = main if options.session_key is None else options.session_key
         if event.name == "SessionStart":
-            return _with_context(event, session_context(memory, key, wishes.tokens or TOKENS).text)
+            return _with_context(event, session_context(memory, key, options.tokens or TOKENS).text)
         if os.path.isdir(memory.places.workspace):
             note_session_of(memory, event, key)
     return {}
 
 
-def _shown_files(event: Event, wishes: Wishes, memory: Memory) -> tuple[ContextFile, ...]:
-    """What the session start has put before the model; nothing outside a session."""
+def _shown_files(event: Event, options: HookOptions, memory: Memory) -> tuple[ContextFile, ...]:
+    """Return the files that the session start has shown; nothing outside a session."""
     if not (event.session_id or event.transcript):
         return ()
-    shown = session_context(memory, wishes.session_key, wishes.tokens or TOKENS).files
+    shown = session_context(memory, options.session_key, options.tokens or TOKENS).files
     return unchanged_since_the_start(shown, memory.workspace.root, event.transcript)
 
 
 def _with_context(event: Event, text: str) -> dict[str, object]:
-    return (
-        {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}}
-        if text
-        else {}
-    )
+    output = {"hookEventName": event.name, "additionalContext": text}
+    return {"hookSpecificOutput": output} if text else {}

@@ -1,8 +1,7 @@
-"""What a coding agent tells a hook in; an event with the few facts that matter out.
+"""Parse the event that a coding agent sends to a hook.
 
-Claude Code and Codex send one JSON object on standard input with the same field names. Nothing in
-it is required: a host that leaves a field out, or sends another type, has an event without it. What
-to do about an event is left to `answer`."""
+Claude Code and Codex send a JSON object with the same field names on standard input. All fields are
+optional; fields of the wrong type are ignored."""
 
 from __future__ import annotations
 
@@ -15,13 +14,11 @@ HOSTS = ("claude-code", "codex")
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd")
 
 MARK = "CLAWMARK_HOOK"
-"""Set in the environment of everything a hook could ever start: a hook that finds it answers
-nothing.
-"""
+"""Environment variable that prevents a hook from being run by a program that a hook started."""
 
 
 class Event(NamedTuple):
-    """One moment in a session of a host."""
+    """An event in a session of a host."""
 
     host: str
     name: str
@@ -30,11 +27,11 @@ class Event(NamedTuple):
     """The path of the host's transcript of the session."""
     prompt: str = ""
     is_subagent: bool = False
-    """Whether a helper of the agent's own is speaking, and no person."""
+    """Whether a sub-agent caused the event."""
 
 
 def read_event(host: str, name: str, given: str) -> Event:
-    """The event of this name; raises ClawmarkError for what is none."""
+    """Return the event of this name; raises ClawmarkError if it is unknown or malformed."""
     if host not in HOSTS:
         raise ClawmarkError(
             f"There are no hooks for {host[:40]!r}.",
@@ -44,7 +41,7 @@ def read_event(host: str, name: str, given: str) -> Event:
     event = known.get(name.replace("-", "").replace("_", "").lower())
     if event is None:
         raise ClawmarkError(
-            f"There is no hook for the event {name[:40]!r}.", hint=f"There is {', '.join(EVENTS)}."
+            f"There is no hook for the event {name[:40]!r}.", hint=f"Events: {', '.join(EVENTS)}."
         )
     try:
         fields = json.loads(given) if given.strip() else {}

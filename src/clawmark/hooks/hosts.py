@@ -1,9 +1,7 @@
-"""Which files connect a host to the memory, and what stands in them: a host's name in, a list of
-additions out.
+"""List the additions to configuration files that connect each host to the memory.
 
-Seven hosts: all of them start `clawmark mcp` themselves and read a skill; Claude Code and Codex
-also have hooks. Paths and shapes are those of the hosts' own documentation in autumn 2026. Nothing
-is read or written here but the question which files there are; `install` does the rest."""
+All hosts start `clawmark mcp` themselves and read a skill; Claude Code and Codex also have hooks.
+Paths and formats are those documented by the hosts in autumn 2026. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ Scope = Literal["user", "project"]
 
 
 class Addition(NamedTuple):
-    """Something that belongs into a file."""
+    """Something to add to a file."""
 
     file: str
     form: Literal["json", "item", "toml", "text"]
@@ -37,7 +35,7 @@ class Addition(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What the places of a host's files depend on."""
+    """What the paths of a host's files depend on."""
 
     home: str
     project: str
@@ -50,7 +48,7 @@ class Launch(NamedTuple):
 
     program: tuple[str, ...]
     flags: tuple[str, ...] = ()
-    """Which memory: `--workspace DIR` and the like."""
+    """Selects the memory: `--workspace DIR` and the like."""
 
     def mcp(self) -> list[str]:
         return [*self.program, "mcp", *self.flags]
@@ -62,7 +60,7 @@ class Launch(NamedTuple):
 def additions(
     host: str, scope: Scope, around: Surroundings, launch: Launch, skill: str
 ) -> list[Addition]:
-    """Everything that connects a host."""
+    """Return everything that connects a host."""
     if scope == "project" and host == "openclaw":
         raise ConfigError(
             "OpenClaw has one configuration for all projects.", hint="Leave --project out."
@@ -73,17 +71,15 @@ def additions(
 
 
 def quoted(words: Sequence[str]) -> str:
-    """A command line for the shell that hosts use."""
-    if os.name == "nt":
-        return subprocess.list2cmdline(words)
-    return shlex.join(words)
+    """Return a command line for the shell that hosts use."""
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-# --- where --------------------------------------------------------------------------------------------------------------
+# --- Paths ---
 
 
 def _folder(host: str, around: Surroundings) -> str:
-    """Where a host keeps what is for all projects."""
+    """Return the folder of a host's settings for all projects."""
     env, home = around.environ, around.home
     if host == "vscode":
         if around.platform == "darwin":
@@ -114,7 +110,7 @@ _PROJECT_SKILLS = {
 
 
 def _skill_file(host: str, folder: str, scope: Scope, around: Surroundings) -> str:
-    """Each host has a folder of its own for skills, so that no two of ours are one file."""
+    """Return the path of the skill; each host has its own folder, so no file is shared."""
     if scope == "project":
         folder = os.path.join(folder, _PROJECT_SKILLS[host])
     elif host in ("codex", "vscode"):
@@ -123,12 +119,12 @@ def _skill_file(host: str, folder: str, scope: Scope, around: Surroundings) -> s
 
 
 def _existing(folder: str, *names: str) -> str:
-    """The first of these files that is there, else the first."""
+    """Return the first of these files that exists, else the first."""
     paths = [os.path.join(folder, name) for name in names]
     return next((path for path in paths if os.path.lexists(path)), paths[0])
 
 
-# --- what --------------------------------------------------------------------------------------------------------------
+# --- Contents ---
 
 
 def _stdio(launch: Launch) -> dict[str, object]:
@@ -137,43 +133,37 @@ def _stdio(launch: Launch) -> dict[str, object]:
 
 
 def _hooks(host: str, file: str, launch: Launch) -> list[Addition]:
-    # Each is put before the others, so that they end up in the order of a session.
+    # Each item is inserted first, so they end up in the order of a session.
     return [
-        Addition(file=file, form="item", path=("hooks", event), value=_group(host, event, launch))
+        Addition(
+            file=file,
+            form="item",
+            path=("hooks", event),
+            value={**_matcher(event), "hooks": [_command(host, event, launch)]},
+        )
         for event in reversed(EVENTS)
     ]
 
 
-def _group(host: str, event: str, launch: Launch) -> dict[str, object]:
-    return {**_matcher(event), "hooks": [_command(host, event, launch)]}
-
-
 def _matcher(event: str) -> dict[str, object]:
-    """A session that is taken up again has its context already: `resume` is left out."""
+    """Return the sources of a session start; `resume` is omitted, as the context is still there."""
     return {"matcher": "startup|clear|compact"} if event == "SessionStart" else {}
 
 
 def _command(host: str, event: str, launch: Launch) -> dict[str, object]:
-    # Codex gives the end of a session three seconds at most, and complains about more.
-    return {
-        "type": "command",
-        "command": launch.hook(host, event),
-        "timeout": 3 if event == "SessionEnd" else 10,
-    }
+    # Codex allows at most three seconds at the end of a session.
+    timeout = 3 if event == "SessionEnd" else 10
+    return {"type": "command", "command": launch.hook(host, event), "timeout": timeout}
 
 
 def _claude_code(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
     if scope == "project":
-        servers, settings = (
-            os.path.join(folder, ".mcp.json"),
-            os.path.join(folder, ".claude", "settings.json"),
-        )
+        servers = os.path.join(folder, ".mcp.json")
+        settings = os.path.join(folder, ".claude", "settings.json")
     else:
-        moved = around.environ.get("CLAUDE_CONFIG_DIR")
-        servers, settings = (
-            os.path.join(moved or around.home, ".claude.json"),
-            os.path.join(folder, "settings.json"),
-        )
+        base = around.environ.get("CLAUDE_CONFIG_DIR") or around.home
+        servers = os.path.join(base, ".claude.json")
+        settings = os.path.join(folder, "settings.json")
     value = {"type": "stdio", **_stdio(launch)}
     return [
         Addition(file=servers, form="json", path=("mcpServers", SERVER), value=value),
@@ -182,9 +172,8 @@ def _claude_code(folder: str, scope: Scope, around: Surroundings, launch: Launch
 
 
 def _codex(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
-    """One block in config.toml.
-
-    The hooks are in it too, unless there is a hooks.json: Codex warns about both at once.
+    """Return one block for config.toml; the hooks go to hooks.json if it exists, as Codex warns
+    about having both.
     """
     folder = os.path.join(folder, ".codex") if scope == "project" else folder
     config, hooks = os.path.join(folder, "config.toml"), os.path.join(folder, "hooks.json")
@@ -200,53 +189,33 @@ def _codex(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> l
 
 
 def _cursor(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
-    folder = os.path.join(folder, ".cursor") if scope == "project" else folder
-    return [
-        Addition(
-            file=os.path.join(folder, "mcp.json"),
-            form="json",
-            path=("mcpServers", SERVER),
-            value=_stdio(launch),
-        )
-    ]
+    return _server(folder, scope, ".cursor/mcp.json", ("mcpServers", SERVER), _stdio(launch))
 
 
 def _vscode(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
-    folder = os.path.join(folder, ".vscode") if scope == "project" else folder
     value = {"type": "stdio", **_stdio(launch)}
-    return [
-        Addition(
-            file=os.path.join(folder, "mcp.json"),
-            form="json",
-            path=("servers", SERVER),
-            value=value,
-        )
-    ]
+    return _server(folder, scope, ".vscode/mcp.json", ("servers", SERVER), value)
 
 
 def _gemini(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
-    folder = os.path.join(folder, ".gemini") if scope == "project" else folder
-    return [
-        Addition(
-            file=os.path.join(folder, "settings.json"),
-            form="json",
-            path=("mcpServers", SERVER),
-            value=_stdio(launch),
-        )
-    ]
+    return _server(folder, scope, ".gemini/settings.json", ("mcpServers", SERVER), _stdio(launch))
+
+
+def _server(
+    folder: str, scope: Scope, file: str, path: tuple[str, str], value: object
+) -> list[Addition]:
+    """Return the entry of the server; `file` is its path in a project."""
+    parts = file.split("/")
+    name = os.path.join(folder, *(parts if scope == "project" else parts[1:]))
+    return [Addition(file=name, form="json", path=path, value=value)]
 
 
 def _opencode(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> list[Addition]:
-    """Version 2 has its servers under `mcp.servers`, version 1 directly under `mcp`; a file says
-    which one it is for.
-    """
+    """Version 2 has its servers under `mcp.servers`, version 1 directly under `mcp`."""
     file = _existing(folder, "opencode.json", "opencode.jsonc")
     path = ("mcp", SERVER) if _is_version_1(file) else ("mcp", "servers", SERVER)
-    return [
-        Addition(
-            file=file, form="json", path=path, value={"type": "local", "command": launch.mcp()}
-        )
-    ]
+    value = {"type": "local", "command": launch.mcp()}
+    return [Addition(file=file, form="json", path=path, value=value)]
 
 
 def _is_version_1(file: str) -> bool:
@@ -254,7 +223,7 @@ def _is_version_1(file: str) -> bool:
         with open(file, encoding="utf-8") as opened:
             mcp = get(opened.read(), ("mcp",), file)
     except (OSError, UnicodeDecodeError, ConfigError):
-        return False  # whoever edits it says what is wrong
+        return False  # the error is reported when the file is edited
     servers = mcp if isinstance(mcp, dict) else {}
     return "servers" not in servers and any(
         isinstance(one, dict) and "type" in one for one in servers.values()

@@ -1,10 +1,8 @@
-"""Connecting a host and taking it back: the additions of `hosts` in, edits of files out, first
-planned, then carried out.
+"""Connect a host to the memory, and undo it: plan the edits of its files, then apply them.
 
-Planning reads and changes nothing, so that the plan can be shown. Every edit is a few pieces of
-text put into a file; the receipt keeps them, and removing takes exactly these pieces out again, so
-that the file has the bytes it had, whatever else was changed in it since. A file that was made for
-this is deleted, a file of somebody else's is never replaced."""
+Planning changes nothing, so the plan can be shown first. An edit inserts pieces of text, which are
+recorded in a receipt; removal takes out exactly these pieces and leaves other changes alone. A file
+created by the installation is deleted; other files are never replaced as a whole."""
 
 from __future__ import annotations
 
@@ -15,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from clawmark.hooks import jsontext, tomltext
+from clawmark.hooks.events import HOSTS
 from clawmark.hooks.hosts import Addition
 from clawmark.hooks.receipt import Entry, Piece, Receipt, back_up, save
 from clawmark.model.errors import ConfigError, WriteConflict
@@ -23,7 +22,7 @@ MOST_BYTES = 64 << 20
 
 
 class Edit(NamedTuple):
-    """One file before and after; None where there is no file."""
+    """The content of a file before and after; None if there is no file."""
 
     file: str
     before: bytes | None
@@ -31,17 +30,17 @@ class Edit(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What an installation or a removal will do."""
+    """The edits of an installation or a removal."""
 
     edits: tuple[Edit, ...]
     receipt: Receipt
-    """As it is afterwards."""
+    """The receipt after the edits."""
     notices: tuple[str, ...]
-    """What is left alone, and why."""
+    """What is not changed, and why."""
 
 
 def plan_install(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
-    """What to change so that everything wanted is there once; nothing when it is."""
+    """Plan the edits after which every addition exists exactly once."""
     edits, notices, after = list[Edit](), list[str](), dict(receipt)
     for file, additions in _by_file(wanted).items():
         before = _read(file)
@@ -49,32 +48,27 @@ def plan_install(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
         if before is not None and all(_is_there(text, addition) for addition in additions):
             continue
         entry = receipt.get(file)
-        # Without a receipt nothing is known to be ours but a hook, which says so itself.
+        # Without a receipt only hooks are known to be ours, by their command.
         ours = (
             entry.pieces if entry else [_expected(one) for one in additions if one.form == "item"]
         )
         cleaned = _without(text, ours, file)
-        made, pieces = _with(
-            cleaned, additions, before is None or _is_all_ours(entry, cleaned), notices
-        )
+        created = before is None or (entry is not None and entry.created)
+        is_free = before is None or (created and not cleaned)
+        made, pieces = _with(cleaned, additions, is_free, notices)
         if not pieces:
             continue
-        created = before is None or (entry is not None and entry.created)
-        after[file] = Entry(
-            created, _missing_folders(file) or (entry.folders if entry else ()), pieces
-        )
+        folders = _missing_folders(file) or (entry.folders if entry else ())
+        after[file] = Entry(created, folders, pieces)
         edits.append(Edit(file, before, made.encode("utf-8", "surrogatepass")))
     return Plan(tuple(edits), after, tuple(notices))
 
 
 def plan_removal(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
-    """What to change so that nothing of ours is left; without a receipt, our entries are found by
-    what they say.
-    """
+    """Plan the removal of our entries; without a receipt they are recognised by their content."""
     edits, notices = list[Edit](), list[str]()
-    for file, additions in (
-        {file: list[Addition]() for file in receipt} or _by_file(wanted)
-    ).items():
+    files = {file: list[Addition]() for file in receipt} or _by_file(wanted)
+    for file, additions in files.items():
         before = _read(file)
         if before is None:
             continue
@@ -83,24 +77,21 @@ def plan_removal(wanted: Sequence[Addition], receipt: Receipt) -> Plan:
         cleaned = _without(text, entry.pieces, file)
         is_empty = entry.created and not cleaned.strip("\ufeff \t\r\n")
         if cleaned != text or is_empty:
-            edits.append(
-                Edit(file, before, None if is_empty else cleaned.encode("utf-8", "surrogatepass"))
-            )
+            after = None if is_empty else cleaned.encode("utf-8", "surrogatepass")
+            edits.append(Edit(file, before, after))
         elif any(piece.form == "text" for piece in entry.pieces) and file in receipt:
-            notices.append(f"{file} was changed since, and stays.")
+            notices.append(f"{file} was changed since, and is kept.")
     return Plan(tuple(edits), {}, tuple(notices))
 
 
 def carry_out(plan: Plan, receipt: Receipt, folder: str, *, mode: int) -> None:
-    """Do what was planned; `folder` keeps the receipt and the backups, `mode` is for files that are
-    made.
-    """
+    """Apply a plan; `folder` is for receipt and backups, `mode` for new files."""
     for file, before, _ in plan.edits:
         if _read(file) != before:
             raise _changed(file)
         if before is not None:
             back_up(folder, file, before)
-    # First what will have been done, then doing it: whoever dies in between can still undo it.
+    # The receipt is written first, so that a crash in between can be undone.
     if plan.receipt:
         save(folder, plan.receipt)
     for file, before, after in plan.edits:
@@ -114,7 +105,7 @@ def carry_out(plan: Plan, receipt: Receipt, folder: str, *, mode: int) -> None:
         save(folder, {})
 
 
-# --- pieces ---------------------------------------------------------------------------------------------------------------
+# --- Pieces of text ---
 
 
 def _by_file(wanted: Iterable[Addition]) -> dict[str, list[Addition]]:
@@ -128,21 +119,18 @@ def _is_there(text: str, wanted: Addition) -> bool:
     if wanted.form == "text":
         return text == wanted.lines[0]
     if wanted.form == "toml":
-        return "\n".join([tomltext.BEGIN, *wanted.lines, tomltext.END]) in text.replace(
-            "\r\n", "\n"
-        )
+        block = "\n".join([tomltext.BEGIN, *wanted.lines, tomltext.END])
+        return block in text.replace("\r\n", "\n")
     found = jsontext.get(text, wanted.path, wanted.file)
-    return (
-        found == wanted.value
-        if wanted.form == "json"
-        else isinstance(found, list) and wanted.value in found
-    )
+    if wanted.form == "json":
+        return found == wanted.value
+    return isinstance(found, list) and wanted.value in found
 
 
 def _with(
     text: str, additions: Sequence[Addition], is_free: bool, notices: list[str]
 ) -> tuple[str, tuple[Piece, ...]]:
-    """The text with the additions that somebody else has not made already."""
+    """Insert the additions that are not there yet; return the text and the inserted pieces."""
     pieces = list[Piece]()
     for file, form, path, value, lines in additions:
         if form == "text":
@@ -150,15 +138,15 @@ def _with(
                 text = lines[0]
                 pieces.append(Piece(form=form, path=(), made=(), text=text))
             else:
-                notices.append(f"{file} is there already, and is left as it is.")
+                notices.append(f"{file} already exists, and is not changed.")
         elif form == "toml":
             if _has_tables(text, file):
-                notices.append(f"{file} has [mcp_servers.clawmark] already, and is left as it is.")
+                notices.append(f"{file} already has [mcp_servers.clawmark]; it is not changed.")
                 continue
             text, piece = tomltext.put(text, lines, file)
             pieces.append(Piece(form=form, path=(), made=(), text=piece))
         elif form == "json" and jsontext.get(text, path, file) is not None:
-            notices.append(f"{file} has {'.'.join(path)} already, and it is left as it is.")
+            notices.append(f"{file} already has {'.'.join(path)}; it is not changed.")
         else:
             done = jsontext.put(text, path, value, file, as_item=form == "item")
             text = done.text
@@ -167,13 +155,11 @@ def _with(
 
 
 def _without(text: str, pieces: Sequence[Piece], file: str) -> str:
-    """The text without the pieces, last in first out; one that was reformatted since is found by
-    its place.
-    """
+    """Remove the pieces in reverse order; a reformatted piece is found by its path."""
     for piece in reversed(pieces):
         if piece.text and text.count(piece.text) == 1:
             cut = text.replace(piece.text, "", 1)
-            if _is_sound(cut, piece.form, file):
+            if _is_valid(cut, piece.form, file):
                 text = cut
                 continue
         if piece.form == "json":
@@ -186,20 +172,13 @@ def _without(text: str, pieces: Sequence[Piece], file: str) -> str:
 
 
 def _expected(addition: Addition) -> Piece:
-    """What an installation would have put in, when there is no receipt to say so."""
-    return Piece(
-        form=addition.form,
-        path=addition.path,
-        made=(),
-        text=addition.lines[0] if addition.form == "text" else "",
-    )
+    """Return the piece that an installation inserts, if there is no receipt."""
+    text = addition.lines[0] if addition.form == "text" else ""
+    return Piece(form=addition.form, path=addition.path, made=(), text=text)
 
 
 def _guessed(text: str, additions: Sequence[Addition]) -> Entry:
-    """What an installation has probably left in a file.
-
-    A server of our name that starts something else is not ours.
-    """
+    """Guess what an installation has inserted; a server of our name may be somebody else's."""
     ours = [
         one
         for one in additions
@@ -215,12 +194,10 @@ def _is_our_server(value: object) -> bool:
 
 def _is_our_hook(item: object) -> bool:
     shown = json.dumps(item)
-    return "clawmark" in shown and any(
-        f" hook {host} " in shown for host in ("claude-code", "codex")
-    )
+    return "clawmark" in shown and any(f" hook {host} " in shown for host in HOSTS)
 
 
-def _is_sound(text: str, form: str, file: str) -> bool:
+def _is_valid(text: str, form: str, file: str) -> bool:
     try:
         if form == "toml":
             tomltext.read(text, file)
@@ -236,32 +213,24 @@ def _has_tables(text: str, file: str) -> bool:
     return isinstance(servers, dict) and "clawmark" in servers
 
 
-def _is_all_ours(entry: Entry | None, cleaned: str) -> bool:
-    return entry is not None and entry.created and not cleaned
-
-
-# --- files ----------------------------------------------------------------------------------------------------------------
+# --- Files ---
 
 
 def _read(file: str) -> bytes | None:
-    """The bytes of a file; None when there is none.
-
-    A link is followed: people keep such files elsewhere.
-    """
+    """Return the bytes of a file, following links; None if it does not exist."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        descriptor = os.open(
-            file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        )
+        descriptor = os.open(file, flags)
     except FileNotFoundError:
         if os.path.lexists(file):
-            raise ConfigError(f"{file} is a link that leads nowhere.", file=file) from None
+            raise ConfigError(f"{file} is a broken link.", file=file) from None
         return None
     except OSError as error:
         raise _refused(file, error) from None
     with open(descriptor, "rb") as opened:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_size > MOST_BYTES:
-            raise ConfigError(f"{file} is not a file of settings.", file=file)
+            raise ConfigError(f"{file} is not a configuration file.", file=file)
         return opened.read()
 
 
@@ -284,15 +253,14 @@ def _missing_folders(file: str) -> tuple[str, ...]:
 
 
 def _write(file: str, before: bytes | None, after: bytes, mode: int) -> None:
-    """Replace a file in one step, with the mode it had; the target of a link, not the link."""
+    """Replace a file, or the target of a link, atomically; its mode is kept."""
     target = os.path.realpath(file)
     temporary = f"{target}.{os.getpid()}.clawmark"
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         kept = mode if before is None else stat.S_IMODE(os.stat(target).st_mode)
-        descriptor = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600
-        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(temporary, flags, 0o600)
         with open(descriptor, "wb") as out:
             out.write(after)
             out.flush()
@@ -310,7 +278,7 @@ def _remove_folders(folders: Sequence[str]) -> None:
         try:
             os.rmdir(folder)
         except OSError:
-            return  # something else lives in it now, or it is gone
+            return  # not empty, or already gone
 
 
 def _refused(file: str, error: OSError) -> ConfigError:

@@ -1,11 +1,9 @@
-"""A JSON text that people write by hand in; the same text with an entry more or less out, every
-other byte as it was.
+"""Add an entry to a JSON or JSON5 text, and remove it again, without changing other bytes.
 
-Any of JSON, JSON with comments and trailing commas, and JSON5. Nothing is parsed and written again:
-an entry is put at the beginning of its object or list, where no comma and no comment of somebody
-else's has to move, indented as the lines beside it. What is put in is one piece of text, and taking
-exactly that piece out again gives the file back. Where somebody has reformatted the file since,
-`take` finds the entry by its place. What belongs where is left to `hosts`."""
+Comments and layout are preserved. An entry is inserted at the start of its object or list, where no
+comma or comment has to move, with the indentation of its neighbours. It is one piece of text, and
+removing that piece restores the file. If the file was reformatted since, `take` finds the entry by
+its path."""
 
 from __future__ import annotations
 
@@ -24,16 +22,16 @@ _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _WORD = re.compile(r"[^\s,:{}\[\]\"'/\ufeff]+")
 _REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n\r]*|/\*[^\n\r*]*\*/[ \t]*)?(?=\r?\n)")
 _UNIT = "  "
-_RIGHT_FIRST = "Put this right first; nothing was changed."
+_CORRECT_FIRST = "Correct this first; nothing was changed."
 
 
 class Node(NamedTuple):
-    """A value and where it stands in the text."""
+    """A value and its position in the text."""
 
     start: int
     end: int
     entries: tuple[Entry, ...] | None = None
-    """Of an object or a list; None for everything else."""
+    """Of an object or a list; None for other values."""
 
 
 class Entry(NamedTuple):
@@ -44,41 +42,38 @@ class Entry(NamedTuple):
     start: int
     value: Node
     comma: int
-    """Where the comma behind it ends; 0 without one."""
+    """End of the comma after it; 0 if there is none."""
 
 
 class Put(NamedTuple):
-    """A text with an entry more."""
+    """A text with a new entry."""
 
     text: str
     piece: str
-    """What is new in it."""
+    """The inserted text."""
     made: Path
-    """The first object or list that had to be made for it; empty when they were all there."""
+    """Path of the outermost object or list that was created; empty if none was."""
 
 
 def read(text: str, file: str) -> object:
-    """The value of a text, None for an empty one; ConfigError says where it cannot be understood."""
+    """Parse a text, None if it is empty; raises ConfigError if it is not valid."""
     if not text.strip("\ufeff \t\r\n"):
         return None
     try:
         return parse(text).value
     except Json5Error as error:
         raise ConfigError(
-            f"{file}, line {error.line}: {error.reason}.", file=file, hint=_RIGHT_FIRST
+            f"{file}, line {error.line}: {error.reason}.", file=file, hint=_CORRECT_FIRST
         ) from None
 
 
 def put(text: str, path: Path, value: object, file: str, *, as_item: bool = False) -> Put:
-    """Add a value under a path of keys, or as an item of the list under it; what is missing on the
-    way is made.
-    """
+    """Add a value at a path of keys, or as an item of the list there; create missing parents."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if read(text, file) is None:
         at = len(text) - len(text.lstrip("\ufeff"))
-        piece = _rendered(_nested(path, [value] if as_item else value), "", _UNIT, newline) + (
-            "" if text[at:] else newline
-        )
+        piece = _rendered(_nested(path, [value] if as_item else value), "", _UNIT, newline)
+        piece += "" if text[at:] else newline
         return Put(text[:at] + piece + text[at:], piece, path[:1])
     node, depth = _scan(text), 0
     while depth < len(path) and (found := _entry(node, path[depth])) is not None:
@@ -86,17 +81,14 @@ def put(text: str, path: Path, value: object, file: str, *, as_item: bool = Fals
     is_there = depth == len(path)
     opening = "[" if is_there else "{"
     if node.entries is None or text[node.start] != opening:
-        where = ".".join(path[:depth]) or "the whole"
+        where = ".".join(path[:depth]) or "the top level"
         problem = f"{file}: {where} is not {'a list' if is_there else 'an object'}."
-        raise ConfigError(problem, file=file, hint=_RIGHT_FIRST)
+        raise ConfigError(problem, file=file, hint=_CORRECT_FIRST)
     if not is_there:
         value = _nested(path[depth + 1 :], [value] if as_item else value)
     piece, at = _piece(text, node, "" if is_there else path[depth], value, newline)
-    return Put(
-        text[:at] + piece + text[at:],
-        piece,
-        path[: depth + 1] if depth < len(path) - (not as_item) else (),
-    )
+    made = path[: depth + 1] if depth < len(path) - (not as_item) else ()
+    return Put(text[:at] + piece + text[at:], piece, made)
 
 
 def take(
@@ -107,10 +99,9 @@ def take(
     *,
     item: Callable[[object], bool] | None = None,
 ) -> str:
-    """The text without the entry at a path, or without the items of the list there that `item` says
-    yes to.
+    """Remove the entry at a path, or the items of the list there for which `item` is true.
 
-    `made` is what was made for it: it goes too when nothing else is in it.
+    The parents down from `made` are removed as well if they are empty.
     """
     text = _without_items(text, path, file, item) if item is not None else _without(text, path)
     gone = path if item is not None else path[:-1]
@@ -125,7 +116,7 @@ def take(
 
 
 def get(text: str, path: Path, file: str) -> object:
-    """What stands at a path; None for nothing."""
+    """Return the value at a path; None if there is none."""
     return _get(read(text, file), path)
 
 
@@ -141,11 +132,11 @@ def _nested(path: Path, value: object) -> object:
     return value
 
 
-# --- where things are -----------------------------------------------------------------------------------------------------
+# --- Positions ---
 
 
 def _scan(text: str) -> Node:
-    """The places of a text that `read` has understood."""
+    """Return the positions of the values of a valid text."""
     return _value(text, _blank(text, 0))
 
 
@@ -157,7 +148,7 @@ def _blank(text: str, at: int) -> int:
 def _value(text: str, at: int) -> Node:
     if text[at] not in "{[":
         found = _STRING.match(text, at) or _WORD.match(text, at)
-        assert found is not None  # it is well-formed
+        assert found is not None  # the text is valid
         return Node(at, found.end())
     closing = "}" if text[at] == "{" else "]"
     entries, place = list[Entry](), _blank(text, at + 1)
@@ -188,7 +179,7 @@ def _entry(node: Node, key: str) -> Entry | None:
 
 
 def _find(text: str, path: Path) -> tuple[Node, Entry] | None:
-    """The entry at a path with the object it is in."""
+    """Return the entry at a path with the object that contains it."""
     if not text.strip("\ufeff \t\r\n"):
         return None
     node, entry = _scan(text), None
@@ -201,11 +192,11 @@ def _find(text: str, path: Path) -> tuple[Node, Entry] | None:
     return (node, entry) if entry is not None else None
 
 
-# --- the change itself ----------------------------------------------------------------------------------------------------
+# --- Changes ---
 
 
 def _piece(text: str, node: Node, key: str, value: object, newline: str) -> tuple[str, int]:
-    """What to put into an object or a list, and where."""
+    """Return the text to insert into an object or a list, and where."""
     label = f"{json.dumps(key, ensure_ascii=False)}: " if key else ""
     first = node.entries[0].start if node.entries else node.end - 1
     outer = _indent_at(text, node.start)
@@ -228,14 +219,14 @@ def _rendered(value: object, indent: str, unit: str, newline: str) -> str:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """The blanks at the beginning of the line that a place is on."""
+    """Return the indentation of the line that contains a position."""
     start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     found = re.compile(r"\ufeff?([ \t]*)").match(text, start)
     return found[1] if found else ""
 
 
 def _unit(text: str) -> str:
-    """By how much the file's own lines are indented."""
+    """Return the indentation unit of the file."""
     root = _scan(text)
     first = root.entries[0].start if root.entries else 0
     return (_indent_at(text, first) if "\n" in text[root.start : first] else "") or _UNIT
@@ -259,14 +250,12 @@ def _without_items(text: str, path: Path, file: str, is_ours: Callable[[object],
 
 
 def _cut(text: str, node: Node, entry: Entry) -> str:
-    """The text without an entry, the blanks before it and one comma; comments stay."""
+    """Remove an entry, the blanks before it and one comma; comments are kept."""
     entries = node.entries or ()
     number = entries.index(entry)
     start = len(text[: entry.start].rstrip(" \t\r\n"))
     text = text[:start] + text[entry.comma or entry.value.end :]
-    if (
-        number and not entry.comma
-    ):  # it was the last: the comma before it separates nothing any more
+    if number and not entry.comma:  # it was the last, so the comma before it must go
         comma = entries[number - 1].comma
         text = text[: comma - 1] + text[comma:]
     return text

@@ -1,16 +1,15 @@
-"""What an installation changed, kept so that it can be undone: a folder of our state in, a receipt
-out and back.
+"""The receipt of an installation, used to undo it.
 
-For each file: whether it and its folders were made, and each piece of text that was put in, with
-its place in the document. Beside the receipt lie copies of every file as it was before we changed
-it; they are never overwritten and never sent away."""
+It records for each file whether it and its folders were created, and each inserted piece of text.
+The folder of the receipt also keeps a backup of every file before it was changed."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from clawmark.model.errors import ConfigError
 from clawmark.system import shared_json as statefile
@@ -18,38 +17,35 @@ from clawmark.system.private_files import make_private_folder
 
 
 class Piece(NamedTuple):
-    """One thing that was put into a file."""
+    """A piece of text that was inserted into a file."""
 
     form: str
     path: tuple[str, ...]
     made: tuple[str, ...]
-    """The first object or list that had to be made for it."""
+    """Path of the outermost object or list that was created for it."""
     text: str
 
 
 class Entry(NamedTuple):
-    """What was done to one file."""
+    """What was done to a file."""
 
     created: bool
     folders: tuple[str, ...]
-    """The folders that were made for it, outermost first."""
+    """Folders that were created for it, outermost first."""
     pieces: tuple[Piece, ...]
 
 
 Receipt = Mapping[str, Entry]
-"""By the path of the file."""
+"""By file path."""
 
 
 def load(folder: str) -> dict[str, Entry]:
-    """The receipt of an installation; empty when there was none."""
+    """Return the receipt of an installation; empty if there is none."""
     path = os.path.join(folder, "receipt.json")
     try:
         found = (statefile.load(path) or {}).get("files")
-        return (
-            {file: _entry(given) for file, given in found.items()}
-            if isinstance(found, dict)
-            else {}
-        )
+        files = found.items() if isinstance(found, dict) else ()
+        return {file: _entry(given) for file, given in files}
     except (ValueError, TypeError, KeyError):
         raise ConfigError(
             f"{path} is damaged.",
@@ -59,10 +55,10 @@ def load(folder: str) -> dict[str, Entry]:
 
 
 def save(folder: str, receipt: Receipt) -> None:
-    """Keep a receipt; an empty one is no receipt any more."""
+    """Save a receipt; an empty one deletes the file."""
     path = os.path.join(folder, "receipt.json")
     if not receipt:
-        if os.path.lexists(path):
+        with suppress(FileNotFoundError):
             os.unlink(path)
         return
     make_private_folder(folder)
@@ -74,7 +70,7 @@ def save(folder: str, receipt: Receipt) -> None:
 
 
 def back_up(folder: str, file: str, content: bytes) -> str:
-    """Keep a copy of a file as it is now; its path. The same content is kept once."""
+    """Keep a copy of a file and return its path; the same content is kept once."""
     name = f"{os.path.basename(file)}.{hashlib.sha256(content).hexdigest()[:12]}"
     path = os.path.join(folder, "backups", name)
     make_private_folder(os.path.dirname(path))
@@ -89,21 +85,14 @@ def back_up(folder: str, file: str, content: bytes) -> str:
     return path
 
 
-def _entry(given: dict[str, object]) -> Entry:
-    pieces = given["pieces"]
-    folders = given["folders"]
-    assert isinstance(pieces, list) and isinstance(folders, list)
-    return Entry(
-        bool(given["created"]), tuple(map(str, folders)), tuple(_piece(one) for one in pieces)
+def _entry(given: dict[str, Any]) -> Entry:
+    pieces = tuple(
+        Piece(
+            form=str(piece["form"]),
+            path=tuple(map(str, piece["path"])),
+            made=tuple(map(str, piece["made"])),
+            text=str(piece["text"]),
+        )
+        for piece in given["pieces"]
     )
-
-
-def _piece(given: dict[str, object]) -> Piece:
-    path, made = given["path"], given["made"]
-    assert isinstance(path, list) and isinstance(made, list)
-    return Piece(
-        form=str(given["form"]),
-        path=tuple(map(str, path)),
-        made=tuple(map(str, made)),
-        text=str(given["text"]),
-    )
+    return Entry(bool(given["created"]), tuple(map(str, given["folders"])), pieces)

@@ -1,9 +1,7 @@
-"""A TOML text in; the same text with one block of ours at its end, or without it, out. Every other
-byte stays as it was.
+"""Add a block to the end of a TOML text, and remove it again, without changing other bytes.
 
-A table may stand anywhere in TOML, so the end is always right. Two comments enclose the block:
-whatever happens to the rest of the file, it can be found again. What is in the block is left to
-`hosts`."""
+A table may stand anywhere in TOML, so the end is always valid. Two comments enclose the block, so
+it is found again whatever happens to the rest of the file."""
 
 from __future__ import annotations
 
@@ -20,17 +18,17 @@ _BLOCK = re.compile(rf"(?:\r?\n)?{re.escape(BEGIN)}.*?{re.escape(END)}(?:\r?\n|\
 
 
 def read(text: str, file: str) -> dict[str, object]:
-    """What a text says; ConfigError where it cannot be understood."""
+    """Parse a text; raises ConfigError if it is not valid."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(
-            f"{file}: {error}.", file=file, hint="Put this right first; nothing was changed."
+            f"{file}: {error}.", file=file, hint="Correct this first; nothing was changed."
         ) from None
 
 
 def put(text: str, lines: Sequence[str], file: str) -> tuple[str, str]:
-    """The text with the block, and the piece of it that is new."""
+    """Add the block; return the text and the added piece."""
     newline = "\r\n" if "\r\n" in text else "\n"
     rest = text.removeprefix("\ufeff")
     before = "" if not rest else newline if rest.endswith("\n") else 2 * newline
@@ -38,9 +36,9 @@ def put(text: str, lines: Sequence[str], file: str) -> tuple[str, str]:
     try:
         read(text + piece, file)
     except ConfigError:
-        read(text, file)  # if it was wrong before, this says where
+        read(text, file)  # if the text was invalid before, this raises the error
         raise ConfigError(
-            f"{file} has tables of its own that leave no room for Clawmark's.",
+            f"{file} has values that conflict with Clawmark's tables.",
             file=file,
             hint="Write mcp_servers and hooks as [tables], not as values in braces, and try again.",
         ) from None
@@ -48,15 +46,14 @@ def put(text: str, lines: Sequence[str], file: str) -> tuple[str, str]:
 
 
 def take(text: str) -> str:
-    """The text without the block."""
+    """Remove the block."""
     return _BLOCK.sub("", text, count=1)
 
 
 def table(name: str, values: Mapping[str, object], *, is_item: bool = False) -> list[str]:
-    """The lines of a table, or of an item of a list of tables, with a blank line before it."""
+    """Return the lines of a table, or of an item of an array of tables, after a blank line."""
     header = f"[[{name}]]" if is_item else f"[{name}]"
-    # JSON's strings, numbers and lists of them are TOML's too; only the escape of DEL is missing,
-    # and no path has one.
+    # Strings, numbers and lists of JSON are valid TOML, except for DEL, which no path contains.
     return [
         "",
         header,

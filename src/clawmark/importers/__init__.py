@@ -1,3 +1,1 @@
-"""What other tools remember, brought into the memory: exports and folders in, Markdown files below
-`memory/imports/` out.
-"""
+"""Import the exports and notes of other tools as Markdown files below `memory/imports/`."""

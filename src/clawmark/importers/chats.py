@@ -1,9 +1,8 @@
-"""Conversations of ChatGPT and of Claude, as their exports hold them, in; notes out.
+"""Convert the conversations of ChatGPT's and Claude's exports to notes.
 
-Both exports are a list of conversations. ChatGPT keeps each as a tree of messages, of which the
-branch shown last is taken; Claude keeps a list. Only what the person and the assistant said is
-imported: system messages, tool calls and their results, and files are left out. Texts stay as they
-were written, secrets included: these are the person's own words, going into the person's own files.
+Both exports are a list of conversations. ChatGPT stores each as a tree of messages, of which the
+last shown branch is used; Claude stores a list. Only messages of the user and the assistant are
+imported. Secrets are kept: the text belongs to the user.
 """
 
 from __future__ import annotations
@@ -16,27 +15,24 @@ from clawmark.importers.notes import Note, Skip
 
 
 class _Message(NamedTuple):
-    who: str
+    role: str
     text: str
     time: str
 
 
 def chatgpt_notes(conversations: Iterable[Any]) -> Iterator[Note | Skip]:
-    """The conversations of a ChatGPT export."""
+    """Yield the conversations of a ChatGPT export."""
+    ids = ("conversation_id", "id")
     for number, found in enumerate(conversations, 1):
         if not isinstance(found, dict) or not isinstance(found.get("mapping"), dict):
-            yield _malformed("ChatGPT", found, number, ("conversation_id", "id"), "mapping")
+            yield _malformed("ChatGPT", found, number, ids, "mapping")
             continue
-        messages = [
-            message for node in _branch(found) if (message := _chatgpt_message(node)) is not None
-        ]
-        yield _note(
-            found, number, ("conversation_id", "id"), "title", found.get("create_time"), messages
-        )
+        messages = [message for node in _branch(found) if (message := _chatgpt_message(node))]
+        yield _note(found, number, ids, "title", found.get("create_time"), messages)
 
 
 def claude_notes(conversations: Iterable[Any]) -> Iterator[Note | Skip]:
-    """The conversations of a Claude export."""
+    """Yield the conversations of a Claude export."""
     for number, found in enumerate(conversations, 1):
         if not isinstance(found, dict) or not isinstance(found.get("chat_messages"), list):
             yield _malformed("Claude", found, number, ("uuid",), "chat_messages")
@@ -48,7 +44,7 @@ def claude_notes(conversations: Iterable[Any]) -> Iterator[Note | Skip]:
 def _malformed(
     service: str, found: object, number: int, ids: tuple[str, ...], missing: str
 ) -> Skip:
-    """An entry that does not have the shape of a conversation."""
+    """Return the reason why an entry is not a conversation."""
     if not isinstance(found, dict):
         return Skip(f"entry {number}", f"is not a conversation of {service}: it is not an object")
     return Skip(_id(found, number, ids), f"is not a conversation of {service}: it has no {missing}")
@@ -65,37 +61,32 @@ def _note(
     found: dict[str, Any],
     number: int,
     ids: tuple[str, ...],
-    title: str,
+    title_key: str,
     created: object,
     messages: list[_Message],
 ) -> Note | Skip:
     note_id = _id(found, number, ids)
     if not messages:
         return Skip(note_id, "has no messages by you or the assistant")
-    name = found.get(title)
+    name = found.get(title_key)
     date = _moment(created)[:10] or messages[0].time[:10]
-    body = "\n\n".join(_rendered(message) for message in messages)
-    return Note(
-        id=note_id,
-        title=name if isinstance(name, str) and name.strip() else messages[0].text[:60],
-        date=date,
-        body=body,
-    )
+    title = name if isinstance(name, str) and name.strip() else messages[0].text[:60]
+    body = "\n\n".join(map(_rendered, messages))
+    return Note(id=note_id, title=title, date=date, body=body)
 
 
 def _rendered(message: _Message) -> str:
-    when = f" ({message.time[:16].replace('T', ' ')})" if message.time else ""
-    return f"**{message.who}**{when}: {message.text}"
+    time = f" ({message.time[:16].replace('T', ' ')})" if message.time else ""
+    return f"**{message.role.capitalize()}**{time}: {message.text}"
 
 
 def _branch(found: dict[str, Any]) -> list[Any]:
-    """The messages from the first to the one that was current, along the parents."""
+    """Return the messages from the root to the current node."""
     mapping = found["mapping"]
     at, path, seen = found.get("current_node"), [], set()
-    if at not in mapping:  # older exports do not say; the last leaf is the best guess
-        at = next(
-            (key for key in reversed(mapping) if not (mapping[key] or {}).get("children")), None
-        )
+    if at not in mapping:  # missing in older exports; the last leaf is the best guess
+        leaves = (key for key in reversed(mapping) if not (mapping[key] or {}).get("children"))
+        at = next(leaves, None)
     while isinstance(at, str) and at not in seen and isinstance(node := mapping.get(at), dict):
         seen.add(at)
         path.append(node.get("message"))
@@ -112,17 +103,12 @@ def _chatgpt_message(message: object) -> _Message | None:
     is_hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
     if role not in ("user", "assistant") or not isinstance(content, dict) or is_hidden:
         return None
-    if content.get("content_type") not in ("text", "multimodal_text") or message.get(
-        "recipient"
-    ) not in (None, "all"):
+    is_text = content.get("content_type") in ("text", "multimodal_text")
+    if not is_text or message.get("recipient") not in (None, "all"):
         return None
     parts = content.get("parts")
-    text = (
-        "\n".join(part for part in parts if isinstance(part, str))
-        if isinstance(parts, list)
-        else ""
-    )
-    return _message(role, text, message.get("create_time"))
+    texts = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+    return _message(role, "\n".join(texts), message.get("create_time"))
 
 
 def _claude_message(message: object) -> _Message | None:
@@ -136,27 +122,19 @@ def _claude_message(message: object) -> _Message | None:
         for block in blocks
         if isinstance(block, dict) and block.get("type") == "text"
     ]
-    joined = "\n".join(text for text in texts if isinstance(text, str)) or message.get("text")
-    return (
-        _message(role, joined, message.get("created_at"))
-        if role and isinstance(joined, str)
-        else None
-    )
+    text = "\n".join(text for text in texts if isinstance(text, str)) or message.get("text")
+    if role is None or not isinstance(text, str):
+        return None
+    return _message(role, text, message.get("created_at"))
 
 
 def _message(role: str, text: str, time: object) -> _Message | None:
-    cleaned = (
-        text.encode("utf-8", "replace").decode().replace("\0", "").replace("\r\n", "\n").strip()
-    )
-    return (
-        _Message("User" if role == "user" else "Assistant", cleaned, _moment(time))
-        if cleaned
-        else None
-    )
+    text = text.encode("utf-8", "replace").decode().replace("\0", "").replace("\r\n", "\n").strip()
+    return _Message(role, text, _moment(time)) if text else None
 
 
 def _moment(value: object) -> str:
-    """A time in UTC as `2025-03-04T10:12:00`; empty when it is none."""
+    """Return a time in UTC as `2025-03-04T10:12:00`; empty if it is invalid."""
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC).isoformat()[:19]

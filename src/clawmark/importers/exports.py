@@ -1,10 +1,9 @@
-"""The list of conversations inside an export, one at a time, whatever the export's size.
+"""Read the conversations of an export one at a time, whatever its size.
 
-In: the path of a `.json` file, of the `.zip` a service sends, or of the folder it was unpacked to.
-Out: the elements of the JSON array in `conversations.json`, each parsed on its own, so that memory
-follows the longest conversation and not the export. ChatGPT cuts large exports into
-`conversations-000.json` and so on, which are read one after the other. A zip is read in place and
-nothing in it is unpacked to disk; one that grows beyond all proportion is refused."""
+The path is a `.json` file, the `.zip` that a service sends, or the folder it was unpacked to. Each
+element of the JSON array in `conversations.json` is parsed on its own, so that memory use depends
+on the longest conversation. ChatGPT splits large exports into `conversations-000.json` and so on. A
+zip is read in place; one with an unreasonable compression ratio is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ NAME = "conversations.json"
 _PART = re.compile(r"conversations(-[0-9]+)?\.json")
 MOST_BYTES = 4 * 1024 * 1024 * 1024
 MOST_GROWTH = 200
-"""A zip of text grows ten- or twentyfold; one that grows more than this was made to do harm."""
+"""Compression ratio above which a zip is refused; text has 10 to 20."""
 LONGEST_ELEMENT = 256 * 1024 * 1024
 _BLOCK = 1024 * 1024
 _STRUCTURE = re.compile(rb'["\[\]{}]')
@@ -29,13 +28,13 @@ _STRING_END = re.compile(rb'["\\]')
 
 
 class ImportFailed(ClawmarkError):
-    """What was to be imported cannot be read."""
+    """Raised when a source cannot be read."""
 
     exit_code = 2
 
 
 def conversations(path: str) -> Iterator[Any]:
-    """Every conversation of an export; an element that is no JSON raises and ends it."""
+    """Yield the conversations of an export; raises ImportFailed at an invalid one."""
     try:
         for part in _in_folder(path) if os.path.isdir(path) else [path]:
             with open(part, "rb") as file:
@@ -52,26 +51,21 @@ def conversations(path: str) -> Iterator[Any]:
 
 
 def _in_folder(path: str) -> list[str]:
-    """The files of an unpacked export in their order; the usual one when there is none, so that
-    opening it says so.
-    """
+    """Return the files of an unpacked export in order; the usual name if there are none."""
     names = sorted(filter(_PART.fullmatch, os.listdir(path)), key=_order)
     return [os.path.join(path, name) for name in names or [NAME]]
 
 
 def _order(name: str) -> tuple[int, int, str]:
-    """The uppermost first, and part 2 before part 10."""
+    """Sort by depth, then part 2 before part 10."""
     return name.count("/"), len(name), name
 
 
 def _in_zip(path: str) -> Iterator[Any]:
     try:
         with zipfile.ZipFile(path) as archive:
-            found = [
-                info
-                for info in archive.infolist()
-                if _PART.fullmatch(os.path.basename(info.filename))
-            ]
+            names = archive.infolist()
+            found = [info for info in names if _PART.fullmatch(os.path.basename(info.filename))]
             if not found:
                 raise ImportFailed(
                     f"There is no {NAME} in {path}.", hint="Name the zip as the service sent it."
@@ -79,13 +73,11 @@ def _in_zip(path: str) -> Iterator[Any]:
             folder = os.path.dirname(min((info.filename for info in found), key=_order))
             for info in sorted(found, key=lambda one: _order(one.filename)):
                 if os.path.dirname(info.filename) != folder:
-                    continue  # a copy somewhere deeper
-                if info.file_size > MOST_BYTES or info.file_size > MOST_GROWTH * max(
-                    info.compress_size, 1
-                ):
+                    continue  # a copy in a subfolder
+                if info.file_size > min(MOST_BYTES, MOST_GROWTH * max(info.compress_size, 1)):
                     raise ImportFailed(
-                        f"{NAME} in {path} would grow to {info.file_size:,} bytes, which no "
-                        f"export does."
+                        f"{NAME} in {path} would expand to {info.file_size:,} bytes; no export "
+                        f"does."
                     )
                 with archive.open(info) as file:
                     yield from elements(file, path)
@@ -96,7 +88,7 @@ def _in_zip(path: str) -> Iterator[Any]:
 
 
 def elements(file: IO[bytes], path: str) -> Iterator[Any]:
-    """The elements of a JSON array, read block by block."""
+    """Yield the elements of a JSON array, read block by block."""
     first = file.read(_BLOCK).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not first.startswith(b"["):
         raise ImportFailed(
@@ -118,9 +110,7 @@ def elements(file: IO[bytes], path: str) -> Iterator[Any]:
 
 
 class _Cutter:
-    """Cuts the inside of a JSON array into its objects; every byte is looked at once, whatever the
-    blocks.
-    """
+    """Splits the content of a JSON array into its objects, in linear time."""
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -142,7 +132,7 @@ class _Cutter:
                 return
             sign = match[0]
             if sign == b"\\":
-                if match.end() >= len(self._held):  # what is escaped comes with the next block
+                if match.end() >= len(self._held):  # the escaped character is in the next block
                     self._at = match.start()
                     return
                 self._at = match.end() + 1

@@ -1,10 +1,9 @@
-"""Folders of Markdown in; notes out: what coding agents remember, and any folder of notes.
+"""Read folders of Markdown: the memory of coding agents, or any folder of notes.
 
-Claude Code keeps `CLAUDE.md` files and one memory folder for each project, Codex `AGENTS.md` and a
-memories folder; both are found below the folder that is named. A file is dated by its path, else
-its front matter, else its first lines, else by when it was last changed. Links are not followed,
-hidden folders and installed packages are left alone, and a file that is not text is skipped with a
-reason."""
+Claude Code has `CLAUDE.md` files and a memory folder per project, Codex `AGENTS.md` and a memories
+folder. The date of a file comes from its path, its front matter, its first lines, or its last
+change. Links are not followed; hidden folders and installed packages are ignored; files that are
+not text are skipped."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from clawmark.workspace.places import is_markdown, is_visible_folder
 
 LARGEST_FILE = 4 * 1024 * 1024
 FIRST_LINES = 10
-"""How far into a text its own date is looked for."""
+"""Lines in which the date of a text is searched."""
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _DAY = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?![\d-])")
 _DATED_LINE = re.compile(
@@ -33,9 +32,7 @@ MOST_FILES = 100_000
 def folder_notes(
     path: str, wanted: Callable[[str], bool] = lambda relative: True
 ) -> Iterator[Note | Skip]:
-    """The Markdown files below a folder that are `wanted` by their path in it, or one file, which
-    is always wanted.
-    """
+    """Yield the Markdown files below a folder whose relative path is `wanted`, or a single file."""
     if os.path.isfile(path):
         yield _note(os.path.dirname(path) or ".", os.path.basename(path))
     elif os.path.isdir(path):
@@ -48,25 +45,21 @@ def folder_notes(
 
 
 def claude_code_notes(path: str) -> Iterator[Note | Skip]:
-    """What Claude Code remembers: `CLAUDE.md`, and the notes of memory folders,
-    `projects/<project>/memory/*.md`.
-    """
+    """Yield the memory of Claude Code: `CLAUDE.md` and `projects/<project>/memory/*.md`."""
     return _remembered(path, ("CLAUDE.md", "CLAUDE.local.md"), "memory")
 
 
 def codex_notes(path: str) -> Iterator[Note | Skip]:
-    """What Codex remembers: `AGENTS.md`, and `memories/**/*.md`."""
+    """Yield the memory of Codex: `AGENTS.md` and `memories/**/*.md`."""
     return _remembered(path, ("AGENTS.md", "AGENTS.override.md"), "memories")
 
 
 def _remembered(path: str, names: tuple[str, ...], folder: str) -> Iterator[Note | Skip]:
-    """Files of these names, and whatever is in a folder of that name; it may be the very folder
-    that was named.
-    """
+    """Yield files with these names, and all files in folders with that name."""
 
     def is_wanted(relative: str) -> bool:
         *above, name = relative.split("/")
-        # Plugins bring instructions and folders of their own, which are nobody's memory.
+        # Plugins contain instructions that are not the user's memory.
         return "plugins" not in above and (name in names or folder in above)
 
     is_named = os.path.basename(os.path.normpath(path)) == folder
@@ -76,8 +69,7 @@ def _remembered(path: str, names: tuple[str, ...], folder: str) -> Iterator[Note
 def _markdown_below(folder: str) -> Iterator[str]:
     found = 0
     for at, folders, files in os.walk(folder, followlinks=False):
-        # The folder that was named may itself be hidden, as ~/.claude is; those in it are
-        # somebody's own business.
+        # The given folder may be hidden, such as ~/.claude; hidden folders in it are ignored.
         folders[:] = sorted(name for name in folders if is_visible_folder(name))
         for name in files:
             if is_markdown(name):
@@ -99,12 +91,12 @@ def _note(folder: str, name: str) -> Note | Skip:
         with open(descriptor, "rb") as file:
             info = os.fstat(descriptor)
             if info.st_size > LARGEST_FILE:
-                return Skip(name, f"{info.st_size:,} bytes, which is more than a note has")
+                return Skip(name, f"{info.st_size:,} bytes, which is too large for a note")
             data = file.read(LARGEST_FILE)
     except OSError as error:
         return Skip(name, f"cannot be read: {(error.strerror or str(error)).lower()}")
     if b"\0" in data:
-        return Skip(name, "is no text")
+        return Skip(name, "is not text")
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").replace("\r\n", "\n")
     if not text.strip():
         return Skip(name, "is empty")
@@ -122,7 +114,7 @@ def _note(folder: str, name: str) -> Note | Skip:
 
 
 def _date_in_path(name: str) -> str:
-    """The day in a file's name, or else in the innermost folder that has one."""
+    """Return the date in the file name, or in the innermost folder that has one."""
     for part in reversed(name.split("/")):
         day = next(filter(date_of, _DAY.findall(part)), "")
         if day:
@@ -131,9 +123,7 @@ def _date_in_path(name: str) -> str:
 
 
 def _date_in_text(text: str) -> str:
-    """The day that the front matter, the title or a line `Date: …` near the top gives; other dates
-    are just mentioned.
-    """
+    """Return the date in the front matter, the title or a line `Date: …` near the top."""
     front = _FRONT_MATTER.match(text)
     lines = front[0].splitlines() if front else []
     lines += text[front.end() if front else 0 :].lstrip("\n").splitlines()[:FIRST_LINES]
@@ -146,17 +136,13 @@ def _date_in_text(text: str) -> str:
 
 
 def _place(path: str) -> str:
-    """Where a file is, whichever folder above it was named: notes of the same name in two folders
-    are two notes.
-    """
+    """Return the absolute path of a file, with `~` for the home folder, as a unique id."""
     real, home = os.path.realpath(path), os.path.realpath(os.path.expanduser("~"))
     return f"~{real[len(home) :]}" if real.startswith(home + os.sep) else real
 
 
 def _title(text: str, name: str) -> tuple[str, str]:
-    """The file's own first heading and the text without it; the file's name when the text begins
-    otherwise.
-    """
+    """Return the first heading and the text without it, or the file's name and the text."""
     front = _FRONT_MATTER.match(text)
     head = front[0] if front else ""
     first, _, rest = text[len(head) :].lstrip("\n").partition("\n")

@@ -1,10 +1,8 @@
-"""One imported note: how it is written as a memory file, where it goes, and whether it is there
-already.
+"""Write imported notes to `memory/imports/<source>/`, or plan to.
 
-In: notes made by the readers of one source. Out: files under `memory/imports/<source>/`, or the
-plan of what would be written. A note is known by its id in the source, so importing twice changes
-nothing, and a conversation that went on is brought up to date in its own file. A file that somebody
-has edited since is left alone and said so."""
+A note is identified by its id in the source, so importing twice changes nothing, and a conversation
+that was continued is updated in its file. A file that was edited since the import is not changed.
+"""
 
 from __future__ import annotations
 
@@ -20,54 +18,52 @@ Action: TypeAlias = Literal["new", "changed", "same", "edited", "skipped"]
 
 FOLDER = IMPORTS.rstrip("/")
 LONGEST_NOTE = 4 * 1024 * 1024
-"""Characters. A conversation longer than this is cut at a message, and says so."""
+"""Characters. A longer conversation is truncated at a message."""
 DEEPEST = 12
-"""Folders of a source that are kept; what lies deeper is put into the last of them."""
+"""Nested folders of a source that are kept."""
 _MARK = re.compile(r"<!-- clawmark: origin=import source=\S+ id=\S+ body=([0-9a-f]{16}) -->")
 
 
 class Note(NamedTuple):
-    """One conversation or one file of another tool."""
+    """A conversation or a file of another tool."""
 
     id: str
-    """What the source calls it, or its path there: the same one is the same note for ever."""
+    """Its id or path in the source; must not change."""
     title: str
     date: str
-    """YYYY-MM-DD, or empty when the source does not say."""
+    """YYYY-MM-DD, or empty if unknown."""
     body: str
     """Markdown without a title."""
     folder: str = ""
-    """Where the source keeps it, relative to what was imported; its file goes into the same folder
-    here.
-    """
+    """Its folder in the source, which is kept."""
 
 
 class Skip(NamedTuple):
-    """An entry of the source that is no note, and why."""
+    """An entry of the source that is not imported, and why."""
 
     id: str
     reason: str
 
 
 class Imported(NamedTuple):
-    """What happened, or would happen, to one entry."""
+    """What happened, or would happen, to an entry."""
 
     action: Action
     path: str
-    """Empty for an entry that was skipped."""
+    """Empty if the entry was skipped."""
     what: str
-    """The note's title, or why it was left alone."""
+    """The title of the note, or why it was not changed."""
 
 
 class Target(NamedTuple):
-    """Where notes go; handed in by the caller."""
+    """Access to the files that notes are written to."""
 
     existing: Mapping[str, str]
-    """The paths below `memory/imports/<source>/` by the twelve digits at their end."""
+    """The paths below `memory/imports/<source>/` by the digits at their end."""
     read: Callable[[str], tuple[str, str]]
-    """The whole text of a memory file and its hash."""
+    """(path) → the text of a memory file and its hash."""
     replace: Callable[[str, str, str], object]
-    """Writes (path, text, base hash); an empty base hash stands for no file yet."""
+    """Writes (path, text, base hash); the base hash of a new file is empty."""
 
 
 def import_notes(
@@ -78,7 +74,7 @@ def import_notes(
     dry_run: bool,
     overwrite: bool = False,
 ) -> Iterator[Imported]:
-    """Write each note once; one that cannot be written does not stop the others."""
+    """Write each note once; continue if one of them cannot be written."""
     for entry in found:
         if isinstance(entry, Skip):
             yield Imported("skipped", "", f"{entry.id}: {entry.reason}")
@@ -90,20 +86,18 @@ def import_notes(
 
 
 def digits_of(note_id: str) -> str:
-    """Twelve digits that stand for a note's id at the end of its file name."""
+    """Return the twelve hex digits of a note's id, used at the end of its file name."""
     return hashlib.sha256(note_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def digits_in(path: str) -> str:
-    """The same, read from a path; empty when it has none."""
+    """Return the digits at the end of a path; empty if it has none."""
     match = re.search(r"-([0-9a-f]{12})\.md$", path)
     return match[1] if match else ""
 
 
 def render(source: str, note: Note) -> str:
-    """The note as a Markdown file; the comment under the title lets a later import recognise its
-    own work.
-    """
+    """Return the text of the file; a later import checks the comment under the title."""
     body = note.body.strip("\n")
     if len(body) > LONGEST_NOTE:
         cut = body.rfind("\n\n", 0, LONGEST_NOTE)
@@ -118,9 +112,7 @@ def render(source: str, note: Note) -> str:
 
 
 def path_for(source: str, note: Note) -> str:
-    """`memory/imports/chatgpt/2025-03-04-rate-limiter-1a2b3c4d5e6f.md`, with the folders of the
-    source in between.
-    """
+    """Return `memory/imports/chatgpt/<folders>/2025-03-04-rate-limiter-1a2b3c4d5e6f.md`."""
     words = re.findall(r"[^\W_]+", note.title.lower())
     slug = "-".join(words)[:48].strip("-") or "note"
     stem = f"{note.date}-{slug}" if note.date else slug
@@ -128,7 +120,7 @@ def path_for(source: str, note: Note) -> str:
 
 
 def _folders(path: str) -> list[str]:
-    """The folders of a source as names that are safe and visible in a workspace."""
+    """Return the folders of a source as safe and visible names."""
     names = [
         re.sub(r"[^\w .-]", "-", part).strip(" .")[:48].rstrip(" .") for part in path.split("/")
     ]
@@ -161,14 +153,13 @@ def _create(target: Target, path: str, text: str) -> None:
     try:
         target.replace(path, text, "")
     except WriteConflict:
-        # Another import of the same note was quicker; with the same text there is nothing left to
-        # do.
+        # Another process may have imported the same note.
         if target.read(path)[0] != text:
             raise
 
 
 def _is_untouched(text: str) -> bool:
-    """Whether the file is as an import left it: its comment carries the digest of what followed."""
+    """Check whether a file is unchanged since its import, by the digest in its comment."""
     match = _MARK.search(text)
     if match is None:
         return False

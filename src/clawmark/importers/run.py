@@ -1,6 +1,4 @@
-"""A source's name and a path in; what was imported out: the one place that knows which reader
-belongs to which source.
-"""
+"""Run an import: choose the reader of a source and write its notes, or copy its vectors."""
 
 from __future__ import annotations
 
@@ -24,37 +22,38 @@ SEEDS_AT_ONCE = 500
 
 
 class Seeded(NamedTuple):
-    """What came of the vectors of another index."""
+    """The result of copying the vectors of another index."""
 
     database: str
     kept: int
-    """Different vectors, each counted once."""
+    """Number of distinct vectors."""
     reusable: int
-    """Those of them that the configured embedder would make for the same text."""
+    """Those that the configured embedder would return for the same text."""
     unsound: int
     identities: tuple[str, ...]
-    """The models they belong to, as `openai text-embedding-3-small`."""
+    """Their models, such as `openai text-embedding-3-small`."""
     chunking_mode: str
-    """The `memorySearch.chunking.mode` that cuts text as this OpenClaw did."""
+    """The `memorySearch.chunking.mode` that produces the same chunks."""
 
 
 def notes_of(source: str, path: str) -> Iterator[Note | Skip]:
-    """What a source holds."""
-    if source == "chatgpt":
-        return chatgpt_notes(conversations(path))
-    if source == "claude":
-        return claude_notes(conversations(path))
-    if source == "claude-code":
-        return claude_code_notes(path)
-    if source == "codex":
-        return codex_notes(path)
+    """Yield the notes of a source."""
+    match source:
+        case "chatgpt":
+            return chatgpt_notes(conversations(path))
+        case "claude":
+            return claude_notes(conversations(path))
+        case "claude-code":
+            return claude_code_notes(path)
+        case "codex":
+            return codex_notes(path)
     return folder_notes(path)
 
 
 def run_import(
     memory: Memory, source: str, path: str, *, dry_run: bool = False, overwrite: bool = False
 ) -> Iterator[Imported]:
-    """Bring a source into `memory/imports/<source>/`, one note after the other."""
+    """Import a source into `memory/imports/<source>/`, note by note."""
     workspace = memory.workspace
     below = f"{FOLDER}/{source}/"
     states = {state.path: state for state in workspace.scan().files if state.path.startswith(below)}
@@ -77,7 +76,7 @@ def run_import(
 
 
 def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seeded:
-    """Bring the vectors of an OpenClaw index into our cache, so that nothing is paid for twice."""
+    """Copy the vectors of an OpenClaw index to our cache, so that no text is embedded again."""
     kept = reusable = unsound = 0
     models: dict[str, None] = {}
     ours = _own_identities(memory)
@@ -109,9 +108,7 @@ def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seed
 
 
 def _own_identities(memory: Memory) -> dict[tuple[str, str, str], Identity]:
-    """The identity of each configured embedder, by every name under which OpenClaw would keep the
-    same vectors.
-    """
+    """Return the identity of each configured embedder by the keys that OpenClaw uses for it."""
     found: dict[tuple[str, str, str], Identity] = {}
     for embedder in (*memory.choice.embedders, *memory.choice.fallbacks):
         identity = embedder.identity

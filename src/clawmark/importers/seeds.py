@@ -1,11 +1,9 @@
-"""The vectors an OpenClaw installation has paid for, in; the same vectors in our embedding cache
-out.
+"""Read the vectors of an OpenClaw index.
 
-Two databases are known: the one of March 2026 (`embedding_cache` and `chunks`, vectors as JSON
-text) and that of September 2026 (`memory_embedding_cache` and `memory_index_chunks`, vectors as
-float64 blobs). Both are opened read-only and immutable: not a byte of them or beside them is
-written. One that OpenClaw has at work, with rows still in its log, is copied with the log, and the
-copy is read. A vector that is not sound (wrong size, not finite, all zero) is left out."""
+Two formats are known: that of March 2026 (`embedding_cache` and `chunks`, vectors as JSON) and that
+of September 2026 (`memory_embedding_cache` and `memory_index_chunks`, vectors as float64 blobs).
+The database is opened read-only and immutable; if it is in use, with rows in its log, a copy is
+read. Invalid vectors (wrong size, not finite, all zero) are ignored."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ CONFIG_FILE = "openclaw.json"
 
 
 class Seed(NamedTuple):
-    """One vector of one text."""
+    """The vector of a text."""
 
     identity: Identity
     """As OpenClaw names it."""
@@ -41,7 +39,7 @@ class Seed(NamedTuple):
 
 
 class SeedsUnreadable(ClawmarkError):
-    """The database is not one of OpenClaw's, or cannot be read."""
+    """Raised when a database is not OpenClaw's, or cannot be read."""
 
     exit_code = 2
 
@@ -54,10 +52,7 @@ _ATTEMPTS = 5
 
 
 def openclaw_folder(state_dir: str, agent: str, environ: Mapping[str, str]) -> str:
-    """The OpenClaw installation that belongs to our state folder, or the usual one.
-
-    In an OpenClaw state folder, our state is the folder `clawmark` in its state folder.
-    """
+    """Return the state folder of the OpenClaw installation that ours belongs to, or the default."""
     around = os.path.dirname(state_dir)
     if os.path.isfile(os.path.join(around, CONFIG_FILE)):
         return around
@@ -67,9 +62,7 @@ def openclaw_folder(state_dir: str, agent: str, environ: Mapping[str, str]) -> s
 
 
 def databases_of(state_dir: str, agent: str) -> list[str]:
-    """Where an OpenClaw installation keeps the index of an agent, newest kind first; only those
-    that are there.
-    """
+    """Return the databases of an agent in an OpenClaw installation, newest format first."""
     places = [
         os.path.join(state_dir, "agents", agent, "agent", "openclaw-agent.sqlite"),
         _configured_database(state_dir, agent),
@@ -79,9 +72,7 @@ def databases_of(state_dir: str, agent: str) -> list[str]:
 
 
 def _configured_database(state_dir: str, agent: str) -> str:
-    """Where `memorySearch.store.path` of its configuration puts the index; empty when it does not
-    say.
-    """
+    """Return the path configured in `memorySearch.store.path`; empty if there is none."""
     file = os.path.join(state_dir, CONFIG_FILE)
     if not os.path.isfile(file):
         return ""
@@ -92,30 +83,23 @@ def _configured_database(state_dir: str, agent: str) -> str:
         store = section.values.get("store") if section.name == "memorySearch" else None
         if isinstance(store, dict) and isinstance(store.get("path"), str):
             path = store["path"]
-    return (
-        os.path.join(state_dir, os.path.expanduser(path.replace("{agentId}", agent)))
-        if path
-        else ""
-    )
+    name = os.path.expanduser(path.replace("{agentId}", agent))
+    return os.path.join(state_dir, name) if path else ""
 
 
 @contextmanager
 def open_index(path: str) -> Iterator[OpenClawIndex]:
-    """An index of OpenClaw, for reading; SeedsUnreadable when it is not one."""
+    """Open an index of OpenClaw for reading; raises SeedsUnreadable if it is not one."""
+    # Imported late: only this import needs SQLite.
     import apsw
 
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     try:
-        with _at_rest(path) as address:
-            connection = apsw.Connection(
-                address, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
-            )
+        with _stable_copy(path) as address:
+            connection = apsw.Connection(address, flags=flags)
             try:
-                tables = {
-                    name
-                    for (name,) in connection.execute(
-                        "SELECT name FROM sqlite_schema WHERE type = 'table'"
-                    )
-                }
+                names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+                tables = {name for (name,) in names}
                 if not tables & {*_CACHES, *_CHUNKS}:
                     raise SeedsUnreadable(
                         f"{path} is not a memory database of OpenClaw.",
@@ -131,20 +115,17 @@ def open_index(path: str) -> Iterator[OpenClawIndex]:
 
 
 @contextmanager
-def _at_rest(path: str) -> Iterator[str]:
-    """The address of a database that nobody writes: itself, or a copy when its last changes are in
-    a log beside it.
-    """
-    if not any(size for _, _, size in _signs(path)[1:]):
-        # `immutable` keeps SQLite from making a lock, a journal or a shared-memory file beside
-        # somebody else's database.
+def _stable_copy(path: str) -> Iterator[str]:
+    """Return the URI of a database, or of a copy if its last changes are still in a log."""
+    if not any(size for _, _, size in _file_states(path)[1:]):
+        # `immutable` prevents SQLite from creating lock or journal files.
         yield f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1"
         return
 
     with tempfile.TemporaryDirectory(prefix="clawmark-") as folder:
         copy = os.path.join(folder, "copy.sqlite")
         for _ in range(_ATTEMPTS):
-            before = _signs(path)
+            before = _file_states(path)
             try:
                 for ending, _, _ in before:
                     shutil.copyfile(path + ending, copy + ending)
@@ -152,26 +133,23 @@ def _at_rest(path: str) -> Iterator[str]:
                 raise SeedsUnreadable(
                     f"{path} cannot be copied: {error.strerror}.", hint="Stop OpenClaw first."
                 ) from error
-            if _signs(path) == before:
+            if _file_states(path) == before:
                 yield f"file:{quote(copy)}"
                 return
         raise SeedsUnreadable(
-            f"{path} changes all the time.", hint="Stop OpenClaw, import, and start it again."
+            f"{path} keeps changing.", hint="Stop OpenClaw, import, and start it again."
         )
 
 
-def _signs(path: str) -> list[tuple[str, int, int]]:
-    """The files of a database that are there, each with the time of its last change and its size;
-    it comes first.
-    """
-    found = [
-        (ending, os.stat(path + ending)) for ending in ("", *_LOGS) if os.path.isfile(path + ending)
-    ]
-    return [(ending, info.st_mtime_ns, info.st_size) for ending, info in found]
+def _file_states(path: str) -> list[tuple[str, int, int]]:
+    """Return suffix, modification time and size of the database and its existing logs."""
+    suffixes = (suffix for suffix in ("", *_LOGS) if os.path.isfile(path + suffix))
+    found = [(suffix, os.stat(path + suffix)) for suffix in suffixes]
+    return [(suffix, info.st_mtime_ns, info.st_size) for suffix, info in found]
 
 
 class OpenClawIndex:
-    """The vectors of an opened database, and how its text was cut."""
+    """The vectors of an open database, and its chunking mode."""
 
     def __init__(self, connection: Any, tables: set[str]) -> None:
         self._connection = connection
@@ -180,14 +158,12 @@ class OpenClawIndex:
 
     @property
     def chunking_mode(self) -> str:
-        """Our chunking mode that makes the same chunks."""
+        """The chunking mode that produces the same chunks."""
         version = self._meta.get("chunkingVersion")
         return "lines-v5" if isinstance(version, int) and version >= 5 else "lines"
 
     def seeds(self) -> Iterator[Seed | None]:
-        """Every vector once, though most are stored in the cache and with a chunk; None for a text
-        without a sound one.
-        """
+        """Yield each vector once; None for each text without a valid one."""
         taken: set[tuple[object, ...]] = set()
         unsound: set[tuple[object, ...]] = set()
         for *name, value in self._rows():
@@ -202,7 +178,7 @@ class OpenClawIndex:
         yield from (None for _ in unsound - taken)
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
-        """Provider, model, provider key, hash of the text, and vector."""
+        """Yield provider, model, provider key, hash of the text, and vector."""
         for table in self._tables.intersection(_CACHES):
             yield from self._connection.execute(
                 f"SELECT provider, model, provider_key, hash, embedding FROM {table}"
@@ -218,7 +194,7 @@ class OpenClawIndex:
                     yield (*names, text_hash, value)
 
     def _read_meta(self) -> dict[str, Any]:
-        """What the index was made with."""
+        """Return the metadata of the index."""
         for table in self._tables.intersection(_META):
             for (value,) in self._connection.execute(
                 f"SELECT value FROM {table} WHERE key = 'memory_index_meta_v1'"
@@ -245,7 +221,7 @@ def _seed(owner: Sequence[object], text_hash: object, value: object) -> Seed | N
 
 
 def _unit(value: object) -> Vector | None:
-    """The vector at unit length in float32, or nothing when it is not sound."""
+    """Return the vector at unit length in float32; None if it is invalid."""
     numbers = _numbers(value)
     if not numbers or not all(map(math.isfinite, numbers)):
         return None

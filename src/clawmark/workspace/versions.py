@@ -15,7 +15,7 @@ from collections import Counter
 
 from clawmark.model.errors import WorkspaceError
 from clawmark.system.private_files import make_private_folder, open_private, sync_folder
-from clawmark.text.secrets.redact import has_mask
+from clawmark.text.write_check import check_write
 from clawmark.workspace.guard import shown
 
 KEPT = 3
@@ -25,12 +25,9 @@ FEW_LINES = 3
 
 def check_replacement(path: str, text: str, current: str, *, force: bool) -> None:
     """Raise WorkspaceError for a text that contains redaction masks or drops most lines."""
-    if has_mask(text) and not has_mask(current):
-        raise WorkspaceError(
-            f"The text for {shown(path)} contains a redaction mask, which would be kept in place "
-            f"of the real value.",
-            hint="Leave the masked value out, or keep the line as it is in the file.",
-        )
+    problem = check_write(text, current=current)
+    if problem is not None:
+        raise WorkspaceError(f"{shown(path)}: {problem.message}", hint=problem.hint)
     before = Counter(line for line in current.split("\n") if line.strip())
     total = before.total()
     lost = (before - Counter(text.split("\n"))).total()

@@ -21,7 +21,7 @@ from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
-    from clawmark.workspace.transcripts.sessions import Sessions
+    from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
 
 
@@ -33,7 +33,7 @@ class Workspace:
         root: str,
         extra_paths: Sequence[str] = (),
         lock_dir: str | None = None,
-        sessions: Sessions | None = None,
+        sessions: TranscriptFiles | None = None,
         has_memory: bool = True,
         extra_patterns: Mapping[str, tuple[str, ...]] | None = None,
         sources: Callable[[], tuple[places.Source, ...]] = tuple,
@@ -183,7 +183,7 @@ class Workspace:
 
     def _read_transcript(
         self,
-        sessions: Sessions,
+        sessions: TranscriptFiles,
         path: str,
         start: int,
         lines: int | None,
@@ -191,14 +191,12 @@ class Workspace:
         max_chars: int,
     ) -> Excerpt:
         from clawmark.workspace import read
-        from clawmark.workspace.transcripts.messages import transcript_excerpt
+        from clawmark.workspace.transcripts.messages import read_excerpt
 
         with self._counted():
             try:
                 with sessions.open(path) as opened:
-                    return transcript_excerpt(
-                        opened, sessions.clean, start, lines, max_lines, max_chars
-                    )
+                    return read_excerpt(opened, sessions.clean, start, lines, max_lines, max_chars)
             except FileNotFoundError:
                 return read.absent(path, start)
 

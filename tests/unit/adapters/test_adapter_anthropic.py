@@ -294,9 +294,7 @@ def test_a_file_of_a_million_lines_is_not_shown(tool: MemoryTool, folder: Path) 
     )
 
 
-def test_a_folder_with_something_that_is_no_note_is_not_deleted(
-    tool: MemoryTool, folder: Path
-) -> None:
+def test_folder_with_another_file_is_not_deleted(tool: MemoryTool, folder: Path) -> None:
     (folder / "d" / "e").mkdir(parents=True)
     (folder / "d" / "a.md").write_text("a", encoding="utf-8")
     (folder / "d" / "e" / "budget.xlsx").write_text("b", encoding="utf-8")
@@ -355,7 +353,7 @@ def test_links_are_neither_followed_nor_listed(
     assert (outside / "secret.md").read_text(encoding="utf-8") == "secret"
 
 
-def test_an_edit_is_made_again_when_somebody_else_wrote_meanwhile(
+def test_edit_is_retried_after_a_concurrent_write(
     memory: Memory, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = MemoryTool(memory)

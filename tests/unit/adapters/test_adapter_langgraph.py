@@ -259,7 +259,9 @@ def test_an_item_keeps_the_time_of_its_birth(store: MemoryStore) -> None:
     assert second.created_at.tzinfo is not None
 
 
-def test_what_is_no_json_is_refused_and_leaves_nothing(store: MemoryStore, folder: Path) -> None:
+def test_value_that_is_not_json_is_refused_and_writes_nothing(
+    store: MemoryStore, folder: Path
+) -> None:
     with pytest.raises(WorkspaceError, match="cannot be written as JSON"):
         store.put(("n",), "k", {"v": object()})
     assert not folder.exists()
@@ -289,7 +291,7 @@ def test_an_item_never_takes_the_place_of_another(store: MemoryStore, folder: Pa
     assert store.get(("n",), "key") is None
 
 
-def test_there_is_no_expiry_and_it_says_so(store: MemoryStore) -> None:
+def test_expiry_is_refused_as_unsupported(store: MemoryStore) -> None:
     with pytest.raises(NotImplementedError, match="TTL"):
         store.put(("n",), "k", {"v": 1}, ttl=5)
 

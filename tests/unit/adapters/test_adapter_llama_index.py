@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from clawmark import Memory
 from clawmark.adapters.llama_index import ClawmarkMemoryBlock
 from clawmark.adapters.transcripts import transcript_path
-from clawmark.text.transcripts.records import read_said
+from clawmark.text.transcripts.records import read_message
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def said(memory: Memory, session_id: str) -> list[tuple[str, str]]:
     path = Path(transcript_path(memory, session_id))
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [
-        (one.speaker, one.text)
+        (one.role, one.text)
         for number, line in enumerate(lines, 1)
-        if (one := read_said(line, number))
+        if (one := read_message(line, number))
     ]
 
 
@@ -76,7 +76,7 @@ def test_a_chat_memory_shows_what_is_recalled_for_the_last_message(memory: Memor
     assert "We chose PostgreSQL for billing." in shown and "MEMORY.md#L" in shown
 
 
-def test_the_last_thing_the_user_said_is_what_counts(memory: Memory) -> None:
+def test_last_message_of_the_user_is_recalled_for(memory: Memory) -> None:
     block = ClawmarkMemoryBlock(memory=memory)
     asked = [user("Nothing of interest"), user("billing database"), agent("Let me see")]
     assert "PostgreSQL" in asyncio.run(block.aget(asked))
@@ -109,7 +109,7 @@ def test_what_the_chat_memory_drops_is_in_a_transcript(memory: Memory) -> None:
     assert kept[1] == ("assistant", "Answer 0 about the harbour and its old cranes")
 
 
-def test_only_words_of_the_two_are_kept(memory: Memory) -> None:
+def test_only_messages_of_user_and_assistant_are_kept(memory: Memory) -> None:
     block = ClawmarkMemoryBlock(memory=memory, session_id="s")
     tool = ChatMessage(role=MessageRole.TOOL, content="rows: 17")
     system = ChatMessage(role=MessageRole.SYSTEM, content="You are helpful.")

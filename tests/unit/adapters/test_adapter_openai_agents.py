@@ -17,7 +17,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 
 from clawmark import Memory
 from clawmark.adapters.openai_agents import TranscriptSession, memory_tools
-from clawmark.text.transcripts.records import read_said
+from clawmark.text.transcripts.records import read_message
 
 USER = {"role": "user", "content": "Which database?"}
 CALL = {
@@ -50,9 +50,9 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 def said(path: str) -> list[tuple[str, str]]:
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     return [
-        (one.speaker, one.text)
+        (one.role, one.text)
         for number, line in enumerate(lines, 1)
-        if (one := read_said(line, number))
+        if (one := read_message(line, number))
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_session_answers_as_the_sdks_own_does(memory: Memory, tmp_path: Path) 
         theirs.close()
 
 
-def test_another_process_goes_on_with_the_same_session(memory: Memory) -> None:
+def test_another_process_continues_the_same_session(memory: Memory) -> None:
     asyncio.run(TranscriptSession(memory, "s").add_items(ITEMS[:2]))
     asyncio.run(TranscriptSession(memory, "s").add_items(ITEMS[2:]))
     session = TranscriptSession(memory, "s", session_settings=SessionSettings(limit=1))
@@ -137,7 +137,7 @@ def test_another_process_goes_on_with_the_same_session(memory: Memory) -> None:
     ]
 
 
-def test_half_a_line_that_a_crash_left_is_no_item(memory: Memory) -> None:
+def test_partial_line_left_by_a_crash_is_ignored(memory: Memory) -> None:
     session = TranscriptSession(memory, "s")
     asyncio.run(session.add_items(ITEMS))
     path = Path(session.path)
@@ -147,7 +147,7 @@ def test_half_a_line_that_a_crash_left_is_no_item(memory: Memory) -> None:
     assert asyncio.run(session.get_items()) == ITEMS
 
 
-def test_what_was_said_before_a_clear_is_set_aside_and_not_lost(memory: Memory) -> None:
+def test_cleared_history_is_archived(memory: Memory) -> None:
     session = TranscriptSession(memory, "s")
     asyncio.run(session.add_items(ITEMS))
     asyncio.run(session.clear_session())
@@ -172,7 +172,7 @@ def test_two_session_ids_never_share_a_file(memory: Memory) -> None:
     assert len({TranscriptSession(memory, one).path for one in ids}) == len(ids)
 
 
-def test_without_append_there_is_no_tool_that_writes(memory: Memory) -> None:
+def test_without_append_no_tool_writes(memory: Memory) -> None:
     assert [tool.name for tool in memory_tools(memory, append=False)] == [
         "memory_search",
         "memory_get",

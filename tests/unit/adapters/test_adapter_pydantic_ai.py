@@ -75,7 +75,7 @@ def test_the_instructions_are_the_memory_as_it_is_in_each_run(memory: Memory) ->
     assert "Carla is the dentist." in second
 
 
-def test_a_host_with_instructions_of_its_own_leaves_ours_out(memory: Memory) -> None:
+def test_instructions_can_be_switched_off(memory: Memory) -> None:
     model = Scripted()
     toolset = memory_toolset(memory, append=False, instructions=False)
     ask(Agent(FunctionModel(model), toolsets=[toolset]), "Hello")

@@ -14,7 +14,7 @@ from clawmark.chat.history import (
     read_history,
     result_line,
 )
-from clawmark.text.transcripts.records import read_said
+from clawmark.text.transcripts.records import read_message
 
 ASKED = Message(
     "assistant", "Let me look.", (ToolCall("c1", "memory_search", '{"query": "database"}'),)
@@ -77,10 +77,11 @@ def test_tool_lines_have_openclaws_format() -> None:
 
 
 def test_tool_lines_are_not_read_as_messages_of_people() -> None:
-    said = read_said(json.dumps({"type": "message", **called_line(ASKED)}), 1)
+    said = read_message(json.dumps({"type": "message", **called_line(ASKED)}), 1)
     assert said is not None and said.text == "Let me look."
     assert (
-        read_said(json.dumps({"type": "message", **result_line(FOUND, "memory_search")}), 2) is None
+        read_message(json.dumps({"type": "message", **result_line(FOUND, "memory_search")}), 2)
+        is None
     )
 
 

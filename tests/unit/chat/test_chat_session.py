@@ -15,7 +15,7 @@ from chat import ChatServer, Seen, Turn, call, fault, say
 from clawmark import Memory
 from clawmark.agent.flush.flush import Flushed
 from clawmark.agent.notes.session_note import Noted
-from clawmark.agent.session.conversation import Manner
+from clawmark.agent.session.conversation import HostOptions
 from clawmark.chat.chat import Chat, ChatCallbacks, Event, Recalled, open_chat
 from clawmark.chat.compact import Compacted
 from clawmark.model.errors import ClawmarkError
@@ -235,7 +235,7 @@ def test_group_session_gets_nothing_private(
     setting: Setting,
 ) -> None:
     memory, key = setting.chat.memory, "agent:main:direct:ann"
-    memory.conversation(key, manner=Manner(chat_type="group")).start()
+    memory.conversation(key, host_options=HostOptions(chat_type="group")).start()
     with open_chat(memory, f"scripted@{setting.server.openai_url}", key, os.environ) as chat:
         assert chat.start() is False
         chat.say("hello", setting.callbacks)

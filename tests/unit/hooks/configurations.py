@@ -29,7 +29,9 @@ JSON: dict[str, bytes | None] = {
   },
   "mcp": {"servers": {"docs": {"command": "docs"}}},
   "hooks": {
-    "SessionStart": [{"matcher": "startup", "hooks": [{"type": "command", "command": "echo hello"}]}],
+    "SessionStart": [
+        {"matcher": "startup", "hooks": [{"type": "command", "command": "echo hello"}]}
+    ],
     "PreCompact": [],
     "Stop": [
       {"hooks": [{"type": "command", "command": "say done"}]}
@@ -79,7 +81,10 @@ TOML: dict[str, bytes | None] = {
     b"looks\nnotifications = true\n# the end\n",
     "neighbours": b'[mcp_servers.gh]\ncommand = "npx"\nargs = ["-y", '
     b'"server"]\n\n[mcp_servers.gh.env]\nTOKEN = "x"\n',
-    "hooks": b'[[hooks.SessionStart]]\n\n[[hooks.SessionStart.hooks]]\ntype = "command"\ncommand = "ls"\n',
+    "hooks": (
+        b"[[hooks.SessionStart]]\n\n[[hooks.SessionStart.hooks]]\n"
+        b'type = "command"\ncommand = "ls"\n'
+    ),
     "trusted": b'[hooks.state."/p/hooks.json:stop:0:0"]\ntrusted_hash = '
     b'"sha256:ab"\n\n[hooks.state.x]\nenabled = false\n',
     "unicode-and-tabs": '[projects."/home/ann/grüße 世界"]\n\ttrust_level = "trusted"\n'.encode(),

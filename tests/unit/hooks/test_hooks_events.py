@@ -9,20 +9,22 @@ import pytest
 
 from clawmark import Memory
 from clawmark.agent.prompt.recall import parse_block
-from clawmark.hooks.answer import Wishes, answer
+from clawmark.hooks.answer import HookOptions, answer
 from clawmark.hooks.context import session_context
 from clawmark.hooks.events import EVENTS, Event, read_event
-from clawmark.hooks.notes import exchanges
+from clawmark.hooks.notes import final_messages
 from clawmark.hooks.recall import recall_for
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
-from clawmark.text.transcripts.records import Said
+from clawmark.text.transcripts.records import TranscriptMessage
 
 
-def said(*words: str) -> list[Said]:
+def said(*words: str) -> list[TranscriptMessage]:
     """`u:` before what the user says, `a:` before the agent's words."""
     return [
-        Said(speaker="user" if word[0] == "u" else "assistant", text=word[2:], time="", line=number)
+        TranscriptMessage(
+            role="user" if word[0] == "u" else "assistant", text=word[2:], time="", line=number
+        )
         for number, word in enumerate(words)
     ]
 
@@ -48,7 +50,7 @@ def test_names_of_events_are_taken_in_any_spelling() -> None:
 
 
 @pytest.mark.parametrize("given", ["[]", "{", "1", '"x"', "[" * 100_000])
-def test_what_is_no_object_is_an_error(given: str) -> None:
+def test_argument_that_is_not_an_object_is_an_error(given: str) -> None:
     with pytest.raises(ClawmarkError):
         read_event("codex", "SessionStart", given)
 
@@ -60,7 +62,7 @@ def test_fields_of_another_type_count_as_absent() -> None:
     )
 
 
-def test_a_session_knows_the_user_and_the_facts_and_keeps_its_own_persona(memory: Memory) -> None:
+def test_session_start_shows_user_and_facts_but_no_persona(memory: Memory) -> None:
     with memory:
         text = session_context(memory, "agent:main:main").text
         assert "row locks" in text and "short answers" in text and "pirate" not in text
@@ -98,7 +100,7 @@ def test_a_session_that_is_not_proven_private_gets_nothing(memory: Memory, key: 
 def test_a_helper_of_the_agents_own_gets_nothing(memory: Memory) -> None:
     with memory:
         asked = read_event("claude-code", "SessionStart", '{"agent_id": "a1"}')
-        assert answer(asked, lambda _: memory, Wishes()) == {}
+        assert answer(asked, lambda _: memory, HookOptions()) == {}
 
 
 @pytest.mark.parametrize(
@@ -124,11 +126,11 @@ def test_what_is_recalled_clears_the_bar(memory: Memory, prompt: str, recalls: b
         assert [item.citation for item in parse_block(block)] == ["MEMORY.md#L1-L3"]
 
 
-def test_of_what_the_agent_says_in_a_row_the_last_is_kept() -> None:
+def test_last_of_consecutive_agent_messages_is_kept() -> None:
     talk = said(
         "a:before", "u:do it", "a:looking", "a:editing", "a:done", "u:thanks", "u:more", "a:ok"
     )
-    assert [one.text for one in exchanges(talk, 15)] == [
+    assert [one.text for one in final_messages(talk, 15)] == [
         "before",
         "do it",
         "done",
@@ -136,5 +138,5 @@ def test_of_what_the_agent_says_in_a_row_the_last_is_kept() -> None:
         "more",
         "ok",
     ]
-    assert [one.text for one in exchanges(talk, 3)] == ["thanks", "more", "ok"]
-    assert exchanges([], 15) == exchanges(said("a:alone"), 15) == exchanges(talk, 0) == []
+    assert [one.text for one in final_messages(talk, 3)] == ["thanks", "more", "ok"]
+    assert final_messages([], 15) == final_messages(talk, 0) == []

@@ -143,7 +143,7 @@ def test_strict_json_stays_strict_json(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("host", NAMES)
-def test_what_others_change_meanwhile_stays_when_ours_goes(tmp_path: Path, host: str) -> None:
+def test_removal_keeps_changes_by_others(tmp_path: Path, host: str) -> None:
     desk = Desk(tmp_path, host)
     file = desk.configuration()
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ def test_what_others_change_meanwhile_stays_when_ours_goes(tmp_path: Path, host:
     assert file.read_bytes() == (b'model = "m"\n' if host == "codex" else b'{\n  "a": 1\n}') + added
 
 
-def test_a_file_that_its_host_wrote_anew_loses_our_entries_and_nothing_else(tmp_path: Path) -> None:
+def test_removal_from_a_reformatted_file_keeps_everything_else(tmp_path: Path) -> None:
     """Claude Code writes its own file again and again, in its own way."""
     desk = Desk(tmp_path, "claude-code")
     desk.configuration().write_text('{\n    "mcpServers": {},\n    "a": {"b": [1, 2]}\n}\n')
@@ -200,14 +200,14 @@ def test_installing_with_another_workspace_replaces_what_was_there(tmp_path: Pat
         assert desk.files() == {}
 
 
-def test_an_entry_somebody_made_by_hand_is_left_alone(tmp_path: Path) -> None:
+def test_entry_made_by_hand_is_not_changed(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "cursor")
     desk.configuration().parent.mkdir()
     by_hand = b'{"mcpServers": {"clawmark": {"command": "my-own-wrapper"}}}'
     desk.configuration().write_bytes(by_hand)
     plan = plan_install(desk.wanted(), {})
     assert [edit.file for edit in plan.edits] == [desk.wanted()[-1].file]
-    assert "left as it is" in plan.notices[0]
+    assert "not changed" in plan.notices[0]
     before = desk.files()
     assert desk.remove() == 0, "without a receipt"
     desk.install()
@@ -226,7 +226,7 @@ def test_a_server_registered_by_hand_stays_when_the_rest_is_taken_back(tmp_path:
     assert desk.files() == before
 
 
-def test_a_skill_file_of_somebody_else_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
+def test_foreign_skill_file_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "gemini")
     skill = Path(desk.wanted()[-1].file)
     skill.parent.mkdir(parents=True)
@@ -243,7 +243,7 @@ def test_a_skill_file_that_was_edited_since_stays(tmp_path: Path) -> None:
     skill = Path(desk.wanted()[-1].file)
     skill.write_text("edited\n")
     plan = plan_removal(desk.wanted(), load(str(desk.state)))
-    assert skill.name in plan.notices[0] and "stays" in plan.notices[0]
+    assert skill.name in plan.notices[0] and "is kept" in plan.notices[0]
     desk.remove()
     assert skill.read_text() == "edited\n"
 
@@ -292,11 +292,11 @@ def test_a_link_stays_a_link_and_its_target_is_edited(tmp_path: Path) -> None:
     [
         ("cursor", b'{"mcpServers": [}', "line 1"),
         ("cursor", b'{"mcpServers": []}', "mcpServers is not an object"),
-        ("cursor", b"[]", "the whole is not an object"),
-        ("cursor", b'{"a": 1, "a": 2}', "duplicate key"),
+        ("cursor", b"[]", "the top level is not an object"),
+        ("cursor", b'{"a": 1, "a": 2}', "stands twice"),
         ("cursor", b"\xff\xfe{\x00}\x00", "not UTF-8"),
         ("codex", b"model = \n", "config.toml"),
-        ("codex", b"mcp_servers = { a = { command = 'x' } }\n", "tables of its own"),
+        ("codex", b"mcp_servers = { a = { command = 'x' } }\n", "conflict with Clawmark"),
     ],
 )
 def test_a_file_that_cannot_be_understood_is_an_error_and_nothing_changes(
@@ -323,9 +323,7 @@ def test_a_file_that_changes_between_plan_and_deed_is_not_written(tmp_path: Path
 
 
 @pytest.mark.parametrize("host", NAMES)
-def test_whoever_dies_before_the_first_edit_leaves_nothing_to_undo(
-    tmp_path: Path, host: str
-) -> None:
+def test_crash_before_the_first_edit_can_be_undone(tmp_path: Path, host: str) -> None:
     desk = Desk(tmp_path, host)
     desk.configuration().parent.mkdir(parents=True, exist_ok=True)
     desk.configuration().write_bytes(b"" if host == "codex" else b'{"mcpServers": {}}')

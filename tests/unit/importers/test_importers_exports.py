@@ -51,7 +51,7 @@ def test_the_elements_of_any_list_of_objects_come_back(items: list[Any], step: i
 
 
 @pytest.mark.parametrize("text", ["", "{}", "null", '"x"', "[{", '[{"a": "b', "[{}", '[{"a" 1}]'])
-def test_what_is_no_list_of_conversations_is_one_sentence(tmp_path: Path, text: str) -> None:
+def test_file_without_conversations_is_a_clear_error(tmp_path: Path, text: str) -> None:
     file = tmp_path / "conversations.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ImportFailed) as caught:
@@ -159,7 +159,7 @@ def test_chatgpt_gives_the_branch_that_was_shown() -> None:
     )
 
 
-def test_claude_gives_what_both_said() -> None:
+def test_claude_export_has_messages_of_both_roles() -> None:
     export = [
         {
             "uuid": "u-1",

@@ -1,4 +1,4 @@
-"""An imported note is written once, brought up to date, and left alone once somebody has edited it."""
+"""An imported note is written once and updated, unless it was edited."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_conversation_that_went_on_is_updated_in_its_file() -> None:
     assert "make it fifty" in text
 
 
-def test_an_edited_file_is_left_alone_unless_told_otherwise() -> None:
+def test_edited_file_is_kept_unless_overwrite_is_set() -> None:
     shelf = Shelf()
     actions(shelf, NOTE)
     (path,) = shelf.files

@@ -103,7 +103,7 @@ def test_float64_blobs_come_at_unit_length(tmp_path: Path) -> None:
     assert numbers(seed) == pytest.approx([math.sqrt(0.5), math.sqrt(0.5), 0])
 
 
-def test_a_vector_that_stands_in_the_cache_and_beside_a_chunk_is_counted_once(
+def test_vector_in_cache_and_chunk_is_counted_once(
     tmp_path: Path,
 ) -> None:
     march(
@@ -145,7 +145,7 @@ def test_a_vector_that_is_not_sound_is_left_out(tmp_path: Path, vector: str) -> 
     assert seeds(str(tmp_path / "main.sqlite")) == [None]
 
 
-def test_nothing_is_written_beside_the_database(tmp_path: Path) -> None:
+def test_no_file_is_created_next_to_the_database(tmp_path: Path) -> None:
     path = tmp_path / "memory" / "main.sqlite"
     path.parent.mkdir()
     march(path, {"a": "[1]"}, {})
@@ -174,7 +174,7 @@ def test_what_a_running_openclaw_has_only_in_its_log_is_read_too(tmp_path: Path)
 
 
 @pytest.mark.parametrize("data", [b"", b"not a database", b"SQLite format 3\0" + b"\0" * 200])
-def test_what_is_no_database_of_openclaw_is_one_sentence(tmp_path: Path, data: bytes) -> None:
+def test_other_database_is_a_clear_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.sqlite").write_bytes(data)
     with pytest.raises(SeedsUnreadable):
         seeds(str(tmp_path / "x.sqlite"))

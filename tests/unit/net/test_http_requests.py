@@ -420,7 +420,7 @@ def test_key_echoed_in_response_headers_is_not_logged(caplog: pytest.LogCaptureF
 def test_httpcore_is_not_imported_before_the_first_request() -> None:
     """A cold search without a remote provider must not pay for it."""
     code = (
-        "import sys, clawmark.composition, clawmark.embed.choose, clawmark.agent.models.models\n"
+        "import sys, clawmark.composition, clawmark.embed.choose, clawmark.agent.models.catalog\n"
         "print('httpcore' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -101,7 +101,7 @@ def test_a_declaration_never_gives_the_proof(declared: str) -> None:
     assert kind_of("agent:main:main", declared) == "main"
 
 
-def test_a_declaration_names_what_a_key_leaves_open() -> None:
+def test_declaration_decides_for_an_unknown_key() -> None:
     assert kind_of("my-own-key", "subagent") == "subagent"
     assert kind_of("agent:main:telegram:group:5", "subagent") == "group"
 

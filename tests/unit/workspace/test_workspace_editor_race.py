@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from clawmark import Memory
-from clawmark.agent.flush.daylog import DayLog
+from clawmark.agent.flush.daily_log import DailyLog
 from clawmark.model.documents import Written
 from clawmark.model.errors import WorkspaceError
 from clawmark.text.secrets.redact import Redactor
@@ -292,7 +292,7 @@ def test_every_way_to_append_is_protected(how: str, tmp_path: Path) -> None:
                 tool.call({"text": fact})
             else:
                 workspace = memory._builtin.parts.workspace
-                DayLog(
+                DailyLog(
                     workspace=workspace,
                     now=datetime.now,
                     redactor=Redactor(),

@@ -1,19 +1,17 @@
-"""The memory flush: before a conversation is compacted, what matters in it is written into the log
-of the day.
+"""The memory flush: before a conversation is compacted, write what matters into the daily log.
 
-`decide_flush` says whether it is time, from numbers alone; `run_flush` lets a model write, in one
-turn that nobody sees and that is in no transcript; `flush_session` does both for a session, once in
-a cycle, whoever else tries at the same time.
+`decide_flush` decides from numbers alone; `run_flush` lets a model write, in one turn that is not
+part of the transcript; `flush_session` does both for a session, at most once per compaction cycle,
+even if several processes try.
 
-The rule: flush when the tokens of the context and of the message that is about to be added reach
+A flush is due when the tokens of the context and of the next message reach
 
     window - reserveTokensFloor - softThresholdTokens          (20,000 and 4,000)
 
 In a window of less than 80,000 tokens both numbers shrink in proportion, so that the threshold is
-70 % of it, and it is never less than a quarter of the window, whatever is configured. Or flush when
-the transcript has grown by 2 MiB since the last flush (since its beginning, for the first). Once
-between two compactions. After a failure not before a pause that doubles each time; only a
-compaction that is about to happen does not wait for the pause."""
+70 % of the window; it is never less than a quarter of it. A flush is also due when the transcript
+has grown by 2 MiB since the last one. After a failure, the next attempt waits for a pause that
+doubles each time; a compaction that is about to happen does not wait."""
 
 from __future__ import annotations
 
@@ -22,27 +20,27 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
-from clawmark.agent.flush.daylog import DayLog
+from clawmark.agent.flush.daily_log import DailyLog
 from clawmark.agent.flush.prompts import NUDGE, is_silent, system_prompt, user_prompt
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
-from clawmark.agent.session.recent_messages import last_said, transcript_size
 from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
-from clawmark.agent.tools.base import log_surprise
+from clawmark.agent.session.transcript_reader import recent_messages, transcript_size
+from clawmark.agent.tools.base import log_unexpected
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, CompletionError, ContextTooLong, WorkspaceError
 from clawmark.text.secrets.redact import Redactor
-from clawmark.text.transcripts.records import Said
+from clawmark.text.transcripts.records import TranscriptMessage
 from clawmark.workspace import Workspace
 
 FULL_WINDOW = 80_000
-"""From this window on the configured numbers count as they are."""
+"""From this window on, the configured numbers are not scaled."""
 FIRST_PAUSE_MS = 60_000
 LONGEST_PAUSE_MS = 3_600_000
 ABANDONED_MS = 180_000
-"""A flush that began longer ago than this has died: it has two minutes."""
+"""A flush that started longer ago has died: a flush has two minutes."""
 SECONDS = 120.0
 
-Because: TypeAlias = Literal[
+SkipReason: TypeAlias = Literal[
     "disabled",
     "heartbeat",
     "read-only",
@@ -57,21 +55,36 @@ Because: TypeAlias = Literal[
     "nothing-new",
 ]
 
+SKIP_REASONS: dict[SkipReason, str] = {
+    "disabled": "flushing is switched off",
+    "heartbeat": "a heartbeat is not a conversation",
+    "read-only": "the session may only read",
+    "sandboxed": "the session is sandboxed",
+    "cli-backed": "the model keeps its own memory",
+    "no-session": "there is no such session",
+    "no-model": "no model is configured",
+    "already-flushed": "it was flushed since the last compaction",
+    "in-progress": "another process is flushing it",
+    "below-threshold": "there is still room",
+    "backing-off": "the last attempt failed a moment ago",
+    "nothing-new": "nothing was said since the last flush",
+}
+
 
 class FlushSettings(NamedTuple):
-    """`agents.defaults.compaction`, as far as it is about flushing."""
+    """The part of `agents.defaults.compaction` that is about flushing."""
 
     enabled: bool = True
     reserve_tokens_floor: int = 20_000
     soft_threshold_tokens: int = 4_000
     force_flush_transcript_bytes: int = 2 << 20
-    """0 is never."""
+    """0 for never."""
     prompt: str = ""
     system_prompt: str = ""
 
 
 class Usage(NamedTuple):
-    """How full things are."""
+    """How full the context and the transcript are."""
 
     context_window: int
     total_tokens: int
@@ -81,13 +94,13 @@ class Usage(NamedTuple):
     transcript_bytes: int = 0
     now_ms: int = 0
     is_compacting: bool = False
-    """The context will be compacted now: thresholds and pauses no longer matter."""
+    """The context is about to be compacted: thresholds and pauses do not apply."""
     is_asked_for: bool = False
-    """A person wants it now: settings and earlier flushes do not matter either."""
+    """The user wants a flush: settings and earlier flushes do not apply either."""
 
 
-class Standing(NamedTuple):
-    """A session, and what it is allowed to do."""
+class SessionState(NamedTuple):
+    """A session and its restrictions."""
 
     entry: SessionEntry
     read_only: bool = False
@@ -97,7 +110,7 @@ class Standing(NamedTuple):
 
 
 class Flush(NamedTuple):
-    """It is time."""
+    """The decision to flush."""
 
     because: Literal["tokens", "transcript", "compaction", "asked"]
     projected: int
@@ -105,16 +118,21 @@ class Flush(NamedTuple):
 
 
 class SkipFlush(NamedTuple):
-    """It is not, and why."""
+    """The decision not to flush."""
 
-    because: Because
+    because: SkipReason
+
+    @property
+    def message(self) -> str:
+        """The reason in words."""
+        return SKIP_REASONS[self.because]
 
 
 class Flushed(NamedTuple):
-    """A flush that ran."""
+    """The result of a flush."""
 
     written: tuple[Written, ...]
-    """Empty when nothing was worth keeping, or nothing of it was new."""
+    """Empty if nothing was worth keeping, or nothing of it was new."""
     refused: tuple[str, ...]
     """Why some of what the model wanted to write was not written."""
     input_tokens: int
@@ -131,28 +149,55 @@ class FlushFailed(NamedTuple):
 FlushOutcome: TypeAlias = Flushed | SkipFlush | FlushFailed
 
 
+class FlushParts(NamedTuple):
+    """What a flush works with."""
+
+    completer: Completer | None
+    store: SessionStore
+    workspace: Workspace
+    redactor: Redactor
+    settings: FlushSettings
+    context_window: int
+    now: Callable[[], datetime]
+
+    def now_ms(self) -> int:
+        return int(self.now().timestamp() * 1000)
+
+    def daily_log(self, session_key: str, chat_type: str = "") -> DailyLog:
+        return DailyLog(
+            workspace=self.workspace,
+            now=self.now,
+            redactor=self.redactor,
+            session_key=session_key,
+            chat_type=chat_type,
+        )
+
+
+# --- The decision ---
+
+
 def flush_threshold(window: int, settings: FlushSettings) -> int:
-    """How many tokens make it time to flush; always more than none and less than the window."""
+    """Return the number of tokens at which a flush is due; from 1 to less than the window."""
     margin = settings.reserve_tokens_floor + settings.soft_threshold_tokens
     return max(1, window // 4, window - _scaled(margin, window))
 
 
 def compaction_threshold(window: int, settings: FlushSettings) -> int:
-    """How many tokens make it time to compact: the reserve is all that is left."""
+    """Return the number of tokens at which only the reserve is left."""
     return max(
         flush_threshold(window, settings), window - _scaled(settings.reserve_tokens_floor, window)
     )
 
 
-def decide_flush(usage: Usage, session: Standing, settings: FlushSettings) -> Flush | SkipFlush:
-    """Whether to flush now; reads nothing but its arguments."""
+def decide_flush(usage: Usage, session: SessionState, settings: FlushSettings) -> Flush | SkipFlush:
+    """Decide whether to flush now; a pure function."""
     entry = session.entry
-    began = entry.memory_flush_started_at
-    always: tuple[tuple[Because, bool], ...] = (
+    started = entry.memory_flush_started_at
+    always: tuple[tuple[SkipReason, bool], ...] = (
         ("no-session", not entry.session_id),
-        ("in-progress", 0 < began <= usage.now_ms < began + ABANDONED_MS),
+        ("in-progress", 0 < started <= usage.now_ms < started + ABANDONED_MS),
     )
-    usually: tuple[tuple[Because, bool], ...] = (
+    usually: tuple[tuple[SkipReason, bool], ...] = (
         ("disabled", not settings.enabled),
         ("heartbeat", session.heartbeat),
         ("read-only", session.read_only),
@@ -169,7 +214,7 @@ def decide_flush(usage: Usage, session: Standing, settings: FlushSettings) -> Fl
         return Flush("asked", projected, threshold)
     if usage.is_compacting:
         return Flush("compaction", projected, threshold)
-    if projected < threshold and not _is_long(usage, entry, settings):
+    if projected < threshold and not _has_grown(usage, entry, settings):
         return SkipFlush("below-threshold")
     if usage.now_ms < entry.memory_flush_failed_at + _pause(entry.memory_flush_failures):
         return SkipFlush("backing-off")
@@ -177,17 +222,12 @@ def decide_flush(usage: Usage, session: Standing, settings: FlushSettings) -> Fl
 
 
 def _scaled(tokens: int, window: int) -> int:
-    """A number of tokens that was meant for a full window, for this one; rounded up, so that
-    nothing comes too late.
-    """
+    """Scale a number of tokens from a full window to this one, rounded up."""
     return -(-tokens * min(window, FULL_WINDOW) // FULL_WINDOW)
 
 
-def _is_long(usage: Usage, entry: SessionEntry, settings: FlushSettings) -> bool:
-    """Whether the transcript has grown enough.
-
-    Its whole length would count again at the beginning of every later cycle.
-    """
+def _has_grown(usage: Usage, entry: SessionEntry, settings: FlushSettings) -> bool:
+    """Check whether the transcript has grown enough since the last flush."""
     is_same_file = entry.memory_flush_bytes <= usage.transcript_bytes
     grown = usage.transcript_bytes - (entry.memory_flush_bytes if is_same_file else 0)
     return 0 < settings.force_flush_transcript_bytes <= grown
@@ -197,54 +237,75 @@ def _pause(failures: int) -> int:
     return 0 if failures <= 0 else min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(failures - 1, 10))
 
 
-# --- the turn ------------------------------------------------------------------------------------------------------------
+class FlushForecast(NamedTuple):
+    """Whether the next message would cause a flush, and the numbers behind it."""
+
+    decision: Flush | SkipFlush
+    usage: Usage
+    threshold: int
+
+
+def forecast_flush(parts: FlushParts, state: SessionState) -> FlushForecast:
+    """Decide about a session without flushing it."""
+    usage = Usage(
+        context_window=parts.context_window,
+        total_tokens=state.entry.total_tokens,
+        transcript_bytes=transcript_size(state.entry.session_file),
+        now_ms=parts.now_ms(),
+    )
+    threshold = flush_threshold(parts.context_window, parts.settings)
+    return FlushForecast(decide_flush(usage, state, parts.settings), usage, threshold)
+
+
+# --- The turn ---
 
 
 def run_flush(
     completer: Completer,
-    said: Sequence[Said],
-    log: DayLog,
+    messages: Sequence[TranscriptMessage],
+    log: DailyLog,
     settings: FlushSettings,
     now: datetime,
     *,
     seconds: float = SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Flushed:
-    """One silent turn over what was said; raises ClawmarkError.
+    """Let the model write down what matters in the messages; raises ClawmarkError.
 
-    When it is too much for the model, less of it is tried.
+    If they are too long for the model, the older half is dropped.
     """
     end = clock() + seconds
     while True:
         try:
-            return _turn(completer, said, log, settings, now, lambda: end - clock())
+            return _turn(completer, messages, log, settings, now, lambda: end - clock())
         except ContextTooLong:
-            if len(said) < 2 or log.written:
+            if len(messages) < 2 or log.written:
                 raise
-            said = said[(len(said) + 1) // 2 :]
+            messages = messages[(len(messages) + 1) // 2 :]
 
 
 def _turn(
     completer: Completer,
-    said: Sequence[Said],
-    log: DayLog,
+    messages: Sequence[TranscriptMessage],
+    log: DailyLog,
     settings: FlushSettings,
     now: datetime,
-    left: Callable[[], float],
+    seconds_left: Callable[[], float],
 ) -> Flushed:
+    day = now.date().isoformat()
     system = system_prompt(settings.system_prompt, now)
-    messages = [Message("user", user_prompt(settings.prompt, said, log.held(), now))]
-    tools = log.tools()
-    turns = complete_with_tools(completer, system, messages, tools, seconds=left())
+    prompts = [Message("user", user_prompt(settings.prompt, messages, log.read(day), now))]
+    tools = log.tools(day)
+    turns = complete_with_tools(completer, system, prompts, tools, seconds=seconds_left())
     output = turns.output_tokens
     if not log.is_used and not is_silent(turns.text):
-        # Small models often say what they should have written; they are told once.
-        messages += [*turns.added, Message("user", NUDGE)]
-        turns = complete_with_tools(completer, system, messages, tools, seconds=left())
+        # Small models often answer with what they should have written; remind them once.
+        prompts += [*turns.added, Message("user", NUDGE)]
+        turns = complete_with_tools(completer, system, prompts, tools, seconds=seconds_left())
         output += turns.output_tokens
         if not log.is_used and not is_silent(turns.text):
             raise CompletionError(
-                "The model spoke and wrote nothing down.",
+                "The model answered and wrote nothing down.",
                 provider="model",
                 hint="It is tried again later; another model may use its tools better.",
             )
@@ -254,7 +315,7 @@ def _turn(
     if log.written and not written:
         raise WorkspaceError(
             "What the flush wrote is not in the log.",
-            hint="Look who else changes the files in memory/.",
+            hint="Check which other program changes the files in memory/.",
         )
     return Flushed(
         written=written,
@@ -264,34 +325,22 @@ def _turn(
     )
 
 
-# --- for a session -------------------------------------------------------------------------------------------------------
-
-
-class FlushParts(NamedTuple):
-    """What a flush works with."""
-
-    completer: Completer | None
-    store: SessionStore
-    workspace: Workspace
-    redactor: Redactor
-    settings: FlushSettings
-    context_window: int
-    now: Callable[[], datetime]
+# --- A session or a transcript ---
 
 
 def flush_session(
     parts: FlushParts,
-    standing: Standing,
+    state: SessionState,
     *,
     incoming_tokens: int = 0,
     is_compacting: bool = False,
     is_asked_for: bool = False,
     seconds: float = SECONDS,
 ) -> FlushOutcome:
-    """Flush a session if it is time; what happened is noted in sessions.json."""
-    key, transcript = standing.entry.key, standing.entry.session_file
+    """Flush a session if it is due, and record the outcome in sessions.json."""
+    key, transcript = state.entry.key, state.entry.session_file
     size = transcript_size(transcript)
-    now_ms = int(parts.now().timestamp() * 1000)
+    now_ms = parts.now_ms()
     decided: list[Flush | SkipFlush] = []
 
     def decide(entry: SessionEntry) -> Fields | None:
@@ -304,7 +353,7 @@ def flush_session(
             is_compacting=is_compacting,
             is_asked_for=is_asked_for,
         )
-        decision = decide_flush(usage, standing._replace(entry=entry), parts.settings)
+        decision = decide_flush(usage, state._replace(entry=entry), parts.settings)
         if isinstance(decision, Flush) and parts.completer is None:
             decision = SkipFlush("no-model")
         decided.append(decision)
@@ -315,40 +364,45 @@ def flush_session(
         return decided[0]
     try:
         outcome = _flush_now(parts, entry, seconds)
-    except (
-        BaseException
-    ):  # somebody pressed Ctrl-C: the next one need not wait until this one counts as dead
+    except BaseException:  # Ctrl-C: the next flush must not wait until this one counts as dead
         parts.store.update(key, memory_flush_started_at=None)
         raise
-    parts.store.update(key, **_noted(outcome, entry, size, now_ms))
+    parts.store.update(key, **_recorded(outcome, entry, size, now_ms))
     return outcome
+
+
+def flush_transcript(parts: FlushParts, path: str, session_key: str) -> FlushOutcome:
+    """Flush a transcript that does not belong to a session; raises ClawmarkError."""
+    assert parts.completer is not None
+    most_chars = parts.context_window // 2 * 4
+    messages = recent_messages(path, parts.redactor, most_chars=most_chars)
+    if not messages:
+        return SkipFlush("nothing-new")
+    log = parts.daily_log(session_key)
+    return run_flush(parts.completer, messages, log, parts.settings, parts.now())
 
 
 def _flush_now(parts: FlushParts, entry: SessionEntry, seconds: float) -> FlushOutcome:
     assert parts.completer is not None
     # Half of the window is left for the prompt, the tools and what the model reads and writes.
-    budget = max(2_000, parts.context_window // 2 * 4)
-    said = last_said(
-        entry.session_file, parts.redactor, since=entry.memory_flush_bytes, most_chars=budget
+    messages = recent_messages(
+        entry.session_file,
+        parts.redactor,
+        since=entry.memory_flush_bytes,
+        most_chars=max(2_000, parts.context_window // 2 * 4),
     )
-    if not said:
+    if not messages:
         return SkipFlush("nothing-new")
-    log = DayLog(
-        workspace=parts.workspace,
-        now=parts.now,
-        redactor=parts.redactor,
-        session_key=entry.key,
-        chat_type=entry.chat_type,
-    )
+    log = parts.daily_log(entry.key, entry.chat_type)
     try:
-        return run_flush(parts.completer, said, log, parts.settings, parts.now(), seconds=seconds)
-    except Exception as error:
-        if not isinstance(
-            error, ClawmarkError
-        ):  # a host's own model fails in its own way; the talk goes on
-            log_surprise("flush")
+        return run_flush(
+            parts.completer, messages, log, parts.settings, parts.now(), seconds=seconds
+        )
+    except Exception as error:  # the boundary to a host's model: the conversation must go on
+        if not isinstance(error, ClawmarkError):
+            log_unexpected("flush")
         written = log.verified()
-        if written:  # the model failed after it had written: what is kept is kept, once
+        if written:  # the model failed after writing: what was written counts
             return Flushed(
                 written=written, refused=tuple(log.refused), input_tokens=0, output_tokens=0
             )
@@ -363,26 +417,21 @@ def _failed(error: Exception) -> FlushFailed:
     )
 
 
-def _noted(outcome: FlushOutcome, entry: SessionEntry, size: int, now_ms: int) -> dict[str, object]:
-    """What sessions.json keeps of an outcome; a flush that wrote nothing is done too."""
+def _recorded(
+    outcome: FlushOutcome, entry: SessionEntry, size: int, now_ms: int
+) -> dict[str, object]:
+    """Return the fields of sessions.json for an outcome; a flush that wrote nothing is done too."""
     ended: dict[str, object] = {"memory_flush_started_at": None}
     if isinstance(outcome, FlushFailed):
-        return {
-            **ended,
-            "memory_flush_failed_at": now_ms,
-            "memory_flush_failures": entry.memory_flush_failures + 1,
-        }
-    lines = (
-        sum(one.end_line - one.start_line + 1 for one in outcome.written)
-        if isinstance(outcome, Flushed)
-        else 0
-    )
+        failures = entry.memory_flush_failures + 1
+        return {**ended, "memory_flush_failed_at": now_ms, "memory_flush_failures": failures}
+    written = outcome.written if isinstance(outcome, Flushed) else ()
     return {
         **ended,
         "memory_flush_at": now_ms,
         "memory_flush_compaction_count": entry.compaction_count,
         "memory_flush_bytes": size,
-        "memory_flush_lines": lines,
+        "memory_flush_lines": sum(one.end_line - one.start_line + 1 for one in written),
         "memory_flush_failed_at": None,
         "memory_flush_failures": None,
     }

@@ -1,10 +1,8 @@
-"""What a text says that a file does not hold yet: Markdown in, the same Markdown without its
-repetitions out.
+"""Remove the lines of a Markdown text that a file already contains.
 
-A model that is asked twice what to remember says it twice. Lines are compared without their
-bullets, blanks, comments and case. A line that is known is left out, unless something new hangs
-below it: a heading or an item stays when one of its own does. A fenced block and a table are known
-or new as a whole."""
+A model that is asked twice what to remember says it twice. Lines are compared as entries are (see
+`write_check`). A known line is kept if something new is nested below it. A fenced block or a table
+is kept or removed as a whole."""
 
 from __future__ import annotations
 
@@ -13,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from clawmark.text.untrusted.origin_labels import without_comments
+from clawmark.text.write_check import normalize_entry
 
-_BULLETS = re.compile(r"\s*(?:(?:[-*+]|[0-9]{1,3}[.)]|\[[ xX]\])\s+)*")
 _HEADING = re.compile(r"(#{1,6})\s+\S")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 
@@ -23,33 +21,29 @@ class _Unit(NamedTuple):
     """A line, a fenced block or a table."""
 
     rank: int
-    """Below what it hangs: 1 to 6 for headings, 10 and more for lines, by how far they are
-    indented.
-    """
+    """Nesting: 1 to 6 for headings, 10 plus the indentation for lines."""
     text: str
-    word: str
-    """What it says, for the comparison; empty for a blank line and for decoration."""
+    key: str
+    """The normalized text; empty for a blank line and for decoration."""
 
 
-def fresh_lines(text: str, held: str) -> str:
-    """The part of a text that is not in `held`; empty when all of it is."""
-    known = {unit.word for unit in _units(held)}
+def new_lines(text: str, held: str) -> str:
+    """Return the part of a text that is not in `held`; empty if there is none."""
+    known = {unit.key for unit in _units(held)}
     units = list(_units(text))
     keep = [False] * len(units)
     above: list[int] = []
     for number, unit in enumerate(units):
-        if not unit.word:
+        if not unit.key:
             continue
         while above and units[above[-1]].rank >= unit.rank:
             above.pop()
-        if unit.rank > 6 and unit.word not in known:
-            known.add(unit.word)
+        if unit.rank > 6 and unit.key not in known:
+            known.add(unit.key)
             for one in (*above, number):
                 keep[one] = True
         above.append(number)
-    kept = [
-        unit.text for unit, is_kept in zip(units, keep, strict=True) if is_kept or not unit.word
-    ]
+    kept = [unit.text for unit, is_kept in zip(units, keep, strict=True) if is_kept or not unit.key]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
 
 
@@ -84,9 +78,9 @@ def _line(line: str) -> _Unit:
     heading = _HEADING.match(line)
     if heading:
         return _Unit(len(heading[1]), line, line.strip("# ").casefold())
-    said = " ".join(_BULLETS.sub("", line, count=1).casefold().split()).rstrip(".")
-    is_something = any(map(str.isalnum, said))
-    return _Unit(10 + _indent(line), line if is_something else "", said if is_something else "")
+    key = normalize_entry(line)
+    has_words = any(map(str.isalnum, key))
+    return _Unit(10 + _indent(line), line if has_words else "", key if has_words else "")
 
 
 def _indent(line: str) -> int:

@@ -1,10 +1,9 @@
-"""What stood behind the words of a conversation: its transcript in; what the memory gave, and
-whether tools were used, out.
+"""Find what the memory contributed to a conversation, and whether other tools were used.
 
-A session note must not repeat what came from the memory itself. In a transcript that is the results
-of `memory_search` and `memory_get`, and every fenced block of recalled memory, wherever a host has
-put it. OpenClaw, Claude Code and Codex write calls and results in different shapes, but all of them
-name the tool in the call and give call and result the same id."""
+A session note must not repeat what came from the memory: the results of `memory_search` and
+`memory_get`, and blocks of recalled memory. OpenClaw, Claude Code and Codex write calls and results
+in different formats, but all of them name the tool in the call and give call and result the same
+id."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clawmark.agent.session.recent_messages import lines_backwards
+from clawmark.agent.session.transcript_reader import lines_backwards
 from clawmark.model.errors import WorkspaceError
 from clawmark.text.transcripts.records import parse_line
 from clawmark.text.untrusted.recalled_blocks import recalled_blocks
@@ -20,30 +19,28 @@ from clawmark.workspace import Workspace
 from clawmark.workspace.daily import daily_path
 
 READING = ("memory_search", "memory_get")
-"""Tools whose results are memory.
-
-Hosts put their own words before the name, as in `mcp__clawmark__memory_search`.
-"""
+"""Tools whose results are memory; hosts prefix the names (`mcp__clawmark__memory_search`)."""
 _MEMORY = (*READING, "memory_append", "memory_status")
 _CALLS = ("toolCall", "tool_use", "function_call", "custom_tool_call", "local_shell_call")
 _IDS = ("id", "call_id", "toolCallId", "tool_use_id", "tool_call_id")
 _WHOLE = 1 << 40
 
 
-class Background(NamedTuple):
-    """What a conversation got from elsewhere."""
+class RecalledContext(NamedTuple):
+    """What a conversation took from the memory and from tools."""
 
     recalled: str
-    """Everything that the memory gave, as one text."""
+    """Everything that came from the memory, as one text."""
     used_tools: bool
-    """Whether the agent used a tool that is not the memory's."""
+    """Whether the agent used a tool other than those of the memory."""
 
 
-def read_background(
+def read_recalled_context(
     transcript: str, since: int, workspace: Workspace, days: tuple[str, ...]
-) -> Background:
-    """What the memory gave in a transcript from byte `since` on, and what a session is shown of it
-    without asking.
+) -> RecalledContext:
+    """Read a transcript from byte `since` on.
+
+    MEMORY.md and the logs of `days` count as recalled: a session is shown them at its start.
     """
     recalled = [_read(workspace, path) for path in ("MEMORY.md", *map(daily_path, days))]
     called, used_tools = set[str](), False
@@ -55,20 +52,18 @@ def read_background(
     for line in lines_backwards(transcript, since):
         if "recalled memory" in line or "toolName" in line or any(one in line for one in called):
             recalled += _recalled_on(parse_line(line), called)
-    return Background("\n".join(recalled), used_tools)
+    return RecalledContext("\n".join(recalled), used_tools)
 
 
 def _calls(transcript: str, since: int) -> Iterator[dict[str, object]]:
-    """Every tool call of a transcript."""
+    """Yield the tool calls of a transcript."""
     for line in lines_backwards(transcript, since):
         if any(word in line for word in _CALLS):
             yield from (one for one in _objects(parse_line(line)) if one.get("type") in _CALLS)
 
 
 def _recalled_on(record: dict[str, object], called: set[str]) -> Iterator[str]:
-    """The texts on a line that came from the memory: results of its tools, and fenced blocks in any
-    text.
-    """
+    """Yield the texts of a record that came from the memory: results of its tools, and blocks."""
     for one in _objects(record):
         is_result = one.get("type") not in _CALLS and bool(called.intersection(_ids(one)))
         if is_result or str(one.get("toolName") or "").endswith(READING):
@@ -82,7 +77,7 @@ def _ids(record: dict[str, object]) -> list[str]:
 
 
 def _objects(value: object) -> Iterator[dict[str, object]]:
-    """An object and every object inside it."""
+    """Yield an object and every object inside it."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())
@@ -92,7 +87,7 @@ def _objects(value: object) -> Iterator[dict[str, object]]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """Every text inside a value; of a text that is JSON, the texts in it."""
+    """Yield every text inside a value, also inside a text that is JSON."""
     if isinstance(value, str):
         inner = _parsed(value)
         if inner is None:
@@ -115,7 +110,7 @@ def _parsed(text: str) -> object:
 
 
 def _read(workspace: Workspace, path: str) -> str:
-    """A memory file; one that cannot be read gave nothing."""
+    """Return a memory file; empty if it cannot be read."""
     try:
         return workspace.read_lines(path, 1, None, max_lines=_WHOLE, max_chars=_WHOLE).text
     except WorkspaceError:

@@ -1,14 +1,9 @@
-"""What a session sees of its workspace without asking, by its kind.
+"""Read the workspace files that a session is shown in its prompt.
 
-In: a workspace folder, a kind of session, today's date and the limits. Out: a `Context`: the
-workspace's own files in an order that never changes, cut along their sections where they are too
-long; the logs of the last days, for private sessions only; and a notice for every file that is
-there and could not be shown, with the reason. The order, and the bytes of a file that did not
-change, stay the same from turn to turn, so that a prompt cache hits.
-
-`ContextReader` is asked before every turn: it looks at each file and reads only those that changed.
-Who may see what is decided in `kinds.py`, cutting in `fit.py`, and the words around it in
-`prompt.py`."""
+These are the workspace's own files in a fixed order, truncated by section if they are too long, and
+the logs of the last days, for private sessions only. Files that cannot be shown get a notice. The
+order and the bytes of unchanged files are the same from turn to turn, so that prompt caches hit.
+`ContextReader` is used before every turn and reads only files that changed."""
 
 from __future__ import annotations
 
@@ -21,45 +16,46 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from clawmark.agent.prompt.fit import fit
-from clawmark.agent.prompt.session_files import LONG_TERM, SessionKind, files_for, is_private
 from clawmark.model.errors import ClawmarkError, PathDenied
 from clawmark.text.dates import date_of
+from clawmark.text.transcripts.session_keys import SessionKind, is_private
 from clawmark.text.untrusted.invisible_characters import escape
 from clawmark.workspace.guard import Folder, open_regular, open_root, reason_of, shown
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.read import decode, read_all
 
 MAX_BYTES = 2 * 1024 * 1024
-"""A file that an agent should know by heart is never this long."""
+LONG_TERM = ("MEMORY.md", "memory.md")
+_SUBAGENT_FILES = ("AGENTS.md", "TOOLS.md")
+_SHARED_FILES = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md")
+_PRIVATE_FILES = (*_SHARED_FILES, "USER.md", "BOOTSTRAP.md", *LONG_TERM, "HEARTBEAT.md")
 
 _GRAIN_NS = 2_000_000_000
-"""A file read this soon after its last change may change again without a trace in its times: it is
-read again.
-"""
+"""A file read this soon after a change may change again with the same timestamp: read it again."""
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HEADING = re.compile(r"^#{1,6}[ \t].*$", re.MULTILINE)
 
 
 class Limits(NamedTuple):
-    """How much may be shown, in characters."""
+    """How much is shown, in characters."""
 
     per_file: int = 20_000
     total: int = 150_000
     log_days: int = 2
-    """Today and the days before it; 0 for no logs."""
+    """Including today; 0 for no logs."""
     per_log: int = 4000
     all_logs: int = 12_000
 
 
 class ContextFile(NamedTuple):
-    """One file as a session sees it."""
+    """A file as a session is shown it."""
 
     name: str
     text: str
-    """Cut to the limits; invisible characters written out."""
+    """Truncated to the limits, with invisible characters escaped."""
     chars: int
-    """How long the whole file is."""
+    """Length of the whole file."""
 
     @property
     def is_cut(self) -> bool:
@@ -67,14 +63,14 @@ class ContextFile(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Everything a session sees, finished."""
+    """Everything that a session is shown."""
 
     kind: SessionKind
     files: tuple[ContextFile, ...]
     logs: tuple[ContextFile, ...]
-    """The oldest first."""
+    """Oldest first."""
     notices: tuple[str, ...]
-    """Why a file that is there is not shown: one sentence each."""
+    """Why existing files are not shown, one sentence each."""
 
 
 class _Seen(NamedTuple):
@@ -82,8 +78,17 @@ class _Seen(NamedTuple):
     text: str
 
 
+def files_for(kind: SessionKind) -> tuple[str, ...]:
+    """Return the files that a session of this kind may see, those that change often last."""
+    if is_private(kind):
+        return _PRIVATE_FILES
+    if kind == "subagent":
+        return _SUBAGENT_FILES
+    return (*_SHARED_FILES, "HEARTBEAT.md") if kind == "heartbeat" else _SHARED_FILES
+
+
 class ContextReader:
-    """Reads what sessions of one workspace see, again and again, cheaply."""
+    """Reads the context of the sessions of one workspace, and caches unchanged files."""
 
     def __init__(self, root: str, now_ns: Callable[[], int] = time.time_ns) -> None:
         self.root = root
@@ -92,7 +97,7 @@ class ContextReader:
         self._cut: dict[str, tuple[str, int, ContextFile]] = {}
 
     def read(self, kind: SessionKind, today: str, limits: Limits | None = None) -> Context:
-        """What a session of this kind sees now; `today` is YYYY-MM-DD where the user lives."""
+        """Return what a session of this kind is shown; `today` is in the user's time zone."""
         limits = limits or Limits()
         notices: list[str] = []
         try:
@@ -100,12 +105,8 @@ class ContextReader:
                 files = self._files(folder, kind, limits, notices)
                 logs = self._logs(folder, today, limits, notices) if is_private(kind) else ()
         except OSError as error:
-            return Context(
-                kind=kind,
-                files=(),
-                logs=(),
-                notices=(f"The workspace cannot be opened: {reason_of(error)}.",),
-            )
+            notice = f"The workspace cannot be opened: {reason_of(error)}."
+            return Context(kind=kind, files=(), logs=(), notices=(notice,))
         return Context(kind=kind, files=files, logs=logs, notices=tuple(notices))
 
     def _files(
@@ -132,9 +133,7 @@ class ContextReader:
     def _logs(
         self, folder: Folder, today: str, limits: Limits, notices: list[str]
     ) -> tuple[ContextFile, ...]:
-        """The logs of the last days and the notes beside them; the newest have the first right to
-        the budget.
-        """
+        """Return the logs and notes of the last days; the newest are preferred."""
         days = _days(today, limits.log_days)
         logs: list[ContextFile] = []
         left = limits.all_logs
@@ -156,9 +155,7 @@ class ContextReader:
         return tuple(sorted(logs))
 
     def _shown(self, text: str, limit: int, path: str, *, is_log: bool) -> ContextFile:
-        """A file as it is shown within a limit; made again only when its text or the limit is
-        another one.
-        """
+        """Return a file truncated to a limit; cached by text and limit."""
         known = self._cut.get(path)
         if known is not None and known[0] is text and known[1] == limit:
             return known[2]
@@ -176,12 +173,12 @@ class ContextReader:
         notices: list[str],
         inodes: set[tuple[int, int]] | None = None,
     ) -> str:
-        """The text of a file; empty, with a notice, when it is there and cannot be shown."""
+        """Return the text of a file; empty, with a notice, if it cannot be shown."""
         try:
             info = folder.lstat(name)
             if inodes is not None:
                 if (info.st_dev, info.st_ino) in inodes:
-                    return ""  # MEMORY.md and memory.md are one file where case does not matter
+                    return ""  # MEMORY.md and memory.md are one file if case does not matter
                 inodes.add((info.st_dev, info.st_ino))
             stamp = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
             seen = self._seen.get(path)
@@ -201,11 +198,6 @@ class ContextReader:
         return text
 
 
-def load_context(root: str, kind: SessionKind, today: str, limits: Limits | None = None) -> Context:
-    """What a session of this kind sees, read once."""
-    return ContextReader(root).read(kind, today, limits)
-
-
 def _read(folder: Folder, name: str, path: str) -> str:
     fd = open_regular(folder, name, path)
     try:
@@ -223,12 +215,12 @@ def _read(folder: Folder, name: str, path: str) -> str:
 
 
 def _says_something(text: str) -> bool:
-    """Whether a heartbeat list holds more than headings and comments."""
+    """Check whether a heartbeat list contains more than headings and comments."""
     return bool(_HEADING.sub("", _COMMENT.sub("", text)).strip())
 
 
 def _days(today: str, count: int) -> list[str]:
-    """The newest first; none for a date that is no date."""
+    """Return the last days, newest first; empty if `today` is not a date."""
     try:
         first = date.fromisoformat(today)
     except ValueError:
@@ -253,7 +245,7 @@ def _memory_folder(folder: Folder, notices: list[str]) -> Iterator[Folder | None
 
 
 def _names_of(memory: Folder, days: list[str]) -> list[str]:
-    """The logs and notes of these days: each day's log before its notes, the newest day first."""
+    """Return the logs and notes of these days, newest day first, each log before its notes."""
     with memory.listing() as entries:
         names = [
             entry.name

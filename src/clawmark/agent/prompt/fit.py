@@ -1,11 +1,8 @@
-"""A Markdown text cut to a budget along its own structure: whole sections stay or go, then whole
-entries.
+"""Truncate a Markdown text to a number of characters by whole sections, then whole entries.
 
-In: the text of a file, its name and a number of characters. Out: a text that is not longer, with a
-notice in place of every part that was left out: which lines, of which file. A file that grows (a
-log, MEMORY.md) keeps its newest entries, one that stands (AGENTS.md) keeps its first sections; what
-comes before the first heading stays in both. Newest is what comes last, unless the dates in the
-headings say that it comes first. Which files are cut, and to what, is left to `context.py`."""
+A notice replaces every part that is left out. A file that grows (a log, MEMORY.md) keeps its newest
+entries, other files (AGENTS.md) their first sections; both keep what comes before the first
+heading. The newest entries are the last ones, unless dates in the headings show the opposite."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from clawmark.text.chunking.outline import Section, outline
 _ENTRY = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]|#{1,6}[ \t]")
 _DATE = re.compile(r"\b[12][0-9]{3}-[01][0-9]-[0-3][0-9]\b")
 _LEAST = 80
-"""With less room than this, no part of a section is worth its heading."""
+"""With less room, a section is left out as a whole."""
 
 
 class _Span(NamedTuple):
@@ -32,7 +29,7 @@ class _Span(NamedTuple):
 
 
 def fit(text: str, limit: int, name: str, *, grows: bool) -> str:
-    """The text in at most `limit` characters; empty when not even the notice fits."""
+    """Return the text in at most `limit` characters; empty if not even a notice fits."""
     text = text.rstrip()
     if len(text) <= limit:
         return text
@@ -51,9 +48,7 @@ def fit(text: str, limit: int, name: str, *, grows: bool) -> str:
 
 
 class _Cutter:
-    """Chooses what stays; the spans it gives are in the order of the text and apart from each
-    other.
-    """
+    """Selects the spans to keep, in order and without overlap."""
 
     def __init__(
         self, text: str, sections: list[Section], fences: list[tuple[int, int]], grows: bool
@@ -80,7 +75,7 @@ class _Cutter:
         return sorted(part for part in kept if part.size)
 
     def _parts(self, span: _Span) -> tuple[_Span, list[_Span]]:
-        """What a span begins with and belongs to all of it, and the parts that may stay or go."""
+        """Split a span into its head, which is kept, and the parts that may be left out."""
         inside = [section for section in self.sections if span.start <= section.start < span.end]
         if len(inside) < 2:
             return self._entries(span)
@@ -91,7 +86,7 @@ class _Cutter:
         return _Span(span.start, starts[0]), _between(starts, span.end)
 
     def _entries(self, span: _Span) -> tuple[_Span, list[_Span]]:
-        """The heading of a section without inner ones, and its list items and paragraphs."""
+        """Split a section without subsections into its heading, and list items and paragraphs."""
         starts = []
         at, is_blank = span.start, True
         while at < span.end:
@@ -115,9 +110,7 @@ class _Cutter:
         return number >= 0 and at < self.fences[number][1]
 
     def _beginning(self, span: _Span, budget: int) -> _Span:
-        """The beginning of something that has no parts: up to the end of a line, else of a word,
-        else anywhere.
-        """
+        """Return the start of a span without parts, cut at a line end, a blank, or anywhere."""
         end = span.start + budget
         for mark in ("\n", " "):
             cut = self.text.rfind(mark, span.start + budget // 2, end)
@@ -138,7 +131,7 @@ def _between(starts: list[int], end: int) -> list[_Span]:
 
 
 def _render(text: str, kept: Sequence[_Span], name: str, grows: bool) -> str:
-    """The kept parts, with a notice in every gap."""
+    """Join the kept parts with a notice in every gap."""
     pieces = [""]
     at = 0
     for span in (*kept, _Span(len(text), len(text))):
@@ -150,7 +143,7 @@ def _render(text: str, kept: Sequence[_Span], name: str, grows: bool) -> str:
 
 
 def _notice(text: str, gap: _Span, name: str, grows: bool) -> str:
-    """Which lines are missing, and how to see them: what grows is memory, which the tool reads."""
+    """Say which lines are missing and how to read them; files that grow are memory files."""
     first = text.count("\n", 0, gap.start) + 1
     last = text.count("\n", 0, len(text[: gap.end].rstrip())) + 1
     lines = f"line {first}" if first >= last else f"lines {first}-{last}"

@@ -1,19 +1,16 @@
-"""A conversation with a memory, for any host: five calls around the model that the host talks to
-itself.
+"""A conversation with a memory, for any host: calls around the model that the host runs itself.
 
     system = conversation.start()
     while message := input("> "):
-        turn = conversation.on_user(message)          # flushes and rolls over when it is time
+        turn = conversation.on_user(message)          # flushes and rolls over when it is due
         if turn.compact:
             conversation.before_compaction()          # then shorten the history
         answer = ask(turn.system, history, turn.recalled, turn.message)
         conversation.on_usage(answer.tokens, reply=answer.text)
-    conversation.end()                                # leaves a note
+    conversation.end()                                # writes the session note
 
-In: what is said and how many tokens it took. Out: the system prompt, what was recalled, whether to
-compact, and what became of the flush and of the note. The conversation keeps a transcript and an
-entry in sessions.json; asking the model for answers, running its tools and shortening its history
-stay with the host."""
+The conversation keeps a transcript and an entry in sessions.json. Calling the model, running its
+tools and shortening its history is up to the host."""
 
 from __future__ import annotations
 
@@ -23,12 +20,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from clawmark.agent.flush.flush import (
+    FlushForecast,
     FlushOutcome,
     FlushParts,
     FlushSettings,
-    Standing,
+    SessionState,
     compaction_threshold,
     flush_session,
+    flush_transcript,
+    forecast_flush,
 )
 from clawmark.agent.models.completer import Completer
 from clawmark.agent.notes.session_note import (
@@ -37,14 +37,16 @@ from clawmark.agent.notes.session_note import (
     NoteSettings,
     Reason,
     note_session,
+    note_transcript,
 )
-from clawmark.agent.session.rollover import Rollover, rolled_over
 from clawmark.agent.session.session import (
     Fields,
+    Rollover,
     SessionEntry,
     SessionStore,
     fresh_fields,
     new_session_id,
+    rolled_over,
 )
 from clawmark.agent.session.setup import (
     Models,
@@ -53,7 +55,7 @@ from clawmark.agent.session.setup import (
     note_settings,
     rollover_settings,
 )
-from clawmark.agent.session.transcript_log import TranscriptLog
+from clawmark.agent.session.transcript_writer import TranscriptWriter
 from clawmark.config.schema import Settings
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
@@ -75,65 +77,68 @@ class Parts(NamedTuple):
     rollover: Rollover
 
 
-class Voice(NamedTuple):
-    """What a conversation asks the memory, and tells it."""
+class SessionCallbacks(NamedTuple):
+    """What a conversation calls in the memory."""
 
     prompt: Callable[[], str]
-    """The system prompt as it is now."""
+    """Returns the current system prompt."""
     recall: Callable[[str], str]
-    """(message) -> a block of what the memory has about it, or nothing."""
+    """(message) → a block of recalled memory, or an empty text."""
     started: Callable[[], object]
     compacted: Callable[[], object]
 
 
-class Manner(NamedTuple):
-    """How a session is held, and what it may do."""
+class HostOptions(NamedTuple):
+    """What the host says about a session."""
 
     rollover: Rollover | None = None
-    """When it ends by itself; None for what is configured."""
+    """When the session ends by itself; None for the configured value."""
     source: str = ""
     """Where it takes place, for the note: `chat`, `telegram` …"""
     chat_type: str = ""
-    """What the host knows about the chat, as `group` or `heartbeat`; it can only take privacy away.
-    """
+    """The type of chat, such as `group` or `heartbeat`; it can only make a session less private."""
     read_only: bool = False
     sandboxed: bool = False
     cli_backed: bool = False
     records_answers: bool = False
-    """Whether every answer is passed to `on_usage`, so that a conversation without one has failed
-    and leaves no note.
+    """Whether every answer is passed to `on_usage`: a conversation without one has failed and gets
+    no note.
     """
 
 
 class UserTurn(NamedTuple):
-    """What to do with a message of the user's."""
+    """What the host should do with a message of the user."""
 
     message: str
-    """What to send to the model; empty when the message was a command and nothing else."""
+    """What to send to the model; empty if the message was only a command."""
     system: str
-    """The system prompt as it is now: a memory written a moment ago is in it."""
+    """The current system prompt."""
     recalled: str
-    """A block of recalled memory to send with the message; empty without one."""
+    """A block of recalled memory to send with the message; may be empty."""
     flush: FlushOutcome
     compact: bool
-    """Whether the history has to be shortened before the message is sent."""
+    """Whether the history must be shortened before the message is sent."""
     note: NoteOutcome | None = None
-    """The note of the session that ended with this message, when one did."""
+    """The note of the session that ended with this message, if one did."""
     line: str = ""
-    """The id of the message's line in the transcript."""
+    """The id of the message's record in the transcript."""
 
 
 class Conversation:
     """One session of one agent, from its first message to its note."""
 
     def __init__(
-        self, session_key: str, parts: Parts, voice: Voice, manner: Manner | None = None
+        self,
+        session_key: str,
+        parts: Parts,
+        callbacks: SessionCallbacks,
+        host_options: HostOptions | None = None,
     ) -> None:
         self.session_key = session_key
         self.parts = parts
-        self._voice = voice
-        self._manner = manner or Manner()
-        self._transcript: TranscriptLog | None = None
+        self._callbacks = callbacks
+        self._host = host_options or HostOptions()
+        self._writer: TranscriptWriter | None = None
         self._incoming = 0
 
     @property
@@ -142,134 +147,149 @@ class Conversation:
 
     @property
     def transcript(self) -> str:
-        """Where everything that is said is kept."""
+        """The path of the transcript."""
         return self.parts.store.get(self.session_key).session_file
 
     def start(self) -> str:
-        """Begin, or go on with a session that has not ended; the system prompt.
+        """Start a session, or continue one that has not ended, and return the system prompt.
 
-        One that is over leaves its note first.
+        A session whose time is over gets its note first.
         """
         self._roll_over()
         self._begin()
-        self._voice.started()
-        return self._voice.prompt()
+        self._callbacks.started()
+        return self._callbacks.prompt()
 
     def on_user(self, message: str) -> UserTurn:
-        """Take in what the user says, before the model does; `/new` and `/reset` end the session
-        and begin another.
-        """
-        note = self._end_if_told(message) or self._roll_over()
+        """Handle a message before the model gets it; `/new` and `/reset` start another session."""
+        note = self._end_by_command(message) or self._roll_over()
         if _command(message):
             message = message.strip()[len(_command(message)) + 1 :].strip()
         entry = self._begin()
         self._incoming = estimate_tokens(message)
         flush = flush_session(
-            self._flush_parts(), self._standing(entry), incoming_tokens=self._incoming
+            self._flush_parts(), self._state(entry), incoming_tokens=self._incoming
         )
+        turn = UserTurn(message="", system="", recalled="", flush=flush, compact=False, note=note)
         if not message.strip():
-            return UserTurn(
-                message="",
-                system=self._voice.prompt(),
-                recalled="",
-                flush=flush,
-                compact=False,
-                note=note,
-            )
-        projected = entry.total_tokens + self._incoming
-        line = self._log(entry).said("user", message)
+            return turn._replace(system=self._callbacks.prompt())
+        line = self._transcript(entry).add_message("user", message)
         self.parts.store.update(self.session_key, updated_at=self._now_ms())
         recalled = self._recalled(message)
         limit = compaction_threshold(self.parts.models.window, self.parts.flush)
-        return UserTurn(
+        return turn._replace(
             message=message,
-            system=self._voice.prompt(),
+            system=self._callbacks.prompt(),
             recalled=recalled,
-            flush=flush,
-            compact=projected >= limit,
-            note=note,
+            compact=entry.total_tokens + self._incoming >= limit,
             line=line,
         )
 
     def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
-        """Note how full the context is after an answer, and the answer; tokens that nobody counts
-        are estimated.
-        """
+        """Record an answer and how full the context is; without `tokens` that is estimated."""
 
-        def noted(entry: SessionEntry) -> Fields:
-            total = (
-                tokens
-                if tokens > 0
-                else entry.total_tokens + self._incoming + estimate_tokens(reply)
-            )
+        def changes(entry: SessionEntry) -> Fields:
+            estimate = entry.total_tokens + self._incoming + estimate_tokens(reply)
             return {
-                "total_tokens": total,
+                "total_tokens": tokens if tokens > 0 else estimate,
                 "total_tokens_fresh": tokens > 0,
                 "updated_at": self._now_ms(),
             }
 
-        entry = self.parts.store.change(self.session_key, noted)
+        entry = self.parts.store.change(self.session_key, changes)
         self._incoming = 0
         if reply.strip():
             usage = {"usage": {"totalTokens": tokens}} if tokens > 0 else {}
-            self._log(entry).said("assistant", reply, **usage)
+            self._transcript(entry).add_message("assistant", reply, **usage)
 
     def record(self, kind: str, fields: Fields) -> str:
-        """Add a line to the transcript that is neither of the two: a tool's call or result, a
-        compaction. The line's id.
-        """
-        return self._log(self._begin()).add(kind, fields)
+        """Add another record to the transcript, such as a tool call; return its id."""
+        return self._transcript(self._begin()).add_record(kind, fields)
 
     def before_compaction(self) -> FlushOutcome:
-        """Flush now if this cycle has not been flushed, and begin the next cycle; the history may
-        then be shortened.
-        """
-        outcome = flush_session(self._flush_parts(), self.standing(), is_compacting=True)
+        """Flush unless this cycle was flushed, and start the next cycle.
 
-        def noted(entry: SessionEntry) -> Fields:
+        The history may be shortened when this returns.
+        """
+        outcome = flush_session(self._flush_parts(), self.state(), is_compacting=True)
+
+        def changes(entry: SessionEntry) -> Fields:
             return {
                 "compaction_count": entry.compaction_count + 1,
                 "total_tokens": 0,
                 "total_tokens_fresh": False,
             }
 
-        self.parts.store.change(self.session_key, noted)
-        self._voice.compacted()
+        self.parts.store.change(self.session_key, changes)
+        self._callbacks.compacted()
         return outcome
 
-    def flush(self) -> FlushOutcome:
-        """Flush now because somebody asks for it, whatever the numbers say; only what is new since
-        the last flush counts.
-        """
-        return flush_session(self._flush_parts(), self.standing(), is_asked_for=True)
+    def flush(self, transcript: str | None = None) -> FlushOutcome:
+        """Flush now what is new since the last flush, even if it is not due.
 
-    def standing(self) -> Standing:
-        """The session as it is noted now, and what it is allowed to do."""
-        return self._standing(self.parts.store.get(self.session_key))
+        With a `transcript`, that file is flushed instead of this session; raises ClawmarkError.
+        """
+        if transcript is None:
+            return flush_session(self._flush_parts(), self.state(), is_asked_for=True)
+        return flush_transcript(self._flush_parts(), os.path.realpath(transcript), self.session_key)
+
+    def flush_forecast(self) -> FlushForecast:
+        """Return whether the next message would cause a flush; nothing is written."""
+        return forecast_flush(self._flush_parts(), self.state())
+
+    def keep_messages(self, transcript: str | None = None) -> NoteOutcome:
+        """Write the last messages of this session, or of a transcript, to a note, without a model.
+
+        This is done even if session notes are switched off.
+        """
+        parts = self.note_parts(None)
+        parts = parts._replace(settings=parts.settings._replace(enabled=True))
+        if transcript is None:
+            return note_session(parts, self.session_key, reason="flush")
+        return note_transcript(parts, os.path.realpath(transcript), source="transcript")
+
+    def state(self) -> SessionState:
+        """Return the session as recorded now, and its restrictions."""
+        return self._state(self.parts.store.get(self.session_key))
 
     def end(self, reason: Reason = "exit") -> NoteOutcome:
-        """Leave a note of the session; the next start is a new one.
-
-        A session without a word leaves nothing.
-        """
-        store, workspace, models, redactor, _, settings, now, _ = self.parts
-        parts = NoteParts(
-            completer=models.usual,
-            store=store,
-            workspace=workspace,
-            redactor=redactor,
-            settings=settings,
-            now=now,
-        )
-        source, needs_answer = self._manner.source, self._manner.records_answers
+        """End the session and write its note; the next start is a new session."""
         outcome = note_session(
-            parts, self.session_key, reason=reason, source=source, needs_answer=needs_answer
+            self.note_parts(self.parts.models.usual),
+            self.session_key,
+            reason=reason,
+            source=self._host.source,
+            needs_answer=self._host.records_answers,
         )
-        store.change(self.session_key, lambda entry: {"ended": True} if entry.session_id else None)
-        self._transcript = None
+        self.parts.store.change(
+            self.session_key, lambda entry: {"ended": True} if entry.session_id else None
+        )
+        self._writer = None
         return outcome
 
-    def _end_if_told(self, message: str) -> NoteOutcome | None:
+    def note_parts(self, completer: Completer | None) -> NoteParts:
+        """Return what a session note is made with; the completer names it."""
+        return NoteParts(
+            completer=completer,
+            store=self.parts.store,
+            workspace=self.parts.workspace,
+            redactor=self.parts.redactor,
+            settings=self.parts.note,
+            now=self.parts.now,
+        )
+
+    def _flush_parts(self) -> FlushParts:
+        return FlushParts(
+            completer=self.parts.models.flushing,
+            store=self.parts.store,
+            workspace=self.parts.workspace,
+            redactor=self.parts.redactor,
+            settings=self.parts.flush,
+            context_window=self.parts.models.window,
+            now=self.parts.now,
+        )
+
+    def _end_by_command(self, message: str) -> NoteOutcome | None:
         command = _command(message)
         if not command:
             return None
@@ -280,76 +300,59 @@ class Conversation:
         entry = self.parts.store.get(self.session_key)
         if not entry.session_id or entry.ended:
             return None
-        reason = rolled_over(
-            entry.updated_at, self.parts.now(), self._manner.rollover or self.parts.rollover
-        )
+        rollover = self._host.rollover or self.parts.rollover
+        reason = rolled_over(entry.updated_at, self.parts.now(), rollover)
         return self.end(reason) if reason else None
 
     def _begin(self) -> SessionEntry:
-        """The session that goes on, or a new one under the same key."""
+        """Return the current session, or start a new one under the same key."""
 
-        def fresh(entry: SessionEntry) -> Fields | None:
-            chat_type = self._manner.chat_type
+        def changes(entry: SessionEntry) -> Fields | None:
+            chat_type = self._host.chat_type
             declared: Fields = (
                 {"chat_type": chat_type} if chat_type and chat_type != entry.chat_type else {}
             )
             if entry.session_id and not entry.ended:
                 return declared or None
-            made = new_session_id()
-            fields = fresh_fields(
-                made, os.path.join(self.parts.store.folder, f"{made}.jsonl"), self._now_ms()
-            )
-            return {**fields, **declared}
+            session_id = new_session_id()
+            path = os.path.join(self.parts.store.folder, f"{session_id}.jsonl")
+            return {**fresh_fields(session_id, path, self._now_ms()), **declared}
 
-        return self.parts.store.change(self.session_key, fresh)
+        return self.parts.store.change(self.session_key, changes)
 
     def _recalled(self, message: str) -> str:
-        """What the memory has about a message; a memory that cannot be searched is told in the
-        prompt, and stops nothing.
-        """
+        """Return recalled memory; empty if the memory cannot be searched, as the prompt reports."""
         try:
-            return self._voice.recall(message)
+            return self._callbacks.recall(message)
         except ClawmarkError:
             return ""
 
-    def _flush_parts(self) -> FlushParts:
-        store, workspace, models, redactor, settings, _, now, _ = self.parts
-        return FlushParts(
-            completer=models.flushing,
-            store=store,
-            workspace=workspace,
-            redactor=redactor,
-            settings=settings,
-            context_window=models.window,
-            now=now,
-        )
-
-    def _standing(self, entry: SessionEntry) -> Standing:
-        manner = self._manner
-        is_read_only = manner.read_only or not os.access(self.parts.workspace.root, os.W_OK)
-        is_heartbeat = kind_of(self.session_key, manner.chat_type or entry.chat_type) == "heartbeat"
-        return Standing(
+    def _state(self, entry: SessionEntry) -> SessionState:
+        host = self._host
+        return SessionState(
             entry=entry,
-            read_only=is_read_only,
-            sandboxed=manner.sandboxed,
-            cli_backed=manner.cli_backed,
-            heartbeat=is_heartbeat,
+            read_only=host.read_only or not os.access(self.parts.workspace.root, os.W_OK),
+            sandboxed=host.sandboxed,
+            cli_backed=host.cli_backed,
+            heartbeat=kind_of(self.session_key, host.chat_type or entry.chat_type) == "heartbeat",
         )
 
-    def _log(self, entry: SessionEntry) -> TranscriptLog:
-        if self._transcript is None or self._transcript.path != entry.session_file:
-            root = self.parts.workspace.root
-            self._transcript = TranscriptLog(
-                path=entry.session_file, session_id=entry.session_id, cwd=root, now=self.parts.now
+    def _transcript(self, entry: SessionEntry) -> TranscriptWriter:
+        if self._writer is None or self._writer.path != entry.session_file:
+            self._writer = TranscriptWriter(
+                path=entry.session_file,
+                session_id=entry.session_id,
+                cwd=self.parts.workspace.root,
+                now=self.parts.now,
             )
-        return self._transcript
+        return self._writer
 
     def _now_ms(self) -> int:
         return int(self.parts.now().timestamp() * 1000)
 
 
 def _command(message: str) -> str:
-    """`new` or `reset` when a message is that command."""
+    """Return `new` or `reset` if a message is that command."""
     first = message.strip().split(maxsplit=1)[:1]
     return first[0][1:] if first and first[0] in ("/new", "/reset") else ""
 
@@ -363,8 +366,9 @@ def open_parts(
     completer: Completer | None = None,
     window: int = 0,
 ) -> Parts:
-    """The parts of a conversation as they are configured; `folder` is for transcripts, `keys` are
-    what is never kept.
+    """Return the configured parts of a conversation.
+
+    `folder` is for transcripts; `keys` are secrets that are never kept.
     """
     models = models_for(settings, os.environ, completer, window)
     return Parts(

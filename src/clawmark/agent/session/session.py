@@ -1,35 +1,33 @@
-"""The sessions of an agent: `sessions.json` beside the transcripts, under OpenClaw's names.
+"""The sessions of an agent, stored in `sessions.json` next to the transcripts.
 
-In: a folder and a session key. Out: what is known of that session; changes are made under a lock,
-to one key, and every field that means nothing to us stays as it was. A file that is damaged is set
-aside and a new one begun: what it held were counters, and the transcripts are still there. What the
-numbers mean is left to `flush` and `session_note`."""
+The file has OpenClaw's field names. Changes are made to one key under a lock, and unknown fields
+are preserved. A damaged file is moved away and a new one started: it only contains counters, and
+the transcripts still exist."""
 
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
 
 from clawmark.model.errors import WorkspaceError
 from clawmark.system import shared_json as statefile
 
 PATIENCE = 60.0
-"""Seconds. A holder writes two small files; 200 sessions that end together wait for each other."""
+"""Seconds to wait for the lock; many sessions may end at the same time."""
 
 Fields = Mapping[str, object]
 
 
 class SessionEntry(NamedTuple):
-    """One session as it is remembered; every field has a value, so nobody asks whether it was
-    given.
-    """
+    """What is recorded about a session; missing fields have their defaults."""
 
     key: str
     session_id: str = ""
-    """Empty for a session that never was."""
+    """Empty if there is no such session."""
     updated_at: int = 0
-    """Milliseconds since 1970, as all times here."""
+    """Milliseconds since 1970, like all times here."""
     session_file: str = ""
     chat_type: str = ""
     total_tokens: int = 0
@@ -38,20 +36,20 @@ class SessionEntry(NamedTuple):
     compaction_count: int = 0
     memory_flush_at: int = 0
     memory_flush_compaction_count: int = -1
-    """The cycle in which the last flush was; -1 when there was none."""
+    """The compaction cycle of the last flush; -1 if there was none."""
     memory_flush_bytes: int = 0
-    """How long the transcript was then."""
+    """Size of the transcript at the last flush."""
     memory_flush_lines: int = 0
-    """How many lines that flush wrote."""
+    """Lines written by the last flush."""
     memory_flush_failed_at: int = 0
     memory_flush_failures: int = 0
     memory_flush_started_at: int = 0
-    """When a flush began that has not ended yet; 0 otherwise."""
+    """Start of a flush that has not ended; 0 otherwise."""
     session_note: str = ""
-    """The note that was made of this session."""
+    """Path of the session note."""
     ended: bool = False
     others: Fields = {}  # noqa: RUF012 - a field of a tuple, never changed
-    """Everything as it stands in the file."""
+    """All fields as they are in the file."""
 
 
 def _camel(name: str) -> str:
@@ -64,35 +62,30 @@ _FIELDS = {
     for name, kind in SessionEntry.__annotations__.items()
     if name != "key" and kind in (str, int, bool)
 }
-"""Our names, their names in the file, and what they must be."""
+"""Field names with their names in the file and their types."""
 
 
 class SessionStore:
-    """The sessions of one agent; several processes and threads may share the folder."""
+    """The sessions of one agent; safe for several processes and threads."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.path = os.path.join(folder, "sessions.json")
 
     def get(self, key: str) -> SessionEntry:
-        """What is known of a session; nothing known is an entry too."""
+        """Return the entry of a session; an empty one if it is unknown."""
         return _entry(key, self._load().get(key))
 
     def keys(self) -> list[str]:
-        """Every session that is remembered."""
+        """Return the keys of all sessions."""
         return list(self._load())
 
     def update(self, key: str, **fields: object) -> SessionEntry:
-        """Change some fields, by their names in `SessionEntry`; None takes one away.
-
-        The entry as it then is.
-        """
+        """Change fields by their names in `SessionEntry` (None removes one); return the entry."""
         return self.change(key, lambda entry: fields)
 
     def change(self, key: str, decide: Callable[[SessionEntry], Fields | None]) -> SessionEntry:
-        """Let a function see the entry and say what to change, with nobody in between; None changes
-        nothing.
-        """
+        """Atomically change the fields that `decide` returns; None changes nothing."""
         with self._locked():
             sessions = self._load(heal=True)
             before = _entry(key, sessions.get(key))
@@ -109,15 +102,15 @@ class SessionStore:
             with statefile.locked(self.path, PATIENCE) as is_held:
                 if not is_held:
                     message = f"Another process has held {self.path} for {PATIENCE:.0f} seconds."
-                    raise WorkspaceError(message, hint="Look for a stopped clawmark process.")
+                    raise WorkspaceError(message, hint="Look for a suspended clawmark process.")
                 yield
         except OSError as error:
             raise _unusable(self.path, error) from error
 
     def _load(self, *, heal: bool = False) -> dict[str, object]:
-        """The file's object.
+        """Return the content of the file.
 
-        Only who holds the lock sets a damaged one aside: another may just have replaced it.
+        `heal` moves a damaged file away; the caller must hold the lock.
         """
         try:
             return statefile.load(self.path) or {}
@@ -130,28 +123,15 @@ class SessionStore:
 
 
 def new_session_id() -> str:
-    """A name for a new session that no other has."""
+    """Return a unique session id."""
     return str(uuid.uuid4())
 
 
 def fresh_fields(session_id: str, session_file: str, now_ms: int) -> Fields:
-    """What a session begins with: counters of the one before under the same key are gone."""
-    counters = (
-        "total_tokens",
-        "total_tokens_fresh",
-        "memory_flush_at",
-        "memory_flush_compaction_count",
-        "memory_flush_bytes",
-        "memory_flush_lines",
-        "memory_flush_failed_at",
-        "memory_flush_failures",
-        "memory_flush_started_at",
-        "session_note",
-        "ended",
-    )
-    cleared: dict[str, object] = dict.fromkeys(counters)
+    """Return the fields of a new session; counters of the previous one are removed."""
+    kept = ("chat_type", "compaction_count")
     return {
-        **cleared,
+        **{name: None for name in _FIELDS if name not in kept},
         "session_id": session_id,
         "session_file": session_file,
         "updated_at": now_ms,
@@ -160,13 +140,13 @@ def fresh_fields(session_id: str, session_file: str, now_ms: int) -> Fields:
 
 
 def _entry(key: str, given: object) -> SessionEntry:
-    """A stored object as an entry; what has the wrong type counts as absent."""
+    """Parse a stored object; fields of the wrong type are ignored."""
     others = given if isinstance(given, dict) else {}
     known: dict[str, object] = {}
     for name, (camel, kind) in _FIELDS.items():
         value = others.get(camel)
         if isinstance(value, float) and kind is int and value.is_integer():
-            value = int(value)  # a number that JavaScript wrote
+            value = int(value)  # JavaScript may write 3 as 3.0
         if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
             known[name] = value
     return SessionEntry(key, others=others, **known)  # type: ignore[arg-type]
@@ -188,3 +168,28 @@ def _unusable(path: str, error: OSError) -> WorkspaceError:
         f"{path} cannot be used: {error.strerror or type(error).__name__}.",
         hint="Check the state folder and its disk.",
     )
+
+
+# --- Rollover ---
+
+
+class Rollover(NamedTuple):
+    """When a session ends by itself; checked when the next message arrives."""
+
+    daily_hour: int | None = 4
+    """The hour, in the user's time zone, at which the session of a day ends; None for never."""
+    idle_minutes: int = 0
+    """0 for never."""
+
+
+def rolled_over(last_ms: int, now: datetime, rollover: Rollover) -> Literal["daily", "idle"] | None:
+    """Return why a session that was last used at `last_ms` is over; None if it continues."""
+    if last_ms <= 0:
+        return None
+    if rollover.daily_hour is not None:
+        end = now.replace(hour=rollover.daily_hour % 24, minute=0, second=0, microsecond=0)
+        end = end if end <= now else end - timedelta(days=1)
+        if last_ms < int(end.timestamp() * 1000):
+            return "daily"
+    now_ms = int(now.timestamp() * 1000)
+    return "idle" if 0 < rollover.idle_minutes * 60_000 < now_ms - last_ms else None

@@ -1,8 +1,7 @@
-"""What is configured about conversations in; finished settings and the models they name out.
+"""Read the configuration of conversations: settings and models.
 
-Values that are not given are the built-in ones of the table of keys. A model that is named and
-cannot be used (an unknown provider, a missing key) is an error for whoever asks for it; a
-conversation goes on without it and says so in the log."""
+A configured model that cannot be used (unknown provider, missing key) is an error for a caller that
+needs it; a conversation continues without it and logs a warning."""
 
 from __future__ import annotations
 
@@ -14,19 +13,19 @@ from clawmark.agent.flush.flush import FlushSettings
 from clawmark.agent.models.catalog import choose_completer, parse_model
 from clawmark.agent.models.completer import Completer
 from clawmark.agent.notes.session_note import NoteSettings
-from clawmark.agent.session.rollover import Rollover
+from clawmark.agent.session.session import Rollover
 from clawmark.config.schema import Settings
 from clawmark.model.errors import ConfigError
 
 UNKNOWN_WINDOW = 200_000
-"""Tokens, when a host brings a model of its own and says nothing about it; OpenClaw's number."""
+"""Tokens, if a host passes its own model without a context window; OpenClaw's default."""
 
 
 class Models(NamedTuple):
-    """The models of a conversation; None for none."""
+    """The models of a conversation, if there are any."""
 
     usual: Completer | None
-    """Names notes and curates."""
+    """Names session notes and curates."""
     flushing: Completer | None
     window: int
 
@@ -66,29 +65,33 @@ def rollover_settings(settings: Settings) -> Rollover:
 def configured_model(
     settings: Settings, environ: Mapping[str, str], *, for_flush: bool = False
 ) -> Completer | None:
-    """The model that is configured, None when none is; raises ConfigError when it cannot be used."""
+    """Return the configured model, if any; raises ConfigError if it cannot be used."""
     name = model_name(settings, environ, for_flush=for_flush)
     return choose_completer(name, environ) if name else None
 
 
 def needed_model(
-    settings: Settings, environ: Mapping[str, str], what_for: str, name: str = ""
+    settings: Settings,
+    environ: Mapping[str, str],
+    what_for: str,
+    name: str = "",
+    *,
+    for_flush: bool = False,
 ) -> Completer:
-    """The named model, or the configured one; ConfigError without either."""
-    wanted = name or model_name(settings, environ)
+    """Return the named or the configured model; ConfigError if there is neither."""
+    wanted = name or model_name(settings, environ, for_flush=for_flush)
     if not wanted:
         raise ConfigError(
             f"No model is configured, and a model has to {what_for}.",
             key="agents.defaults.model",
-            hint="Name one with --model, CLAWMARK_MODEL or agents.defaults.model.",
+            hint="Name one with --model, CLAWMARK_MODEL or agents.defaults.model"
+            + ("; --no-model keeps the last messages as they are." if for_flush else "."),
         )
     return choose_completer(wanted, environ)
 
 
 def model_name(settings: Settings, environ: Mapping[str, str], *, for_flush: bool = False) -> str:
-    """The name of the model that is configured: CLAWMARK_MODEL, else `agents.defaults.model`; empty
-    for none.
-    """
+    """Return the configured model: CLAWMARK_MODEL, else `agents.defaults.model`; may be empty."""
     own = settings.compaction.memory_flush.model if for_flush else ""
     return own or environ.get("CLAWMARK_MODEL", "").strip() or settings.model
 
@@ -96,7 +99,7 @@ def model_name(settings: Settings, environ: Mapping[str, str], *, for_flush: boo
 def models_for(
     settings: Settings, environ: Mapping[str, str], given: Completer | None, window: int
 ) -> Models:
-    """The models of a conversation; one that the host brings stands in for all."""
+    """Return the models of a conversation; a model passed by the host replaces all."""
     window = window or settings.context_tokens
     if given is not None:
         return Models(given, given, window or UNKNOWN_WINDOW)

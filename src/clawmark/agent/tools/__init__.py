@@ -1,8 +1,4 @@
-"""The tools an agent gets: `memory_search` finds, `memory_get` reads, and `memory_append`, where it
-is wanted, writes.
-
-In: functions that search, read and write, and the settings they are offered under. Out: tools for
-any agent SDK. Nothing here opens a file or a database."""
+"""The tools of an agent: `memory_search`, `memory_get` and, optionally, `memory_append`."""
 
 from __future__ import annotations
 
@@ -40,10 +36,10 @@ def make_tools(
     notebook: Notebook | None = None,
     sources: Collection[str] = ("memory",),
 ) -> list[Tool]:
-    """The tools for one session, with the configured defaults for what a model leaves out.
+    """Return the tools for one session; the settings are defaults for missing arguments.
 
-    With a `notebook` there is `memory_append`, for private sessions only. The other two are always
-    there: a session that may not use them is told so when it asks."""
+    With a `notebook`, private sessions also get `memory_append`. The other two tools are always
+    returned; for a session without access they answer that memory is unavailable."""
     access = access_of(session_key, chat_type=chat_type, citations=citations, shared=shared)
     tools = [
         search_tool(

@@ -1,10 +1,8 @@
-"""Reading what a model passes to a tool: lenient in form, strict in meaning.
+"""Parse the arguments that a model passes to a tool; `ToolInputError` names the wrong argument.
 
-In: a mapping, a JSON string or None. Out: finished values, or a `ToolInputError` whose one sentence
-names the argument. Lenient: camelCase or snake_case, numbers as strings, fractions where a whole
-number is meant, null or a blank string for "not given", keys nobody asked for. Strict: nothing that
-is not a finite number passes for one, a key given twice is refused (the value that is checked must
-be the value that is used), and ranges are ranges."""
+Lenient: camelCase or snake_case, numbers as strings, fractions for whole numbers, null or a blank
+string for "not given", unknown keys. Strict: numbers must be finite and within range, and a key
+given twice is refused, because the value that is checked must be the value that is used."""
 
 from __future__ import annotations
 
@@ -16,17 +14,17 @@ from collections.abc import Mapping, Sequence
 from clawmark.model.errors import ToolInputError
 
 LONGEST_JSON = 4_000_000
-"""Characters of a JSON string that are still parsed."""
+"""Characters of a JSON string that are parsed at most."""
 
 LARGEST_WHOLE = 1_000_000_000
-"""Whole numbers stop here: no file has more lines, and every slice and SQL parameter takes it."""
+"""Larger whole numbers are reduced to this."""
 
-# ASCII digits only: float() would also take "١٢", "1_0", "nan" and "infinity".
+# ASCII digits only: float() also accepts "١٢", "1_0", "nan" and "infinity".
 _NUMBER = re.compile(r"[+-]?([0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3})?")
 
 
 def read_arguments(given: object) -> Mapping[str, object]:
-    """The arguments as a mapping; None is an empty one."""
+    """Return the arguments as a mapping; None is an empty one."""
     if given is None:
         return {}
     if isinstance(given, str):
@@ -44,7 +42,7 @@ def text_argument(
     longest: int,
     may_be_blank: bool = False,
 ) -> str:
-    """A required text. `trim` is off where blanks at the ends mean something, as in a file name."""
+    """Return a required text; `trim` removes blanks around it."""
     value = _pick(arguments, name)
     if value is None:
         raise _wrong(name, f"{name} is required.")
@@ -60,7 +58,7 @@ def text_argument(
 
 
 def optional_text(arguments: Mapping[str, object], name: str, *, longest: int) -> str:
-    """A text without the blanks around it; empty when it was not given."""
+    """Return a text without the blanks around it; empty if it was not given."""
     if _pick(arguments, name) is None:
         return ""
     return text_argument(arguments, name, trim=True, longest=longest, may_be_blank=True)
@@ -73,14 +71,14 @@ def whole_argument(
     most: int = LARGEST_WHOLE,
     zero_is_absent: bool = False,
 ) -> int | None:
-    """A whole number of at least 1, or None when it was not given; more than `most` becomes `most`.
+    """Return a whole number from 1 to `most`, or None if it was not given.
 
-    A fraction is cut off. Zero is refused like any other number below 1, unless it stands for "not
-    given"."""
+    Fractions are truncated and larger numbers reduced. Smaller numbers are refused, except that
+    zero may mean "not given"."""
     number = _number(arguments, name)
     if number is None:
         return None
-    # Compare before int(): a float like 1e308 has 308 digits, and only its size matters here.
+    # Compare before int(): a float like 1e308 has 308 digits.
     whole = most if number >= most else int(number)
     if whole == 0 and zero_is_absent:
         return None
@@ -90,10 +88,7 @@ def whole_argument(
 
 
 def share_argument(arguments: Mapping[str, object], name: str) -> float | None:
-    """A number from 0 to 1, or None when it was not given.
-
-    Outside of it there is no nearest meaning: raising -1 to 0 would let everything through, so it
-    is refused."""
+    """Return a number from 0 to 1, or None if it was not given; other numbers are refused."""
     number = _number(arguments, name)
     if number is None:
         return None
@@ -105,7 +100,7 @@ def share_argument(arguments: Mapping[str, object], name: str) -> float | None:
 def choice_argument(
     arguments: Mapping[str, object], name: str, choices: Sequence[str], *, default: str
 ) -> str:
-    """One of some words, in any case; `default` when it was not given."""
+    """Return one of the choices, matched in any case; `default` if it was not given."""
     value = _pick(arguments, name)
     if value is None or (isinstance(value, str) and not value.strip()):
         return default
@@ -120,7 +115,7 @@ def choice_argument(
 
 
 def refuse_argument(arguments: Mapping[str, object], name: str, because: str) -> None:
-    """An argument that would ask for something the caller may not have is refused, not ignored."""
+    """Refuse an argument that would ask for something the caller may not have."""
     for key in (name, _snake(name)):
         if key in arguments:
             raise _wrong(key, f"{key} cannot be given: {because}.")
@@ -159,7 +154,7 @@ def _no_constant(name: str) -> object:
 
 
 def _pick(arguments: Mapping[str, object], name: str) -> object:
-    """The value under the camelCase or the snake_case name; two different ones are refused."""
+    """Return the value under the camelCase or snake_case name; refuse two different ones."""
     snake = _snake(name)
     value = arguments.get(name)
     if snake == name or snake not in arguments:
@@ -179,7 +174,7 @@ def _number(arguments: Mapping[str, object], name: str) -> int | float | None:
         if len(written) > 80 or not _NUMBER.fullmatch(written):
             raise _wrong(name, f"{name} must be a number, not {json.dumps(written[:40])}.")
         value = float(written)
-    # bool is a subclass of int in Python, and true is no count of anything.
+    # bool is a subclass of int.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(name, f"{name} must be a number, not {_kind(value)}.")
     if isinstance(value, float) and not math.isfinite(value):
@@ -192,7 +187,7 @@ def _snake(name: str) -> str:
 
 
 def _kind(value: object) -> str:
-    """What JSON calls the type of a value."""
+    """Return what JSON calls the type of a value."""
     match value:
         case bool():
             return "a boolean"
@@ -215,8 +210,7 @@ def _kind_or_text(value: object) -> str:
 
 
 def _shown(number: int | float) -> str:
-    # str() of a huge integer is slow, refused by Python past 4,300 digits, and tells nobody more
-    # than this.
+    # str() of a huge integer is slow, and refused by Python past 4,300 digits.
     return f"{number:g}" if abs(number) < 1e15 else "a very large number"
 
 

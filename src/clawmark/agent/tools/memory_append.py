@@ -1,9 +1,7 @@
-"""The tool `memory_append`: a note in, its citation out, once it is on disk.
+"""The tool `memory_append`: add a note to today's log or to MEMORY.md.
 
-In: what a model wants kept, and whether it belongs into today's log or into MEMORY.md. Out: where
-it stands, or why it was not kept. What is worth keeping is decided by `gate.py`; an accepted entry
-carries its origin and its session in a comment beside it. Reading and writing are left to the
-`Notebook`. A call never raises."""
+The write gate decides what is kept. An accepted entry carries its origin and session in a comment.
+The note is on disk when the call returns its citation. A call never raises."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ from clawmark.agent.tools.arguments import (
     refuse_argument,
     text_argument,
 )
-from clawmark.agent.tools.base import Payload, Tool, complaint, log_surprise
-from clawmark.agent.tools.gate import LONGEST, Held, Refusal, refuse
+from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
+from clawmark.agent.tools.gate import LONGEST, Refusal, refuse
 from clawmark.model.documents import Excerpt, Written
 from clawmark.model.errors import ClawmarkError, ToolInputError, WorkspaceError
 from clawmark.text.chunking.tokens import well_formed
@@ -31,22 +29,25 @@ from clawmark.text.untrusted.origin_labels import (
     session_label,
     sessions_of,
 )
+from clawmark.text.write_check import FileText
 from clawmark.workspace.daily import daily_path
 
 LONG_TERM = "MEMORY.md"
 _HEADING = re.compile(r"\A#{1,6}\s+")
 
 _DESCRIPTION = f"""\
-Add one note to your memory. Do it when something comes up that should outlive this conversation: a decision and its \
-reason, a preference, a name, a date, a promise, a lesson. Write it so that it can be understood in a year by someone who \
-was not here: whole sentences, names instead of "he" and "it", at most {LONGEST:,} characters.
+Add one note to your memory. Do it when something comes up that should outlive this conversation: \
+a decision and its reason, a preference, a name, a date, a promise, a lesson. Write it so that it \
+can be understood in a year by someone who was not here: whole sentences, names instead of "he" \
+and "it", at most {LONGEST:,} characters.
 
-It goes to the end of today's log. With to set to MEMORY.md it goes to the end of what you always know: use that only for \
-what will still matter in a year. Nothing that is there is changed.
+It goes to the end of today's log. With to set to MEMORY.md it goes to the end of what you always \
+know: use that only for what will still matter in a year. Nothing that is there is changed.
 
-Set origin to user when the user told you so, to tool when it comes from a web page, a file or a tool, and leave it out for \
-your own conclusions. When the answer holds `written: true`, the note is on disk at `citation`. When it holds `error`, the \
-note was not kept: the error says why, and the action what to do."""
+Set origin to user when the user told you so, to tool when it comes from a web page, a file or a \
+tool, and leave it out for your own conclusions. When the answer holds `written: true`, the note \
+is on disk at `citation`. When it holds `error`, the note was not kept: the error says why, and \
+the action what to do."""
 
 _PARAMETERS: Payload = {
     "type": "object",
@@ -69,27 +70,26 @@ _PARAMETERS: Payload = {
 
 
 class Notebook(NamedTuple):
-    """The files that notes go to."""
+    """Reads and writes the files that notes go to."""
 
     today: Callable[[], str]
-    """The day, YYYY-MM-DD, where the user lives."""
+    """The date, YYYY-MM-DD, in the user's time zone."""
     read_lines: Callable[[str, int, None, int, int], Excerpt]
-    """(path, start, lines, most lines, most characters) → the excerpt; an absent file is an empty
-    one.
-    """
-    append: Callable[[str, str], Written]
-    """(entry, where to) → where it stands, once it is durable; to `""` is today's log."""
+    """(path, start, lines, max lines, max characters) → the excerpt; empty if there is no file."""
+    append: Callable[[str, str, str], Written]
+    """(entry, path, day) → where it was written; the path `""` is the log of the day."""
 
     redactor: Redactor
-    """Finds the secrets that are not kept."""
+    """Finds secrets, which are refused."""
 
-    def check(self, text: str, to: str = "", session_key: str | None = None) -> Refusal | None:
-        """Why a text is not added to a file (today's log for `""`), or None; a session's entries of
-        today are counted.
+    def check(self, text: str, to: str, day: str, session_key: str | None = None) -> Refusal | None:
+        """Return why a text must not be added to a file (`""` is the log of the day), or None.
+
+        With a session key, the entries of that session on that day are limited.
         """
-        path = daily_path(self.today())
+        path = daily_path(day)
         target = self._read(to or path)
-        # A note of today may be promoted to what is always known; what is always known is not new.
+        # An entry of the log may be promoted to MEMORY.md; not the other way round.
         others = () if target.path == LONG_TERM else self._known()
         is_counted = session_key is not None and target.path == path
         entries = (
@@ -99,22 +99,20 @@ class Notebook(NamedTuple):
             text, target=target, others=others, entries_today=entries, redactor=self.redactor
         )
 
-    def _known(self) -> tuple[Held, ...]:
-        """MEMORY.md; when it cannot be read there is nothing to compare with, and the note is not
-        lost for that.
-        """
+    def _known(self) -> tuple[FileText, ...]:
+        """Return MEMORY.md; nothing if it cannot be read, so that the note is not lost."""
         try:
             return (self._read(LONG_TERM),)
         except WorkspaceError:
             return ()
 
-    def _read(self, path: str) -> Held:
+    def _read(self, path: str) -> FileText:
         excerpt = self.read_lines(path, 1, None, 1 << 40, 1 << 40)
-        return Held(excerpt.path, excerpt.text)
+        return FileText(excerpt.path, excerpt.text)
 
 
 def append_tool(notebook: Notebook, session_key: str) -> Tool:
-    """The tool for one session."""
+    """Return the tool for one session."""
 
     def call(given: object) -> Payload:
         try:
@@ -124,12 +122,8 @@ def append_tool(notebook: Notebook, session_key: str) -> Tool:
             return _not_written({"reason": "argument", **problem})
         except ClawmarkError as error:
             return _not_written(complaint(error, "Tell the user that the note was not kept."))
-        except Exception as error:
-            log_surprise("memory_append")
-            said = f"memory_append stopped at an unexpected {type(error).__name__}."
-            return _not_written(
-                {"error": said, "action": "Run `clawmark doctor` to see what is wrong."}
-            )
+        except Exception as error:  # the boundary of a tool call: tools never raise to the model
+            return _not_written(unexpected("memory_append", error))
 
     return Tool(name="memory_append", description=_DESCRIPTION, parameters=_PARAMETERS, call=call)
 
@@ -145,13 +139,16 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     to = choice_argument(arguments, "to", ("log", LONG_TERM), default="log")
     origin = cast(Origin, choice_argument(arguments, "origin", ORIGINS, default="agent"))
     file = LONG_TERM if to == LONG_TERM else ""
-    refusal = notebook.check(text, file, session_key)
+    day = notebook.today()  # read once, so that the checked day is the one that is written to
+    refusal = notebook.check(text, file, day, session_key)
     if refusal is not None:
-        return _refused(refusal)
+        return _not_written(
+            {"reason": refusal.reason, "error": refusal.message, "action": refusal.action}
+        )
     first, *rest = text.split("\n")
-    # Inside a list item a heading would be none; its words stay.
+    # A heading has no meaning inside a list item; its words are kept.
     entry = "\n".join([f"{_HEADING.sub('', first).rstrip()} {comment(origin, session_key)}", *rest])
-    written = notebook.append(entry, file)
+    written = notebook.append(entry, file, day)
     payload: Payload = {
         "written": True,
         "path": written.path,
@@ -161,12 +158,6 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     }
     flags = flags_of(text)
     return {**payload, "flags": list(flags)} if flags else payload
-
-
-def _refused(refusal: Refusal) -> Payload:
-    return _not_written(
-        {"reason": refusal.reason, "error": refusal.message, "action": refusal.action}
-    )
 
 
 def _not_written(problem: Payload) -> Payload:

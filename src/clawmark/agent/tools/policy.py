@@ -1,8 +1,7 @@
-"""Whom the tools answer: a session key in, what its session may do out.
+"""Decide what a session may do with the memory.
 
-Private memory is for sessions that are proven private. A session of another kind may search and
-read when its kind is listed in `memory.sharedSessions`, and never writes. What proves a session
-private is `text/session_keys.py`'s matter; the tools ask here once, when they are made."""
+Sessions that are proven private may do everything. Other sessions may search and read if their kind
+is listed in `memory.sharedSessions`, and may never write."""
 
 from __future__ import annotations
 
@@ -10,7 +9,6 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from clawmark.agent.tools.base import Payload
-from clawmark.agent.tools.citations import shows_citations
 from clawmark.text.transcripts.session_keys import SessionKind, is_private, kind_of
 
 PRIVATE_FILES = ("USER.md",)
@@ -23,15 +21,15 @@ class Access(NamedTuple):
     reads: bool
     writes: bool
     cites: bool
-    """Whether answers carry their source."""
+    """Whether answers contain citations."""
 
     def may_read(self, path: str) -> bool:
-        """Whether the session may read this file; USER.md is for private sessions only."""
+        """Check whether the session may read this file; USER.md is for private sessions only."""
         return self.reads and (path not in PRIVATE_FILES or is_private(self.kind))
 
 
 LOCAL = Access("main", reads=True, writes=True, cites=True)
-"""Of a caller without a session: the library and the command line."""
+"""The access of a caller without a session: the library and the command line."""
 
 
 def access_of(
@@ -41,24 +39,22 @@ def access_of(
     citations: str = "auto",
     shared: Collection[str] = (),
 ) -> Access:
-    """What the session of this key (None for no session) may do; `shared` are the other kinds that
-    may search.
-    """
+    """Return the access of a session (None for no session).
+
+    `shared` are the kinds that may search although they are not private. `citations` other than
+    `on` and `off` counts as `auto`: only private sessions see file names."""
     kind = kind_of(session_key, chat_type)
     private = is_private(kind)
     return Access(
         kind=kind,
         reads=private or kind in shared,
         writes=private,
-        cites=shows_citations(citations, kind),
+        cites=citations == "on" or (citations != "off" and private),
     )
 
 
 def unavailable(kind: SessionKind) -> Payload:
-    """The `error` and `action` for a session that may not ask.
-
-    It says nothing about what there would be to find.
-    """
+    """Return the `error` and `action` for a session without access, whatever the memory holds."""
     return {
         "error": "Memory is unavailable in shared sessions.",
         "reason": "shared-session",

@@ -7,13 +7,12 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.agent.flush.flush import SkipFlush
 from clawmark.agent.models.catalog import require_chat_extra
-from clawmark.agent.session.recent_messages import is_command
 from clawmark.agent.session.setup import model_name
+from clawmark.agent.session.transcript_reader import is_command
 from clawmark.chat.chat import Chat, ChatCallbacks, open_chat
 from clawmark.chat.history import Answer
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.chat_screen import Screen
-from clawmark.cli.commands.flush import WHY
 from clawmark.cli.commands.prompt import sizes
 from clawmark.cli.layout import plural, short_path, table
 from clawmark.cli.open_memory import open_memory
@@ -251,7 +250,7 @@ def _memory(chat: Chat, screen: Screen, rest: str) -> None:
 def _flush(chat: Chat, screen: Screen, rest: str) -> None:
     outcome = chat.flush()
     if isinstance(outcome, SkipFlush):
-        screen.status(f"nothing was saved: {WHY[outcome.because]}")
+        screen.status(f"nothing was saved: {outcome.message}")
     else:
         screen.event(outcome)
 

@@ -1,6 +1,4 @@
-"""`clawmark flush`: a conversation in; what matters in it goes into today's log, or a proposal for
-MEMORY.md comes out.
-"""
+"""`clawmark flush`: write what matters in a conversation to today's log, or curate MEMORY.md."""
 
 from __future__ import annotations
 
@@ -9,36 +7,25 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from clawmark.agent.flush.daylog import DayLog
-from clawmark.agent.flush.flush import (
-    Flush,
-    FlushFailed,
-    SkipFlush,
-    Usage,
-    decide_flush,
-    flush_threshold,
-    run_flush,
+from clawmark.agent.flush.flush import Flush, FlushFailed, SkipFlush
+from clawmark.agent.models.catalog import parse_model
+from clawmark.agent.notes.curate import (
+    accept,
+    discard_proposal,
+    load_proposal,
+    propose,
+    save_proposal,
 )
-from clawmark.agent.models.catalog import choose_completer, parse_model
-from clawmark.agent.notes.curate import accept, forget, keep, kept, propose
-from clawmark.agent.notes.session_note import (
-    NoNote,
-    NoteFailed,
-    NoteParts,
-    note_session,
-    note_transcript,
-)
-from clawmark.agent.session.recent_messages import last_said, transcript_size
-from clawmark.agent.session.setup import model_name
+from clawmark.agent.notes.session_note import NoNote, NoteFailed
+from clawmark.agent.session.setup import needed_model
 from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.layout import facts, plural, size
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, flush, is_terminal, paint, plain, say
-from clawmark.model.errors import ClawmarkError, ConfigError
+from clawmark.model.errors import ClawmarkError
 
 if TYPE_CHECKING:
     from clawmark.agent.flush.flush import FlushOutcome
-    from clawmark.agent.models.completer import Completer
     from clawmark.agent.notes.curate import Proposal
     from clawmark.agent.notes.session_note import NoteOutcome
     from clawmark.agent.session.conversation import Conversation
@@ -54,26 +41,6 @@ examples:
 
 A model is named by --model, CLAWMARK_MODEL or agents.defaults.model:
 openai:…, anthropic:…, gemini:…, ollama:…, or by its address."""
-
-WHY = {
-    "disabled": "flushing is switched off",
-    "heartbeat": "a heartbeat is no conversation",
-    "read-only": "the session may only read",
-    "sandboxed": "the session is sandboxed",
-    "cli-backed": "the model keeps its own memory",
-    "no-session": "there is no such session",
-    "no-model": "no model is configured",
-    "already-flushed": "it was flushed since the last compaction",
-    "in-progress": "another process is flushing it",
-    "below-threshold": "there is still room",
-    "backing-off": "the last try failed a moment ago",
-    "nothing-new": "nothing was said since the last flush",
-    "automatic": "no person speaks in such a session",
-    "empty": "nobody said anything",
-    "nothing-stated": "nothing new was stated in it: only questions, "
-    "requests, or what the memory itself gave",
-    "already-noted": "it has its note already",
-}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -129,13 +96,11 @@ def run(args: Namespace) -> int:
         if args.curate:
             return _curate(memory, key, args)
         if args.no_model:
-            return _show_note(_note(memory.conversation(key), args.transcript), args)
+            return _show_note(memory.conversation(key).keep_messages(args.transcript), args)
         if args.dry_run:
-            return _show_decision(
-                memory.conversation(key, context_window=_window(memory, args.model)), args
-            )
-        conversation = _with_model(memory, key, args.model, for_flush=True)
-        return _show_flush(_flush(conversation, args.transcript), args)
+            window = _window(memory, args.model)
+            return _show_forecast(memory.conversation(key, context_window=window), args)
+        return _show_flush(_conversation(memory, key, args).flush(args.transcript), args)
 
 
 def _check(args: Namespace) -> None:
@@ -149,69 +114,35 @@ def _check(args: Namespace) -> None:
         raise UsageError(f"There is no transcript {args.transcript}.")
 
 
-def _with_model(memory: Memory, key: str, name: str | None, *, for_flush: bool) -> Conversation:
-    """A conversation whose model is the named one, or the configured one; ConfigError without
-    either.
-    """
-    wanted = name or model_name(memory.settings, os.environ, for_flush=for_flush)
-    if not wanted:
-        hint = "Name one with --model or in agents.defaults.model"
-        raise ConfigError(
-            f"No model is configured, and a model has to read the "
-            f"{'conversation' if for_flush else 'logs'}.",
-            key="agents.defaults.model",
-            hint=f"{hint}; --no-model keeps the last messages as they are."
-            if for_flush
-            else f"{hint}.",
-        )
-    completer: Completer = choose_completer(wanted, os.environ)
-    return memory.conversation(key, completer=completer, context_window=_window(memory, name))
+def _conversation(memory: Memory, key: str, args: Namespace) -> Conversation:
+    """Return the conversation with the model that is named or configured."""
+    completer = needed_model(
+        memory.settings,
+        os.environ,
+        f"read the {'logs' if args.curate else 'conversation'}",
+        args.model or "",
+        for_flush=not args.curate,
+    )
+    window = _window(memory, args.model)
+    return memory.conversation(key, completer=completer, context_window=window)
 
 
 def _window(memory: Memory, name: str | None) -> int:
-    """How many tokens the model holds that was named; 0 for what is configured."""
-    return parse_model(name).window if name and not memory.settings.context_tokens else 0
-
-
-# --- flush -------------------------------------------------------------------------------------------------------
-
-
-def _flush(conversation: Conversation, transcript: str | None) -> FlushOutcome:
-    if transcript is None:
-        return conversation.flush()
-
-    parts = conversation.parts
-    said = last_said(
-        os.path.realpath(transcript), parts.redactor, most_chars=parts.models.window // 2 * 4
-    )
-    if not said:
-        return SkipFlush("nothing-new")
-    assert parts.models.flushing is not None
-    log = DayLog(
-        workspace=parts.workspace,
-        now=parts.now,
-        redactor=parts.redactor,
-        session_key=conversation.session_key,
-    )
-    return run_flush(parts.models.flushing, said, log, parts.flush, parts.now())
+    """Return the context window of the named model; 0 if it is configured."""
+    is_configured = memory.settings.context_tokens
+    return parse_model(name).window if name and not is_configured else 0
 
 
 def _show_flush(outcome: FlushOutcome, args: Namespace) -> int:
     if isinstance(outcome, FlushFailed):
         raise ClawmarkError(outcome.message, hint=outcome.hint)
     if isinstance(outcome, SkipFlush):
-        return _skipped(outcome.because, args)
+        return _show_skipped(outcome, args)
     citations = [one.citation for one in outcome.written]
     if args.json:
         tokens = {"input": outcome.input_tokens, "output": outcome.output_tokens}
-        emit(
-            {
-                "flushed": True,
-                "written": citations,
-                "refused": list(outcome.refused),
-                "tokens": tokens,
-            }
-        )
+        refused = list(outcome.refused)
+        emit({"flushed": True, "written": citations, "refused": refused, "tokens": tokens})
         return 0
     for citation in citations:
         say(f"Wrote {paint(plain(citation), 'cyan')}")
@@ -222,83 +153,11 @@ def _show_flush(outcome: FlushOutcome, args: Namespace) -> int:
     return 0
 
 
-def _skipped(because: str, args: Namespace) -> int:
-    if args.json:
-        emit({"flushed": False, "because": because})
-    else:
-        say(f"Nothing to do: {WHY[because]}.")
-    return 0
-
-
-def _show_decision(conversation: Conversation, args: Namespace) -> int:
-    """Whether the next message would bring a flush, and the numbers behind it."""
-    parts = conversation.parts
-    standing = conversation.standing()
-    entry = standing.entry
-    window, length = parts.models.window, transcript_size(entry.session_file)
-    usage = Usage(
-        context_window=window,
-        total_tokens=entry.total_tokens,
-        incoming_tokens=0,
-        transcript_bytes=length,
-        now_ms=int(parts.now().timestamp() * 1000),
-    )
-    decision = decide_flush(usage, standing, parts.flush)
-    is_time = isinstance(decision, Flush)
-    threshold = flush_threshold(window, parts.flush)
-    if args.json:
-        emit(
-            {
-                "session": entry.key,
-                "flush": is_time,
-                "because": decision.because,
-                "tokens": entry.total_tokens,
-                "threshold": threshold,
-                "contextWindow": window,
-                "transcriptBytes": length,
-                "compactions": entry.compaction_count,
-            }
-        )
-        return 0
-    most = parts.flush.force_flush_transcript_bytes
-    because = f"it is time ({decision.because})" if is_time else WHY[decision.because]
-    say(f"{paint('Flush', 'bold')} {'yes' if is_time else 'no'}: {because}")
-    rows = [
-        ("Session", plain(entry.key)),
-        ("Tokens", f"{entry.total_tokens:,} of {window:,}; flushed at {threshold:,}"),
-        (
-            "Transcript",
-            f"{size(length)}; {f'flushed after {size(most)} more' if most else 'its length does not count'}",
-        ),
-        ("Compactions", f"{entry.compaction_count}"),
-    ]
-    say("\n".join(facts(rows)))
-    return 0
-
-
-# --- without a model ---------------------------------------------------------------------------------------------
-
-
-def _note(conversation: Conversation, transcript: str | None) -> NoteOutcome:
-    store, workspace, _, redactor, _, settings, now, _ = conversation.parts
-    parts = NoteParts(
-        completer=None,
-        store=store,
-        workspace=workspace,
-        redactor=redactor,
-        settings=settings._replace(enabled=True),
-        now=now,
-    )
-    if transcript is not None:
-        return note_transcript(parts, os.path.realpath(transcript), source="transcript")
-    return note_session(parts, conversation.session_key, reason="flush")
-
-
 def _show_note(outcome: NoteOutcome, args: Namespace) -> int:
     if isinstance(outcome, NoteFailed):
         raise ClawmarkError(outcome.message, hint=outcome.hint)
     if isinstance(outcome, NoNote):
-        return _skipped(outcome.because, args)
+        return _show_skipped(outcome, args)
     if args.json:
         emit({"flushed": True, "written": [outcome.path], "refused": []})
     else:
@@ -306,22 +165,61 @@ def _show_note(outcome: NoteOutcome, args: Namespace) -> int:
     return 0
 
 
-# --- upkeep ------------------------------------------------------------------------------------------------------
+def _show_skipped(outcome: SkipFlush | NoNote, args: Namespace) -> int:
+    if args.json:
+        emit({"flushed": False, "because": outcome.because})
+    else:
+        say(f"Nothing to do: {outcome.message}.")
+    return 0
+
+
+def _show_forecast(conversation: Conversation, args: Namespace) -> int:
+    """Show whether the next message would cause a flush, and the numbers behind it."""
+    decision, usage, threshold = conversation.flush_forecast()
+    entry = conversation.state().entry
+    is_due = isinstance(decision, Flush)
+    if args.json:
+        emit(
+            {
+                "session": entry.key,
+                "flush": is_due,
+                "because": decision.because,
+                "tokens": usage.total_tokens,
+                "threshold": threshold,
+                "contextWindow": usage.context_window,
+                "transcriptBytes": usage.transcript_bytes,
+                "compactions": entry.compaction_count,
+            }
+        )
+        return 0
+    because = (
+        decision.message if isinstance(decision, SkipFlush) else f"it is time ({decision.because})"
+    )
+    most = conversation.parts.flush.force_flush_transcript_bytes
+    growth = f"flushed after {size(most)} more" if most else "its length does not count"
+    tokens = f"{usage.total_tokens:,} of {usage.context_window:,}; flushed at {threshold:,}"
+    say(f"{paint('Flush', 'bold')} {'yes' if is_due else 'no'}: {because}")
+    rows = [
+        ("Session", plain(entry.key)),
+        ("Tokens", tokens),
+        ("Transcript", f"{size(usage.transcript_bytes)}; {growth}"),
+        ("Compactions", f"{entry.compaction_count}"),
+    ]
+    say("\n".join(facts(rows)))
+    return 0
 
 
 def _curate(memory: Memory, key: str, args: Namespace) -> int:
-    """Show what would change on MEMORY.md; write it when it is the one that was shown before, or
-    somebody says yes now.
-    """
+    """Show the changes to MEMORY.md; write them if they were shown before or are confirmed now."""
     parts = memory.conversation(key).parts
-    waiting = kept(parts.store.folder) if args.apply else None
-    proposal = waiting or _proposed(memory, key, args)
+    stored = load_proposal(parts.store.folder) if args.apply else None
+    proposal = stored or _propose(memory, key, args)
     if not args.json:
         _show_diff(proposal)
-    is_accepted = args.apply and bool(proposal.diff) and (waiting is not None or _agrees(args))
+    is_accepted = args.apply and bool(proposal.diff) and (stored is not None or _confirm(args))
     if is_accepted:
         accept(parts.workspace, proposal)
-        forget(parts.store.folder)
+        discard_proposal(parts.store.folder)
     if args.json:
         emit({"diff": proposal.diff, "reasons": list(proposal.reasons), "applied": is_accepted})
     elif not proposal.diff:
@@ -333,21 +231,19 @@ def _curate(memory: Memory, key: str, args: Namespace) -> int:
     return 0
 
 
-def _proposed(memory: Memory, key: str, args: Namespace) -> Proposal:
-    """A new proposal, put aside so that exactly this one can be accepted."""
-    parts = _with_model(memory, key, args.model, for_flush=False).parts
+def _propose(memory: Memory, key: str, args: Namespace) -> Proposal:
+    """Make a proposal and store it, so that exactly this one can be accepted."""
+    parts = _conversation(memory, key, args).parts
     assert parts.models.usual is not None
     proposal = propose(
         parts.models.usual, parts.workspace, parts.redactor, memory.today(), args.days
     )
-    forget(parts.store.folder)
-    if proposal.diff:
-        keep(parts.store.folder, proposal)
+    save_proposal(parts.store.folder, proposal)
     return proposal
 
 
-def _agrees(args: Namespace) -> bool:
-    """Whether the person at the terminal says yes; without one nothing is accepted unseen."""
+def _confirm(args: Namespace) -> bool:
+    """Ask the user at the terminal; without a terminal nothing is accepted."""
     if args.json or not is_terminal(sys.stdin) or not is_terminal(sys.stdout):
         return False
     say("Write this into MEMORY.md? [y/N]")

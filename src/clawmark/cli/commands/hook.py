@@ -14,7 +14,7 @@ from typing import NoReturn
 from clawmark.cli.arguments import count, share
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, flush, is_terminal, note, one_line
-from clawmark.hooks.answer import Wishes, answer
+from clawmark.hooks.answer import HookOptions, answer
 from clawmark.hooks.events import MARK, read_event
 from clawmark.model.errors import ClawmarkError
 
@@ -77,10 +77,10 @@ def run(args: Namespace) -> int:
 
 def _answer(args: Namespace) -> dict[str, object]:
     event = read_event(args.host, args.event, _read_input())
-    wishes = Wishes(
+    options = HookOptions(
         session_key=args.session, tokens=args.tokens or 0, items=args.items or 0, bar=args.bar
     )
-    return answer(event, lambda provider: open_memory(args, provider=provider, warn=False), wishes)
+    return answer(event, lambda provider: open_memory(args, provider=provider, warn=False), options)
 
 
 def _read_input() -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clawmark.agent.prompt.sections import Prompt
-from clawmark.agent.prompt.session_files import is_private
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
 from clawmark.text.chunking.tokens import estimate_tokens
+from clawmark.text.transcripts.session_keys import is_private
 
 EXAMPLES = """\
 examples:

@@ -14,7 +14,7 @@ from clawmark.cli.layout import short_path
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.model.errors import ClawmarkError
-from clawmark.text.secrets.redact import has_mask
+from clawmark.text.write_check import check_write
 
 MAX_BYTES = 1024 * 1024
 
@@ -53,10 +53,11 @@ def run(args: Namespace) -> int:
     if not text:
         raise UsageError("There is nothing to remember: the text is empty.")
     with open_memory(args) as memory:
-        refusal = None if args.force else memory.check_note(text, to=args.to)
+        day = memory.today()
+        refusal = None if args.force else memory.check_note(text, to=args.to, day=day)
         if refusal is not None:
             return _refuse(refusal, text, as_json=args.json)
-        written = memory.append(text, to=args.to)
+        written = memory.append(text, to=args.to, day=day)
         workspace = memory.places.workspace
     if args.json:
         emit(
@@ -79,7 +80,8 @@ def run(args: Namespace) -> int:
 def _refuse(refusal: Refusal, text: str, *, as_json: bool) -> int:
     """Report why the note was refused and how to keep it anyway."""
     # A redaction mask is refused even with --force: it would replace the secret it stands for.
-    hint = refusal.action if has_mask(text) else f"{refusal.action} To keep it anyway, add --force."
+    is_masked = check_write(text) is not None
+    hint = refusal.action if is_masked else f"{refusal.action} To keep it anyway, add --force."
     error = NoteRefused(f"Not remembered. {refusal.message}", hint=hint)
     if not as_json:
         raise error

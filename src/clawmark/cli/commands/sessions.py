@@ -12,7 +12,7 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
 from clawmark.memory import Memory
 from clawmark.model.reports import Transcript
-from clawmark.text.transcripts.turns import rendered
+from clawmark.text.transcripts.chunks import render_message
 
 SHORTEST_NAME = 24
 
@@ -85,13 +85,13 @@ def _show(memory: Memory, name: str, *, as_json: bool) -> int:
     path, transcript = memory.transcript(name)
     if as_json:
         messages = [
-            {"line": one.line, "speaker": one.speaker, "time": one.time, "text": one.text}
+            {"line": one.line, "speaker": one.role, "time": one.time, "text": one.text}
             for one in transcript
         ]
         emit({"path": path, "messages": messages})
         return 0
     for one in transcript:
-        say(f"{plain(rendered(one))}\n")
+        say(f"{plain(render_message(one))}\n")
     note(
         f"clawmark: {plural(len(transcript), 'message')} in {plain(path)}; times are UTC, "
         f"secrets are masked."

@@ -11,10 +11,10 @@ from clawmark.engine.sync.transcript_progress import Reached, decode
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.reports import Transcript
 from clawmark.model.values import FileRow, FileState
-from clawmark.text.transcripts.records import Said, kind_of, parse_line
+from clawmark.text.transcripts.records import TranscriptMessage, format_of, parse_line
+from clawmark.workspace.transcripts.files import OWN, OpenTranscript, TranscriptFiles
 from clawmark.workspace.transcripts.json_lines import read_lines
-from clawmark.workspace.transcripts.messages import all_messages
-from clawmark.workspace.transcripts.sessions import OWN, Opened, Sessions
+from clawmark.workspace.transcripts.messages import read_messages
 
 LINES_TO_DETECT = 100
 """How many lines are read to detect the format; the first ones may be internal to the host."""
@@ -22,7 +22,7 @@ LINES_TO_DETECT = 100
 _KINDS = {"openclaw": "OpenClaw", "claude-code": "Claude Code", "codex": "Codex"}
 
 
-def list_transcripts(parts: IndexParts, sessions: Sessions) -> tuple[Transcript, ...]:
+def list_transcripts(parts: IndexParts, sessions: TranscriptFiles) -> tuple[Transcript, ...]:
     """Return every transcript, the latest conversation first."""
     is_source = parts.workspace.sessions is not None
     with parts.store.snapshot() as reader:
@@ -31,7 +31,9 @@ def list_transcripts(parts: IndexParts, sessions: Sessions) -> tuple[Transcript,
     return tuple(sorted(found, key=lambda one: (one.last, one.path), reverse=True))
 
 
-def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...]]:
+def read_transcript(
+    sessions: TranscriptFiles, name: str
+) -> tuple[str, tuple[TranscriptMessage, ...]]:
     """Return the path of a transcript and its messages.
 
     `name` is its path, its file name, or the beginning of that."""
@@ -47,7 +49,7 @@ def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...
         raise WorkspaceError(what, hint="`clawmark sessions` lists them.")
     try:
         with sessions.open(named[0]) as opened:
-            return named[0], tuple(all_messages(opened, sessions.clean))
+            return named[0], tuple(read_messages(opened, sessions.clean))
     except FileNotFoundError:
         raise WorkspaceError(
             f"{named[0]} is gone.", hint="`clawmark sessions` lists what is there."
@@ -55,7 +57,7 @@ def read_transcript(sessions: Sessions, name: str) -> tuple[str, tuple[Said, ...
 
 
 def _facts(
-    state: FileState, indexed: Mapping[str, FileRow], sessions: Sessions, is_source: bool
+    state: FileState, indexed: Mapping[str, FileRow], sessions: TranscriptFiles, is_source: bool
 ) -> Transcript:
     row = indexed.get(state.path)
     is_current = row is not None and row[3:7] == state[2:]
@@ -74,24 +76,24 @@ def _facts(
     )
 
 
-def _counted(state: FileState, sessions: Sessions) -> Reached:
+def _counted(state: FileState, sessions: TranscriptFiles) -> Reached:
     """Read a transcript whose facts are not in the index."""
     try:
         with sessions.open(state.path) as opened:
             kind = _kind(opened)
             count, first, last = 0, "", ""
-            for said in all_messages(opened, str):
+            for said in read_messages(opened, str):
                 count, first, last = count + 1, first or said.time, said.time or last
             return Reached(said=count, first=first, last=last, kind=kind)
     except (OSError, WorkspaceError):
         return Reached()
 
 
-def _kind(opened: Opened) -> str:
+def _kind(opened: OpenTranscript) -> str:
     """Return the host that wrote a transcript, by the first line that shows it."""
     for line in islice(read_lines(opened.fd, 0, 1, opened.state.size), LINES_TO_DETECT):
         if line.data is not None:
-            kind = kind_of(parse_line(line.data.decode("utf-8", "replace")))
+            kind = format_of(parse_line(line.data.decode("utf-8", "replace")))
             if kind:
                 return kind
     return ""

@@ -20,7 +20,7 @@ from clawmark.model.values import ChunkRow, FileRow, FileState
 from clawmark.store.base import KeywordQuery, Snapshot
 from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.text.keywords.query import query_terms
-from clawmark.text.transcripts.conversation import without_note_header
+from clawmark.text.transcripts.dialogue import without_note_header
 from clawmark.text.untrusted.origin_labels import without_comments
 
 WORDS_PER_CHUNK = 4

@@ -17,7 +17,7 @@ from clawmark.engine.search.neighbours import join_neighbours
 from clawmark.engine.search.scoring import BIAS, MOST_VECTOR, Candidate, confidence, ranked
 from clawmark.engine.search.snippet import Spotter, pieces_of
 from clawmark.model.values import Query
-from clawmark.text.transcripts.conversation import Stated, stated, without_note_header
+from clawmark.text.transcripts.dialogue import Statements, find_statements, without_note_header
 
 Nearness = Callable[[Sequence[str]], Sequence[float]]
 """How similar texts are to the query in meaning, as vector evidence."""
@@ -41,7 +41,7 @@ def weigh_statements(
 
     `judge_all` judges the lines of every candidate, for a caller that changes the order or the
     scores afterwards."""
-    said = {one.row.key: stated(without_note_header(one.row.text)) for one in candidates}
+    said = {one.row.key: find_statements(without_note_header(one.row.text)) for one in candidates}
     waiting = ranked(
         [
             _with_statements(query, one, said[one.row.key], spotter, nearness, bias)
@@ -73,7 +73,7 @@ def weigh_statements(
 def _with_statements(
     query: Query,
     candidate: Candidate,
-    said: Stated,
+    said: Statements,
     spotter: Spotter,
     nearness: Nearness | None,
     bias: float,

@@ -23,7 +23,11 @@ from clawmark.text.chunking.chunks import chunk_text
 from clawmark.text.chunking.days import with_days
 from clawmark.text.dates import keyword_context
 from clawmark.text.keywords.words import index_words
-from clawmark.text.transcripts.conversation import stated, without_note_header, without_note_title
+from clawmark.text.transcripts.dialogue import (
+    find_statements,
+    without_note_header,
+    without_note_title,
+)
 from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.workspace import Workspace
 
@@ -208,7 +212,7 @@ def words_of(path: str, chunks: Sequence[Chunk]) -> list[ChunkWords]:
     asks."""
     columns: list[ChunkWords] = []
     for chunk in chunks:
-        said = stated(without_note_header(without_comments(chunk.text)))
+        said = find_statements(without_note_header(without_comments(chunk.text)))
         context = keyword_context(path, without_note_title(chunk.heading))
         columns.append((index_words(said.text), context, index_words(said.asked)))
     return columns

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from clawmark.config.schema import SessionDeltas
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import FileRow, FileState, SyncPlan
+from clawmark.workspace.transcripts.files import TranscriptFiles
 from clawmark.workspace.transcripts.json_lines import BLOCK, count_lines, read_at
-from clawmark.workspace.transcripts.sessions import Sessions
 
 EDGE = 4096
 """How many bytes at the start and at the end of what was read identify the file."""
@@ -113,7 +113,10 @@ def is_due(grown_bytes: int, new_messages: int, settings: SessionDeltas) -> bool
 
 
 def leave_small_growth(
-    plan: SyncPlan, indexed: Mapping[str, FileRow], sessions: Sessions, settings: SessionDeltas
+    plan: SyncPlan,
+    indexed: Mapping[str, FileRow],
+    sessions: TranscriptFiles,
+    settings: SessionDeltas,
 ) -> tuple[SyncPlan, int]:
     """Return the plan without transcripts that grew by little, and how many those are."""
 
@@ -129,7 +132,7 @@ def leave_small_growth(
 
 
 def _has_enough(
-    state: FileState, known: FileRow | None, sessions: Sessions, settings: SessionDeltas
+    state: FileState, known: FileRow | None, sessions: TranscriptFiles, settings: SessionDeltas
 ) -> bool:
     reached = decode(known.progress) if known is not None else None
     read = reached.read if reached is not None else 0

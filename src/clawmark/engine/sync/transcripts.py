@@ -28,12 +28,12 @@ from clawmark.model.values import FileRow, FileState, Skipped
 from clawmark.store.base import ChunkWords, IndexStore
 from clawmark.text.dates import date_words
 from clawmark.text.keywords.words import index_words
-from clawmark.text.transcripts.conversation import stated
-from clawmark.text.transcripts.records import kind_of, parse_line
-from clawmark.text.transcripts.turns import Packer
+from clawmark.text.transcripts.chunks import TranscriptChunker
+from clawmark.text.transcripts.dialogue import find_statements
+from clawmark.text.transcripts.records import format_of, parse_line
+from clawmark.workspace.transcripts.files import OpenTranscript, TranscriptFiles
 from clawmark.workspace.transcripts.json_lines import BLOCK, LONGEST_LINE, Line, read_at, read_lines
 from clawmark.workspace.transcripts.messages import message_on
-from clawmark.workspace.transcripts.sessions import Opened, Sessions
 
 SLICE_CHUNKS = 128
 """How many chunks one transaction stores (about 30 ms)."""
@@ -46,7 +46,7 @@ SLICE_BYTES = 4 << 20
 class Work(NamedTuple):
     """What indexing transcripts needs."""
 
-    sessions: Sessions
+    sessions: TranscriptFiles
     store: IndexStore
     chunker: Chunking
     now_ns: Callable[[], int]
@@ -112,7 +112,7 @@ def apply_transcripts(
     )
 
 
-def _index_one(opened: Opened, known: FileRow | None, work: Work) -> Done:
+def _index_one(opened: OpenTranscript, known: FileRow | None, work: Work) -> Done:
     """Index one transcript; if another process indexes it too, continue from where that one is."""
     done = _Transcript(opened, known, work).run()
     tries = 0
@@ -126,9 +126,9 @@ def _index_one(opened: Opened, known: FileRow | None, work: Work) -> Done:
     return done._replace(what="due") if done.what == "overtaken" else done
 
 
-def derive(opened: Opened, sessions: Sessions, chunker: Chunking) -> Iterable[Chunk]:
+def derive(opened: OpenTranscript, sessions: TranscriptFiles, chunker: Chunking) -> Iterable[Chunk]:
     """Yield every chunk of a transcript, as its rows must be."""
-    packer = Packer(chunker.tokens, chunker.overlap)
+    packer = TranscriptChunker(chunker.tokens, chunker.overlap)
     for line in read_lines(opened.fd, 0, 1, opened.state.size):
         said = message_on(line, sessions.clean) if line.is_whole or _may_be_finished(line) else None
         if said is not None:
@@ -146,10 +146,10 @@ class _Overtaken(Exception):
 class _Transcript:
     """One transcript while it is being indexed."""
 
-    def __init__(self, opened: Opened, known: FileRow | None, work: Work) -> None:
+    def __init__(self, opened: OpenTranscript, known: FileRow | None, work: Work) -> None:
         self._fd, self._state = opened
         self._work = work
-        self._packer = Packer(work.chunker.tokens, work.chunker.overlap)
+        self._packer = TranscriptChunker(work.chunker.tokens, work.chunker.overlap)
         self._places: dict[int, tuple[int, int, int]] = {}
         self._stored = 0
         self._too_long = list[int]()
@@ -209,7 +209,9 @@ class _Transcript:
             )
             said = message_on(line, self._work.sessions.clean)
             if said is None or self._packer.chunks:
-                self._packer = Packer(self._work.chunker.tokens, self._work.chunker.overlap)
+                self._packer = TranscriptChunker(
+                    self._work.chunker.tokens, self._work.chunker.overlap
+                )
                 return False
             self._packer.add(said)
             self._places[number] = line[:3]
@@ -324,7 +326,7 @@ def words_of(chunks: Sequence[Chunk]) -> list[ChunkWords]:
     """Return the words of each chunk: what it states, its days, and what it only asks."""
     columns: list[ChunkWords] = []
     for chunk in chunks:
-        said = stated(chunk.text)
+        said = find_statements(chunk.text)
         columns.append((index_words(said.text), _day_words(chunk.heading), index_words(said.asked)))
     return columns
 
@@ -336,7 +338,7 @@ def _may_be_finished(line: Line) -> bool:
 
 def _kind(line: Line) -> str:
     return (
-        kind_of(parse_line(line.data[:BLOCK].decode("utf-8", "replace")))
+        format_of(parse_line(line.data[:BLOCK].decode("utf-8", "replace")))
         if line.data is not None
         else ""
     )

@@ -1,10 +1,7 @@
-"""Takes secrets out of a text that will be seen: a log line, an error, what is captured without
-asking.
+"""Mask secrets in text that will be displayed, logged or captured automatically.
 
-In: the keys that are configured, and a text. Out: the text with `[redacted:<kind>]` in place of
-every key, in whichever way it was encoded, and of everything that has the shape of a secret. Memory
-files and search results are the user's own and are never sent through here. The shapes are in
-`shapes`."""
+Every configured key, in any encoding, and everything shaped like a secret becomes
+`[redacted:<kind>]`. Memory files and search results belong to the user and are not masked."""
 
 from __future__ import annotations
 
@@ -16,55 +13,58 @@ from clawmark.text.secrets.shapes import secrets_in
 
 WINDOW = 64 << 10
 OVERLAP = 24 << 10
-"""Longer than any secret with a shape: one that is cut by the end of a window is whole in the next.
+"""Longer than any secret with a shape, so one that is cut at the end of a window is whole in the
+next.
 """
+REMOVED = "(a secret was left out)"
 
 _SHORTEST = 6
-"""Shorter values are words: masking every `test` would hide the text and protect nothing."""
+"""Shorter values are ordinary words, such as `test`."""
+_MASK = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 class Redactor:
-    """Masks the given values, then everything that looks like a secret; the time grows with the
-    text and no faster.
-    """
+    """Masks the given values and everything that looks like a secret, in linear time."""
 
     def __init__(self, values: Sequence[str] = ()) -> None:
         forms = {form for value in values if len(value) >= _SHORTEST for form in _forms(value)}
-        # The longest first: a form that holds another one must not be cut in two by it.
+        # Longest first, so that a form is replaced before the shorter forms it contains.
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
 
     def clean(self, text: str) -> str:
-        """The text without its secrets; cleaning it again changes nothing."""
+        """Mask the secrets in a text; idempotent."""
         for form in self._forms:
             text = text.replace(form, mask("key"))
         return _masked(text, _found(text))
 
+    def remove(self, text: str) -> str:
+        """Replace secrets, and masks left by other programs, by words.
+
+        For memory files, which must not contain masks.
+        """
+        return _MASK.sub(REMOVED, self.clean(text))
+
     def kind_in(self, text: str) -> str:
-        """The kind of the first secret in a text, as `key` or `github`; empty when there is none."""
+        """Return the kind of the first secret in a text, such as `github`; empty if none."""
         if any(form in text for form in self._forms):
             return "key"
         return next((kind for _, _, kind in _found(text)), "")
 
 
 def mask(kind: str) -> str:
-    """What stands in place of a secret."""
+    """Return the mask for a kind of secret."""
     return f"[redacted:{kind}]"
 
 
 def has_mask(text: str) -> bool:
-    """Whether a text holds such a mask: it must not be kept in place of what it stands for."""
-    return replace_masks(text, "") != text
-
-
-def replace_masks(text: str, words: str) -> str:
-    """The text with some words in place of every mask."""
-    return re.sub(r"\[redacted:[a-z0-9-]{1,40}\]", words, text)
+    """Check whether a text contains a mask made by this module."""
+    return _MASK.search(text) is not None
 
 
 def _forms(value: str) -> Iterator[str]:
-    """A value in every way it may be met: as it is, in a URL, in JSON, in base64 alone or inside
-    something else.
+    """Yield the encodings of a value: plain, in JSON, in a URL, in base64 (also inside a longer
+    text).
     """
     data = value.encode("utf-8", "surrogatepass")
     yield value
@@ -77,8 +77,8 @@ def _forms(value: str) -> Iterator[str]:
         quoted = "".join(chr(byte) if byte in kept else f"%{byte:02X}" for byte in data)
         yield from (quoted, quoted.replace("%20", "+"), _lower_escapes(quoted))
     for before in range(3):
-        # Base64 takes three bytes at a time: inside a longer text the same key has three faces, and
-        # only the characters that come from the key alone are known.
+        # Base64 encodes three bytes at a time, so inside a longer text a key has three encodings.
+        # Only the characters that depend on the key alone are known.
         encoded = b64encode(bytes(before) + data).decode("ascii").rstrip("=")
         sure = encoded[(before * 8 + 5) // 6 : (before + len(data)) * 8 // 6]
         if len(sure) >= _SHORTEST:
@@ -91,7 +91,7 @@ def _lower_escapes(quoted: str) -> str:
 
 
 def _found(text: str) -> list[tuple[int, int, str]]:
-    """Where the secrets with a shape are: start, end and kind, in order and apart from each other."""
+    """Return start, end and kind of each secret with a shape, in order and without overlap."""
     spans: list[tuple[int, int, str]] = []
     start = 0
     while True:

@@ -1,11 +1,8 @@
-"""What secrets look like: a text in, the places of everything shaped like a key, a password or a
-card number out.
+"""Find everything in a text that is shaped like a key, a password or a card number.
 
-Every pattern takes linear time, by three rules: it starts at a fixed word or at the beginning of a
-run of characters (the look behind it says so), each repetition is followed by something it cannot
-itself match, and the repetitions have upper bounds. So no run is looked at more than a fixed number
-of times. Where the shape alone would hit ordinary words, a check decides. Masking is `redact`'s
-part."""
+Every pattern runs in linear time: it starts at a fixed word or at the start of a run of characters
+(enforced by a look-behind), each repetition is followed by something it cannot match itself, and
+repetitions have upper bounds. Where a shape also matches ordinary words, a check decides."""
 
 from __future__ import annotations
 
@@ -17,34 +14,30 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """One kind of secret. The group `s` is what is masked; without one it is the whole match."""
+    """A kind of secret. The group `s` is masked; without such a group, the whole match."""
 
     kind: str
     hints: tuple[str, ...]
-    """Lower-case words, one of which is in every text that has the shape: most texts have none, and
-    cost nothing.
-    """
+    """Lower-case strings, one of which is in every text with this shape; a cheap first test."""
     pattern: re.Pattern[str]
     is_secret: Callable[[str], bool] | None = None
 
 
 def secrets_in(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    """Start, end and kind of every secret between two positions, shape by shape."""
+    """Yield start, end and kind of every secret between two positions, shape by shape."""
     window = text[start:end].lower()
     for shape in _shapes():
         if shape.hints and not any(hint in window for hint in shape.hints):
             continue
         group = "s" if "s" in shape.pattern.groupindex else 0
-        # With positions instead of a slice the pattern still sees what stands before the window.
+        # Positions instead of a slice let look-behinds see the text before the window.
         for match in shape.pattern.finditer(text, start, end):
             if shape.is_secret is None or shape.is_secret(match[group]):
                 yield match.start(group), match.end(group), shape.kind
 
 
 def looks_random(token: str) -> bool:
-    """Whether some stretch of it is no word of a language: letters with digits among them, or
-    capitals inside.
-    """
+    """Check whether a token contains a run with letters and digits, or with inner capitals."""
     return any(len(part) >= 12 and _is_mixed(part) for part in re.split(r"[^A-Za-z0-9]", token))
 
 
@@ -56,9 +49,7 @@ def _is_mixed(part: str) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Whether a value after `password:` is one, and not a word that says where it is or that there
-    is none.
-    """
+    """Check whether a value after `password:` is a password, not a path or an ordinary word."""
     if len(value) < 6 or value.startswith(
         ("http://", "https://", "/", ".", "~", "$", "%(", "***", "|")
     ):
@@ -68,7 +59,7 @@ def is_password(value: str) -> bool:
 
 
 def is_token(value: str) -> bool:
-    """The same for `token:` and `secret:`, which are also said of numbers, days and other names."""
+    """Like `is_password`, for `token:` and `secret:`, which also precede numbers and names."""
     bare = "".join(char for char in value if char.isalnum())
     is_name = (
         bare.isalpha()
@@ -79,12 +70,12 @@ def is_token(value: str) -> bool:
 
 
 def is_key(value: str) -> bool:
-    """The same for names that merely end in `key`: the keys of a table are not secret."""
+    """Like `is_password`, for names that end in `key`: keys of a table are not secret."""
     return len(value) >= 16 and looks_random(value)
 
 
 def is_login(value: str) -> bool:
-    """Whether it is a user name and a password, as they follow `Basic`."""
+    """Check whether a value after `Basic` decodes to a user name and a password."""
     try:
         return b":" in b64decode(value + "=" * (-len(value) % 4))
     except ValueError:
@@ -97,7 +88,7 @@ _CARDS = re.compile(
 
 
 def is_card(text: str) -> bool:
-    """Whether the digits have a card's length for their first ones, and its check digit."""
+    """Check the length for the issuer's prefix and the check digit."""
     number = text.replace(" ", "").replace("-", "")
     if not _CARDS.fullmatch(number):
         return False
@@ -106,18 +97,17 @@ def is_card(text: str) -> bool:
     return (sum(doubled) + sum(digits[-1::-2])) % 10 == 0
 
 
-# The length of an account number per country, from the IBAN registry.
+# Lengths of account numbers by country, from the IBAN registry.
 _IBAN = """
-15 NO, 16 BE, 18 DK FI FO GL NL, 19 MK SI, 20 AT BA EE KZ LT LU XK, 21 CH HR LI LV, 22 BG BH CR DE GB GE IE ME RS VA,
-23 AE GI IL IQ, 24 AD CZ ES MD PK RO SA SE SK TN VG, 25 PT, 26 IS TR, 27 FR GR IT MC MR SM, 28 AL AZ BY CY DO GT HU LB PL,
-29 BR EG PS QA UA, 30 JO KW MU, 31 MT SC, 32 LC
+15 NO, 16 BE, 18 DK FI FO GL NL, 19 MK SI, 20 AT BA EE KZ LT LU XK, 21 CH HR LI LV,
+22 BG BH CR DE GB GE IE ME RS VA, 23 AE GI IL IQ, 24 AD CZ ES MD PK RO SA SE SK TN VG, 25 PT,
+26 IS TR, 27 FR GR IT MC MR SM, 28 AL AZ BY CY DO GT HU LB PL, 29 BR EG PS QA UA, 30 JO KW MU,
+31 MT SC, 32 LC
 """
 
 
 def _iban() -> str:
-    """One alternative per length, so that the word after an account number is not taken for its
-    end.
-    """
+    """Build one alternative per length, so that a word after the number is not matched."""
     ways = []
     for group in _IBAN.split(","):
         length, *countries = group.split()
@@ -135,16 +125,15 @@ _NAMES_OF_TOKENS = (
     r"(?:api|auth|access|refresh|bearer|session|bot|id)?[-_ ]?token|client[-_ ]?secret|secret"
 )
 _NAMES_OF_PASSWORDS = r"passw(?:or)?d|passphrase|pwd|passcode"
-# What may stand between a name and its value: quotes, blanks, and one of : = := =>, in JSON inside
-# JSON with a backslash.
+# Between a name and its value: quotes, blanks, and one of : = := =>; backslashes in nested JSON.
 _IS = r"\\?[\"']?[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}\\?[\"'`]?"
 _VALUE = r"(?P<s>[^\s\"'`,;<>()\[\]{}\\]{4,8192})"
 
 
 @cache
 def _shapes() -> tuple[Shape, ...]:
-    """Compiled when the first text is cleaned: most runs never show one."""
-    return (*_keys_by_prefix(), *_keys_by_place(), *_longer_things())
+    """Compile the patterns on first use: most runs never need them."""
+    return (*_keys_by_prefix(), *_keys_by_place(), *_longer_secrets())
 
 
 _SEVERAL_PREFIXES = {
@@ -155,9 +144,8 @@ _DIGITS = tuple("0123456789")
 
 
 def _keys_by_prefix() -> Iterator[Shape]:
-    """Keys that say whose they are."""
-    # A key may also follow the letter of a line break that was written as \n, or the digits of an
-    # escape in a URL.
+    """Yield keys with a prefix that names the service."""
+    # A key may also follow an escaped line break, or an escape in a URL.
     word, edge = r"[A-Za-z0-9_-]", r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
     for kind, prefix, rest in (
         ("anthropic", "sk-ant-", word + r"{16,4096}"),
@@ -181,7 +169,7 @@ def _keys_by_prefix() -> Iterator[Shape]:
         yield Shape(
             kind, _SEVERAL_PREFIXES.get(kind) or (literal,), re.compile(edge + prefix + rest)
         )
-    # Prefixes that are also words: the rest must be no words.
+    # These prefixes are also words, so the rest must look random.
     yield Shape(
         kind="openai",
         hints=("sk-",),
@@ -210,7 +198,7 @@ def _keys_by_prefix() -> Iterator[Shape]:
 
 
 def _keys_by_place() -> Iterator[Shape]:
-    """Values that only their place gives away: after a name, in a header, in an address."""
+    """Yield values that are recognised by context: after a name, in a header, in a URL."""
     any_case = re.IGNORECASE
     yield Shape(
         kind="bearer",
@@ -296,7 +284,7 @@ def _keys_by_place() -> Iterator[Shape]:
         ),
         is_secret=is_password,
     )
-    # A key that the other side has masked already shows its two ends.
+    # A key masked by another program still shows its ends.
     yield Shape(
         "masked",
         ("****",),
@@ -304,7 +292,7 @@ def _keys_by_place() -> Iterator[Shape]:
     )
 
 
-def _longer_things() -> Iterator[Shape]:
+def _longer_secrets() -> Iterator[Shape]:
     yield Shape(
         "private-key",
         ("private key",),

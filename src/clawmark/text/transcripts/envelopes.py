@@ -1,9 +1,7 @@
-"""What programs wrap around the words of a conversation, taken off again.
+"""Remove what hosts wrap around the text of a message.
 
-In: a text as a transcript holds it. Out: what the person or the agent said, which may be nothing.
-Hosts put metadata, reminders, command output and whole instruction files into messages under the
-user's name; indexed, they would be found as something the user said. Recalled memory is left to
-`blocks`. Every step looks at each character a fixed number of times."""
+Hosts put metadata, reminders, command output and instruction files into messages of the user; they
+must not be indexed as something the user said. All functions run in linear time."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ _MACHINE_TAGS = (
     "user_instructions",
     "user_shell_command",
 )
-"""What Claude Code and Codex write into a message themselves, wherever in it."""
+"""Elements that Claude Code and Codex write into messages."""
 _THINKING_TAGS = ("reasoning", "think", "thinking", "thought")
 
 _MACHINE_BEGINNINGS = (
@@ -41,12 +39,11 @@ _MACHINE_BEGINNINGS = (
     "Pre-compaction memory flush",
     "This session is being continued from a previous conversation",
 )
-"""What no person types: a message of the user's that begins like this was put there by a host."""
+"""A message of the user that starts like this was written by a host."""
 _SILENT = frozenset(("NO_REPLY", "HEARTBEAT_OK", "No response requested."))
-"""What an agent answers when it has nothing to say."""
+"""Answers of an agent that has nothing to say."""
 
-# Two words in a tag's name: hosts name theirs so, and hardly anybody sends a message that is
-# nothing but such an element.
+# Hosts use tag names of two words; users hardly send a message that is only such an element.
 _WRAPPED_WHOLE = re.compile(
     r"\s*<([A-Za-z]{1,40}(?:[-_][A-Za-z0-9]{1,40}){1,8})(?:\s[^<>]{0,500})?>"
 )
@@ -70,9 +67,7 @@ _IDE, _IDE_REQUEST = "# Context from my IDE setup:", "## My request for Codex:"
 
 
 def strip_channel(text: str) -> str:
-    """A user's message without what OpenClaw's channels put around it: sender and chat metadata,
-    times, earlier messages.
-    """
+    """Remove what OpenClaw's channels add: sender and chat metadata, times, earlier messages."""
     at = 0
     while event := _EVENT.match(text, at):
         at = event.end()
@@ -88,9 +83,7 @@ def strip_channel(text: str) -> str:
 
 
 def strip_machine(text: str) -> str:
-    """A user's message without what Claude Code and Codex write into it; empty when nothing else is
-    there.
-    """
+    """Remove what Claude Code and Codex write into a message of the user; may be empty."""
     if text.lstrip().startswith(_IDE) and _IDE_REQUEST in text:
         text = text.rpartition(_IDE_REQUEST)[2]
     typed = _typed_command(text)
@@ -100,43 +93,39 @@ def strip_machine(text: str) -> str:
 
 
 def strip_thinking(text: str) -> str:
-    """An agent's message without the thoughts that some models write into their answers; empty when
-    it says nothing.
-    """
+    """Remove the thoughts that some models write into their answers; may be empty."""
     text = without_tags(text, _THINKING_TAGS).strip()
     return "" if text in _SILENT else text
 
 
 def is_machine_made(text: str) -> bool:
-    """Whether a message under the user's name begins as only programs begin."""
+    """Check whether a message of the user was written by a host."""
     return text.startswith(_MACHINE_BEGINNINGS)
 
 
 def without_tags(text: str, names: Iterable[str]) -> str:
-    """The text without the elements of these names; one that is never closed stays."""
+    """Remove the elements with these names; one that is not closed is kept."""
     for name in names:
         opening, closing = f"<{name}", f"</{name}>"
         if opening not in text:
             continue
         kept, at = list[str](), 0
-        looked = 0
-        while (start := text.find(opening, looked)) >= 0:
-            looked = start + len(opening)
-            if text[looked : looked + 1] not in (">", " ", "\n", "\t"):
-                continue  # `<think` is also how `<thinking>` begins
-            end = text.find(closing, looked)
+        searched = 0
+        while (start := text.find(opening, searched)) >= 0:
+            searched = start + len(opening)
+            if text[searched : searched + 1] not in (">", " ", "\n", "\t"):
+                continue  # `<thinking>` starts with `<think`
+            end = text.find(closing, searched)
             if end < 0:
                 break
             kept.append(text[at:start])
-            looked = at = end + len(closing)
+            searched = at = end + len(closing)
         text = "".join([*kept, text[at:]])
     return text
 
 
 def _typed_command(text: str) -> str:
-    """`/plan the new parser`, out of the elements that Claude Code makes of it; a command alone
-    says nothing.
-    """
+    """Return a command with its arguments, as `/plan the new parser`; empty without arguments."""
     if not text.lstrip().startswith(("<command-name>", "<command-message>")):
         return ""
     words = text.partition("<command-args>")[2].partition("</command-args>")[0].strip()
@@ -145,7 +134,7 @@ def _typed_command(text: str) -> str:
 
 
 def _without_metadata(text: str) -> str:
-    """The text without blocks of a heading that says it is untrusted and JSON in a fence."""
+    """Remove blocks of untrusted metadata: a heading and fenced JSON."""
     kept, at = list[str](), 0
     while block := _METADATA.search(text, at):
         end = text.find("\n```", block.end() - 1)
@@ -157,14 +146,14 @@ def _without_metadata(text: str) -> str:
 
 
 def _without_message_id(text: str) -> str:
-    """The text without the id that a channel puts on the last line."""
+    """Remove the id that a channel puts on the last line."""
     bare = text.rstrip()
     last = bare.rfind("\n") + 1
     return bare[:last].rstrip() if _MESSAGE_ID.fullmatch(bare, last) else text
 
 
 def _is_wrapped_whole(text: str) -> bool:
-    """Whether a text is nothing but elements whose names have two words."""
+    """Check whether a text consists only of elements with names of two words."""
     at, found = 0, False
     while element := _WRAPPED_WHOLE.match(text, at):
         closing = f"</{element[1]}>"

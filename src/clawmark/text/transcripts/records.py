@@ -1,11 +1,10 @@
-"""One line of a transcript in, what somebody said in it out.
+"""Read one line of a transcript and return the message on it.
 
-A transcript is JSON lines: OpenClaw's (versions 2 and 3), Claude Code's or Codex's. Which one a
-line belongs to shows in the line itself, so that a file may hold any of them. Kept are the words of
-the user and the agent, who said them, when, and the number of the line. Tool calls and their
-results, thinking, images, summaries, system messages, sub-agents' side talk and recalled memory are
-left out, and so is every line that is no such message or no JSON. Secrets are still in the text:
-masking is `redact`'s part, putting messages together `turns`'."""
+A transcript is a file of JSON lines written by OpenClaw (versions 2 and 3), Claude Code or Codex.
+The format is detected line by line, so a file may mix them. Only messages of the user and the
+assistant are returned. Tool calls and results, thinking, images, summaries, system messages,
+messages of sub-agents, recalled memory and lines that are not JSON are ignored. Secrets are not
+masked here."""
 
 from __future__ import annotations
 
@@ -23,41 +22,48 @@ from clawmark.text.transcripts.envelopes import (
 )
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
-Speaker: TypeAlias = Literal["user", "assistant"]
+Role: TypeAlias = Literal["user", "assistant"]
+ROLE_NAMES = {"user": "User", "assistant": "Assistant"}
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MILLISECOND = 253_402_300_799_999
 """The end of the year 9999, in milliseconds since 1970."""
 
 
-class Said(NamedTuple):
-    """One message of a conversation."""
+class TranscriptMessage(NamedTuple):
+    """One message of the user or the assistant."""
 
-    speaker: Speaker
+    role: Role
     text: str
     time: str
-    """When, in UTC, as `2026-02-24T10:03:00Z`; empty when the transcript does not say."""
+    """In UTC, as `2026-02-24T10:03:00Z`; empty if the transcript has no timestamp."""
     line: int
-    """The line of the transcript it stands on, counted from 1."""
+    """Line number in the transcript, counted from 1."""
+
+    def local_time(self, now: datetime, layout: str) -> str:
+        """Format the time in the time zone of `now`; empty if the message has no timestamp."""
+        if not self.time:
+            return ""
+        return datetime.fromisoformat(self.time).astimezone(now.tzinfo).strftime(layout)
 
 
-def read_said(line: str, number: int) -> Said | None:
-    """What is said on a line, or nothing; never raises, whatever the line holds."""
+def read_message(line: str, number: int) -> TranscriptMessage | None:
+    """Return the message on a line, or None; never raises, whatever the line contains."""
     record = parse_line(line)
     adapt = _ADAPTERS.get(_word(record, "type"))
-    said = adapt(record) if adapt is not None else None
-    if said is None:
+    found = adapt(record) if adapt is not None else None
+    if found is None:
         return None
-    speaker, text, time = said
+    role, text, time = found
     text = strip_recalled(text)
-    text = strip_thinking(text) if speaker == "assistant" else text.strip()
-    if not text or (speaker == "user" and is_machine_made(text)):
+    text = strip_thinking(text) if role == "assistant" else text.strip()
+    if not text or (role == "user" and is_machine_made(text)):
         return None
-    return Said(speaker=speaker, text=text, time=_time(time), line=number)
+    return TranscriptMessage(role=role, text=text, time=utc_time(time), line=number)
 
 
 def parse_line(line: str) -> dict[str, Any]:
-    """The JSON object on a line; empty for everything that is none."""
+    """Return the JSON object on a line, or an empty one if there is none."""
     try:
         record = json.loads(line.strip("\ufeff\0 \t\r\n"))
     except (ValueError, RecursionError):
@@ -70,10 +76,8 @@ _CLAUDE_LINES = frozenset(
 )
 
 
-def kind_of(record: dict[str, Any]) -> str:
-    """Whose transcript a line belongs to: `openclaw`, `claude-code`, `codex`, or empty when it does
-    not show.
-    """
+def format_of(record: dict[str, Any]) -> str:
+    """Detect the format of a record: `openclaw`, `claude-code`, `codex`, or empty if unknown."""
     word = _word(record, "type")
     if word in ("session_meta", "response_item", "event_msg", "turn_context") or (
         word == "message" and "role" in record
@@ -84,26 +88,25 @@ def kind_of(record: dict[str, Any]) -> str:
     return "claude-code" if word in _CLAUDE_LINES or "parentUuid" in record else ""
 
 
-# --- one adapter for each kind: (speaker, text, time) or nothing --------------------------------------------------
+# --- One adapter per format; returns (role, text, time) or None ---
 
-_Found: TypeAlias = tuple[Speaker, str, object] | None
+_Found: TypeAlias = tuple[Role, str, object] | None
 
 
 def _openclaw(record: dict[str, Any]) -> _Found:
     message = record.get("message")
     if not isinstance(message, dict):
-        return _codex(
-            {"payload": record, "timestamp": record.get("timestamp")}
-        )  # Codex wrote bare items once
-    speaker = _speaker(message)
+        # Early versions of Codex wrote items without an envelope.
+        return _codex({"payload": record, "timestamp": record.get("timestamp")})
+    role = _role(message)
     provenance = message.get("provenance", record.get("provenance"))
-    if speaker is None or (
+    if role is None or (
         isinstance(provenance, dict) and provenance.get("kind") not in (None, "external_user")
     ):
         return None
     text = "\n".join(_texts(message.get("content"), ("text",)))
     when = record.get("timestamp") or message.get("timestamp")
-    return speaker, strip_channel(text) if speaker == "user" else text, when
+    return role, strip_channel(text) if role == "user" else text, when
 
 
 _CLAUDE_NOISE = (
@@ -119,50 +122,41 @@ def _claude(record: dict[str, Any]) -> _Found:
     message = record.get("message")
     if not isinstance(message, dict) or any(record.get(flag) for flag in _CLAUDE_NOISE):
         return None
-    speaker = _speaker(message)
-    if speaker is None or speaker != record["type"] or message.get("model") == "<synthetic>":
+    role = _role(message)
+    if role is None or role != record["type"] or message.get("model") == "<synthetic>":
         return None
     texts = _texts(message.get("content"), ("text",))
-    return (
-        speaker,
-        "\n".join(map(strip_machine, texts) if speaker == "user" else texts),
-        record.get("timestamp"),
-    )
+    text = "\n".join(map(strip_machine, texts) if role == "user" else texts)
+    return role, text, record.get("timestamp")
 
 
 def _claude_queued(record: dict[str, Any]) -> _Found:
-    # What is typed while the agent works is noted as an attachment, and mostly nowhere else.
+    # What the user types while the agent works is recorded as an attachment, mostly nowhere else.
     queued = record.get("attachment")
-    if (
-        not isinstance(queued, dict)
-        or queued.get("type") != "queued_command"
-        or record.get("isSidechain")
-    ):
+    if not isinstance(queued, dict) or record.get("isSidechain"):
+        return None
+    if queued.get("type") != "queued_command":
         return None
     origin = queued.get("origin")
     is_human = not isinstance(origin, dict) or origin.get("kind") in (None, "human")
     if not is_human or queued.get("isMeta") or queued.get("commandMode") not in (None, "prompt"):
         return None
-    return (
-        "user",
-        "\n".join(map(strip_machine, _texts(queued.get("prompt"), ("text",)))),
-        record.get("timestamp"),
-    )
+    text = "\n".join(map(strip_machine, _texts(queued.get("prompt"), ("text",))))
+    return "user", text, record.get("timestamp")
 
 
 def _codex(record: dict[str, Any]) -> _Found:
-    # Codex notes every message twice; `event_msg` is for its own screen, `response_item` is what
-    # was really said.
+    # Codex records every message twice: `event_msg` for its screen, `response_item` as sent.
     payload = record.get("payload")
     if not isinstance(payload, dict) or payload.get("type") != "message":
         return None
-    speaker = _speaker(payload)
-    if speaker is None:
+    role = _role(payload)
+    if role is None:
         return None
     texts = _texts(payload.get("content"), ("input_text", "output_text", "text"))
-    if speaker == "user":
+    if role == "user":
         texts = [text for text in map(strip_machine, texts) if not is_machine_made(text.lstrip())]
-    return speaker, "\n".join(texts), record.get("timestamp")
+    return role, "\n".join(texts), record.get("timestamp")
 
 
 _ADAPTERS: dict[str, Callable[[dict[str, Any]], _Found]] = {
@@ -179,13 +173,13 @@ def _word(record: dict[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _speaker(message: dict[str, Any]) -> Speaker | None:
+def _role(message: dict[str, Any]) -> Role | None:
     role = message.get("role")
     return "user" if role == "user" else "assistant" if role == "assistant" else None
 
 
 def _texts(content: object, kinds: tuple[str, ...]) -> list[str]:
-    """The texts of a message: its content, or the blocks of it that are text."""
+    """Return the content of a message, or the texts of its blocks of the given kinds."""
     if isinstance(content, str):
         return [_clean(content)]
     blocks = content if isinstance(content, list) else []
@@ -198,12 +192,12 @@ def _texts(content: object, kinds: tuple[str, ...]) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Text that can be stored and printed: no lone surrogates, no NUL, one kind of line end."""
+    """Remove lone surrogates and NUL, and normalize line endings."""
     return well_formed(text).replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _time(value: object) -> str:
-    """A time as the tools write it, in UTC to the second; empty for what is no time."""
+def utc_time(value: object) -> str:
+    """Normalize a timestamp (ISO 8601 or milliseconds) to UTC seconds; empty if it is invalid."""
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)

@@ -1,19 +1,14 @@
-"""Who is at the other end of a session, as far as its key proves it.
+"""Determine the kind of a session from its key, and whether it is private.
 
-In: a session key as a host names it, and what the host says about the chat. Out: the kind of
-session, and whether it is private. This is the one place that judges: what a session may see,
-search and cite all ask here.
-
-Private memory is for a session that is proven to be one person talking with their own agent:
+Only a session that is proven to be one person talking with their own agent is private:
 
 - no key at all (None): a local caller, the library or the command line;
 - `main` and `agent:<id>:main`;
 - `agent:<id>:[<channel>:[<account>:]]direct:<peer>`, or `dm` for `direct`.
 
-Every other key is not proven, and what is not proven is not private: the empty key (a host whose
-variable is empty), groups, channels, cron jobs, sub-agents, heartbeats, keys with odd characters,
-and every unknown shape. OpenClaw counts most of these as direct. What a host declares can take the
-proof away, never give it."""
+Every other key is not private: the empty key (an unset variable of a host), groups, channels, cron
+jobs, sub-agents, heartbeats, keys with odd characters, and every unknown format. OpenClaw counts
+most of these as direct. What a host declares can only make a session less private."""
 
 from __future__ import annotations
 
@@ -41,9 +36,7 @@ _NOT_PROVEN: dict[str, SessionKind] = {
     "hook": "unknown",
     "webhook": "unknown",
 }
-"""Words that take the proof away anywhere in a key, even as a peer's name: too little shown harms
-nobody.
-"""
+"""Words that make a key not private wherever they occur, even as the name of a peer."""
 
 _PROVEN: dict[str, SessionKind] = {"main": "main", "direct": "direct", "dm": "direct"}
 _AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
@@ -51,30 +44,29 @@ _CHANNEL = re.compile("[a-z0-9][a-z0-9._@+-]{0,127}")
 
 
 def kind_of(session_key: str | None, declared: str = "") -> SessionKind:
-    """The kind of a session; a caller without a session passes None.
+    """Return the kind of a session; None is a caller without a session.
 
-    `declared` is the chat type a host has noted for it, believed only where it says less.
+    `declared` is the chat type given by the host, used only if it is less private.
     """
     kind = _kind_of_key(session_key)
     if not declared:
         return kind
     word = declared.strip().lower()
-    said = _PROVEN.get(word) or _NOT_PROVEN.get(word, "unknown")
+    other = _PROVEN.get(word) or _NOT_PROVEN.get(word, "unknown")
     if is_private(kind) or kind == "unknown":
-        return kind if is_private(said) else said
+        return kind if is_private(other) else other
     return kind
 
 
 def is_private(kind: SessionKind) -> bool:
-    """Whether a session of this kind is one person with their own agent."""
+    """Check whether a session of this kind is one person with their own agent."""
     return kind in ("main", "direct")
 
 
 def _kind_of_key(session_key: str | None) -> SessionKind:
     if session_key is None:
         return "main"
-    # Nothing invisible and no blank belongs into a key: one that has them was not made by a host,
-    # or not by a sane one.
+    # Keys made by a host contain no blanks or invisible characters.
     if not session_key.isprintable() or " " in session_key:
         return "unknown"
     key = session_key.lower()
@@ -89,10 +81,10 @@ def _kind_of_key(session_key: str | None) -> SessionKind:
 
 
 def _proven(tokens: list[str]) -> SessionKind:
-    """What the part of a key after the agent proves."""
+    """Return the kind for the part of a key after the agent."""
     if tokens == ["main"]:
         return "main"
-    # At most a channel and an account stand before the word, and a peer must follow it.
+    # At most a channel and an account precede the word, and a peer must follow it.
     at = next((place for place, token in enumerate(tokens[:3]) if token in ("direct", "dm")), -1)
     if at < 0 or at == len(tokens) - 1 or not all(tokens) or tokens[-1] in ("direct", "dm"):
         return "unknown"

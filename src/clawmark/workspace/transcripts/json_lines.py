@@ -1,8 +1,7 @@
-"""Read the lines of a file of any size, with their positions.
+"""Read the lines of a file of any size with their numbers and byte offsets.
 
-Files are read in blocks by position: one line and one block are held in memory, and two readers of
-one descriptor do not disturb each other (except on Windows, which has no `pread`).
-"""
+Files are read in blocks by position, so only one line and one block are in memory, and several
+readers can share a descriptor."""
 
 from __future__ import annotations
 
@@ -15,26 +14,26 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.workspace.guard import reason_of
 
 LONGEST_LINE = 16 << 20
-"""Longer lines are skipped; a message is a thousand times shorter."""
+"""Bytes. Longer lines are skipped; a message has about a thousandth of this."""
 BLOCK = 256 << 10
 
 
 class Line(NamedTuple):
-    """One line of a transcript."""
+    """One line of a file."""
 
     number: int
     start: int
-    """Its offset in bytes."""
+    """Byte offset."""
     end: int
-    """The offset of the next line."""
+    """Byte offset of the next line."""
     data: bytes | None
-    """The line without its end; None if it is too long."""
+    """Without the line end; None if the line is too long."""
     is_whole: bool
-    """Whether it has its line end; otherwise it may still be being written."""
+    """Whether the line has a line end; without one it may still be being written."""
 
 
 def read_lines(fd: int, start: int, number: int, size: int) -> Iterator[Line]:
-    """Yield the lines from offset `start` up to `size`; `number` is that of the first one."""
+    """Yield the lines from byte `start` to byte `size`; `number` is the number of the first."""
     begun, held, pieces = start, 0, list[bytes]()
     at = start
     while at < size:
@@ -67,7 +66,7 @@ def read_lines(fd: int, start: int, number: int, size: int) -> Iterator[Line]:
 
 
 def count_lines(fd: int, start: int, size: int) -> int:
-    """Count the lines that end between offset `start` and `size`."""
+    """Count the line ends between two byte offsets."""
     count = 0
     while start < size and (block := read_at(fd, start, min(BLOCK, size - start))):
         count += block.count(b"\n")
@@ -85,12 +84,12 @@ def read_at(fd: int, offset: int, count: int) -> bytes:
     except OSError as error:
         raise WorkspaceError(
             f"A transcript cannot be read: {reason_of(error)}.",
-            hint="Check its permissions and the disk it is on.",
+            hint="Check its permissions and its disk.",
         ) from error
 
 
 def find_line(fd: int, number: int, size: int) -> int | None:
-    """Return the offset of a line, counted from 1; None if the file has fewer lines."""
+    """Return the byte offset of a line, counted from 1; None if the file has fewer lines."""
     at, left = 0, number - 1
     while left > 0 and at < size:
         block = read_at(fd, at, min(BLOCK, size - at))

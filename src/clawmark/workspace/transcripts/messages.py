@@ -1,12 +1,15 @@
-"""Read the messages of a transcript, with secrets masked as in the index."""
+"""Read the messages of an open transcript, with secrets masked.
+
+Excerpts use the line numbers of the file, as citations do. The file itself is never changed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from clawmark.model.documents import Excerpt
-from clawmark.text.transcripts.records import Said, read_said
-from clawmark.text.transcripts.turns import rendered
+from clawmark.text.transcripts.chunks import render_message
+from clawmark.text.transcripts.records import TranscriptMessage, read_message
+from clawmark.workspace.transcripts.files import OpenTranscript
 from clawmark.workspace.transcripts.json_lines import (
     Line,
     count_lines,
@@ -14,27 +17,28 @@ from clawmark.workspace.transcripts.json_lines import (
     read_at,
     read_lines,
 )
-from clawmark.workspace.transcripts.sessions import Opened
 
 
-def message_on(line: Line, clean: Callable[[str], str]) -> Said | None:
-    """Return the message on a line, masked; None for other records and for too long lines."""
+def message_on(line: Line, clean: Callable[[str], str]) -> TranscriptMessage | None:
+    """Return the message on a line, masked; None if there is none or the line is too long."""
     if line.data is None:
         return None
-    message = read_said(line.data.decode("utf-8", "replace"), line.number)
+    message = read_message(line.data.decode("utf-8", "replace"), line.number)
     return None if message is None else message._replace(text=clean(message.text))
 
 
-def all_messages(opened: Opened, clean: Callable[[str], str]) -> Iterator[Said]:
-    """Yield the messages of a transcript."""
+def read_messages(
+    opened: OpenTranscript, clean: Callable[[str], str]
+) -> Iterator[TranscriptMessage]:
+    """Yield all messages of a transcript in order."""
     for line in read_lines(opened.fd, 0, 1, opened.state.size):
         message = message_on(line, clean)
         if message is not None:
             yield message
 
 
-def transcript_excerpt(
-    opened: Opened,
+def read_excerpt(
+    opened: OpenTranscript,
     clean: Callable[[str], str],
     start: int,
     lines: int | None,
@@ -43,8 +47,8 @@ def transcript_excerpt(
 ) -> Excerpt:
     """Return the messages from line `start` of the file on.
 
-    `lines` counts lines of the file, as citations do. Without it the text has at most `max_lines`
-    lines."""
+    `lines` counts lines of the file, as citations do. Without it the returned text has at most
+    `max_lines` lines."""
     fd, state = opened
     start = max(1, start)
     total = _total_lines(fd, state.size)
@@ -55,7 +59,7 @@ def transcript_excerpt(
     offset = find_line(fd, start, state.size)
     for line in read_lines(fd, offset, start, state.size) if offset is not None else ():
         message = message_on(line, clean)
-        if line.number > last or (message is not None and not page.take(rendered(message))):
+        if line.number > last or (message is not None and not page.add(render_message(message))):
             break
         following = line.number + 1
     more = start <= total and following <= total
@@ -72,7 +76,7 @@ def transcript_excerpt(
 
 
 class _Page:
-    """Text with a limit of lines and characters."""
+    """Collects text up to a number of lines and characters."""
 
     def __init__(self, max_lines: int | None, max_chars: int) -> None:
         self._lines_left = max_lines
@@ -80,8 +84,8 @@ class _Page:
         self.text = ""
         self.is_cut = False
 
-    def take(self, text: str) -> bool:
-        """Add a message and return whether it fits; the first one is cut to fit."""
+    def add(self, text: str) -> bool:
+        """Add a message if it fits; the first one is truncated to fit."""
         joined = f"{self.text}\n{text}" if self.text else text
         too_many = self._lines_left is not None and joined.count("\n") >= self._lines_left
         if self.text and (too_many or len(joined) > self._max_chars):
@@ -92,5 +96,5 @@ class _Page:
 
 
 def _total_lines(fd: int, size: int) -> int:
-    """Count the lines of the file, including a last one without line end."""
+    """Count the lines of the file, including a last line without a line end."""
     return count_lines(fd, 0, size) + (size > 0 and read_at(fd, size - 1, 1) != b"\n")

@@ -25,7 +25,7 @@ def refusal(error: pytest.ExceptionInfo[ToolInputError]) -> str:
     return message
 
 
-# --- the arguments as a whole ------------------------------------------------------------------------------------
+# --- the arguments as a whole ---
 
 
 def test_a_mapping_and_its_json_are_the_same_arguments() -> None:
@@ -92,7 +92,7 @@ def test_json_beyond_the_stated_length_is_refused() -> None:
     assert f"at most {LONGEST_JSON:,}" in refusal(error)
 
 
-# --- text --------------------------------------------------------------------------------------------------------
+# --- text ---
 
 
 def test_text_is_trimmed_where_blanks_mean_nothing() -> None:
@@ -120,7 +120,7 @@ def test_text_beyond_its_limit_is_refused_with_both_numbers() -> None:
     assert refusal(error) == "query is 1,234 characters long; at most 1,000 are taken."
 
 
-# --- whole numbers -----------------------------------------------------------------------------------------------
+# --- whole numbers ---
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_zero_can_stand_for_not_given(value: object) -> None:
     assert whole_argument({"from": value}, "from", zero_is_absent=True) is None
 
 
-# --- shares ------------------------------------------------------------------------------------------------------
+# --- shares ---
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_share_out_of_range_is_refused_and_not_moved_into_it(value: object) ->
     assert refusal(error).startswith("minScore must be a number from 0 to 1, not ")
 
 
-# --- names -------------------------------------------------------------------------------------------------------
+# --- names ---
 
 
 def test_snake_case_names_are_read_too() -> None:

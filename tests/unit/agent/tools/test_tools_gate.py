@@ -6,16 +6,17 @@ import json
 
 import pytest
 
-from clawmark.agent.tools.gate import LONGEST, LONGEST_FILE, MOST_A_DAY, Held, refuse
+from clawmark.agent.tools.gate import LONGEST, LONGEST_FILE, MOST_A_DAY, refuse
 from clawmark.text.secrets.redact import Redactor, mask
 from clawmark.text.untrusted.origin_labels import comment
 from clawmark.text.untrusted.recalled_blocks import begin_line, end_line
+from clawmark.text.write_check import FileText
 
-LOG = Held("memory/2026-02-24.md", "")
-LONG_TERM = Held("MEMORY.md", "")
+LOG = FileText("memory/2026-02-24.md", "")
+LONG_TERM = FileText("MEMORY.md", "")
 
 
-def reason(text: str, target: Held = LOG, **options: object) -> str:
+def reason(text: str, target: FileText = LOG, **options: object) -> str:
     refusal = refuse(text, target=target, **options)  # type: ignore[arg-type]
     if refusal is None:
         return ""
@@ -86,7 +87,7 @@ def test_a_note_is_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "why"), BAD)
-def test_what_is_no_note_is_refused_with_its_reason(text: str, why: str) -> None:
+def test_unsuitable_text_is_refused_with_a_reason(text: str, why: str) -> None:
     assert reason(text) == why
 
 
@@ -126,29 +127,29 @@ def test_note_without_a_secret_is_kept_where_a_redactor_is_given(text: str) -> N
 )
 def test_what_is_there_already_is_a_duplicate_however_it_is_written(again: str) -> None:
     held = f"# 2026-02-24\n\n- other\n- Ada prefers tea {comment('user', 'k')}\n"
-    refusal = refuse(again, target=Held("memory/2026-02-24.md", held))
+    refusal = refuse(again, target=FileText("memory/2026-02-24.md", held))
     assert refusal is not None and refusal.reason == "duplicate"
     assert "memory/2026-02-24.md#L4." in refusal.message
 
 
 def test_an_entry_of_several_lines_and_a_paragraph_are_compared_as_a_whole() -> None:
-    held = Held("MEMORY.md", "Bob lives\nin Berlin.\n\n- Ada\n  prefers tea\n")
+    held = FileText("MEMORY.md", "Bob lives\nin Berlin.\n\n- Ada\n  prefers tea\n")
     assert reason("Bob lives in Berlin", others=(held,)) == "duplicate"
     assert reason("Ada prefers tea", others=(held,)) == "duplicate"
     assert reason("Bob lives", others=(held,)) == ""
 
 
 def test_a_text_of_signs_and_a_number_is_compared_with_nothing() -> None:
-    assert reason("1) ...", others=(Held("MEMORY.md", "- Ada\n"),)) == ""
+    assert reason("1) ...", others=(FileText("MEMORY.md", "- Ada\n"),)) == ""
 
 
-def test_the_opposite_of_what_is_there_is_no_duplicate() -> None:
-    held = Held("MEMORY.md", "- Never deploy on Friday.\n")
+def test_opposite_statement_is_not_a_duplicate() -> None:
+    held = FileText("MEMORY.md", "- Never deploy on Friday.\n")
     assert reason("Deploy on Friday.", others=(held,)) == ""
 
 
 def test_budgets_are_for_the_file_and_for_the_session() -> None:
-    assert reason("one more", Held("MEMORY.md", "x" * LONGEST_FILE)) == "file-full"
-    assert reason("one more", Held("memory/2026-02-24.md", "x" * LONGEST_FILE)) == ""
+    assert reason("one more", FileText("MEMORY.md", "x" * LONGEST_FILE)) == "file-full"
+    assert reason("one more", FileText("memory/2026-02-24.md", "x" * LONGEST_FILE)) == ""
     assert reason("one more", entries_today=MOST_A_DAY) == "session-full"
     assert reason("one more", entries_today=MOST_A_DAY - 1) == ""

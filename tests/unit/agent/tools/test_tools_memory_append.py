@@ -4,6 +4,8 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from clawmark.agent.tools import Notebook, Tool, make_tools, render
 from clawmark.agent.tools.gate import MOST_A_DAY
 from clawmark.agent.tools.memory_append import append_tool
+from clawmark.memory import Memory
 from clawmark.model.errors import WorkspaceReadOnly
 from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
@@ -26,8 +29,8 @@ def notebook(root: Path) -> Notebook:
     return Notebook(
         today=lambda: DAY,
         read_lines=workspace.read_lines,
-        append=lambda entry, to: (
-            workspace.append(to, format_entry(entry)) if to else workspace.remember(entry, DAY)
+        append=lambda entry, to, day: (
+            workspace.append(to, format_entry(entry)) if to else workspace.remember(entry, day)
         ),
         redactor=Redactor(),
     )
@@ -44,7 +47,7 @@ def called(tool: Tool, **arguments: object) -> Any:
     return payload
 
 
-def test_a_note_goes_to_the_end_of_todays_log_with_its_origin(tool: Tool, tmp_path: Path) -> None:
+def test_note_is_appended_to_todays_log_with_its_origin(tool: Tool, tmp_path: Path) -> None:
     called(tool, text="Ada prefers tea.", origin="user")
     payload = called(tool, text="We chose PostgreSQL.\nIt exports well.")
     assert payload == {
@@ -92,7 +95,7 @@ def test_what_was_kept_is_a_duplicate_in_whatever_form_it_was_written(
     assert called(tool, text=f"{text}\n\nAnd this is new.")["written"]
 
 
-def test_what_lasts_goes_to_the_end_of_memory_md(tool: Tool, tmp_path: Path) -> None:
+def test_note_for_memory_md_is_appended_there(tool: Tool, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("# Facts\n\n- Bob lives in Berlin.")
     payload = called(tool, text="Ada prefers tea.", to="memory.md")
     assert payload["citation"] == "MEMORY.md#L4"
@@ -103,7 +106,7 @@ def test_what_lasts_goes_to_the_end_of_memory_md(tool: Tool, tmp_path: Path) -> 
     )
 
 
-def test_a_note_of_today_may_be_promoted_and_what_is_always_known_is_no_news(
+def test_log_entry_may_be_promoted_to_memory_md_but_not_the_reverse(
     tool: Tool, tmp_path: Path
 ) -> None:
     assert called(tool, text="Ada prefers tea.")["written"]
@@ -130,7 +133,7 @@ def test_a_note_of_today_may_be_promoted_and_what_is_always_known_is_no_news(
         {"text": "y" * 2001},
     ],
 )
-def test_a_refusal_says_why_and_what_to_do_and_writes_nothing(
+def test_refusal_has_reason_and_action_and_writes_nothing(
     tool: Tool, tmp_path: Path, arguments: dict[str, object]
 ) -> None:
     payload = called(tool, **arguments)
@@ -139,7 +142,7 @@ def test_a_refusal_says_why_and_what_to_do_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_session_may_add_only_so_much_to_a_day(tmp_path: Path) -> None:
+def test_entries_of_a_session_per_day_are_limited(tmp_path: Path) -> None:
     one, other = (
         append_tool(notebook(tmp_path), f"agent:main:{name}")
         for name in ("main", "telegram:direct:5")
@@ -156,7 +159,7 @@ def test_text_that_reads_like_an_instruction_is_kept_and_flagged(tool: Tool) -> 
 
 
 def test_an_error_of_the_disk_is_an_answer(tmp_path: Path) -> None:
-    def fail(entry: str, to: str) -> Any:
+    def fail(entry: str, to: str, day: str) -> Any:
         raise WorkspaceReadOnly("MEMORY.md is marked read-only.", hint="Make it writable.")
 
     payload = called(
@@ -211,3 +214,45 @@ def test_secret_is_not_kept(tool: Tool, tmp_path: Path) -> None:
 def test_note_is_kept_when_long_term_memory_cannot_be_read(tool: Tool, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_bytes(b"\xff\xfe\x00\xd8 \x00")
     assert called(tool, text="Ada prefers tea.")["written"]
+
+
+# --- A clock that passes midnight between two reads ---
+
+
+def clock_over_midnight() -> Callable[[], datetime]:
+    """Return a clock whose first reading is on 24 February and every later one on the 25th."""
+    first = iter([datetime(2026, 2, 24, 23, 59, 59, tzinfo=UTC)])
+    return lambda: next(first, datetime(2026, 2, 25, 0, 0, 1, tzinfo=UTC))
+
+
+def open_memory(folder: Path) -> Memory:
+    (folder / "workspace").mkdir()
+    return Memory.open(
+        folder / "workspace",
+        state_dir=folder / "state",
+        provider="none",
+        clock=clock_over_midnight(),
+        background=False,
+    )
+
+
+def test_tool_writes_to_the_day_that_the_gate_has_checked(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
+        tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
+        memory.workspace.remember("Ada prefers tea.", "2026-02-25")
+        assert called(tool, text="Ada prefers tea.")["path"] == "memory/2026-02-24.md"
+
+
+def test_entry_of_the_checked_day_is_refused_although_midnight_passes(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
+        tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
+        memory.workspace.remember("Ada prefers tea.", "2026-02-24")
+        assert called(tool, text="Ada prefers tea.")["reason"] == "duplicate"
+    assert not (tmp_path / "workspace" / "memory" / "2026-02-25.md").exists()
+
+
+def test_remember_writes_to_the_day_that_the_gate_has_checked(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
+        day = memory.today()
+        assert memory.check_note("Ada prefers tea.", day=day) is None
+        assert memory.append("Ada prefers tea.", day=day).path == "memory/2026-02-24.md"

@@ -117,7 +117,7 @@ def test_a_file_that_is_not_there_is_an_empty_text_and_no_error() -> None:
     assert payload == {"status": "not_found", "text": "", "path": "memory/2031-01-01.md"}
 
 
-def test_a_cut_excerpt_says_how_to_read_on() -> None:
+def test_truncated_excerpt_tells_how_to_continue() -> None:
     cut = Excerpt(
         "MEMORY.md", "a\nb", start=1, lines=120, total_lines=400, truncated=True, next_start=121
     )
@@ -158,7 +158,7 @@ def test_the_lines_that_were_asked_for_come_without_a_notice() -> None:
     assert payload == {"status": "ok", "text": "b\nc", "path": "MEMORY.md", "from": 2, "lines": 2}
 
 
-def test_a_start_behind_the_end_says_where_the_end_is() -> None:
+def test_start_after_the_end_reports_the_last_line() -> None:
     behind = Excerpt(
         "MEMORY.md", "", start=900, lines=0, total_lines=2, truncated=False, next_start=None
     )
@@ -231,7 +231,7 @@ def test_a_file_that_cannot_be_read_is_an_error_of_that_file_alone() -> None:
     assert "disabled" not in payload
 
 
-def test_a_failure_nobody_foresaw_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_error_becomes_an_answer(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR, "clawmark.agent.tools"):
         payload = Reader(ZeroDivisionError()).call({"path": "MEMORY.md"})
     assert payload["error"] == "memory_get stopped at an unexpected ZeroDivisionError."
@@ -258,7 +258,7 @@ def test_a_shared_session_gets_the_same_answer_for_every_path_and_nothing_is_rea
     assert reader.asked == []
 
 
-def test_there_is_no_wiki_to_read_from() -> None:
+def test_wiki_is_reported_as_missing() -> None:
     reader = Reader()
     payload = reader.call({"path": "MEMORY.md", "corpus": "wiki"})
     assert (payload["status"], payload["text"], reader.asked) == ("not_found", "", [])

@@ -127,7 +127,7 @@ def test_without_citations_the_snippet_is_untouched_and_path_and_lines_remain() 
 
 
 @pytest.mark.parametrize("shared", ["", "channel subagent"])
-def test_a_shared_session_is_told_that_memory_is_not_for_it_and_nothing_is_searched(
+def test_shared_session_gets_an_error_and_nothing_is_searched(
     shared: str,
 ) -> None:
     backend = Backend()
@@ -210,7 +210,7 @@ def test_provenance_is_decided_by_the_place_and_a_label_can_only_lower_it(
     assert result["provenance"]["originClass"] == origin
 
 
-def test_what_a_model_leaves_out_comes_from_the_settings() -> None:
+def test_missing_arguments_come_from_the_settings() -> None:
     backend = Backend()
     backend.call({"query": " tea "})
     backend.call('{"query": "tea", "maxResults": "3", "min_score": 0}')
@@ -230,7 +230,7 @@ def test_what_a_model_leaves_out_comes_from_the_settings() -> None:
         {"query": "tea", "minScore": 2},
     ],
 )
-def test_a_wrong_argument_is_said_and_memory_is_not_called_off(given: object) -> None:
+def test_wrong_argument_is_reported_without_disabling_memory(given: object) -> None:
     backend = Backend()
     payload = backend.call(given)
     assert set(payload) == {"results", "error", "action"}
@@ -248,7 +248,7 @@ def test_another_agents_memory_is_refused() -> None:
     assert backend.asked == []
 
 
-def test_nothing_found_says_why() -> None:
+def test_empty_result_has_a_reason() -> None:
     nothing = NothingFound("below-threshold", "The best passage scores 0.21.", 0.21)
     payload = Backend(
         Found(
@@ -290,7 +290,7 @@ def test_a_reason_without_a_best_score_has_no_best_score() -> None:
     }
 
 
-def test_an_answer_of_a_stand_in_says_in_whose_place_and_why() -> None:
+def test_fallback_answer_names_the_replaced_provider_and_reason() -> None:
     degraded = Degraded(
         "openai cannot be used: the connection was refused.", "Check that the service runs."
     )
@@ -301,7 +301,7 @@ def test_an_answer_of_a_stand_in_says_in_whose_place_and_why() -> None:
     assert "fallback" not in Backend(FOUND).call({"query": "tea"})
 
 
-def test_a_degraded_answer_keeps_its_results_and_says_what_is_missing() -> None:
+def test_degraded_answer_has_results_and_a_reason() -> None:
     degraded = Degraded("The weights are damaged.", "Reinstall the extra `local`.")
     payload = Backend(FOUND._replace(degraded=degraded, mode="fts-only", due_files=3)).call(
         {"query": "tea"}
@@ -320,7 +320,7 @@ def test_due_files_are_null_when_their_number_is_not_known_and_absent_when_there
     assert "dueFiles" not in Backend(FOUND).call({"query": "tea"})
 
 
-def test_a_backend_that_fails_disables_the_answer_and_says_what_to_do() -> None:
+def test_failing_backend_disables_the_answer_with_an_action() -> None:
     payload = Backend(IndexBusy("The index is locked.", hint="Wait for the other process.")).call(
         {"query": "tea"}
     )
@@ -336,7 +336,7 @@ def test_a_failure_without_a_hint_still_has_an_action() -> None:
     assert "clawmark doctor" in Backend(ClawmarkError("Broken.")).call({"query": "tea"})["action"]
 
 
-def test_a_failure_nobody_foresaw_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_error_becomes_an_answer(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR, "clawmark.agent.tools"):
         payload = Backend(KeyError("a secret")).call({"query": "tea"})
     assert payload["disabled"] is True

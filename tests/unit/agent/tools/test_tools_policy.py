@@ -33,6 +33,13 @@ def test_what_the_host_declares_can_only_take_away() -> None:
     assert not access_of(GROUP, chat_type="direct").reads
 
 
-def test_citations_follow_their_mode() -> None:
-    assert access_of(GROUP, citations="on").cites
-    assert not access_of(None, citations="off").cites
+@pytest.mark.parametrize("key", [None, GROUP])
+def test_citations_on_and_off_apply_to_every_session(key: str | None) -> None:
+    assert access_of(key, citations="on").cites
+    assert not access_of(key, citations="off").cites
+
+
+@pytest.mark.parametrize("mode", ["auto", "sometimes"])
+def test_other_citation_modes_show_them_to_private_sessions_only(mode: str) -> None:
+    assert access_of("agent:main:telegram:direct:5", citations=mode).cites
+    assert not access_of(GROUP, citations=mode, shared=("group",)).cites

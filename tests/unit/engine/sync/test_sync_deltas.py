@@ -16,7 +16,7 @@ from clawmark.engine.sync.transcript_progress import (
     leave_small_growth,
 )
 from clawmark.model.values import FileRow, FileState, SyncPlan
-from clawmark.workspace.transcripts.sessions import Sessions
+from clawmark.workspace.transcripts.files import TranscriptFiles
 
 DEFAULT = SessionDeltas()
 LINE = json.dumps({"type": "message", "message": {"role": "user", "content": "x"}}) + "\n"
@@ -43,19 +43,21 @@ def test_growth_is_enough_by_bytes_or_by_messages(
 
 
 @pytest.fixture
-def sessions(tmp_path: Path) -> Sessions:
+def sessions(tmp_path: Path) -> TranscriptFiles:
     folder = tmp_path / "agents" / "main" / "sessions"
     folder.mkdir(parents=True)
     for name, count in {"little": 49, "many": 50, "known": 60, "shrunk": 3}.items():
         (folder / f"{name}.jsonl").write_text(LINE * count, encoding="utf-8")
-    return Sessions(folder=str(folder), paths=(), workspace=str(tmp_path / "workspace"), clean=str)
+    return TranscriptFiles(
+        folder=str(folder), paths=(), workspace=str(tmp_path / "workspace"), clean=str
+    )
 
 
 def row(state: FileState, read: int) -> FileRow:
     return FileRow(state.path, "sessions", "", *state[2:], 0, 0, encode(Reached(read=read)))
 
 
-def test_transcripts_that_grew_by_little_are_skipped_and_counted(sessions: Sessions) -> None:
+def test_transcripts_that_grew_by_little_are_skipped_and_counted(sessions: TranscriptFiles) -> None:
     states = {Path(state.path).stem: state for state in sessions.scan().files}
     indexed = {
         states["known"].path: row(states["known"], len(LINE) * 50),
@@ -76,7 +78,7 @@ def test_transcripts_that_grew_by_little_are_skipped_and_counted(sessions: Sessi
     assert (kept.delete, left) == (("gone.md",), 2)
 
 
-def test_a_transcript_that_is_gone_is_left_to_the_sync(sessions: Sessions) -> None:
+def test_a_transcript_that_is_gone_is_left_to_the_sync(sessions: TranscriptFiles) -> None:
     state = FileState(
         path="sessions/absent.jsonl", source="sessions", size=10, mtime_ns=1, inode=1, device=1
     )
