@@ -1,1 +1,1 @@
-""""""
+"""HTTP requests with a deadline, retries and a circuit breaker."""

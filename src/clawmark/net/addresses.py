@@ -63,11 +63,13 @@ class Endpoint(NamedTuple):
     query: str
 
     @property
+    def has_default_port(self) -> bool:
+        return self.port == (443 if self.scheme == "https" else 80)
+
+    @property
     def authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return (
-            host if self.port == (443 if self.scheme == "https" else 80) else f"{host}:{self.port}"
-        )
+        return host if self.has_default_port else f"{host}:{self.port}"
 
 
 class Proxy(NamedTuple):

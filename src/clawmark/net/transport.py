@@ -127,7 +127,7 @@ class Channel(httpcore.NetworkBackend):
                     httpcore.URL(
                         scheme=self._endpoint.scheme,
                         host=host,
-                        port=self._endpoint.port,
+                        port=None if self._endpoint.has_default_port else self._endpoint.port,
                         target=target,
                     ),
                     headers=[(name.encode(), value.encode("latin-1")) for name, value in headers],

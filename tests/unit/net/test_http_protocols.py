@@ -112,7 +112,7 @@ def test_https_service_is_reached_through_an_https_proxy(context: ssl.SSLContext
 
 
 def test_https_proxy_without_tls_is_named() -> None:
-    with serving(answering(ok())) as proxy:
+    with serving(lambda peer, proxy: peer.send(b"HTTP/1.1 400 Bad\r\n\r\n")) as proxy:
         client = client_of("http://service.test", proxy=f"https://127.0.0.1:{proxy.port}")
         with pytest.raises(HttpError, match=r"^the proxy cannot be used: ") as error:
             client.send("POST", "/", b"{}", seconds=SECONDS)

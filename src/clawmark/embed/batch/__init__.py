@@ -1,1 +1,1 @@
-""""""
+"""Batch jobs of embedding services."""

@@ -1,1 +1,1 @@
-""""""
+"""Rerankers: a local cross-encoder and remote services."""

@@ -1,1 +1,1 @@
-""""""
+"""Remote embedding services: one module per provider, and what they share."""
