@@ -41,7 +41,7 @@ def hash_of(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-# --- appending ---------------------------------------------------------------------------------------------------
+# --- appending ------------------------------------------------------------------------------------
 
 
 def test_an_entry_appended_to_a_file_is_on_the_disk(ws: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_write_that_was_cut_short_is_undone_on_the_disk(ws: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-# --- replacing ---------------------------------------------------------------------------------------------------
+# --- replacing ------------------------------------------------------------------------------------
 
 
 def test_a_replaced_text_is_on_the_disk_and_never_anything_but_the_old_or_the_new_one(
@@ -156,7 +156,7 @@ def test_the_kept_version_is_on_the_disk_before_the_old_text_may_be_gone(
         assert disk.always_holds("state/versions", OLD)
 
 
-# --- deleting and renaming ---------------------------------------------------------------------------------------
+# --- deleting and renaming ------------------------------------------------------------------------
 
 
 def test_a_deleted_file_stays_deleted(ws: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_renamed_file_is_found_under_its_new_name_and_no_other(ws: Path, tmp_p
         assert disk.possible("memory/b/note.md") == {OLD}
 
 
-# --- transcripts -------------------------------------------------------------------------------------------------
+# --- transcripts ----------------------------------------------------------------------------------
 
 
 def _no_transcript(_: Path) -> None:

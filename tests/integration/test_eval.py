@@ -192,7 +192,7 @@ def test_what_cannot_be_done_is_one_clear_sentence(
     assert says_one_clear_thing(ran)
 
 
-# --- making questions --------------------------------------------------------------------------------------------
+# --- making questions -----------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -357,7 +357,7 @@ def test_no_file_outside_the_workspace_is_opened(hostile: Hostile, tmp_path: Pat
     ] == []
 
 
-# --- reading what was stored ---------------------------------------------------------------------------------------
+# --- reading what was stored ----------------------------------------------------------------------
 
 
 def stored_chunks(database: Path) -> dict[str, list[tuple[int, int, str]]]:

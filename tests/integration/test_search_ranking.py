@@ -92,7 +92,7 @@ def hybrid(**settings: object) -> dict[str, object]:
     return {f"memorySearch.query.hybrid.{name}": value for name, value in settings.items()}
 
 
-# --- echoes ------------------------------------------------------------------------------------------------------
+# --- echoes ---------------------------------------------------------------------------------------
 
 
 def test_session_notes_that_repeat_the_question_do_not_outrank_the_answer(place: Place) -> None:
@@ -161,7 +161,7 @@ def test_a_short_statement_of_the_user_is_found_among_long_replies(place: Place)
     assert "allergic to peanuts" in found.hits[0].snippet
 
 
-# --- heads of session notes --------------------------------------------------------------------------------------
+# --- heads of session notes -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_is_said_in_a_session_note_is_found(place: Place) -> None:
     assert place.search("key under the flower pot").hits[0].path == "memory/2026-10-01-talk.md"
 
 
-# --- weights -----------------------------------------------------------------------------------------------------
+# --- weights --------------------------------------------------------------------------------------
 
 
 def test_the_weighted_form_is_the_published_sum(place: Place) -> None:

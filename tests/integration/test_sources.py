@@ -38,7 +38,7 @@ def make_notes(folder: Path) -> Path:
     return folder
 
 
-# --- adding and searching ------------------------------------------------------------------------------------------
+# --- adding and searching -------------------------------------------------------------------------
 
 
 def test_an_added_folder_is_searched_and_its_citations_open_from_any_folder(
@@ -160,7 +160,7 @@ def test_adding_the_workspace_itself_searches_its_other_notes_and_nothing_twice(
     assert place.run("get", "docs/plan.md", "--json").json()["path"] == "ws:docs/plan.md"
 
 
-# --- bad input -----------------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_words_that_mean_nothing_to_sources_are_refused(place: Place) -> None:
     assert (ran := place.run("sources", "remove", "nope")).code == 2 and says_one_clear_thing(ran)
 
 
-# --- first contact -------------------------------------------------------------------------------------------------
+# --- first contact --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("verb", [["search", "ferry"], ["index"], ["status"]])

@@ -68,7 +68,7 @@ def filtered(memory: Memory, **filters: str) -> set[str]:
 ALL = {"memory/2026-02-24.md", "notes:ferry.md", "notes:projects/2026-03-04-zebra.md"}
 
 
-# --- hits and the disk ---------------------------------------------------------------------------------------------
+# --- hits and the disk ----------------------------------------------------------------------------
 
 
 @contextmanager
@@ -149,7 +149,7 @@ def test_hits_of_an_added_folder_that_is_away_are_kept(memory: Memory, notes: Pa
     assert paths(memory.search("heron")) == ALL
 
 
-# --- filters -------------------------------------------------------------------------------------------------------
+# --- filters --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_the_command_line_and_the_tool_filter_by_added_folders(tmp_path: Path, n
         assert [result["path"] for result in found["results"]] == expected[1:]
 
 
-# --- transcripts ---------------------------------------------------------------------------------------------------
+# --- transcripts ----------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -179,7 +179,7 @@ def test_no_write_leaves_the_memory(hostile: Hostile, path: str) -> None:
     }
 
 
-# --- mounts ------------------------------------------------------------------------------------------------------
+# --- mounts ---------------------------------------------------------------------------------------
 
 MOUNTED = """
 import hashlib, sys
@@ -250,7 +250,7 @@ def test_a_mounted_memory_is_used_and_a_mount_below_it_only_when_named(tmp_path:
     assert (ran.stdout, ran.stderr) == ("done\n", "")
 
 
-# --- an attacker who swaps files while they are read -------------------------------------------------------------
+# --- an attacker who swaps files while they are read ----------------------------------------------
 
 
 def test_a_file_swapped_for_a_link_shows_nothing_of_the_outside(tmp_path: Path) -> None:

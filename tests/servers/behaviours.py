@@ -100,7 +100,7 @@ def fill_in(given: Behaviour, key: str, url: str) -> tuple[dict[str, str], bytes
     )
 
 
-# --- answers that are wrong in what they say --------------------------------------------------------------------------
+# --- answers that are wrong in what they say ------------------------------------------------------
 
 Spoil = Callable[[list[list[str]]], list[Row]]
 
@@ -197,7 +197,7 @@ MAKES: dict[str, Spoil] = {
 }
 
 
-# --- answers that depend on how many came before, or on how many texts were asked for ---------------------------------
+# --- answers that depend on how many came before, or on how many texts were asked for -------------
 
 
 def _fails_every_third(number: int, texts: int) -> Behaviour:
@@ -225,7 +225,7 @@ TRIES: dict[str, Callable[[int, int], Behaviour]] = {
 """(how many requests came, how many texts this one has) -> what to do with it."""
 
 
-# --- connections that go wrong ----------------------------------------------------------------------------------------
+# --- connections that go wrong --------------------------------------------------------------------
 
 Act = Callable[[Link, bytes, float], bool]
 """(the client, the right body, how long a second is) -> whether the answer was right; raises Gone

@@ -74,7 +74,7 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     )
 
 
-# --- at each call ------------------------------------------------------------------------------------------------
+# --- at each call ---------------------------------------------------------------------------------
 
 
 def _new(_: Path) -> list[str]:
@@ -162,7 +162,7 @@ def _after_death(
     complaints.extend(f"{when}: {what}" for what in wrong)
 
 
-# --- at random moments -------------------------------------------------------------------------------------------
+# --- at random moments ----------------------------------------------------------------------------
 
 
 def _kill_at_random(
@@ -212,7 +212,7 @@ def _killed(writer: subprocess.Popen[bytes], chance: random.Random) -> list[str]
     return heard.decode().split("\n")[:-1]
 
 
-# --- the judge ---------------------------------------------------------------------------------------------------
+# --- the judge ------------------------------------------------------------------------------------
 
 
 def _judge(heard: Heard, tally: Counter[str]) -> list[str]:
@@ -251,7 +251,7 @@ def _is_at_its_line(entry: str, lines: list[str]) -> bool:
     return int(number) <= len(lines) and lines[int(number) - 1] == line
 
 
-# --- places ------------------------------------------------------------------------------------------------------
+# --- places ---------------------------------------------------------------------------------------
 
 
 def _place(work: Path, name: str) -> Path:

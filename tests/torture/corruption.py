@@ -109,7 +109,7 @@ def _heal(
     return "" if is_clean(ended) else f"verify: {ended.out[-400:]}"
 
 
-# --- ways to spoil an index --------------------------------------------------------------------------------------
+# --- ways to spoil an index -----------------------------------------------------------------------
 
 
 def _kinds(other: Scene) -> dict[str, Spoil]:

@@ -93,7 +93,7 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
     )
 
 
-# --- one call that fails -----------------------------------------------------------------------------------------
+# --- one call that fails --------------------------------------------------------------------------
 
 
 def _injections(work: Path) -> list[tuple[str, Point, str]]:
@@ -141,7 +141,7 @@ def _fail_a_call(place: Path, point: Point, error: str) -> list[str]:
     return wrong + _afterwards(place)
 
 
-# --- folders that are lost ---------------------------------------------------------------------------------------
+# --- folders that are lost ------------------------------------------------------------------------
 
 
 def _closed(folder: str) -> Callable[[Path], list[str]]:
@@ -268,7 +268,7 @@ def _told(done: Ended, folder: str) -> list[str]:
     )
 
 
-# --- places ------------------------------------------------------------------------------------------------------
+# --- places ---------------------------------------------------------------------------------------
 
 
 def _place(work: Path, name: str) -> Path:

@@ -148,7 +148,7 @@ def besiege(target: Target, idle: int, slow: int, seconds: float, full: bool) ->
     return Outcome(len(times) - len(complaints), len(complaints), facts, tuple(complaints))
 
 
-# --- the good client ---------------------------------------------------------------------------------------------
+# --- the good client ------------------------------------------------------------------------------
 
 
 def begin(target: Target) -> str:
@@ -182,7 +182,7 @@ def post(target: Target, message: object, *more: str) -> bytes:
             return answer.read()
 
 
-# --- the crowd ---------------------------------------------------------------------------------------------------
+# --- the crowd ------------------------------------------------------------------------------------
 
 
 def run_crowd(target: Target, idle: int, slow: int) -> None:

@@ -1,1 +1,1 @@
-""""""
+"""How the builtin backend works: sync, search and maintenance."""

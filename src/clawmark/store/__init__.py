@@ -1,1 +1,1 @@
-""""""
+"""Stores of the index: the protocol in `base`, and SQLite."""

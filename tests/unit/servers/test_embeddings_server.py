@@ -82,7 +82,7 @@ def cosine(one: list[float], other: list[float]) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-# --- languages --------------------------------------------------------------------------------------------------------
+# --- languages ------------------------------------------------------------------------------------
 
 
 def test_related_texts_are_near_and_unrelated_ones_are_not(server: EmbeddingServer) -> None:
@@ -191,7 +191,7 @@ def test_limits_are_the_providers_own(server: EmbeddingServer) -> None:
     assert ask(server, "/nowhere")[0] == 404
 
 
-# --- keys and counters ------------------------------------------------------------------------------------------------
+# --- keys and counters ----------------------------------------------------------------------------
 
 
 def test_a_wrong_key_is_refused_and_one_in_the_url_is_counted(server: EmbeddingServer) -> None:
@@ -245,7 +245,7 @@ def test_an_answer_that_nobody_waited_for_is_no_answer() -> None:
         assert not server.tally.has_answered("tea")
 
 
-# --- faults -----------------------------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 COMPLETE = {"ok-after-20-s", "content-length-too-small", "gzip-header-plain-body"}
 """Acts that look like a whole answer to a client that knows no better than `http.client`."""
@@ -341,7 +341,7 @@ def test_an_unknown_behaviour_is_a_mistake_of_the_test() -> None:
         behaviour("dance")
 
 
-# --- batches ----------------------------------------------------------------------------------------------------------
+# --- batches --------------------------------------------------------------------------------------
 
 
 def form(boundary: str, *parts: tuple[str, bytes]) -> bytes:

@@ -1,1 +1,1 @@
-""""""
+"""Session notes, and the upkeep of MEMORY.md."""

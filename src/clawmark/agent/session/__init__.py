@@ -1,1 +1,1 @@
-""""""
+"""A conversation with a memory: its session, settings and transcript."""

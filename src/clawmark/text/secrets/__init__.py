@@ -1,1 +1,1 @@
-""""""
+"""Recognize secrets in text and mask them."""

@@ -1,1 +1,1 @@
-""""""
+"""Large files in several transactions, removal of old rows, and salvage."""

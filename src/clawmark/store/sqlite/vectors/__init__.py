@@ -1,1 +1,1 @@
-""""""
+"""Vector indexes inside SQLite: packed blocks, and sqlite-vec."""
