@@ -45,8 +45,8 @@ from clawmark.values import NamedTuple
 if TYPE_CHECKING:
     from clawmark.search.rerank import RerankStep
 
-READ = 40
-"""So many of the best passages are read, or seven for each result that is asked for."""
+READ = 60
+"""So many of the best passages are read, or ten for each result that is asked for."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
@@ -159,7 +159,7 @@ def _merged(
         from clawmark.search.weighted import merge_weighted
 
         return merge_weighted(query, reader.chunks(keys), texts, meaning.matches, len(words.terms))
-    most = max(READ, 7 * query.max_results)
+    most = max(READ, 10 * query.max_results)
     bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
     scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
     candidates = merge(scores, reader.chunks(list(scores)), texts, meaning.matches, len(words.terms))
