@@ -45,7 +45,7 @@ from clawmark.values import NamedTuple
 if TYPE_CHECKING:
     from clawmark.search.rerank import RerankStep
 
-READ = 60
+READ = 40
 """So many of the best passages are read, or ten for each result that is asked for."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
