@@ -13,7 +13,6 @@ from docblocks import ROOT
 
 import clawmark
 from clawmark.agent.tools import make_tools
-from clawmark.cli import VERBS
 from clawmark.config.keys import KEYS
 from clawmark.memory import Memory
 from clawmark.model import errors
@@ -83,48 +82,3 @@ def test_every_tool_and_parameter_is_documented() -> None:
         properties = tool.parameters["properties"]
         assert isinstance(properties, dict)
         assert [name for name in properties if f"\n| `{name}` |" not in section] == []
-
-
-def modules_listed(text: str) -> dict[str, list[str]]:
-    """The modules that the page on the architecture lists for each package; "" holds those beside
-    the packages.
-    """
-    overview = text.split("\n## What each part takes and gives\n")[1].split("\n## ")[0]
-    packages, embed = (
-        text.split("\n## Inside the packages\n")[1]
-        .split("\n## ")[0]
-        .split("\n`embed` is the largest:\n")
-    )
-    listed = {"embed": [name for row in rows(embed) for name in names(row[1])]}
-    listed |= {names(row[0])[0]: names(row[1]) for row in rows(packages)}
-    above = [name for row in rows(overview) for name in names(row[0])]
-    listed[""] = [name for name in above if not (PACKAGE / name).is_dir()]
-    return listed
-
-
-def rows(text: str) -> list[list[str]]:
-    """The cells of the rows of a table, without its head."""
-    table = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
-    return table[2:]
-
-
-def names(cell: str) -> list[str]:
-    return re.findall(r"`(\w+)`", cell)
-
-
-def test_the_architecture_lists_every_module_once_in_the_row_of_its_package() -> None:
-    listed = modules_listed(
-        (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
-    )
-    listed["cli"] = [
-        *(name for name in listed["cli"] if name != "import"),
-        *(set(VERBS) - {"import"}),
-    ]
-    found: dict[str, list[str]] = {}
-    for file in PACKAGE.rglob("*.py"):
-        if not file.name.startswith("__"):
-            package = "" if file.parent == PACKAGE else file.parent.name
-            found.setdefault(package, []).append(file.stem)
-    assert {package: sorted(modules) for package, modules in listed.items()} == {
-        package: sorted(modules) for package, modules in found.items()
-    }

@@ -1,0 +1,1 @@
+"""Turn texts into vectors: local models, services and batch jobs; and rerankers."""

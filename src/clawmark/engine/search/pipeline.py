@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
 
 READ = 40
-"""How many of the best passages are read; at least seven per requested result."""
+"""How many of the best passages are read; at least ten per requested result."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
@@ -203,7 +203,7 @@ def _merged(
         return merge_weighted(
             query, snapshot.chunks(keys), texts, meaning.matches, len(words.terms)
         )
-    most = max(READ, 7 * query.max_results)
+    most = max(READ, 10 * query.max_results)
     bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
     scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
     candidates = merge(
