@@ -1,9 +1,10 @@
 """Puts the static word table into the package when it is built.
 
-The table comes from the `wordllama` package, which is needed for this one moment only: it is a requirement of the
-build, and only while `static.bin` is not there, so neither it nor what it depends on reaches the user's environment.
-None of its code is imported; its two data files are read and checked by hash. What is made of them, and where the
-licences are, is told in `src/clawmark/embed/local/static_table.py` and `src/clawmark/embed/local/NOTICE.md`.
+The table comes from the `wordllama` package. It is a requirement of the build only, and only while
+`static.bin` is missing, so neither it nor its dependencies reach the user's environment. None of
+its code is imported; its two data files are read and checked by hash. What is made of them is
+described in `src/clawmark/embed/local/static_table.py`; the licences are in
+`src/clawmark/embed/local/NOTICE.md`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ EMBED = Path("src", "clawmark", "embed", "local")
 
 
 class StaticTableHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Makes `src/clawmark/embed/local/data/static.bin` when it is missing or not the expected one."""
+    """Makes `src/clawmark/embed/local/data/static.bin` when it is missing or not as expected."""
 
     PLUGIN_NAME = "custom"
 
@@ -52,7 +53,10 @@ class StaticTableHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def load_table_module(root: str) -> ModuleType:
-    """The module that knows the file's layout, run from its path: the package itself is not importable yet."""
+    """The module that knows the file's layout.
+
+    It is loaded from its path, because the package cannot be imported yet.
+    """
     spec = importlib.util.spec_from_file_location(
         "clawmark_static_table", Path(root) / EMBED / "static_table.py"
     )

@@ -1,7 +1,8 @@
 """Fits the weights of `clawmark.engine.search.scoring` on the dev sets, by the candidates that a
 search explains.
 
-    python bench/fit_ranking.py --work DIR [--sets notes,locomo,longmemeval,musique] [--tiers default,static] [--most 300]
+    python bench/fit_ranking.py --work DIR [--sets notes,locomo,longmemeval,musique]
+                                [--tiers default,static] [--most 300]
 
 Every question is asked with `explain`, and each candidate is labelled by the lines that answer the
 question. The weights minimise the cross-entropy between the softmax of the candidates' evidence and

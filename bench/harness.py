@@ -28,7 +28,13 @@ BLOCK_SOCKETS = """\
 import sys
 
 def _no_network(event, args):
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.sendmsg"):
+    if event in (
+        "socket.connect",
+        "socket.getaddrinfo",
+        "socket.gethostbyname",
+        "socket.sendto",
+        "socket.sendmsg",
+    ):
         raise OSError("the network is off")
 
 sys.addaudithook(_no_network)

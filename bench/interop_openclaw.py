@@ -181,7 +181,7 @@ def _version(node: str) -> tuple[int, ...]:
 def run_case(
     case: Case, installed: Installed, work: Path, python: str, *, record: bool = False
 ) -> dict[str, Any]:
-    """Index with OpenClaw, import and index with Clawmark: what each of them asked the server for."""
+    """Index with OpenClaw, import and index with Clawmark: what each asked the server for."""
     state = work / case.name
     shutil.rmtree(state, ignore_errors=True)
     workspace = state / "workspace"
@@ -264,7 +264,7 @@ def vectors_in(path: Path) -> int:
 
 
 def clawmark_reuse(case: Case, state: Path, python: str, url: str) -> dict[str, Any]:
-    """Import, index and search next to the OpenClaw state, and count what the server was asked for."""
+    """Import, index and search next to the OpenClaw state; count what the server was asked for."""
     (state / "clawmark").mkdir(mode=0o700, exist_ok=True)
     ours = {"memorySearch": {"chunking": {"mode": case.mode}}}
     (state / "clawmark" / "clawmark.json").write_text(json.dumps(ours), encoding="utf-8")

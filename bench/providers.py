@@ -1,7 +1,8 @@
 """What a first index through a remote provider costs in time, beside the time the provider itself
 takes.
 
-    python bench/providers.py --work DIR [--chunks 10000] [--delay-ms 50] [--dims 1536,384] [--rounds 5]
+    python bench/providers.py --work DIR [--chunks 10000] [--delay-ms 50] [--dims 1536,384]
+                              [--rounds 5]
 
 Comes in: nothing; the notes are made here, the provider is `tests/servers/embeddings.py` in a
 process of its own, which takes `--delay-ms` for every 64 texts of a request. Its rows are as long

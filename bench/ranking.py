@@ -1,8 +1,8 @@
 """How well the ranking finds what is asked for: exams, growth, echoes, hostile files and a service
 with low cosines.
 
-    python bench/ranking.py --work DIR [--parts dev,growth,echo,hostile,mock] [--sets notes,locomo] [--tiers default,static]
-                            [--jobs 2] [--before PYTHON] [--fresh]
+    python bench/ranking.py --work DIR [--parts dev,growth,echo,hostile,mock] [--sets notes,locomo]
+                            [--tiers default,static] [--jobs 2] [--before PYTHON] [--fresh]
 
 Everything runs through the command line (see `exam.py`), ten results, minimum score 0 except where
 the threshold matters.

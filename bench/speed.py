@@ -1,7 +1,8 @@
 """What indexing and a cold search cost, as ratios to `python -c pass` of the same interpreter in
 the same run.
 
-    python bench/speed.py --work DIR [--tiers none,static,auto] [--rounds 15] [--files 1000] [--python PYTHON]
+    python bench/speed.py --work DIR [--tiers none,static,auto] [--rounds 15] [--files 1000]
+                          [--python PYTHON]
 
 Comes in: the corpus of the shared `bench/corpus.py`. Each number is user + system CPU of a whole,
 new process. The commands take turns inside every round and the least of the rounds counts, because

@@ -25,7 +25,8 @@ def main(workspace: str, question: str, model: str = "claude-sonnet-4-5") -> Non
             system=memory.prompt().text,
             messages=[{"role": "user", "content": question}],
             tools=[MemoryTool(memory)],
-            thread=False,  # every turn sends the whole history; otherwise the service keeps it between turns
+            # Every turn sends the whole history; otherwise the service keeps it between turns.
+            thread=False,
         )
         for block in runner.until_done().content:
             if block.type == "text":

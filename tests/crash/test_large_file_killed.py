@@ -17,7 +17,9 @@ CHILD = """
 import sys
 from clawmark import Memory
 settings = {"memorySearch.provider": "none"}
-with Memory.open(sys.argv[1], state_dir=sys.argv[2], overrides=settings, background=False) as memory:
+with Memory.open(
+    sys.argv[1], state_dir=sys.argv[2], overrides=settings, background=False
+) as memory:
     memory.sync(force=sys.argv[3] == "force")
 """
 

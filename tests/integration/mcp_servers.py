@@ -83,8 +83,12 @@ SURROGATES = {
     ),
     "log level": _request('"logging/setLevel"', '{"level":"\\ud800"}'),
     "result": b'{"jsonrpc":"2.0","id":"\\ud800","result":{"\\ud800":"\\udfff"}}',
-    "notification": b'{"jsonrpc":"2.0","method":"notifications/\\ud800","params":{"\\ud800":"\\ud800"}}',
-    "cancelled": b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"\\ud800"}}',
+    "notification": (
+        b'{"jsonrpc":"2.0","method":"notifications/\\ud800","params":{"\\ud800":"\\ud800"}}'
+    ),
+    "cancelled": (
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"\\ud800"}}'
+    ),
     "key": b'{"jsonrpc":"2.0","id":1,"method":"ping","\\ud800":1}',
     "halves in the wrong order": _request('"\\udc00\\ud800"', "{}"),
     "as bytes": b'{"jsonrpc":"2.0","id":"\xed\xa0\x80","method":"ping"}',

@@ -1,4 +1,4 @@
-"""No hostile path leads Anthropic's memory tool out of the folder `memory`, whatever the command."""
+"""No hostile path leads Anthropic's memory tool out of the folder `memory`, in any command."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def line_of(host: str, speaker: str, text: str, minute: int) -> str:
 
 
 def transcript(host: str, folder: Path, talk: list[tuple[str, str]], first: int = 0) -> Path:
-    """A transcript with the noise around it that hosts write; more of it is added to the same file."""
+    """A transcript with the noise that hosts write; a later call appends to the same file."""
     file = folder / f"{host}.jsonl"
     head = (
         {"type": "session_meta", "payload": {"id": "s1"}}

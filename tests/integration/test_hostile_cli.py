@@ -49,7 +49,7 @@ IDS = ids()
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """The hostile tree as a place: its workspace indexed by keywords, commands run from its root."""
+    """The hostile tree as a place: workspace indexed by keywords, commands run from its root."""
     folder = tmp_path_factory.mktemp("hostile") / "tree"
     place = Place(make(folder))
     place.home.mkdir()

@@ -1,4 +1,4 @@
-"""Several real processes on one index: they die, they race, they fork, and no answer is ever wrong."""
+"""Several real processes on one index die, race and fork, and no answer is wrong."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def test_a_writer_killed_in_the_middle_leaves_the_old_rows_and_no_lock(tmp_path:
     code = """
 with index.transaction() as writer:
     for number in range(200):
-        writer.put_file(*file_of(f"{number}.md", *[f"never {number} {line} " * 50 for line in range(20)]))
+        writer.put_file(
+            *file_of(f"{number}.md", *[f"never {number} {line} " * 50 for line in range(20)])
+        )
     writer.delete_file("a.md")
     print("ready", flush=True)
     sys.stdin.read()
@@ -85,7 +87,9 @@ while True:
                 writer.sweep(5)
     for number in range(12):
         with index.transaction() as writer:
-            writer.put_file(*file_of(f"{number}.md", f"everywhere generation{generation}"), building=building)
+            writer.put_file(
+                *file_of(f"{number}.md", f"everywhere generation{generation}"), building=building
+            )
         print(generation, flush=True)
     with index.transaction() as writer:
         writer.publish(building)
@@ -162,7 +166,9 @@ for number, vector in enumerate(vectors):
     file = file_of(f"{who}-{number}.md", f"unique{who}x{number}")
     with index.transaction(timeout=60) as writer:
         keys = writer.put_file(*file)
-        writer.put_vectors(writer.add_space(identity_of(16)).id, [(keys[0], file[1][0].hash, vector)])
+        writer.put_vectors(
+            writer.add_space(identity_of(16)).id, [(keys[0], file[1][0].hash, vector)]
+        )
 """
     for process in [start(path, code, str(number)) for number in range(4)]:
         finish(process)

@@ -1,4 +1,4 @@
-"""A directory or a FIFO where a file of the index should be is set aside; no command hangs on it."""
+"""A directory or a FIFO in place of a file of the index is set aside; no command hangs on it."""
 
 from __future__ import annotations
 

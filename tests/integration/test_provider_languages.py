@@ -1,4 +1,4 @@
-"""Every provider, spoken to over a real socket: one index and one search each, in its own language."""
+"""Every provider over a real socket: one index and one search each, in its own format."""
 
 from __future__ import annotations
 

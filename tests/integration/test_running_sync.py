@@ -23,7 +23,9 @@ def wait(progress):
     sys.stdin.readline()
 
 settings = {"memorySearch.provider": "none"}
-with Memory.open(sys.argv[1], state_dir=sys.argv[2], overrides=settings, background=False) as memory:
+with Memory.open(
+    sys.argv[1], state_dir=sys.argv[2], overrides=settings, background=False
+) as memory:
     memory.sync(progress=wait)
 """
 

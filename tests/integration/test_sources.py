@@ -1,4 +1,4 @@
-"""`clawmark add` and `clawmark sources`, and the hints that lead to them, as a new user meets them."""
+"""`clawmark add` and `clawmark sources`, and the hints that lead a new user to them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,9 @@ import os, signal, sys
 from clawmark.memory import Memory
 from clawmark.testing import UnreliableEmbedder
 workspace, state, left, force = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "force"
-memory = Memory.open(workspace, state_dir=state, embedder=UnreliableEmbedder({DIMS}), overrides={OVERRIDES!r})
+memory = Memory.open(
+    workspace, state_dir=state, embedder=UnreliableEmbedder({DIMS}), overrides={OVERRIDES!r}
+)
 def count(frame, event, argument):
     global left
     left -= 1

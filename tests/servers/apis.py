@@ -220,7 +220,10 @@ def render(asked: Asked, answer: Answer) -> bytes:
         case "gemini":
             text = '{"embeddings":[' + ",".join(f'{{"values":{value}}}' for value in values) + "]}"
         case "ollama":
-            text = f'{{"model":{json.dumps(answer.model)},"embeddings":{listed},"prompt_eval_count":{tokens}}}'
+            text = (
+                f'{{"model":{json.dumps(answer.model)},"embeddings":{listed},'
+                f'"prompt_eval_count":{tokens}}}'
+            )
         case "titan":
             text = f'{{"embedding":{_first(values)},"inputTextTokenCount":{tokens}}}'
         case "cohere":
@@ -231,7 +234,10 @@ def render(asked: Asked, answer: Answer) -> bytes:
             named = ",".join(f'"{at}":{row}' for at, row in enumerate(rows))
             data = f"{{{named}}}" if answer.as_object else f"[{','.join(rows)}]"
             usage = f'{{"prompt_tokens":{tokens},"total_tokens":{tokens}}}'
-            text = f'{{"object":"list","data":{data},"model":{json.dumps(answer.model)},"usage":{usage}}}'
+            text = (
+                f'{{"object":"list","data":{data},"model":{json.dumps(answer.model)},'
+                f'"usage":{usage}}}'
+            )
     return text.encode()
 
 
@@ -261,7 +267,7 @@ def refusal(api: str, status: int, message: str) -> bytes:
 
 
 def as_base64(numbers: Sequence[str | float]) -> str:
-    """The same vector as base64 of float32 numbers, which is what `encoding_format` asks for; JSON."""
+    """The same vector as base64 of float32 numbers, as `encoding_format` asks for; JSON."""
     return json.dumps(
         base64.b64encode(struct.pack(f"<{len(numbers)}f", *map(float, numbers))).decode()
     )

@@ -234,7 +234,7 @@ class EmbeddingServer:
             return OK if self._standing.behave in (*LISTENING, *ELSEWHERE) else self._standing
 
     def _is_refused(self, request: Request, api: str, link: Link) -> bool:
-        """Check the key in the place where the provider wants it; refuse, echoing it, as some do."""
+        """Check the key where the provider wants it; a refusal echoes it, as some providers do."""
         if (
             api in ("titan", "cohere")
             and self.aws[0]

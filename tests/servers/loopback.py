@@ -148,7 +148,7 @@ class Loopback:
         self.drop()
 
     def never_accept(self) -> None:
-        """Listen with a full queue that nobody empties: a connection attempt gets no answer at all."""
+        """Listen with a full queue that nobody empties: a connection attempt gets no answer."""
         self.silence()
         self._listener = socket.socket()
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

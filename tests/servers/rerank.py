@@ -2,7 +2,7 @@
 shared words.
 
     with RerankServer("voyage", key="…") as server:
-        ...                                        # server.url, server.requests; server.fault = "nan"
+        ...  # server.url, server.requests; server.fault = "nan"
 
 `fault` makes it misbehave: a status code as text (`401`), or one of the names in `_misbehave`.
 """

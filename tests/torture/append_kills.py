@@ -37,7 +37,12 @@ from datetime import datetime
 import clawmark.workspace.daily, clawmark.workspace.write
 from clawmark.memory import Memory
 place, name, count = sys.argv[1:]
-memory = Memory.open(place + "/ws", state_dir=place + "/state", provider="none", clock=lambda: datetime(2026, 2, 24, 12))
+memory = Memory.open(
+    place + "/ws",
+    state_dir=place + "/state",
+    provider="none",
+    clock=lambda: datetime(2026, 2, 24, 12),
+)
 os.write(2, b"{BEGIN}\\n")
 for number in range(int(count)):
     text = f"{{name}}.{{number}} " + "x" * (number % 97) + " end"

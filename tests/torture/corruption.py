@@ -171,7 +171,7 @@ def _overwrite(path: Path, at: int, content: bytes) -> None:
 
 
 def _foreign_log(path: Path, other: Scene) -> None:
-    """What a careless restore leaves: the log of another index, long enough to replace every page."""
+    """What a bad restore leaves: the log of another index, long enough to replace every page."""
     shutil.copyfile(other.index, f"{path}.copy")
     log = apsw.Connection(f"{path}.copy", vfs=checking_vfs())
     log.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)

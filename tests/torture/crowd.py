@@ -35,7 +35,9 @@ lines, times, errors, counts = [], [], [], {}
 
 def act(memory, what):
     if what == "append":
-        text = f"line {who}x{len(lines)} " + " ".join(chance.choices("river stone market winter engine".split(), k=8))
+        text = f"line {who}x{len(lines)} " + " ".join(
+            chance.choices("river stone market winter engine".split(), k=8)
+        )
         written = memory.append(text)
         lines.append((written.path, written.start_line, text))
     elif what == "search":
@@ -85,7 +87,11 @@ while time.monotonic() < deadline:
         "force": ["index", "--force"],
     }[verb]
     began = time.monotonic()
-    ended = subprocess.run([sys.executable, "-m", "clawmark", *words, "--state-dir", state], capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-m", "clawmark", *words, "--state-dir", state],
+        capture_output=True,
+        text=True,
+    )
     if verb == "search":
         times.append(time.monotonic() - began)
     if ended.returncode or "Traceback" in ended.stderr:
@@ -108,7 +114,9 @@ server = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=Tr
 
 
 def say(method, params, number=None):
-    message = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+    message = {"jsonrpc": "2.0", "method": method, "params": params} | (
+        {} if number is None else {"id": number}
+    )
     server.stdin.write(json.dumps(message) + chr(10))
     server.stdin.flush()
 
@@ -132,10 +140,14 @@ while time.monotonic() < deadline:
     number += 1
     what = chance.choices(("append", "search", "get", "status"), (2, 6, 2, 1))[0]
     counts["mcp " + what] = counts.get("mcp " + what, 0) + 1
-    text = f"line {who}x{number} said over MCP about " + " ".join(chance.choices("river stone market winter".split(), k=3))
+    text = f"line {who}x{number} said over MCP about " + " ".join(
+        chance.choices("river stone market winter".split(), k=3)
+    )
     given = {
         "append": {"text": text},
-        "search": {"query": " ".join(chance.choices("note about river stone baceki difo".split(), k=3))},
+        "search": {
+            "query": " ".join(chance.choices("note about river stone baceki difo".split(), k=3))
+        },
         "get": {"path": "memory/note-00004.md"},
         "status": {},
     }[what]

@@ -21,7 +21,12 @@ from straced import environment, python
 ASKED = """\
 import sys
 from clawmark import Memory
-memory = Memory.open(sys.argv[1], state_dir=sys.argv[2], config=sys.argv[2] + "/clawmark.json", background=False)
+memory = Memory.open(
+    sys.argv[1],
+    state_dir=sys.argv[2],
+    config=sys.argv[2] + "/clawmark.json",
+    background=False,
+)
 for line in sys.stdin:
     print(memory.status().due_files, flush=True)
 """

@@ -45,7 +45,12 @@ def stat(*arguments, **named):
     looked = time.monotonic_ns()
     return real_stat(*arguments, **named)
 os.stat = stat
-memory = Memory.open(place + "/ws", state_dir=place + "/state", provider="none", clock=lambda: datetime(2026, 2, 24, 12))
+memory = Memory.open(
+    place + "/ws",
+    state_dir=place + "/state",
+    provider="none",
+    clock=lambda: datetime(2026, 2, 24, 12),
+)
 for line in sys.stdin:
     try:
         memory.append(line)

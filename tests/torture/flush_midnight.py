@@ -98,14 +98,20 @@ import json, sys
 from clawmark import Memory
 from clawmark.agent.models.catalog import choose_completer
 place, url, zone = sys.argv[1:]
-overrides = {"memorySearch.sync.onSessionStart": False, **({"agents.defaults.userTimezone": zone} if zone else {})}
-with Memory.open(place + "/ws", state_dir=place + "/state", provider="none", overrides=overrides) as memory:
+overrides = {
+    "memorySearch.sync.onSessionStart": False,
+    **({"agents.defaults.userTimezone": zone} if zone else {}),
+}
+with Memory.open(
+    place + "/ws", state_dir=place + "/state", provider="none", overrides=overrides
+) as memory:
     conversation = memory.conversation(completer=choose_completer(f"scripted@{url}", {}))
     conversation.start()
     conversation.on_user("Let us take PostgreSQL for billing.")
     flushed = conversation.flush()
     note = conversation.end()
-    print(json.dumps({"written": [[one.path, one.citation] for one in flushed.written], "note": note[0]}))
+    written = [[one.path, one.citation] for one in flushed.written]
+    print(json.dumps({"written": written, "note": note[0]}))
 """
 
 

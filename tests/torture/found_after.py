@@ -23,7 +23,10 @@ import json, random, sys
 from clawmark.testing.stores import any_of
 from clawmark.memory import Memory
 state, who, notes, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-words = "river stone market winter engine garden letter silver bridge candle forest harbour meadow castle thunder".split()
+words = (
+    "river stone market winter engine garden letter silver bridge candle forest harbour meadow "
+    "castle thunder"
+).split()
 lost = []
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
     fresh = []
@@ -61,7 +64,9 @@ with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
                 if path not in {chunk.path for chunk in reader.chunks(list(found)).values()}:
                     missing["words"].append(path)
                 near = reader.nearest(space, embedder.embed_texts([text or marker])[0], 3)
-                if path not in {chunk.path for chunk in reader.chunks([key for key, _ in near]).values()}:
+                if path not in {
+                    chunk.path for chunk in reader.chunks([key for key, _ in near]).values()
+                }:
                     missing["vector"].append(path)
 print(json.dumps(missing))
 """

@@ -311,7 +311,7 @@ def _open(place: Path) -> Memory:
 
 
 def _indexed(place: Path) -> set[str]:
-    """The files whose text is in the index; asked without the workspace, which may be lost itself."""
+    """The files whose text is in the index; asked without the workspace, which may be lost too."""
     (file,) = (place / "state" / "memory").glob("*.sqlite")
     index = SqliteStore(str(file))
     with index.snapshot() as reader:

@@ -71,7 +71,7 @@ class Disk:
         self._is_looking = True
         self._open.close()
 
-    # --- questions -----------------------------------------------------------------------------------------------
+    # --- questions --------------------------------------------------------------------------------
 
     def possible(self, path: str) -> set[bytes | None]:
         """The texts that a file may have after a power loss; None stands for no file."""
@@ -103,7 +103,7 @@ class Disk:
             return all(holds(names.get(parts[0])) for names in self._names[folder])
         return all(any(map(holds, names.values())) for names in self._names[folder])
 
-    # --- recording -----------------------------------------------------------------------------------------------
+    # --- recording --------------------------------------------------------------------------------
 
     def _followed_by_a_look(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:

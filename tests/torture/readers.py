@@ -46,7 +46,9 @@ with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
         seen = {hit.snippet.split("round ")[1].split(".")[0] for hit in found.hits}
         paths = {hit.path for hit in found.hits}
         if len(found.hits) != files or len(paths) != files or len(seen) != 1:
-            complaints.append(f"{len(found.hits)} hits in {len(paths)} files of the rounds {sorted(seen)}")
+            complaints.append(
+                f"{len(found.hits)} hits in {len(paths)} files of the rounds {sorted(seen)}"
+            )
         else:
             number = int(seen.pop())
             whole = [hit[:9] for hit in found.hits]
@@ -60,7 +62,13 @@ with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
             latest = number
         if closing:
             break
-print(json.dumps({"answers": answers, "complaints": complaints[:5], "bad": len(complaints), "rounds": rounds}))
+told = {
+    "answers": answers,
+    "complaints": complaints[:5],
+    "bad": len(complaints),
+    "rounds": rounds,
+}
+print(json.dumps(told))
 """
 
 

@@ -30,7 +30,8 @@ LARGE = 4 * 1024 * 1024
 
 _COMMON = """
 import hashlib, os, sys
-import clawmark.text.secrets.redact, clawmark.workspace.tree, clawmark.workspace.versions, clawmark.workspace.write
+import clawmark.text.secrets.redact, clawmark.workspace.tree
+import clawmark.workspace.versions, clawmark.workspace.write
 from clawmark.model.errors import WriteConflict
 from clawmark.memory import Memory
 place = sys.argv[1]
@@ -90,7 +91,7 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
 
 
 def _one_base(work: Path, tally: Counter[str], complaints: list[str]) -> None:
-    """Of two editors with one base the second is refused, whatever became of the file in between."""
+    """Of two editors with one base the second is refused, whatever happened to the file since."""
     place = _place(work, "one-base", "old\n")
     base = _hash("old\n")
     tally["one base"] += 1

@@ -66,7 +66,7 @@ class Scene:
         (self.state / "clawmark.json").write_text(json.dumps(config), encoding="utf-8")
         self.index = self.state / "memory" / "main.sqlite"
 
-    # --- files ---------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------------
 
     def note(self, name: str, text: str) -> Path:
         """Write a memory file."""
@@ -102,7 +102,7 @@ class Scene:
             if any(kind in name for kind in kinds) and not name.endswith(SIDECARS)
         )
 
-    # --- processes -----------------------------------------------------------------------------------------------
+    # --- processes --------------------------------------------------------------------------------
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start the command line tool."""

@@ -32,8 +32,14 @@ from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
 
 root, locks, folder, *keys = sys.argv[1:]
-parts = NoteParts(None, SessionStore(folder), Workspace(root, lock_dir=locks), Redactor(), NoteSettings(),
-                  lambda: datetime(2026, 11, 15, 12, 0, tzinfo=UTC))
+parts = NoteParts(
+    None,
+    SessionStore(folder),
+    Workspace(root, lock_dir=locks),
+    Redactor(),
+    NoteSettings(),
+    lambda: datetime(2026, 11, 15, 12, 0, tzinfo=UTC),
+)
 print("ready", flush=True)
 sys.stdin.readline()
 with ThreadPoolExecutor(len(keys)) as pool:

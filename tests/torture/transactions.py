@@ -32,7 +32,10 @@ from clawmark.engine.sync.run import SyncRequest
 from clawmark.testing import HashingEmbedder
 state, chunks, megabytes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(1)
-words = ["".join(chance.choices("abcdefghiklmnoprstu", k=chance.randrange(3, 9))) for _ in range(20_000)]
+words = [
+    "".join(chance.choices("abcdefghiklmnoprstu", k=chance.randrange(3, 9)))
+    for _ in range(20_000)
+]
 seconds, work = {}, [0.0]
 
 
@@ -42,7 +45,10 @@ def paragraph(count):
 
 def opened(**overrides):
     return Memory.open(
-        state_dir=state, config=state + "/clawmark.json", embedder=HashingEmbedder(dims=64), overrides=overrides
+        state_dir=state,
+        config=state + "/clawmark.json",
+        embedder=HashingEmbedder(dims=64),
+        overrides=overrides,
     )
 
 
@@ -91,7 +97,9 @@ with opened() as memory:
     note(memory, "large file changed", memory.sync)
     found = [hit.path for hit in memory.search("zebra77").hits]
     note(memory, "forced rebuild", lambda: memory.sync(force=True))
-    with opened(**{"memorySearch.chunking.tokens": 300, "memorySearch.chunking.overlap": 0}) as other:
+    with opened(
+        **{"memorySearch.chunking.tokens": 300, "memorySearch.chunking.overlap": 0}
+    ) as other:
         note(other, "half a rebuild for other settings", lambda: half(other))
     note(memory, "rebuild abandoned", memory.sync)
     note(memory, "forced rebuild after it", lambda: memory.sync(force=True))
@@ -117,7 +125,13 @@ with opened() as memory:
         path.unlink()
     note(memory, "everything deleted", memory.sync)
     problems = memory.verify().problems
-told = {"seconds": seconds, "work": round(work[0], 4), "chunks": indexed, "found": found, "problems": problems[:3]}
+told = {
+    "seconds": seconds,
+    "work": round(work[0], 4),
+    "chunks": indexed,
+    "found": found,
+    "problems": problems[:3],
+}
 print(json.dumps(told))
 """
 

@@ -39,15 +39,25 @@ from pathlib import Path
 from clawmark import Memory
 
 settings = {"memorySearch.sources": ["memory", "sessions"], "memorySearch.provider": sys.argv[4]}
-with Memory.open(sys.argv[1], state_dir=sys.argv[2], overrides=settings, background=False) as memory:
+with Memory.open(
+    sys.argv[1], state_dir=sys.argv[2], overrides=settings, background=False
+) as memory:
     report = memory.sync()
     found = [bool(memory.search(word).hits) for word in sys.argv[3].split()]
-    problems = memory.plan()[0].due + len(memory.verify().problems) if sys.argv[5] == "verify" else 0
+    problems = (
+        memory.plan()[0].due + len(memory.verify().problems) if sys.argv[5] == "verify" else 0
+    )
 if Path("/proc/self/status").exists():
     peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
 else:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 << 20 if sys.platform == "darwin" else 1024)
-counts = {"problems": problems, "chunks": report.chunks, "embedded": report.embedded, "left": len(report.skipped)}
+    unit = 1 << 20 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+counts = {
+    "problems": problems,
+    "chunks": report.chunks,
+    "embedded": report.embedded,
+    "left": len(report.skipped),
+}
 print(json.dumps({"megabytes": peak, "found": found, **counts}))
 """
 

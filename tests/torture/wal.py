@@ -29,7 +29,10 @@ from pathlib import Path
 from clawmark.model.errors import IndexBusy
 from clawmark.memory import Memory
 state, who = sys.argv[1], int(sys.argv[2])
-words = "river stone market winter engine garden letter silver bridge candle forest harbour meadow castle".split()
+words = (
+    "river stone market winter engine garden letter silver bridge candle forest harbour meadow "
+    "castle"
+).split()
 chance = random.Random(who)
 syncs = refused = 0
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:

@@ -150,7 +150,10 @@ def signed(server: EmbeddingServer, path: str, body: bytes, secret: str = "hush"
     host = f"127.0.0.1:{server.port}"
     names = "host;x-amz-date"
     uri = path.replace("%", "%25")
-    canonical = f"POST\n{uri}\n\nhost:{host}\nx-amz-date:{stamp}\n\n{names}\n{hashlib.sha256(body).hexdigest()}"
+    canonical = (
+        f"POST\n{uri}\n\nhost:{host}\nx-amz-date:{stamp}\n\n{names}\n"
+        f"{hashlib.sha256(body).hexdigest()}"
+    )
     scope = f"{day}/us-east-1/bedrock/aws4_request"
     text = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
     key = b"AWS4" + secret.encode()
