@@ -22,6 +22,7 @@ from clawmark.embed.base import Choice, Embedder
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.system.counters import Metrics
+from clawmark.text.filters import make_filters
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -128,8 +129,6 @@ class Memory:
         `source` is `memory`, `sessions` or the name of an added folder."""
         filters = NO_FILTERS
         if since or until or path or source:
-            from clawmark.text.filters import make_filters
-
             filters = make_filters(
                 since=since, until=until, path=path, source=source, today=self.today
             )

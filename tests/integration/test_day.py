@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from chat import ChatServer, Seen, Turn, call, say
-from commands import CLAWMARK, Place
+from commands import CLAWMARK, Place, Ran
 from typists import Typist
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
@@ -184,24 +184,33 @@ def test_one_whole_day(tmp_path: Path, api: str) -> None:
             assert ann.end() == 0
         check_transcripts(place)
 
-        # --- the next morning
-        tomorrow = configure(place, TOMORROW)
-        assert tomorrow > today
-        morning = place.run(
-            *words[len(CLAWMARK) :], stdin="What did we decide yesterday?\n", env=key
-        )
-        assert morning.code == 0, morning.err
-        answer, citation = morning.out.strip().splitlines()[-1].split(" Source: ")
-        assert answer == "PostgreSQL." and citation.startswith(f"memory/{today}")
-        assert "PostgreSQL" in place.run("get", citation).out
-        assert not (place.workspace / "BOOTSTRAP.md").exists()
-        first = next(one for one in server.seen if one.last_user == "What did we decide yesterday?")
-        assert len(first.messages) == 1 and f"today: {tomorrow}" in first.system
+        morning = the_next_morning(place, server, words[len(CLAWMARK) :], key, today)
     everything = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert (
         not any(KEY.encode() in data for data in everything)
         and KEY not in ann.screen + morning.out + morning.err
     )
+
+
+def the_next_morning(
+    place: Place,
+    server: ChatServer,
+    words: tuple[str, ...],
+    key: dict[str, str | None],
+    today: str,
+) -> Ran:
+    """Ask about yesterday's decision in a new process on the next day."""
+    tomorrow = configure(place, TOMORROW)
+    assert tomorrow > today
+    morning = place.run(*words, stdin="What did we decide yesterday?\n", env=key)
+    assert morning.code == 0, morning.err
+    answer, citation = morning.out.strip().splitlines()[-1].split(" Source: ")
+    assert answer == "PostgreSQL." and citation.startswith(f"memory/{today}")
+    assert "PostgreSQL" in place.run("get", citation).out
+    assert not (place.workspace / "BOOTSTRAP.md").exists()
+    first = next(one for one in server.seen if one.last_user == "What did we decide yesterday?")
+    assert len(first.messages) == 1 and f"today: {tomorrow}" in first.system
+    return morning
 
 
 def talk_until(ann: Typist, text: str) -> list[str]:

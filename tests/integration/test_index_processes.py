@@ -15,7 +15,7 @@ from clawmark.store.base import noise_fact
 from clawmark.store.sqlite.files import lock_path, set_aside
 from clawmark.store.sqlite.locks import WriteLock
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of, fill, random_vectors
 
 PRELUDE = """

@@ -14,7 +14,7 @@ from clawmark.model.errors import IndexBusy
 from clawmark.model.values import Vector
 from clawmark.store.sqlite import generations
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import cosine, file_of, identity_of, unit
 
 DIMS = 8

@@ -15,7 +15,7 @@ from clawmark.config.schema import Chunking
 from clawmark.engine.sync.transcripts import Work, apply_transcripts, derive
 from clawmark.model.values import ChunkRow
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.workspace.transcripts.files import TranscriptFiles
 
 CHUNKER = Chunking(tokens=24, overlap=8)

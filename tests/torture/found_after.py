@@ -20,7 +20,7 @@ EVERY = 10
 
 WRITER = """
 import json, random, sys
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.memory import Memory
 state, who, notes, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 words = (

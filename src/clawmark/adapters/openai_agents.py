@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agents import FunctionTool
+
 from clawmark.adapters.plain import Toolbox
 from clawmark.adapters.transcripts import open_transcript, transcript_path
 from clawmark.memory import Memory
@@ -34,9 +36,6 @@ def memory_tools(
     memory: Memory, session_key: str | None = None, *, append: bool = True
 ) -> list[FunctionTool]:
     """Return `memory_search`, `memory_get` and, unless `append` is off, `memory_append`."""
-    # Imported late: an optional extra.
-    from agents import FunctionTool
-
     box = Toolbox(memory, session_key, append=append)
 
     def made(name: str, description: str, parameters: dict[str, Any]) -> FunctionTool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from pydantic_ai import FunctionToolset, Tool
+
 from clawmark.agent.tools import Tool as MemoryTool
 from clawmark.memory import Memory
 
@@ -27,8 +29,6 @@ def memory_toolset(
     """Return `memory_search`, `memory_get` and, unless `append` is off, `memory_append`.
 
     With `instructions`, the toolset includes the memory's system prompt."""
-    # Imported late: an optional extra.
-    from pydantic_ai import FunctionToolset
 
     async def prompt() -> str:
         return (await asyncio.to_thread(memory.prompt, session_key, append=append)).text
@@ -38,9 +38,6 @@ def memory_toolset(
 
 
 def _make_tool(tool: MemoryTool) -> Tool[Any]:
-    # Imported late: an optional extra.
-    from pydantic_ai import Tool
-
     async def call(**arguments: Any) -> dict[str, object]:
         return await asyncio.to_thread(tool.call, arguments)
 

@@ -92,11 +92,11 @@ class Watching:
             return None if deadline is None else max(0.0, deadline - time.monotonic())
 
         while keeper.wait_for(lambda: keeper.is_idle, left()):
-            runs = keeper.runs
+            runs = keeper.runs  # read by the lambda before the next round changes it
             plan = look(self._backend.parts.sync)[1]
             if not (plan.due or plan.recheck):
                 return True
-            if not keeper.wait_for(lambda: keeper.runs != runs, left()):  # noqa: B023 - called before it changes
+            if not keeper.wait_for(lambda: keeper.runs != runs, left()):  # noqa: B023
                 return False
         return False
 

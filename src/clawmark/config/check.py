@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeGuard
 
 from clawmark.config.files import line_of
 from clawmark.config.json5 import show_path
+from clawmark.config.urls import problem_with  # Imported late: ipaddress costs 2 ms.
 from clawmark.model.errors import ConfigError
 
 
@@ -257,8 +258,6 @@ def patterns_of(written: Written, warnings: list[str]) -> list[tuple[str, str]]:
 
 
 def _url(key: Key, written: Written) -> str:
-    from clawmark.config.urls import problem_with  # Imported late: ipaddress costs 2 ms.
-
     if not isinstance(written.value, str):
         raise refuse(written, f"must be the address of a service, not {show(written.value)}")
     if re.fullmatch(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}", written.value):

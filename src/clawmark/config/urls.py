@@ -15,7 +15,8 @@ _AUTHORITY = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 _DISGUISED = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*", re.IGNORECASE)
 _KEY = re.compile(
-    r"[?&](?:[a-z0-9_-]*[_-])?(?:api|subscription)?[_-]?(?:key|token|secret|password|sig|signature)=",
+    r"[?&](?:[a-z0-9_-]*[_-])?(?:api|subscription)?[_-]?"
+    r"(?:key|token|secret|password|sig|signature)=",
     re.IGNORECASE,
 )
 _QUAD = re.compile(r"[0-9]{1,3}(?:[.-][0-9]{1,3}){3}")

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import apsw
+
 from clawmark.config.check import Source
 from clawmark.config.files import read_config
 from clawmark.config.sections import sections_for
@@ -90,9 +92,6 @@ def _configured_database(state_dir: str, agent: str) -> str:
 @contextmanager
 def open_index(path: str) -> Iterator[OpenClawIndex]:
     """Open an index of OpenClaw for reading; raises SeedsUnreadable if it is not one."""
-    # Imported late: only this import needs SQLite.
-    import apsw
-
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     try:
         with _stable_copy(path) as address:

@@ -142,7 +142,7 @@ class HttpClient:
             is_success = 200 <= status < 300
             pieces = _read_body(channel.body(), found, most if is_success else MAX_BODY_BYTES)
             body = b"" if is_success else b"".join(pieces)
-        except BaseException:
+        except BaseException:  # also on KeyboardInterrupt
             channel.close()
             raise
         return IncomingResponse(channel, Response(status, found, body), pieces)
@@ -191,7 +191,7 @@ class HttpClient:
             if body and "content-length" in headers and channel.has_unread_bytes():
                 raise HttpError("the response is longer than it says")
             is_reusable = channel.finish()
-        except BaseException:
+        except BaseException:  # also on KeyboardInterrupt
             channel.close()
             check_cancelled()  # a cancelled request is not a failure of the service
             raise

@@ -62,8 +62,9 @@ _TOO_MUCH = (
     r"than\b|超过|最大|过长|过大|最多"
 )
 _THING = (
-    r"(?<![a-z])(?:batch|inputs?|texts?|items?|tokens?|arrays?|lists?|lengths?|sizes?|elements?|entries|documents?|strings?"
-    r"|payload|body|characters|chars|context|contents?|sequences?|prompts?|entity)(?![a-z])|输入|数组|长度|批"
+    r"(?<![a-z])(?:batch|inputs?|texts?|items?|tokens?|arrays?|lists?|lengths?|sizes?|elements?"
+    r"|entries|documents?|strings?|payload|body|characters|chars|context|contents?|sequences?"
+    r"|prompts?|entity)(?![a-z])|输入|数组|长度|批"
 )
 _RATE = r"\brate[ _-]?limit|too many requests|per[ _-]?(?:min|sec|hour|day)|\bquota\b|concurren"
 _PLAINLY_TOO_LARGE = (

@@ -299,7 +299,7 @@ class Channel(httpcore.NetworkBackend):
             raise self._read_error(error.__cause__) from None
         except httpcore.LocalProtocolError:
             raise HttpError("HTTP cannot carry this request", permanent=True) from None
-        except Exception as error:
+        except Exception as error:  # socksio raises errors of its own kind
             # The boundary to socksio, which fails in many ways when a proxy does not speak SOCKS.
             if not self._is_at_proxy:
                 raise

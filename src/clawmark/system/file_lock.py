@@ -37,7 +37,7 @@ def acquire(
         try:
             if try_lock(descriptor) and is_at(descriptor, path):
                 return descriptor
-        except BaseException:
+        except BaseException:  # also on KeyboardInterrupt
             os.close(descriptor)
             raise
         os.close(descriptor)

@@ -161,7 +161,7 @@ class Watcher:
                     self._poll()
                 else:
                     self._follow()
-            except Exception as error:
+            except Exception as error:  # the boundary of the thread
                 self._recover(error)
 
     # --- the system reports changes ---

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.model.values import FileStat, FileState, Scan, ScanFailure, Skipped
-from clawmark.workspace import guard, places
+from clawmark.workspace import guard, places, read
 from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
@@ -105,8 +105,6 @@ class Workspace:
 
     def absolute(self, path: str) -> str:
         """Return the path on disk of a path or citation, which need not exist."""
-        from clawmark.workspace import read
-
         named = read.parse_citation(path).path.removeprefix("./")
         if self.sessions is not None and self.sessions.owns(named):
             return self.sessions.absolute(named)
@@ -115,8 +113,6 @@ class Workspace:
 
     def read_document(self, state: FileState) -> Document:
         """Read a file that a scan listed; if it has changed since, with its newer state."""
-        from clawmark.workspace import read
-
         with self._place(state.path, self._extras) as (root, place):
             try:
                 return read.read_document(root, place.relative, place.path, place.anchor)
@@ -163,8 +159,6 @@ class Workspace:
         max_chars: int = 12_000,
     ) -> Excerpt:
         """Read some lines of a path or citation; a missing file gives an empty excerpt."""
-        from clawmark.workspace import read
-
         named = read.parse_citation(path)
         if start is None:
             start, lines = named.start, named.lines if lines is None else lines
@@ -190,7 +184,6 @@ class Workspace:
         max_lines: int,
         max_chars: int,
     ) -> Excerpt:
-        from clawmark.workspace import read
         from clawmark.workspace.transcripts.messages import read_excerpt
 
         with self._counted():
@@ -209,8 +202,6 @@ class Workspace:
         max_lines: int,
         max_chars: int,
     ) -> Excerpt:
-        from clawmark.workspace import read
-
         relative = read.find_equivalent(root, place.relative, place.anchor)
         if relative is not None:
             path = place.path[: len(place.path) - len(place.relative)] + relative

@@ -298,7 +298,7 @@ def _put(
                 latest, now = _current(folder, name, path)
                 raise _conflict(path, base_hash, "" if now is None else _hash(latest))
             folder.rename(temporary, name)
-        except BaseException:
+        except BaseException:  # also on KeyboardInterrupt
             if os.name == "nt":
                 file.close()
             with suppress(OSError):  # the first error says more; the next sweep removes the file

@@ -6,7 +6,7 @@ from __future__ import annotations
 from clawmark.model.documents import Chunk
 from clawmark.model.values import FileRow
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of, identity_of, unit
 
 PATH = "sessions/x.jsonl"

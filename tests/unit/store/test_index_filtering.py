@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clawmark.model.values import Filters
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of, put_dated
+from clawmark.testing.store_samples import any_of, put_dated
 
 
 def test_a_source_that_is_not_searched_does_not_pass_a_filter(

@@ -8,7 +8,7 @@ import pytest
 
 from clawmark.model.errors import IndexBusy
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of, identity_of, random_vectors
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clawmark.store.sqlite.files import shared_file_system
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 
 MOUNTS = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

@@ -10,7 +10,7 @@ import pytest
 from clawmark.model.errors import IndexBusy
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.store.sqlite.transaction import DELETED_AT_ONCE
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of, fill, random_vectors
 
 MANY = [f"large passage {number}" for number in range(DELETED_AT_ONCE + 100)]

@@ -14,7 +14,7 @@ from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, I
 from clawmark.store.sqlite.db import checking_vfs
 from clawmark.store.sqlite.locks import WriteLock
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of, identity_of
 
 

@@ -15,7 +15,7 @@ from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.store.sqlite.transaction import SqliteTransaction
 from clawmark.store.sqlite.upkeep import sweeping
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of, fill, random_vectors
 
 

@@ -86,7 +86,7 @@ def complete(
         try:
             async with asyncio.timeout(seconds):
                 answered.set_result(await _request(name, key, system, messages, tools, seconds))
-        except BaseException as error:
+        except BaseException as error:  # also on KeyboardInterrupt
             # The boundary of the thread. A malformed answer raises any exception in the libraries.
             if not isinstance(error, REQUEST_ERRORS):
                 facts = {"model": name.model, "error": type(error).__name__}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -74,7 +75,4 @@ def unexpected(tool: str, error: Exception) -> Payload:
 
 def log_unexpected(what: str) -> None:
     """Log the traceback of the current exception."""
-    # Imported late: hooks load this module on every prompt, and logging takes 5 ms.
-    import logging
-
     logging.getLogger("clawmark.agent.tools").exception("%s failed", what)

@@ -120,7 +120,7 @@ def _hold(chat: Chat, screen: Screen, memory: Memory, args: Namespace) -> int:
     except Stopped:
         screen.event(chat.end(hurried=True))
         raise
-    except BaseException:
+    except BaseException:  # also on KeyboardInterrupt
         chat.end()
         raise
     screen.wait()

@@ -88,9 +88,18 @@ class Encoder:
         scale = np.float32(1 / math.sqrt(hidden / self._heads))
         qkv[:, :hidden] *= scale
         out_bias = get("ao.b") + bias[2 * hidden :] @ out
-        norms = (get("aln.w"), get("aln.b")), (get("fln.w"), get("fln.b"))
-        up, down = (get("f1.w"), get("f1.b")), (get("f2.w"), get("f2.b"))
-        return Layer(qkv, bias[:hidden] * scale, out, out_bias, norms[0], *up, *down, norms[1])
+        return Layer(
+            qkv=qkv,
+            query_bias=bias[:hidden] * scale,
+            out=out,
+            out_bias=out_bias,
+            out_norm=(get("aln.w"), get("aln.b")),
+            up=get("f1.w"),
+            up_bias=get("f1.b"),
+            down=get("f2.w"),
+            down_bias=get("f2.b"),
+            down_norm=(get("fln.w"), get("fln.b")),
+        )
 
     def encode(self, tokens: Sequence[int]) -> bytes:
         """The unit vector of a text, packed as little-endian float32. Thread-safe."""

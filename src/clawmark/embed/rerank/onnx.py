@@ -121,7 +121,7 @@ class OnnxReranker:
                 wellformed(query[:most]), wellformed(text[:most]), model.tokens
             )
             logits = _run(model, tokens, kinds)
-        except Exception as error:
+        except Exception as error:  # the boundary of onnxruntime
             # The boundary to onnxruntime, whose exceptions have no common class.
             message = (
                 f"The cross-encoder {self.label} could not read a passage: {plain(str(error))}."

@@ -6,6 +6,7 @@ the shared credentials file. Roles, single sign-on and instance metadata are not
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import time
@@ -119,8 +120,6 @@ def _find_credentials(environ: Mapping[str, str], model: str) -> Credentials:
 
 def _read_profile(environ: Mapping[str, str]) -> Credentials:
     """Return the profile AWS_PROFILE or `default`; empty when it cannot be read."""
-    import configparser
-
     home = environ.get("HOME") or os.path.expanduser("~")
     path = environ.get("AWS_SHARED_CREDENTIALS_FILE") or os.path.join(home, ".aws", "credentials")
     name = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or "default"

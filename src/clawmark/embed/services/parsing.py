@@ -15,9 +15,13 @@ import math
 import re
 import struct
 import threading
+from binascii import a2b_base64
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
+import simsimd
 
 from clawmark.model.values import Vector
 
@@ -73,8 +77,6 @@ def load(body: bytes, shape: type[Shape] | None = None) -> Mapping[str, object]:
 
 
 def _read_quickly(body: bytes, shape: Any) -> dict[str, object] | None:
-    import msgspec
-
     try:
         body.decode()  # msgspec does not check what it skips
         with _MAKING:
@@ -87,8 +89,6 @@ def _read_quickly(body: bytes, shape: Any) -> dict[str, object] | None:
 
 @cache
 def _decoder(shape: Any) -> Decoder[Any]:
-    import msgspec
-
     return msgspec.json.Decoder(shape)
 
 
@@ -181,8 +181,6 @@ def to_unit(values: Sequence[float]) -> Vector:
 
 def _scaled(vector: Vector, by: float) -> Vector:
     """Multiply a vector by a number."""
-    import simsimd
-
     numbers: Any = memoryview(vector).cast("f")
     scaled: Any = simsimd.wsum(numbers, numbers, alpha=by, beta=0.0)
     return bytes(memoryview(scaled).cast("B"))
@@ -208,8 +206,6 @@ def _numbers(value: object) -> Sequence[float]:
 
 
 def _from_base64(text: str) -> list[float]:
-    from binascii import a2b_base64
-
     try:
         packed = a2b_base64(text, strict_mode=True)
     except ValueError:

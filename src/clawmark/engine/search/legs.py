@@ -20,6 +20,7 @@ from clawmark.engine.search.scoring import (
     noise_of_query,
     text_matches,
 )
+from clawmark.engine.search.weighted import calibrate
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.values import Degraded, Query, Space, Term, Vector
 from clawmark.store.base import KeywordQuery, SearchSnapshot, noise_fact
@@ -221,9 +222,6 @@ def _scale(
     embedder, space, vector = asked
     floor, ceiling = embedder.traits.floor, embedder.traits.ceiling
     if query.fusion == "weighted":
-        # Imported late: not the default.
-        from clawmark.engine.search.weighted import calibrate
-
         return lambda cosine: calibrate(cosine, floor, ceiling)
     return evidence_scale(*noise_of_query(noise_of(snapshot, space), vector, floor, ceiling))
 

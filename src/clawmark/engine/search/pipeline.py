@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
+from clawmark.engine.search.decay import apply_decay
 from clawmark.engine.search.explain import Trace, stories
 from clawmark.engine.search.legs import (
     NO_WORDS,
@@ -22,6 +23,7 @@ from clawmark.engine.search.legs import (
     text_leg_matches,
     vector_leg,
 )
+from clawmark.engine.search.mmr import diversify
 from clawmark.engine.search.neighbours import Passage, join_neighbours
 from clawmark.engine.search.scoring import (
     BIAS,
@@ -45,6 +47,7 @@ from clawmark.engine.search.snippet import (
 )
 from clawmark.engine.search.statements import Nearness, weigh_statements
 from clawmark.engine.search.time_preference import may_name_time, prefer_times
+from clawmark.engine.search.weighted import merge_weighted
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.values import (
     Explanation,
@@ -162,9 +165,6 @@ def _weigh_time(
     if times:
         candidates = prefer_times(candidates, times)
     if query.half_life_days is not None:
-        # Imported late: off by default.
-        from clawmark.engine.search.decay import apply_decay
-
         candidates = apply_decay(candidates, query.half_life_days, query.today)
     decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
     named = ", ".join(f"{first} to {last}" for first, last in times)
@@ -175,9 +175,6 @@ def _weigh_time(
 def _diversify(query: Query, candidates: list[Candidate], trace: Trace) -> list[Candidate]:
     weight = query.mmr_lambda
     if weight is not None:
-        # Imported late: off by default.
-        from clawmark.engine.search.mmr import diversify
-
         candidates = diversify(candidates, weight, lambda c: c.score, lambda c: c.row.text)
     trace.step(7, "diversify", f"MMR with lambda {weight:g}" if weight is not None else "off")
     return candidates
@@ -197,9 +194,6 @@ def _merged(
     keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
     texts = text_leg_matches(words, snapshot, keys)
     if query.fusion == "weighted":
-        # Imported late: most searches do not need it.
-        from clawmark.engine.search.weighted import merge_weighted
-
         return merge_weighted(
             query, snapshot.chunks(keys), texts, meaning.matches, len(words.terms)
         )

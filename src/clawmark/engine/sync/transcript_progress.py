@@ -65,7 +65,7 @@ def decode(text: str) -> Reached | None:
         values: list[Any] = json.loads(text)
         read, lines, still_open, *others = values
         places = tuple((int(line), int(start), int(end)) for line, start, end in still_open)
-        return Reached(int(read), int(lines), places, *others)
+        return Reached._make((int(read), int(lines), places, *others))
     except (ValueError, TypeError):
         return None
 

@@ -297,14 +297,16 @@ class _Transcript:
         mark = mark_of(self._fd, reached, is_finished=is_end)
         size = state.size if is_end else UNFINISHED
         row = FileRow(
-            state.path,
-            "sessions",
-            mark,
-            size,
-            *state[3:],
-            work.now_ns(),
-            len(chunks),
-            encode(reached),
+            path=state.path,
+            source="sessions",
+            hash=mark,
+            size=size,
+            mtime_ns=state.mtime_ns,
+            inode=state.inode,
+            device=state.device,
+            seen_ns=work.now_ns(),
+            chunks=len(chunks),
+            progress=encode(reached),
         )
         words = words_of(chunks)
         with work.store.transaction(timeout=work.lock_timeout) as transaction:

@@ -356,7 +356,7 @@ def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | Non
         check_seal(connection, path, seal, index_id)
         connection.authorizer = authorize
         return Database(connection=connection, path=path, stamp=stamp, seconds=QUERY_SECONDS)
-    except BaseException:
+    except BaseException:  # also on KeyboardInterrupt
         connection.close()
         raise
 
@@ -370,7 +370,7 @@ def open_damaged(path: str) -> Database:
         try:
             set_up(connection)
             connection.authorizer = authorize
-        except BaseException:
+        except BaseException:  # also on KeyboardInterrupt
             connection.close()
             raise
     except DRIVER_ERRORS as error:
@@ -442,7 +442,7 @@ def create(connection: apsw.Connection, first_rows: Sequence[tuple[str, str]]) -
             connection.execute(statement)
         connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", first_rows)
         connection.execute("COMMIT")
-    except BaseException:
+    except BaseException:  # also on KeyboardInterrupt
         connection.execute("ROLLBACK")
         raise
 

@@ -78,7 +78,7 @@ def _open_writer(path: str) -> Database | None:
             _set_up_writing(connection, path)
             connection.authorizer = authorize
             stamp = stamp_of(path)
-        except BaseException:
+        except BaseException:  # also on KeyboardInterrupt
             connection.close()
             raise
     except DRIVER_ERRORS as error:

@@ -27,6 +27,7 @@ from clawmark.model.values import (
 from clawmark.store.base import DueChunk, FileSet, KeywordCounts, KeywordQuery
 from clawmark.store.sqlite import cache, keywords
 from clawmark.store.sqlite.db import SQLITE_VERSION, Database, as_list, one_line
+from clawmark.store.sqlite.filtering import select
 from clawmark.store.sqlite.meta import Meta, SpaceFacts
 from clawmark.store.sqlite.schema import WORDS
 
@@ -234,9 +235,6 @@ class SqliteSnapshot:
     # --- filters ----------------------------------------------------------------------------------
 
     def within(self, filters: Filters) -> SqliteSnapshot:
-        # Imported late: a search without filters does not need it.
-        from clawmark.store.sqlite.filtering import select
-
         narrowed = SqliteSnapshot(
             db=self.db,
             residents=self._residents,

@@ -32,6 +32,7 @@ from clawmark.store.sqlite.db import (
     read_seal,
     stamp_of,
 )
+from clawmark.store.sqlite.locks import WriteLock
 from clawmark.store.sqlite.meta import first_rows
 from clawmark.store.sqlite.snapshot import SqliteSnapshot
 
@@ -276,9 +277,6 @@ class SqliteStore:
 
         The system releases it if its holder dies, so what a killed process left unfinished is
         replaced at once."""
-        # Imported late: only a writer needs it.
-        from clawmark.store.sqlite.locks import WriteLock
-
         files.make_private_folder(os.path.dirname(self.path))
         with self._pool:
             self._staging_lock = self._staging_lock or WriteLock(files.staging_lock_path(self.path))
@@ -315,7 +313,7 @@ class SqliteStore:
             writer.finish()
             db.rows("COMMIT")
             writer.close()
-        except BaseException as error:
+        except BaseException as error:  # also on KeyboardInterrupt
             self._writer = None
             if isinstance(error, IndexDamaged):
                 self._damaged = db.stamp
@@ -402,9 +400,6 @@ class SqliteStore:
     def _lock(self) -> WriteLock:
         """The write lock, created with the first write: a search does not need it."""
         if self._write_lock is None:
-            # Imported late: only a writer needs it.
-            from clawmark.store.sqlite.locks import WriteLock
-
             with self._pool:
                 self._write_lock = self._write_lock or WriteLock(files.lock_path(self.path))
         return self._write_lock

@@ -83,7 +83,8 @@ def is_login(value: str) -> bool:
 
 
 _CARDS = re.compile(
-    r"(?=[0-9]{16}$)(?:4|5[1-5]|2[2-7]|35|6011|62|64[4-9]|65)[0-9]+|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}"
+    r"(?=[0-9]{16}$)(?:4|5[1-5]|2[2-7]|35|6011|62|64[4-9]|65)[0-9]+"
+    r"|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}"
 )
 
 
@@ -133,7 +134,12 @@ _VALUE = r"(?P<s>[^\s\"'`,;<>()\[\]{}\\]{4,8192})"
 @cache
 def _shapes() -> tuple[Shape, ...]:
     """Compile the patterns on first use: most runs never need them."""
-    return (*_keys_by_prefix(), *_keys_by_place(), *_longer_secrets())
+    return (
+        *_keys_by_prefix(),
+        *_keys_in_headers_and_urls(),
+        *_keys_after_names(),
+        *_longer_secrets(),
+    )
 
 
 _SEVERAL_PREFIXES = {
@@ -192,13 +198,13 @@ def _keys_by_prefix() -> Iterator[Shape]:
         "discord",
         (".",),
         re.compile(
-            rf"{edge}[MNO][A-Za-z0-9_-]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}(?![A-Za-z0-9_-])"
+            rf"{edge}[MNO][A-Za-z0-9_-]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}"
+            r"(?![A-Za-z0-9_-])"
         ),
     )
 
 
-def _keys_by_place() -> Iterator[Shape]:
-    """Yield values that are recognised by context: after a name, in a header, in a URL."""
+def _keys_in_headers_and_urls() -> Iterator[Shape]:
     any_case = re.IGNORECASE
     yield Shape(
         kind="bearer",
@@ -244,12 +250,17 @@ def _keys_by_place() -> Iterator[Shape]:
         kind="url-key",
         hints=("=",),
         pattern=re.compile(
-            r"[?&](?:api[-_]?|access[-_]?|auth[-_]?|x-goog-)?(?:key|token|secret|password|pwd|signature|sig|x-amz-signature)"
+            r"[?&](?:api[-_]?|access[-_]?|auth[-_]?|x-goog-)?"
+            r"(?:key|token|secret|password|pwd|signature|sig|x-amz-signature)"
             r"=(?P<s>[^\s&#\"'<>\[\]]{6,2048})",
             any_case,
         ),
         is_secret=is_token,
     )
+
+
+def _keys_after_names() -> Iterator[Shape]:
+    any_case = re.IGNORECASE
     yield Shape(
         kind="password",
         hints=("passw", "passphrase", "pwd", "passcode"),

@@ -13,7 +13,7 @@ from clawmark.engine.sync.run import SyncRequest
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE
 from clawmark.model.reports import Progress
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of
 
 

@@ -16,7 +16,7 @@ from clawmark.model.reports import Progress
 from clawmark.model.values import Vector
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing import HashingEmbedder
-from clawmark.testing.stores import any_of
+from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of
 
 
