@@ -61,7 +61,7 @@ def load_table_module(root: str) -> ModuleType:
         "clawmark_static_table", Path(root) / EMBED / "static_table.py"
     )
     if spec is None or spec.loader is None:
-        raise RuntimeError(f"{EMBED}/table.py is missing from the source tree.")
+        raise RuntimeError(f"{EMBED}/static_table.py is missing from the source tree.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -99,7 +99,7 @@ def test_status_of_a_sync_that_was_killed_or_has_ended_says_nothing_of_it(
         assert page(memory)["Last sync"] == "never"
         memory.sync()
         assert memory.status().running == {}
-        assert "by hand" in page(memory)["Last sync"]
+        assert "manual" in page(memory)["Last sync"]
 
 
 def test_a_sync_that_has_begun_is_told_to_its_own_process_too(workspace: Path) -> None:

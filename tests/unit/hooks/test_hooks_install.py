@@ -293,7 +293,7 @@ def test_a_link_stays_a_link_and_its_target_is_edited(tmp_path: Path) -> None:
         ("cursor", b'{"mcpServers": [}', "line 1"),
         ("cursor", b'{"mcpServers": []}', "mcpServers is not an object"),
         ("cursor", b"[]", "the top level is not an object"),
-        ("cursor", b'{"a": 1, "a": 2}', "stands twice"),
+        ("cursor", b'{"a": 1, "a": 2}', "duplicate key"),
         ("cursor", b"\xff\xfe{\x00}\x00", "not UTF-8"),
         ("codex", b"model = \n", "config.toml"),
         ("codex", b"mcp_servers = { a = { command = 'x' } }\n", "conflict with Clawmark"),
