@@ -19,6 +19,7 @@ from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
+from clawmark.engine.sync.scan import look_ahead
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.system.counters import Metrics
@@ -210,8 +211,6 @@ class Memory:
 
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""
-        from clawmark.engine.sync.scan import look_ahead
-
         scan, plan = look_ahead(self._parts.sync, force=force)
         return plan, scan
 

@@ -173,7 +173,7 @@ def test_failed_request_is_one_sentence_and_the_chat_continues(
 def test_commands_in_a_pipe_answer_on_standard_output(place: Place, server: ChatServer) -> None:
     server.script(rules({}, [say("Hello.")]))
     ran = talk(place, server, "/help\n/memory\n/prompt\n/prompt full\n/nothing\n/flush\n\n")
-    assert "/new" in ran.out and "all of it" in ran.out and "## This Conversation" in ran.out
+    assert "/new" in ran.out and "total" in ran.out and "## This Conversation" in ran.out
     assert "We chose PostgreSQL for billing" in ran.out
     assert (
         "There is no command /nothing." in ran.err

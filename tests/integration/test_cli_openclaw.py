@@ -95,7 +95,7 @@ def test_only_status_deep_probes_the_embedder(place: Place) -> None:
         place.run("status")
         assert not server.tally.log
         assert place.run("status", "--deep", "--json").json()["embeddingProbe"] == {"ok": True}
-        assert "Embeddings  ready" in place.run("status", "--deep").out
+        assert "Embeddings   ready" in place.run("status", "--deep").out
         server.key = "sk-other"
         (entry,) = place.run("memory", "status", "--deep", "--json").json()
         assert entry["embeddingProbe"]["ok"] is False and entry["embeddingProbe"]["error"]

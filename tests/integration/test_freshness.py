@@ -232,7 +232,7 @@ def count_snapshots(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[int
             finally:
                 counts[1] -= 1
 
-    monkeypatch.setattr(store, "reading", counted)
+    monkeypatch.setattr(store, "snapshot", counted)
     return counts
 
 

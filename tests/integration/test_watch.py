@@ -390,7 +390,7 @@ def test_on_a_terminal_one_line_is_redrawn(place: Place) -> None:
         process.kill()
         process.wait()
         os.close(ours)
-    assert "Ctrl-C ends it" in shown and "● 3 files · 3 chunks" in shown
+    assert "Ctrl-C to stop" in shown and "● 3 files · 3 chunks" in shown
     lines = shown.replace("\r\n", "\n").split("\n")
     assert len(lines) == 2, "the first line, and the one that is redrawn"
 

@@ -20,7 +20,6 @@ EVERY = 10
 
 WRITER = """
 import json, random, sys
-from clawmark.testing.store_samples import any_of
 from clawmark.memory import Memory
 state, who, notes, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 words = (
@@ -49,6 +48,7 @@ print(json.dumps(lost))
 ASK = """
 import json, random, sys
 from clawmark.memory import Memory
+from clawmark.testing.store_samples import any_of
 state, processes, notes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 missing = {"words": [], "vector": []}
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:

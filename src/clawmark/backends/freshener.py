@@ -3,8 +3,6 @@
 The number of due files in a `Freshness` comes from one look at the disk that began at most a second
 ago, or is None. Unbounded work is left to the background worker and to explicit syncs."""
 
-from __future__ import annotations
-
 import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable
@@ -39,7 +37,7 @@ class Lag(NamedTuple):
 class Freshener:
     """Looks at the disk for the searches of one memory, and indexes what fits into their time."""
 
-    def __init__(self, parts: IndexParts, background: Callable[[], Background | None]) -> None:
+    def __init__(self, parts: IndexParts, background: "Callable[[], Background | None]") -> None:
         self._parts = parts
         self._background = background
         self.clock: Callable[[], float] = time.monotonic

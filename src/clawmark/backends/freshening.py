@@ -3,8 +3,6 @@
 `plan_look` decides whether the disk has to be scanned, and `plan_freshening` what is done about
 what the scan found. `freshener` carries the decisions out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

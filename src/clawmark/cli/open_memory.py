@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 
 from clawmark.cli.output import warn as print_warnings
-from clawmark.cli.unsearched_files import count_unsearched, current_folder
 from clawmark.config.paths import NO_WORKSPACE
 from clawmark.memory import Memory
 from clawmark.model.errors import ConfigError
@@ -37,6 +36,9 @@ def open_memory(
 
 def _hint_for_this_folder(args: Namespace) -> str:
     """Return the command that adds the Markdown files of the current folder, if it has any."""
+    # Imported late: most commands find their workspace.
+    from clawmark.cli.unsearched_files import count_unsearched, current_folder
+
     folder = current_folder()
     found = count_unsearched(folder, args) if folder else None
     return (

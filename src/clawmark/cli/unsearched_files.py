@@ -3,8 +3,6 @@
 Looks in the current folder, then in the workspace. The agent's own files (`AGENTS.md` …) do not
 count."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from argparse import Namespace

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
+from clawmark.backends.none import NoSearchBackend
 from clawmark.config.paths import Places
 from clawmark.config.schema import NO_QMD, Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
@@ -119,7 +120,6 @@ def choose_backend(builtin: BuiltinBackend, settings: Settings) -> MemoryBackend
     """Return the configured backend."""
     if settings.memory_search.enabled:
         return builtin
-    from clawmark.backends.none import NoSearchBackend
 
     return NoSearchBackend(builtin)
 

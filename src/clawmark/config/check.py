@@ -10,7 +10,6 @@ from typing import NamedTuple, TypeGuard
 
 from clawmark.config.files import line_of
 from clawmark.config.json5 import show_path
-from clawmark.config.urls import problem_with  # Imported late: ipaddress costs 2 ms.
 from clawmark.model.errors import ConfigError
 
 
@@ -262,6 +261,9 @@ def _url(key: Key, written: Written) -> str:
         raise refuse(written, f"must be the address of a service, not {show(written.value)}")
     if re.fullmatch(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}", written.value):
         return written.value  # checked when it is filled in
+    # Imported late: ipaddress takes 2 ms.
+    from clawmark.config.urls import problem_with
+
     problem = problem_with(written.value)
     if problem:
         raise refuse(written, f"is refused: {problem}")

@@ -4,8 +4,6 @@ The json5 package takes 50 ms for 4 KB with comments, more than a whole cold sea
 have neither key nor line. This parser reads the same language except `\\u` escapes in unquoted
 names. It is limited to 100 levels and linear in the length of the text."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from typing import NamedTuple

@@ -7,8 +7,6 @@ invisible until it is published. How a store hides, cleans up and locks is its o
 
 `clawmark.testing.index_store_contract` checks an implementation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -65,7 +63,7 @@ def noise_fact(space: int) -> str:
 class SearchSnapshot(Protocol):
     """A consistent view of the index, as far as a search reads it."""
 
-    def within(self, filters: Filters) -> SearchSnapshot:
+    def within(self, filters: Filters) -> "SearchSnapshot":
         """Return the same snapshot restricted to chunks that pass the filters.
 
         The restriction applies to `search_keywords`, `nearest` and `count_chunks`."""
@@ -153,7 +151,7 @@ class WriteTransaction(Snapshot, Protocol):
     def put_file(
         self,
         row: FileRow,
-        chunks: Sequence[Chunk],
+        chunks: "Sequence[Chunk]",
         words: Sequence[ChunkWords],
         *,
         building: int = 0,
@@ -164,7 +162,7 @@ class WriteTransaction(Snapshot, Protocol):
         self,
         row: FileRow,
         first_line: int,
-        chunks: Sequence[Chunk],
+        chunks: "Sequence[Chunk]",
         words: Sequence[ChunkWords],
         *,
         was: str,
@@ -227,8 +225,8 @@ class IndexStore(Protocol):
     def put_large_file(
         self,
         row: FileRow,
-        chunks: Sequence[Chunk],
-        words: Callable[[Sequence[Chunk]], Sequence[ChunkWords]],
+        chunks: "Sequence[Chunk]",
+        words: "Callable[[Sequence[Chunk]], Sequence[ChunkWords]]",
         *,
         building: int = 0,
         timeout: float = 10.0,

@@ -4,8 +4,6 @@ No file is opened, links are not followed, and the folders that a scan skips are
 is bounded, because the folder may be any.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Container

@@ -5,7 +5,6 @@ Nothing is cut inside a character. Bytes that are not UTF-8 become U+FFFD, so th
 not hide a file.
 """
 
-import hashlib
 import os
 import unicodedata
 from typing import NamedTuple
@@ -163,7 +162,10 @@ def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Do
     finally:
         os.close(fd)
     state = file_state(path, "memory", info)
-    return Document(state, decode(data, path), hashlib.sha256(data).hexdigest())
+    # Imported late: a search whose index is up to date reads no file.
+    from hashlib import sha256
+
+    return Document(state, decode(data, path), sha256(data).hexdigest())
 
 
 def read_bytes(root: Folder, relative: str, path: str, anchor: int = 0) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -75,4 +74,7 @@ def unexpected(tool: str, error: Exception) -> Payload:
 
 def log_unexpected(what: str) -> None:
     """Log the traceback of the current exception."""
+    # Imported late: logging reads the clock when it is imported, and fails after the year 2262.
+    import logging
+
     logging.getLogger("clawmark.agent.tools").exception("%s failed", what)

@@ -21,7 +21,6 @@ from clawmark.cli.output import (
     plain,
     say,
 )
-from clawmark.cli.unsearched_files import find_unsearched, print_hint
 from clawmark.memory import Memory
 from clawmark.model.values import CandidateStory, Explanation, Found, Hit
 from clawmark.text.untrusted.origin_labels import without_comments
@@ -128,6 +127,9 @@ def run(args: Namespace) -> int:
         else:
             show(found, text, memory.loaded.warnings)
         if found.nothing is not None and not args.json:
+            # Imported late: most searches find something.
+            from clawmark.cli.unsearched_files import find_unsearched, print_hint
+
             print_hint(find_unsearched(memory, args))
     return 1 if args.fail_if_empty and not found.hits else 0
 
@@ -149,6 +151,9 @@ def show_files(found: Found, *, as_json: bool) -> None:
 def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:
     body = found_as_json(found, memory.absolute_path)
     if found.nothing is not None:
+        # Imported late: most searches find something.
+        from clawmark.cli.unsearched_files import find_unsearched
+
         unsearched = find_unsearched(memory, args)
         body |= {} if unsearched is None else {"unsearched": as_json(unsearched)}
     return body

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable
 
 from clawmark.model.errors import ConfigError
+from clawmark.system import shared_json  # Imported late: a cold search only reads.
+from clawmark.system.shared_json import load  # Imported late: most memories have no file.
 from clawmark.workspace.places import Source
 
 MOST_SOURCES = 1000
@@ -40,8 +42,6 @@ class SourceFile:
 
     def change(self, decide: Callable[[tuple[Source, ...]], tuple[Source, ...]]) -> None:
         """Replace the sources by what `decide` returns, under a lock; durable on return."""
-        from clawmark.system import shared_json  # Imported late: a cold search only reads.
-
         try:
             with shared_json.locked(self.path, LOCK_SECONDS) as is_held:
                 if not is_held:
@@ -64,8 +64,6 @@ class SourceFile:
             ) from error
 
     def _parsed(self) -> tuple[Source, ...]:
-        from clawmark.system.shared_json import load  # Imported late: most memories have no file.
-
         try:
             rows = (load(self.path) or {"sources": []}).get("sources")
             if not isinstance(rows, list) or len(rows) > MOST_SOURCES:

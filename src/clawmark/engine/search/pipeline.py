@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
-from clawmark.engine.search.decay import apply_decay
 from clawmark.engine.search.explain import Trace, stories
 from clawmark.engine.search.legs import (
     NO_WORDS,
@@ -165,6 +164,9 @@ def _weigh_time(
     if times:
         candidates = prefer_times(candidates, times)
     if query.half_life_days is not None:
+        # Imported late: it needs datetime, and decay is off by default.
+        from clawmark.engine.search.decay import apply_decay
+
         candidates = apply_decay(candidates, query.half_life_days, query.today)
     decay = f"half-life {query.half_life_days:g} days" if query.half_life_days else "off"
     named = ", ".join(f"{first} to {last}" for first, last in times)

@@ -17,8 +17,6 @@ and a logistic function turns the sum into a confidence:
 The weights were chosen with `bench/fit_ranking.py` and `bench/ranking.py`;
 `docs/explanation/scoring.md` has the figures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple

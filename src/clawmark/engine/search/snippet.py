@@ -5,8 +5,6 @@ score of its hit, the query terms it contains (rare ones more), its similarity i
 little on its neighbours. Every hit shows its best piece; the rest of the budget goes to the best
 pieces of all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 
 Paths are matched in Python, because in SQLite's GLOB `*` crosses folders."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from clawmark.model.values import Filters

@@ -5,8 +5,6 @@ running rebuild, files that are not completely stored yet, replaced files that w
 files of a source that is not searched: another configuration of the same agent may have indexed
 them."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -83,7 +81,7 @@ class SqliteSnapshot:
     def __init__(
         self,
         db: Database,
-        residents: Residents,
+        residents: "Residents",
         unsearched: Sequence[str] = (),
         meta: Meta | None = None,
     ) -> None:
@@ -234,7 +232,7 @@ class SqliteSnapshot:
 
     # --- filters ----------------------------------------------------------------------------------
 
-    def within(self, filters: Filters) -> SqliteSnapshot:
+    def within(self, filters: Filters) -> "SqliteSnapshot":
         narrowed = SqliteSnapshot(
             db=self.db,
             residents=self._residents,
@@ -381,7 +379,7 @@ class SqliteSnapshot:
                 f"The index has no vector space {number}.", hint="Run `clawmark index`."
             ) from None
 
-    def _vector_engine(self) -> VectorIndex:
+    def _vector_engine(self) -> "VectorIndex":
         # Imported late: a keyword search does not need it.
         from clawmark.store.sqlite.vectors.base import open_engine
 
@@ -442,7 +440,7 @@ class SqliteSnapshot:
             else ("", ())
         )
 
-    def _hidden_keys(self) -> Hidden:
+    def _hidden_keys(self) -> "Hidden":
         """Which chunks to leave out of a vector search; vectors of all generations are in one
         table."""
         first = self.meta.number("building_from")

@@ -6,8 +6,6 @@ neither does the reply that promises to look. Text that is not a dialogue is ret
 Known limit: replies without an answer are recognised in English only. In other languages every
 question counts as answered, unless the reply is itself a question."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
