@@ -41,7 +41,8 @@ class Freshener:
         self._parts = parts
         self._background = background
         self.clock: Callable[[], float] = time.monotonic
-        self.known = Known(looked_ns=parts.sync.now_ns())
+        self.known = Known()
+        self._opened = time.monotonic()
         self._updating = allocate_lock()
         self._freshening = allocate_lock()
 
@@ -138,7 +139,9 @@ class Freshener:
 
     def _look_and_index(self, snapshot: SearchSnapshot, began: float) -> Freshness:
         now_ns = self._parts.sync.now_ns()
-        since_ns = self.known.looked_ns - freshening.TICK_NS
+        # The clock is read only now: it fails after the year 2262, and writing must not.
+        opened_ns = now_ns - int((time.monotonic() - self._opened) * 1e9)
+        since_ns = (self.known.looked_ns or opened_ns) - freshening.TICK_NS
         snapshot.release()  # compare with the index as it is now
         made, scan, plan = self.look_at_disk(snapshot.reader)
         self._update(
