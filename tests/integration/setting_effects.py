@@ -21,7 +21,8 @@ from clawmark.agent.session.setup import (
     rollover_settings,
 )
 from clawmark.composition import make_query
-from clawmark.embed.services.settings import batch_options, remote_options
+from clawmark.embed.services.make import batch_options
+from clawmark.embed.services.settings import remote_options
 from clawmark.engine.sync.run import SyncRequest
 from clawmark.model.errors import ClawmarkError
 

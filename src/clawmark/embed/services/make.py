@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from clawmark.config.check import fill_in
+from clawmark.config.schema import RemoteBatch
 from clawmark.embed.base import Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.embed.batch.run import BatchOptions
 from clawmark.embed.choose import COMPATIBLE, REMOTE
 from clawmark.embed.services import compatible
 from clawmark.embed.services.ledger import Ledger
 from clawmark.embed.services.ollama import list_models
 from clawmark.embed.services.remote import RemoteEmbedder
-from clawmark.embed.services.settings import batch_options, remote_options
+from clawmark.embed.services.settings import remote_options
 from clawmark.embed.services.wire import provider_key
 from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
 from clawmark.model.providers import embedding_facts
@@ -111,3 +113,14 @@ def ollama_can_embed(options: EmbeddingOptions, context: EmbedderContext) -> boo
         return False
     breaker.succeeded()
     return bool(models)
+
+
+def batch_options(batch: RemoteBatch) -> BatchOptions:
+    """Return whether and how batch jobs are used."""
+    return BatchOptions(
+        enabled=batch.enabled,
+        wait=batch.wait,
+        concurrency=batch.concurrency,
+        poll_ms=batch.poll_interval_ms,
+        timeout_minutes=batch.timeout_minutes,
+    )

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from clawmark.config.check import fill_in
-from clawmark.config.schema import Remote, RemoteBatch
+from clawmark.config.schema import Remote
 from clawmark.config.urls import problem_with
-from clawmark.embed.batch.run import BatchOptions
 from clawmark.embed.services.wire import RemoteOptions
 from clawmark.model.errors import ConfigError
 
@@ -60,14 +59,3 @@ def checked_address(url: str, key: str) -> str:
     if problem:
         raise ConfigError(f"{key} is refused: {problem}.", key=key)
     return url
-
-
-def batch_options(batch: RemoteBatch) -> BatchOptions:
-    """Return whether and how batch jobs are used."""
-    return BatchOptions(
-        enabled=batch.enabled,
-        wait=batch.wait,
-        concurrency=batch.concurrency,
-        poll_ms=batch.poll_interval_ms,
-        timeout_minutes=batch.timeout_minutes,
-    )
