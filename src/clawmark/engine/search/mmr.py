@@ -8,18 +8,16 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_WORD = re.compile(r"\w+")
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff]+"
-)
+# Compiled on first use: every cold search imports this module.
+_UNSPACED = r"[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7af\uf900-\ufaff]+"
 
 
 def word_set(text: str) -> frozenset[str]:
     """The words of a text in any script; pairs of characters where words are not separated by
     spaces."""
     words: set[str] = set()
-    for word in _WORD.findall(text.casefold()):
-        run = _UNSPACED.search(word)
+    for word in re.findall(r"\w+", text.casefold()):
+        run = re.search(_UNSPACED, word)
         if run is None:
             words.add(word)
         else:

@@ -29,7 +29,8 @@ _QUESTION_STARTS = (
     "why will would "
     "wouldn't "
 )
-_NO_ANSWER = re.compile(
+# Compiled on first use: every cold search imports this module.
+_NO_ANSWER = (
     r"\b(?:do not|don't|did not|didn't|does not|doesn't|can not|cannot|can't|could "
     r"not|couldn't|have not|haven't|am not|"
     r"i'm not|unable to|not able to)\b"
@@ -40,8 +41,7 @@ _NO_ANSWER = re.compile(
     r"|\blet me (?:check|look|see|find|search|get back|think)\b"
     r"|\b(?:i will|i'll|we will|we'll|going to|need to|have to) (?:check|look|find out|get "
     r"back|come back|search|see|ask)\b"
-    r"|\b(?:one moment|hang on|hold on|sorry(?! (?:to|about|for|that)))\b",
-    re.IGNORECASE,
+    r"|\b(?:one moment|hang on|hold on|sorry(?! (?:to|about|for|that)))\b"
 )
 _NOTE_HEADER = re.compile(
     r"^(?:# Session: \d{4}-\d\d-\d\d [^\n]*|- \*\*(?:Session Key|Session "
@@ -151,7 +151,10 @@ def is_unanswered(message: LabelledMessage, reply: LabelledMessage) -> bool:
     if reply.label == message.label or len(reply.text) > LONGEST_EMPTY_REPLY:
         return False
     sentences = [sentence for sentence in _SENTENCE_END.split(reply.text) if sentence.strip()]
-    defers = [_NO_ANSWER.search(sentence.replace("’", "'")) is not None for sentence in sentences]
+    defers = [
+        re.search(_NO_ANSWER, sentence.replace("’", "'"), re.IGNORECASE) is not None
+        for sentence in sentences
+    ]
     is_empty = all(
         late or is_question(sentence) for late, sentence in zip(defers, sentences, strict=True)
     )
