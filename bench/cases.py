@@ -1,24 +1,27 @@
 """How many of the hostile cases are met: the tests that play them, run whole, counted and written
 down.
 
-    python bench/cases.py [--python PYTHON]
+    python bench/cases.py [--python PYTHON] [--only TEXT]
 
 Comes in: groups of test files, each about one kind of hostile input; with `CLAWMARK_ALL=1` they
 leave nothing out (all waits of the silent providers, 50 kills instead of 10, long stories for the
-machine). Goes out: a table, and `bench/results/cases.json`. The shared folder has to be there:
-without it the tests would be skipped, which counts as a miss."""
+machine). Goes out: a table, and `bench/results/cases.json`, in which `--only` replaces the rows of
+the groups it runs. The shared folder has to be there: without it the tests would be skipped, which
+counts as a miss."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from harness import ROOT, run, shared_folder, table, write_result
+from harness import RESULTS, ROOT, code_version, run, shared_folder, table, write_result
 
 GROUPS = {
     "hostile workspace, seeds 1 and 2": (
@@ -61,13 +64,22 @@ def main() -> int:
     parser.add_argument(
         "--python", default=sys.executable, help="interpreter with the extra `test`"
     )
-    python = parser.parse_args().python
+    parser.add_argument("--only", default="", help="run the groups whose names contain TEXT")
+    given = parser.parse_args()
+    python = given.python
     shared_folder()
     groups = {
         name: [f"tests/integration/{file}.py" for file in files] for name, files in GROUPS.items()
     }
     groups |= {name: list(files) for name, files in ELSEWHERE.items()}
-    rows = [{"what": name, **count(python, files)} for name, files in groups.items()]
+    known = {row["what"]: row for row in earlier()}
+    rows = [
+        {"what": name, **count(python, files), "commit": code_version(python)}
+        if given.only in name
+        else known[name]
+        for name, files in groups.items()
+        if given.only in name or name in known
+    ]
     shown = [
         (str(row["what"]), str(row["passed"]), str(row["failed"]), str(row["skipped"]))
         for row in rows
@@ -75,6 +87,15 @@ def main() -> int:
     print(table([("what", "passed", "failed", "skipped"), *shown]))
     write_result("cases", "python bench/cases.py", python, {"rows": rows})
     return 1 if any(row["failed"] or row["skipped"] or not row["passed"] for row in rows) else 0
+
+
+def earlier() -> list[dict[str, Any]]:
+    """Return the rows of the result file; none if there is no file."""
+    file = RESULTS / "cases.json"
+    found: list[dict[str, Any]] = (
+        json.loads(file.read_text(encoding="utf-8"))["rows"] if file.is_file() else []
+    )
+    return found
 
 
 def count(python: str, files: list[str]) -> dict[str, int]:

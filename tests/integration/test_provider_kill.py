@@ -99,7 +99,7 @@ def kill_at(place: Place, config: Path, server: EmbeddingServer, seconds: float)
 
 def settle(server: EmbeddingServer) -> None:
     """Wait until the server has noticed that nobody is there any more."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_SECONDS
     while not all(record.ended for record in server.tally.log):
         assert time.monotonic() < deadline, "a request never ended"
         time.sleep(0.005)
