@@ -104,7 +104,11 @@ def count(python: str, files: list[str]) -> dict[str, int]:
         report = Path(folder) / "report.xml"
         env = {**os.environ, "CLAWMARK_ALL": "1"}
         run([python, "-m", "pytest", "-q", f"--junit-xml={report}", *files], env, ROOT)
-        ends = Counter(_end(case) for case in ElementTree.parse(report).iter("testcase"))
+        cases = list(ElementTree.parse(report).iter("testcase"))
+    for case in cases:
+        for failure in (*case.iter("failure"), *case.iter("error")):
+            print(f"{case.get('name')}: {failure.get('message')}")
+    ends = Counter(_end(case) for case in cases)
     return {how: ends[how] for how in ("passed", "failed", "skipped")}
 
 
