@@ -23,7 +23,7 @@ from clawmark.agent.session.setup import (
 from clawmark.composition import make_query
 from clawmark.embed.services.make import batch_options
 from clawmark.embed.services.settings import remote_options
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.errors import ClawmarkError
 
 QUESTION = "where does the heron nest?"

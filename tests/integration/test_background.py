@@ -14,7 +14,7 @@ from embeddings import EmbeddingServer
 
 from clawmark import Memory
 from clawmark.backends import freshening
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.reports import WatchEvent
 from clawmark.testing import HashingEmbedder
 

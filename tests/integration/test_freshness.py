@@ -16,7 +16,7 @@ import pytest
 from clawmark import Memory
 from clawmark.embed.base import Traits
 from clawmark.engine.sync import run
-from clawmark.engine.sync.scan import SyncParts
+from clawmark.engine.sync.scan import SyncParts, SyncRequest
 from clawmark.model.errors import EmbeddingUnavailable, IndexBusy
 from clawmark.model.reports import SyncReport
 from clawmark.model.values import Scan, Vector
@@ -206,7 +206,7 @@ def test_files_that_change_during_indexing_are_counted_as_due(
     disk = Disk(memory)
     original = run.run_sync
 
-    def slow(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
+    def slow(parts: SyncParts, request: SyncRequest) -> SyncReport:
         report = original(parts, request)
         rewrite(workspace, "later.md", "The okapi came later.")
         disk.now += 1.4
@@ -276,7 +276,7 @@ def test_no_snapshot_is_open_while_a_search_indexes(
     counts, original = count_snapshots(memory, monkeypatch), run.run_sync
     open_then: list[int] = []
 
-    def seen(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
+    def seen(parts: SyncParts, request: SyncRequest) -> SyncReport:
         open_then.append(counts[1])
         return original(parts, request)
 
@@ -315,7 +315,7 @@ def test_a_file_that_was_deleted_after_the_look_is_not_cited(
 def busy(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
     """A memory whose index is locked by another process."""
 
-    def refuse(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
+    def refuse(parts: SyncParts, request: SyncRequest) -> SyncReport:
         raise IndexBusy("Another process is writing.", hint="Wait.")
 
     monkeypatch.setattr(run, "run_sync", refuse)

@@ -13,7 +13,7 @@ import pytest
 from clawmark import Memory
 from clawmark.embed.local.weights import find_pack
 from clawmark.engine.sync import run
-from clawmark.engine.sync.scan import SyncParts
+from clawmark.engine.sync.scan import SyncParts, SyncRequest
 from clawmark.model.errors import PathDenied
 from clawmark.model.reports import SyncReport
 from clawmark.model.values import Vector
@@ -120,7 +120,7 @@ def test_files_that_another_search_is_indexing_are_reported_as_due(
     memory.append("Redis replaces memcached for sessions")
     begun, check_cancelled, original = threading.Event(), threading.Event(), run.run_sync
 
-    def held_up(parts: SyncParts, request: run.SyncRequest) -> SyncReport:
+    def held_up(parts: SyncParts, request: SyncRequest) -> SyncReport:
         begun.set()
         assert check_cancelled.wait(60)
         return original(parts, request)

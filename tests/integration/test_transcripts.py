@@ -17,7 +17,7 @@ import pytest
 from hostile import SHARED
 
 from clawmark import Memory
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.engine.sync.transcripts import Work, apply_transcripts
 from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.model.values import FileRow

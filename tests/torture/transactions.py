@@ -28,7 +28,7 @@ import json, random, sys, time
 from contextlib import contextmanager
 from pathlib import Path
 from clawmark.memory import Memory
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.testing import HashingEmbedder
 state, chunks, megabytes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(1)

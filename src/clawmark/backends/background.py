@@ -12,7 +12,7 @@ from _thread import allocate_lock
 from collections.abc import Callable
 
 from clawmark.backends.freshening import Worker
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.engine.sync.worker import SyncWorker
 from clawmark.model.reports import SyncReport, WatchEvent
 

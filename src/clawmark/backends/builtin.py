@@ -18,6 +18,7 @@ from clawmark.embed.base import Embedder
 from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vectors, refusal_of
 from clawmark.engine.search.legs import Asked, ask
 from clawmark.engine.search.pipeline import Freshness, search
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
 from clawmark.model.values import Degraded, FileStat, Found, Identity, NothingFound, Query
 from clawmark.system.cancellation import check_cancelled
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clawmark.backends.background import Background
-    from clawmark.engine.sync.run import SyncRequest
     from clawmark.model.documents import Excerpt
     from clawmark.model.reports import Probe, Progress, Status, SyncReport
 
@@ -217,8 +217,6 @@ class BuiltinBackend:
         seconds: float | None = None,
     ) -> SyncReport:
         """Index what has changed; `force` builds the next generation of the index."""
-        from clawmark.engine.sync.run import SyncRequest
-
         return self.run_sync(
             SyncRequest(
                 force=force,
@@ -235,8 +233,6 @@ class BuiltinBackend:
             with SearchSnapshot(self.parts.store) as snapshot:
                 self.freshener.freshen(snapshot)
             return True
-        from clawmark.engine.sync.run import SyncRequest
-
         self._background.ask(SyncRequest(reason=reason, deltas=deltas))
         return True
 

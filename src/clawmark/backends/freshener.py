@@ -180,7 +180,8 @@ class Freshener:
     ) -> Freshness:
         """Index what there is time for, and hand the rest over to the worker."""
         # Imported late: a search that finds nothing due does not need it.
-        from clawmark.engine.sync.run import SyncRequest, run_sync
+        from clawmark.engine.sync.run import run_sync
+        from clawmark.engine.sync.scan import SyncRequest
 
         due = looked[1].due
         request = SyncRequest(

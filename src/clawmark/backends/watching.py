@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.engine.parts import active_embedder, count_due_vectors
-from clawmark.engine.sync.run import SyncRequest
-from clawmark.engine.sync.scan import look
+from clawmark.engine.sync.scan import SyncRequest, look
 from clawmark.model.reports import WatchEvent
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.system.private_files import make_private_folder

@@ -104,7 +104,7 @@ class FileRow(NamedTuple):
     """
     chunks: int
     progress: str = ""
-    """How far a transcript is indexed, as `sync.transcript_progress` writes it; empty for a memory file."""
+    """How far a transcript is indexed, by `sync.transcript_progress`; empty for a memory file."""
 
 
 class ChunkRow(NamedTuple):

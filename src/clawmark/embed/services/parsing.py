@@ -17,10 +17,8 @@ import struct
 import threading
 from binascii import a2b_base64
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import msgspec
 import simsimd
 
 from clawmark.model.values import Vector
@@ -39,6 +37,7 @@ LONG = 1 << 18
 
 _MAKING = threading.Lock()
 """Two threads that make the same decoder at once crash the interpreter (msgspec 0.22)."""
+_DECODERS: dict[Any, Decoder[Any]] = {}
 _USED = re.compile(
     rb'"(?:total_tokens|prompt_eval_count|inputTextTokenCount|prompt_tokens)"\s*:\s*([0-9]{1,9})\b'
 )
@@ -77,19 +76,19 @@ def load(body: bytes, shape: type[Shape] | None = None) -> Mapping[str, object]:
 
 
 def _read_quickly(body: bytes, shape: Any) -> dict[str, object] | None:
+    # Imported late: a query has one short vector.
+    import msgspec
+
     try:
         body.decode()  # msgspec does not check what it skips
         with _MAKING:
-            decoder = _decoder(shape)
+            decoder = _DECODERS.get(shape)
+            if decoder is None:
+                decoder = _DECODERS[shape] = msgspec.json.Decoder(shape)
         found: dict[str, object] = decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return found
-
-
-@cache
-def _decoder(shape: Any) -> Decoder[Any]:
-    return msgspec.json.Decoder(shape)
 
 
 def _read(body: bytes) -> dict[str, object]:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from clawmark.embed.base import Embedder
 from clawmark.engine.maintenance.repair import BROKEN, heal
 from clawmark.engine.parts import IndexParts
-from clawmark.engine.sync.run import SyncRequest
-from clawmark.engine.sync.scan import look
+from clawmark.engine.sync.scan import SyncRequest, look
 from clawmark.model.errors import ClawmarkError, IndexDamaged, NotText, WorkspaceError
 from clawmark.model.reports import Finding, Probe, Status, SyncReport
 from clawmark.store.sqlite.schema import FIX_HINT
@@ -227,7 +226,7 @@ def _engine(state_dir: str, facts: Status) -> Iterator[Finding]:
 
 def _private(index_path: str, *, fix: bool) -> Iterator[Finding]:
     """Check that the index, which holds the text of the notes, is readable by its owner only."""
-    if os.name != "posix":  # Windows has other permissions
+    if not hasattr(os, "geteuid"):  # Windows has other permissions
         return
     folder = os.path.dirname(index_path)
     modes = {

@@ -9,14 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.embed.local.weights import find_pack, has_numpy
 from clawmark.engine.sync.outcome import TextReport, VectorReport, add_reports
 from clawmark.engine.sync.plan import changed_since, flag_lost_roots, plan_sync, roots_to_store
 from clawmark.engine.sync.publish import publish
-from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, look
+from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, look
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
 from clawmark.engine.sync.transcript_progress import leave_small_growth
 from clawmark.engine.sync.transcripts import Work, apply_transcripts
@@ -29,28 +28,6 @@ from clawmark.store.base import WriteTransaction
 # Files may change while a rebuild runs. After this many scans it is published, and the rest is left
 # to an ordinary sync.
 REBUILD_PASSES = 3
-
-
-class SyncRequest(NamedTuple):
-    """How much of the work to do now."""
-
-    force: bool = False
-    instant_only: bool = False
-    seconds: float | None = None
-    lock_timeout: float = 10.0
-    progress: Callable[[Progress], None] | None = None
-    reason: str = "manual"
-    """What requested the sync, for `status`: one of `worker.REASONS`."""
-    cancelled: Callable[[], bool] | None = None
-    """Checked between batches: if it returns true, the sync stops, and what is left stays due."""
-    since_ns: int = 0
-    """Index only what changed since this moment, and no vectors; the rest stays due because the
-    background worker is indexing it."""
-    look: Callable[[SyncParts], tuple[Scan, SyncPlan]] = look
-    """Compares disk and index; a caller that has just done so passes the result."""
-    deltas: bool = False
-    """Skip transcripts that grew by less than `sync.sessions.deltaBytes` and `deltaMessages`; they
-    stay due."""
 
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:

@@ -4,7 +4,7 @@ Every search compares; only one that finds something due imports `run`, with the
 rest."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.config.schema import Chunking, SessionDeltas
 from clawmark.embed.base import Embedder
@@ -12,6 +12,9 @@ from clawmark.engine.sync.plan import flag_lost_roots, plan_sync
 from clawmark.model.values import Scan, SyncPlan
 from clawmark.store.base import IndexStore, SearchSnapshot, Snapshot
 from clawmark.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clawmark.model.reports import Progress
 
 
 class SyncParts(NamedTuple):
@@ -67,3 +70,25 @@ def look_ahead(parts: SyncParts, *, force: bool) -> tuple[Scan, SyncPlan]:
 def is_chunked_by(snapshot: SearchSnapshot, chunker: str) -> bool:
     """Return whether the index was made with this chunker, or with none yet."""
     return str(snapshot.facts("identity").get("chunker", chunker)) == chunker
+
+
+class SyncRequest(NamedTuple):
+    """How much of the work to do now."""
+
+    force: bool = False
+    instant_only: bool = False
+    seconds: float | None = None
+    lock_timeout: float = 10.0
+    progress: "Callable[[Progress], None] | None" = None
+    reason: str = "manual"
+    """What requested the sync, for `status`: one of `worker.REASONS`."""
+    cancelled: Callable[[], bool] | None = None
+    """Checked between batches: if it returns true, the sync stops, and what is left stays due."""
+    since_ns: int = 0
+    """Index only what changed since this moment, and no vectors; the rest stays due because the
+    background worker is indexing it."""
+    look: Callable[[SyncParts], tuple[Scan, SyncPlan]] = look
+    """Compares disk and index; a caller that has just done so passes the result."""
+    deltas: bool = False
+    """Skip transcripts that grew by less than `sync.sessions.deltaBytes` and `deltaMessages`; they
+    stay due."""

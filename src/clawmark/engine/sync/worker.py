@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from typing import NamedTuple
 
 from clawmark.engine.sync.plan import GRAIN_NS
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.errors import ClawmarkError, IndexBusy
 from clawmark.model.reports import Progress, SyncReport, WatchEvent
 

@@ -9,7 +9,7 @@ import pytest
 
 from clawmark import Memory
 from clawmark.engine.sync.publish import publish
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE
 from clawmark.model.reports import Progress
 from clawmark.store.sqlite.store import SqliteStore

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from clawmark.engine.sync.run import SyncRequest
+from clawmark.engine.sync.scan import SyncRequest
 from clawmark.engine.sync.worker import REASONS, Job, SyncWorker, merge_jobs, merge_requests
 from clawmark.model.errors import ClawmarkError, IndexBusy
 from clawmark.model.reports import Progress, SyncReport, WatchEvent
