@@ -250,7 +250,7 @@ def due_after_compaction(scene: Scene) -> object:
         memory.sync()
         say(file)
         memory.compacted()
-        keeper = memory._builtin.background().keeper()
+        keeper = memory._builtin.background().worker()
         assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, 60)
         return memory.status().due_files
 

@@ -74,7 +74,7 @@ def begun(memory: Memory) -> bool:
 
 
 def wait_idle(memory: Memory) -> None:
-    keeper = memory._builtin.background().keeper()
+    keeper = memory._builtin.background().worker()
     assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, LONG)
 
 
@@ -159,11 +159,11 @@ def test_a_service_that_is_away_is_not_asked_again_by_every_search(
         assert memory.search(QUESTION).hits
         wait_idle(memory)
         sent = len(server.requests)
-        runs = memory._builtin.background().keeper().runs
+        runs = memory._builtin.background().worker().runs
         for _ in range(5):
             memory._builtin.freshener.expire()
             assert memory.search(QUESTION).hits
-        assert memory._builtin.background().keeper().runs == runs
+        assert memory._builtin.background().worker().runs == runs
         assert len(server.requests) - sent <= 5, "at most the queries themselves"
         assert memory.status().due_vectors == 28
 
@@ -326,6 +326,6 @@ def test_the_clock_brings_the_index_up_to_date(workspace: Path) -> None:
     with opened(workspace, {"sync.intervalMinutes": 1}) as memory:
         background = memory._builtin.background()
         assert background.is_begun
-        background.keeper()._interval = 0.01
+        background.worker()._interval = 0.01
         background.ask(SyncRequest())
-        assert background.keeper().wait_for(lambda: background.keeper().runs >= 3, LONG)
+        assert background.worker().wait_for(lambda: background.worker().runs >= 3, LONG)

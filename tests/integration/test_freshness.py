@@ -151,7 +151,7 @@ def test_a_worker_makes_an_expensive_look_and_freshness_is_unknown_until_then(
 ) -> None:
     with opened(workspace, embedder, background=True) as memory:
         memory.search("zebra")
-        keeper = memory._builtin.background().keeper()
+        keeper = memory._builtin.background().worker()
         disk = Disk(memory)
         disk.seconds = 0.6
         memory._builtin.freshener.expire()

@@ -15,9 +15,10 @@ from clawmark.backends.freshening import Worker
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.engine.sync.worker import SyncWorker
 from clawmark.model.reports import SyncReport, WatchEvent
+from clawmark.system.backoff import Backoff
 
-FIRST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
-"""Seconds between two attempts at what could not be finished, doubling."""
+RETRY = Backoff(first=60.0, longest=3600.0)
+"""The pause between two attempts at what could not be finished."""
 
 
 class Background:
@@ -30,26 +31,26 @@ class Background:
         self._debounce = debounce
         self._interval = interval
         self._making = allocate_lock()
-        self._keeper: SyncWorker | None = None
+        self._worker: SyncWorker | None = None
         self._listeners: list[Callable[[WatchEvent], None]] = []
-        self._pause = 0.0
+        self._failures = 0
         self._pause_until = 0.0
         if interval:
-            self.keeper()
+            self.worker()
 
-    def keeper(self) -> SyncWorker:
+    def worker(self) -> SyncWorker:
         """Return the worker; the first call in a process makes it, also in a forked child."""
         with self._making:
-            if self._keeper is None or self._keeper.pid != os.getpid():
-                self._keeper = SyncWorker(
-                    self._run, debounce=self._debounce, interval=self._interval, tell=self.emit
+            if self._worker is None or self._worker.pid != os.getpid():
+                self._worker = SyncWorker(
+                    self._run, debounce=self._debounce, interval=self._interval, notify=self.emit
                 )
-            return self._keeper
+            return self._worker
 
     @property
     def _running(self) -> SyncWorker | None:
-        keeper = self._keeper
-        return keeper if keeper is not None and keeper.pid == os.getpid() else None
+        worker = self._worker
+        return worker if worker is not None and worker.pid == os.getpid() else None
 
     @property
     def is_begun(self) -> bool:
@@ -59,34 +60,34 @@ class Background:
     @property
     def is_busy(self) -> bool:
         """Whether a sync is running or about to."""
-        keeper = self._running
-        return keeper is not None and not keeper.is_idle
+        worker = self._running
+        return worker is not None and not worker.is_idle
 
     @property
     def state(self) -> Worker:
         """What the worker is doing now."""
-        keeper = self._running
-        if keeper is None:
+        worker = self._running
+        if worker is None:
             return Worker()
         return Worker(
-            is_busy=not keeper.is_idle,
-            is_syncing=keeper.is_at_work,
-            is_indexing_files=keeper.is_at_files,
+            is_busy=not worker.is_idle,
+            is_syncing=worker.is_at_work,
+            is_indexing_files=worker.is_at_files,
         )
 
     @property
     def last_error(self) -> Exception | None:
         """Why the last sync failed."""
-        keeper = self._running
-        return keeper.last_error if keeper is not None else None
+        worker = self._running
+        return worker.last_error if worker is not None else None
 
     def ask(self, request: SyncRequest, *, settle: bool = False) -> None:
         """Request a sync; with `settle`, it starts once changes have stopped."""
-        self.keeper().ask(request, settle=settle)
+        self.worker().ask(request, settle=settle)
 
     def sync(self, request: SyncRequest) -> SyncReport:
         """Request a sync and wait for its report."""
-        return self.keeper().sync(request)
+        return self.worker().sync(request)
 
     def hand_over(self, reason: str) -> None:
         """Request what a search had no time for, unless a sync is running or recently failed."""
@@ -112,8 +113,8 @@ class Background:
 
     def close(self, abort: Callable[[], None]) -> None:
         """Stop after the current batch; `abort` interrupts requests to services."""
-        if self._keeper is not None:
-            self._keeper.close(abort)
+        if self._worker is not None:
+            self._worker.close(abort)
 
     def emit(self, event: WatchEvent) -> None:
         """Call every listener."""
@@ -125,5 +126,6 @@ class Background:
 
     def note_outcome(self, *, is_complete: bool) -> None:
         """Record whether a sync did everything; if not, the next hand-over waits."""
-        self._pause = 0.0 if is_complete else min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
-        self._pause_until = time.monotonic() + self._pause
+        self._failures = 0 if is_complete else self._failures + 1
+        pause = RETRY.wait(self._failures) if self._failures else 0.0
+        self._pause_until = time.monotonic() + pause

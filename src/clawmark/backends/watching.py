@@ -85,17 +85,17 @@ class Watching:
     def wait_quiet(self, timeout: float | None = None) -> bool:
         """Wait until no sync runs and the index matches the files; False after `timeout`."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        keeper = self._background.keeper()
+        worker = self._background.worker()
 
         def left() -> float | None:
             return None if deadline is None else max(0.0, deadline - time.monotonic())
 
-        while keeper.wait_for(lambda: keeper.is_idle, left()):
-            runs = keeper.runs  # read by the lambda before the next round changes it
+        while worker.wait_for(lambda: worker.is_idle, left()):
+            runs = worker.runs  # read by the lambda before the next round changes it
             plan = look(self._backend.parts.sync)[1]
             if not (plan.due or plan.recheck):
                 return True
-            if not keeper.wait_for(lambda: keeper.runs != runs, left()):  # noqa: B023
+            if not worker.wait_for(lambda: worker.runs != runs, left()):  # noqa: B023
                 return False
         return False
 

@@ -20,5 +20,5 @@ class Backoff(NamedTuple):
         `at_least` is what a server asked for; it may exceed `longest`. `jitter` is a random number
         from 0 to 1.
         """
-        own = min(self.longest, self.first * 2.0 ** (attempt - 1))
+        own = min(self.longest, self.first * 2.0 ** min(attempt - 1, 60))
         return max(own * (1 + JITTER * jitter), at_least)

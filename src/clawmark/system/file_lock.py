@@ -11,11 +11,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from itertools import count
 
+from clawmark.system.backoff import Backoff
 from clawmark.system.private_files import open_private
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.0005, 0.01
-"""Seconds between two attempts: short enough to go unnoticed, long enough not to use up a core."""
+PAUSE = Backoff(first=0.0005, longest=0.01)
+"""Between two attempts: short enough to go unnoticed, long enough not to use up a core."""
 
 
 def acquire(
@@ -29,8 +31,7 @@ def acquire(
 
     `on_attempt` is called before each attempt. The caller passes the descriptor to `release`."""
     deadline = time.monotonic() + timeout
-    pause = FIRST_PAUSE
-    while True:
+    for attempt in count(1):
         if on_attempt is not None:
             on_attempt()
         descriptor = open_private(path, flags)
@@ -41,10 +42,11 @@ def acquire(
             os.close(descriptor)
             raise
         os.close(descriptor)
+        pause = PAUSE.wait(attempt)
         if time.monotonic() + pause > deadline:
-            return None
+            break
         time.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
+    return None
 
 
 def release(descriptor: int) -> None:

@@ -56,6 +56,10 @@ _OUT_OF_WATCHES = re.compile(r"watch limit|\(os error (?:12|23|24|28)\)")
 """ENOMEM, ENFILE, EMFILE and ENOSPC, as watchfiles reports them."""
 
 
+class _NoReports(Exception):
+    """This system does not report changes of files."""
+
+
 class Target(NamedTuple):
     """A folder to watch; it need not exist yet."""
 
@@ -187,7 +191,7 @@ class Watcher:
             self._notify, self._targets, self._folders = notify, targets, folders
             self._check_at = None
             if repr(notify).startswith("RustNotify(Poll"):  # the fallback of watchfiles
-                raise NotImplementedError
+                raise _NoReports
             # A folder that came before the one above it was watched has caused no event.
             if self._list_folders(targets) == folders:
                 return
@@ -290,7 +294,7 @@ class Watcher:
         self._seen = None  # the first scan counts as a change: something may have been missed
         if self.polls_because:
             return
-        if isinstance(error, NotImplementedError):
+        if isinstance(error, _NoReports):
             self.polls_because = "this system does not report changes"
             return
         advice = ""

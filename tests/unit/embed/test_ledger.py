@@ -224,7 +224,10 @@ def test_counts_stay_in_memory_without_a_folder(tmp_path: Path, clock: Clock) ->
 
 
 def test_without_a_budget_everything_is_allowed(path: Path) -> None:
-    Ledger(str(path)).allow(10**12)
+    ledger = Ledger(str(path))
+    ledger.allow(10**12)
+    ledger.allow(10**12)
+    assert not path.exists(), "nothing is counted before a call"
 
 
 def test_the_budget_stops_the_call_that_would_pass_it(path: Path, clock: Clock) -> None:

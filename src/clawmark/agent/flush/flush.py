@@ -28,14 +28,15 @@ from clawmark.agent.session.transcript_reader import recent_messages, transcript
 from clawmark.agent.tools.base import log_unexpected
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, CompletionError, ContextTooLong, WorkspaceError
+from clawmark.system.backoff import Backoff
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.transcripts.records import TranscriptMessage
 from clawmark.workspace import Workspace
 
 FULL_WINDOW = 80_000
 """From this window on, the configured numbers are not scaled."""
-FIRST_PAUSE_MS = 60_000
-LONGEST_PAUSE_MS = 3_600_000
+RETRY = Backoff(first=60.0, longest=3600.0)
+"""The pause after a failed flush."""
 ABANDONED_MS = 180_000
 """A flush that started longer ago has died: a flush has two minutes."""
 SECONDS = 120.0
@@ -234,7 +235,7 @@ def _has_grown(usage: Usage, entry: SessionEntry, settings: FlushSettings) -> bo
 
 
 def _pause(failures: int) -> int:
-    return 0 if failures <= 0 else min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << min(failures - 1, 10))
+    return int(1000 * RETRY.wait(failures)) if failures > 0 else 0
 
 
 class FlushForecast(NamedTuple):

@@ -20,6 +20,7 @@ from clawmark.engine.sync.plan import GRAIN_NS
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.errors import ClawmarkError, IndexBusy
 from clawmark.model.reports import Progress, SyncReport, WatchEvent
+from clawmark.system.backoff import Backoff
 
 REASONS = (
     "settle",
@@ -39,15 +40,15 @@ changed unnoticed."""
 
 LONGEST_DEBOUNCE = 5
 """Changes that never stop delay a sync by at most this many times the debounce."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-"""How long to wait before retrying a busy index; doubles each time."""
+BUSY = Backoff(first=0.5, longest=60.0)
+"""How long to wait before retrying a busy index."""
 SETTLE_SECONDS = GRAIN_NS / 1e9 + 0.1
 QUIET_SECONDS = 60.0
 """A transcript that has not changed for this long is indexed to its end, however little it grew."""
 WATCHED = ("settle", "watch", "session-delta")
 """Syncs that no caller waits for, so what they leave unfinished has to be retried here."""
-FIRST_RETRY, LONGEST_RETRY = 60.0, 3600.0
-"""How long after such a sync it is retried, doubling: the disk was full, or a service unavailable.
+RETRY = Backoff(first=60.0, longest=3600.0)
+"""How long after such a sync it is retried: the disk was full, or a service unavailable.
 """
 _LOG = logging.getLogger("clawmark.engine.sync")
 
@@ -74,23 +75,23 @@ class SyncWorker:
         *,
         debounce: float = 1.5,
         interval: float = 0.0,
-        tell: Callable[[WatchEvent], None] | None = None,
+        notify: Callable[[WatchEvent], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = run
         self._debounce = debounce
         self._interval = interval
-        self._notify = tell or _nothing
+        self._notify = notify or _nothing
         self._clock = clock
         self._state = threading.Condition()
         self._next: Job | None = None
         self._now: Job | None = None
         self._stage = ""
         """The stage of the running sync."""
-        self._pause = 0.0
+        self._busy_attempts = 0
         self._quiet_at: float | None = None
         """When transcripts that grew too little to be indexed at once are indexed."""
-        self._retry = 0.0
+        self._retries = 0
         self._retry_at: float | None = None
         """When an unfinished sync of the watcher is retried."""
         self._closing = False
@@ -277,11 +278,11 @@ class SyncWorker:
         just now."""
         now = self._clock()
         if isinstance(error, IndexBusy):
-            self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
+            self._busy_attempts += 1
             # Callers that waited get the error and may retry; other requests are retried here.
             request = job.request._replace(force=job.request.force and not job.waiting)
-            return Job(request, now + self._pause, now, settles=False)
-        self._pause = 0.0
+            return Job(request, now + BUSY.wait(self._busy_attempts), now, settles=False)
+        self._busy_attempts = 0
         if error is not None:
             facts = {"reason": job.request.reason, "error": type(error).__name__}
             _LOG.warning(
@@ -308,10 +309,10 @@ class SyncWorker:
             else 1
         )
         if not due:
-            self._retry, self._retry_at = 0.0, None
+            self._retries, self._retry_at = 0, None
         elif request.reason in WATCHED:
-            self._retry = min(max(FIRST_RETRY, 2 * self._retry), LONGEST_RETRY)
-            self._retry_at = self._clock() + self._retry
+            self._retries += 1
+            self._retry_at = self._clock() + RETRY.wait(self._retries)
 
     def _show(self, progress: Progress) -> None:
         """Report progress to the callers of this sync and of the next."""

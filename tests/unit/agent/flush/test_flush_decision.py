@@ -6,8 +6,6 @@ import pytest
 
 from clawmark.agent.flush.flush import (
     ABANDONED_MS,
-    FIRST_PAUSE_MS,
-    LONGEST_PAUSE_MS,
     Flush,
     FlushSettings,
     SessionState,
@@ -133,7 +131,7 @@ def test_a_session_that_never_was_and_a_switched_off_flush_are_skipped() -> None
 
 
 def test_after_failures_it_waits_longer_each_time_but_not_before_a_compaction() -> None:
-    for failures, pause in ((1, FIRST_PAUSE_MS), (2, 2 * FIRST_PAUSE_MS), (50, LONGEST_PAUSE_MS)):
+    for failures, pause in ((1, 60_000), (2, 120_000), (50, 3_600_000), (5000, 3_600_000)):
         failed = ENTRY._replace(memory_flush_failures=failures, memory_flush_failed_at=1_000)
         full = Usage(200_000, 190_000, now_ms=1_000 + pause - 1)
         assert decide(full, failed) == SkipFlush("backing-off")

@@ -15,7 +15,6 @@ from chat import ChatServer, Seen, Turn, call, fault, say
 from scripted_session import KEY, ScriptedSession, start_session
 
 from clawmark.agent.flush.flush import (
-    FIRST_PAUSE_MS,
     Flushed,
     FlushFailed,
     FlushOutcome,
@@ -198,7 +197,7 @@ def test_model_that_does_not_write_fails_and_next_flush_reads_the_same_messages(
     assert isinstance(outcome, FlushFailed) and "wrote nothing down" in outcome.message
     assert "Nothing has been written yet" in server.seen[1].last_user
     assert flush(session, server) == SkipFlush("backing-off")
-    session.clock.advance(FIRST_PAUSE_MS / 60_000)
+    session.clock.advance(1)
     server.script([append("- Billing: PostgreSQL."), say("NO_REPLY")])
     assert isinstance(flush(session, server), Flushed)
     assert (
@@ -356,7 +355,7 @@ def test_a_failure_is_tried_again_later_and_not_on_the_next_turn(
     outcome = flush(session, server)
     assert isinstance(outcome, FlushFailed) and "was not found" in outcome.message
     assert flush(session, server) == SkipFlush("backing-off")
-    session.clock.advance(FIRST_PAUSE_MS / 60_000)
+    session.clock.advance(1)
     server.script([append("- Kept after all."), say("NO_REPLY")])
     assert isinstance(flush(session, server), Flushed)
     assert "- Kept after all." in session.log

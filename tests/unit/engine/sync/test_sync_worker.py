@@ -14,6 +14,7 @@ from clawmark.engine.sync.scan import SyncRequest
 from clawmark.engine.sync.worker import REASONS, Job, SyncWorker, merge_jobs, merge_requests
 from clawmark.model.errors import ClawmarkError, IndexBusy
 from clawmark.model.reports import Progress, SyncReport, WatchEvent
+from clawmark.system.backoff import Backoff
 
 LONG = 60.0
 """A test that waits this long has failed."""
@@ -195,7 +196,7 @@ def test_an_unexpected_error_does_not_end_the_thread(keeper: SyncWorker, worker:
 def test_a_busy_index_is_retried(
     keeper: SyncWorker, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.engine.sync.worker.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("clawmark.engine.sync.worker.BUSY", Backoff(0.001, 60.0))
 
     def busy_at_first() -> SyncReport:
         if len(worker.requests) < 3:
@@ -238,7 +239,7 @@ def test_a_transcript_that_grew_too_little_is_indexed_once_it_is_quiet(
 def test_an_unfinished_sync_of_the_watcher_is_retried(
     keeper: SyncWorker, worker: Worker, monkeypatch: pytest.MonkeyPatch, left: str
 ) -> None:
-    monkeypatch.setattr("clawmark.engine.sync.worker.FIRST_RETRY", 0.001)
+    monkeypatch.setattr("clawmark.engine.sync.worker.RETRY", Backoff(0.001, 3600.0))
 
     def unfinished_at_first() -> SyncReport:
         if len(worker.requests) < 3 and not left:
@@ -310,7 +311,7 @@ def test_a_listener_can_request_a_sync(worker: Worker) -> None:
             found.append(asked.sync(SyncRequest(reason="manual")))
             told.set()
 
-    asked = SyncWorker(worker, tell=listener)
+    asked = SyncWorker(worker, notify=listener)
     worker.let(2)
     asked.ask(SyncRequest(reason="watch"))
     assert told.wait(LONG) and found == [report()]
