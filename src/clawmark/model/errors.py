@@ -166,6 +166,31 @@ class IndexFromTheFuture(IndexStoreError):
     exit_code = 5
 
 
+class BackendError(ClawmarkError):
+    """A memory backend failed; `backend` names it."""
+
+    def __init__(self, message: str, *, backend: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.backend = backend
+
+
+class BackendUnavailable(BackendError):
+    """The backend cannot answer now: it is not installed, does not start or takes too long."""
+
+
+class BackendMisbehaved(BackendError):
+    """The backend gave an answer that cannot be read."""
+
+
+class PluginError(ClawmarkError):
+    """A plugin cannot be used; `plugin` is its name, `owner` the distribution it comes from."""
+
+    def __init__(self, message: str, *, plugin: str, owner: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.plugin = plugin
+        self.owner = owner
+
+
 class FilterError(ClawmarkError):
     """A filter of a search (`since`, `until`, `path`, `source`) is invalid; `argument` names it."""
 

@@ -1,0 +1,127 @@
+"""The protocol of a memory plugin: what fills the memory slot of an agent.
+
+A package offers a plugin under the entry point group `clawmark.memory`; the entry point names a
+function `make(context: PluginContext) -> MemoryPlugin`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clawmark.agent.tools.base import Tool
+    from clawmark.agent.tools.policy import Access
+    from clawmark.embed.base import Embedder
+    from clawmark.model.documents import Excerpt
+    from clawmark.model.values import Found
+    from clawmark.text.secrets.redact import Redactor
+    from clawmark.workspace import Workspace
+
+GROUP = "clawmark.memory"
+
+
+class PluginSession(NamedTuple):
+    """The session that a plugin is called for."""
+
+    key: str | None
+    """None for a caller without a session: the library and the command line."""
+    access: Access
+    """What the session may do with the memory; a plugin must keep to it."""
+
+
+class TurnMessage(NamedTuple):
+    """A message of a finished turn."""
+
+    role: str
+    """`user`, `assistant`, `system` or `tool`."""
+    text: str
+
+
+class Turn(NamedTuple):
+    """A finished turn of an agent."""
+
+    messages: tuple[TurnMessage, ...]
+    succeeded: bool = True
+
+
+class PluginContext(NamedTuple):
+    """What a plugin is made with."""
+
+    name: str
+    config: Mapping[str, object]
+    """`plugins.entries.<name>.config`, as written; the plugin checks it and raises ConfigError."""
+    agent_id: str
+    state_dir: str
+    workspace: Workspace
+    """The files: guarded reading and durable writing."""
+    redactor: Redactor
+    environ: Mapping[str, str]
+    now: Callable[[], datetime]
+    """The current time in the user's time zone."""
+    search: Callable[..., Found]
+    """`Memory.search`."""
+    read: Callable[..., Excerpt]
+    """`Memory.read`."""
+    embedder: Callable[[], Embedder | None]
+    """Returns the embedder of the memory, the best one that is available; None for keywords only."""
+
+
+class FlushPolicy(NamedTuple):
+    """How conversations are flushed before a compaction while a plugin is active."""
+
+    prompt: str = ""
+    """Empty for the default prompt."""
+    system_prompt: str = ""
+    log: str = "memory/YYYY-MM-DD.md"
+    """The only file that the flush may append to."""
+
+
+class LifecycleHooks(NamedTuple):
+    """Functions that are called at points of a session; None for no call.
+
+    Each has a time budget. One that raises, takes too long or returns something else is reported
+    and skipped; the session goes on."""
+
+    session_start: Callable[[PluginSession], object] | None = None
+    before_agent_start: Callable[[PluginSession, str], str | None] | None = None
+    """(session, message of the user) → text to put before the message, or None."""
+    agent_end: Callable[[PluginSession, Turn], object] | None = None
+    before_compaction: Callable[[PluginSession], object] | None = None
+    session_end: Callable[[PluginSession], object] | None = None
+
+
+class Companions(NamedTuple):
+    """Other plugins whose parts are used next to the plugin in the slot."""
+
+    recall: str = ""
+    """The plugin whose `before_agent_start` recalls memory; empty for the plugin itself."""
+    consolidator: str = ""
+    """The plugin whose flush policy, `agent_end` and `before_compaction` are used; empty for the
+    plugin itself."""
+
+
+class MemoryPlugin(Protocol):
+    """A memory for an agent.
+
+    `clawmark.testing.plugin_contract` checks an implementation."""
+
+    @property
+    def companions(self) -> Companions:
+        """The plugins that this one is combined with."""
+
+    def tools(self, session: PluginSession, *, append: bool) -> Sequence[Tool]:
+        """Return the tools of a session; `append` asks for those that write, too."""
+
+    def prompt_section(self, session: PluginSession, tools: Collection[str]) -> str:
+        """Return what the system prompt says about using the tools with these names."""
+
+    def flush_policy(self) -> FlushPolicy | None:
+        """Return how conversations are flushed; None if they are not."""
+
+    def hooks(self) -> LifecycleHooks:
+        """Return the functions that are called at points of a session."""
+
+    def close(self) -> None:
+        """Release every resource; closing twice is allowed."""
