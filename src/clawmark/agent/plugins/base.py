@@ -65,7 +65,7 @@ class PluginContext(NamedTuple):
     read: Callable[..., Excerpt]
     """`Memory.read`."""
     embedder: Callable[[], Embedder | None]
-    """Returns the embedder of the memory, the best one that is available; None for keywords only."""
+    """Returns the best embedder of the memory that is available; None for keywords only."""
 
 
 class FlushPolicy(NamedTuple):
