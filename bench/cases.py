@@ -3,9 +3,9 @@ down.
 
     python bench/cases.py [--python PYTHON] [--only TEXT]
 
-Comes in: groups of test files, each about one kind of hostile input; with `CLAWMARK_ALL=1` they
+Input: groups of test files, each about one kind of hostile input; with `CLAWMARK_ALL=1` they
 leave nothing out (all waits of the silent providers, 50 kills instead of 10, long stories for the
-machine). Goes out: a table, and `bench/results/cases.json`, in which `--only` replaces the rows of
+machine). Output: a table, and `bench/results/cases.json`, in which `--only` replaces the rows of
 the groups it runs. The shared folder has to be there: without it the tests would be skipped, which
 counts as a miss."""
 

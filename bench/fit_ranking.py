@@ -10,7 +10,7 @@ the right candidates of each question; every set and tier weighs the same. The b
 that 95 % of the right candidates among the first six reach the default threshold. Questions of the
 other sets show how often a question about something else reaches it.
 
-Goes out: the weights next to those in the code; recall@6 of candidates, before neighbours are
+Output: the weights next to those in the code; recall@6 of candidates, before neighbours are
 joined, with the weights in the code, the fitted ones, and those fitted on the other sets; and
 `bench/results/ranking-fit.json`. Nothing in the code changes. Workspaces and indexes in DIR are
 those of `ranking.py`. It needs numpy and runs in this process."""

@@ -1,7 +1,7 @@
 """What the benchmarks share: where things are, how a command is run and weighed, how a result file
 is written.
 
-Comes in: command lines. Goes out: what they cost (CPU of the whole process, by `wait4`) and JSON
+Input: command lines. Output: what they cost (CPU of the whole process, by `wait4`) and JSON
 files in `bench/results` that say how they were made. What is measured and what counts as good is
 left to each script."""
 
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 
-# An audit hook sees every socket call of the interpreter, whatever library makes it, and cannot be
+# An audit hook sees every socket call of the interpreter, by every library, and cannot be
 # taken out again.
 BLOCK_SOCKETS = """\
 import sys
@@ -54,7 +54,7 @@ class Run(NamedTuple):
 
 def shared_folder() -> Path:
     """The folder with the exam, the data and the corpus maker: `CLAWMARK_SHARED`, or `shared`
-    beside the repository.
+    next to the repository.
     """
     folder = Path(os.environ.get("CLAWMARK_SHARED") or ROOT.parent / "shared")
     if not (folder / "exam" / "exam.py").is_file():
@@ -63,7 +63,7 @@ def shared_folder() -> Path:
 
 
 def clawmark_command(python: str) -> list[str]:
-    """The installed script beside this interpreter, which is what people type; else the module."""
+    """The installed script next to this interpreter, which is what people type; else the module."""
     script = Path(python).parent / ("clawmark.exe" if os.name == "nt" else "clawmark")
     return [str(script)] if script.exists() else [python, "-m", "clawmark"]
 

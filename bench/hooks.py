@@ -2,11 +2,11 @@
 
     python bench/hooks.py --work DIR [--rounds 60] [--files 1000] [--python PYTHON]
 
-Comes in: the corpus of the shared `bench/corpus.py`, 50 questions with the file that answers each,
-and the held-out half of the chatter in `prompts.py`, which has nothing to do with it. Each cost is
+Input: the corpus of the shared `bench/corpus.py`, 50 questions with the file that answers each,
+and the held-out half of the chatter in `prompts.py`, which is unrelated to it. Each cost is
 user + system CPU of a whole new process that is sent an event as a host sends it; the hooks and
 `python -c pass` take turns, and the ratio is the 95th percentile of a hook to the median of the
-bare interpreter. Goes out: a table, and `bench/results/hooks.json`."""
+bare interpreter. Output: a table, and `bench/results/hooks.json`."""
 
 from __future__ import annotations
 

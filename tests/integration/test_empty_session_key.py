@@ -176,7 +176,7 @@ def test_private_memory_is_shown_without_a_key_and_not_with_an_empty_one(
     assert PRIVATE not in door(scene, "")
 
 
-def test_prompt_tells_that_an_empty_key_is_an_unknown_session(scene: Scene) -> None:
+def test_prompt_says_that_an_empty_key_is_an_unknown_session(scene: Scene) -> None:
     owner, unknown = (scene.place.run("prompt", "--json", *flag(key)).json() for key in ((), ("",)))
     assert (owner["session"], owner["kind"], owner["private"]) == (None, "main", True)
     assert (unknown["session"], unknown["kind"], unknown["private"]) == ("", "unknown", False)

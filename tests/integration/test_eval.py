@@ -149,7 +149,7 @@ def indexed(place: Place) -> list[object]:
         )
 
 
-def test_a_configuration_that_needs_another_index_leaves_the_own_one_alone(place: Place) -> None:
+def test_a_configuration_that_needs_another_index_does_not_change_this_one(place: Place) -> None:
     place.run("index")
     (place.folder / "other.json").write_text(
         '{ memorySearch: { provider: "none", chunking: { tokens: 32 }, extraPaths: [] } }',

@@ -137,7 +137,7 @@ def test_the_plain_loop_ends_with_one_sentence_when_the_model_cannot_be_used(
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_without_arguments_tells_how_to_run_it(place: Place, example: Path) -> None:
+def test_an_example_without_arguments_prints_how_to_run_it(place: Place, example: Path) -> None:
     command = [sys.executable, str(example)]
     ran = subprocess.run(
         command,

@@ -105,7 +105,7 @@ def rewrite(workspace: Path, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.04, 0.2])
-def test_an_edit_by_another_process_is_found_a_second_later_whatever_a_look_costs(
+def test_an_edit_by_another_process_is_found_a_second_later_even_if_a_look_is_expensive(
     memory: Memory, workspace: Path, seconds: float
 ) -> None:
     disk = Disk(memory)

@@ -200,7 +200,7 @@ def test_each_word_is_noted_once_before_a_compaction_and_at_the_end(
     )
 
 
-def test_a_transcript_without_dates_is_noted_beside_notes_without_dates(place: Place) -> None:
+def test_a_transcript_without_dates_is_noted_next_to_notes_without_dates(place: Place) -> None:
     place.write("memory/projects.md", "A note of no day.\n")
     file = place.home / "undated.jsonl"
     talk = (("user", "The parser must accept tabs."), ("assistant", "Tabs are accepted now."))
@@ -236,7 +236,7 @@ def test_hooks_that_run_at_once_leave_one_note(place: Place) -> None:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_session_in_which_nobody_spoke_leaves_nothing(place: Place, host: str) -> None:
+def test_a_session_without_messages_leaves_nothing(place: Place, host: str) -> None:
     file = transcript(host, place.folder, [("assistant", "Hello?")])
     for path in (str(file), str(place.folder / "no-such.jsonl"), str(place.workspace), "", None):
         assert fire(place, host, "SessionEnd", {"session_id": "s1", "transcript_path": path}) == (
@@ -279,7 +279,7 @@ def test_a_hook_inside_a_hook_answers_nothing(place: Place, event: str) -> None:
         (("claude-code", "UserPromptSubmit", "--items", "many"), b"{}"),
     ],
 )
-def test_whatever_goes_wrong_is_one_line_and_an_empty_answer(
+def test_every_failure_is_one_line_and_an_empty_answer(
     place: Place, words: tuple[str, ...], given: bytes
 ) -> None:
     answer, err = fire(place, words[0], words[1], given, *words[2:])

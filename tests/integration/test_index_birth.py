@@ -10,7 +10,7 @@ from clawmark import Memory
 BIRTHS = 25
 
 
-def test_whoever_looks_while_the_index_is_made_finds_nothing_and_no_damage(tmp_path: Path) -> None:
+def test_a_reader_finds_nothing_and_no_damage_while_the_index_is_made(tmp_path: Path) -> None:
     """An index appears whole. SQLite's first page, made in place, had no checksum yet, and two of
     three readers took it for damage."""
     workspace = tmp_path / "workspace"

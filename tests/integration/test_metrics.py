@@ -22,7 +22,7 @@ def place(tmp_path: Path) -> Place:
     return made
 
 
-def test_the_numbers_of_the_last_sync_are_told_by_another_process(place: Place) -> None:
+def test_the_numbers_of_the_last_sync_are_visible_to_another_process(place: Place) -> None:
     assert place.run("index").code == 0
     place.write("memory/new.md", "The osprey is new.")
     place.write("memory/bad.md", "").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
@@ -45,7 +45,7 @@ def test_the_numbers_of_the_last_sync_are_told_by_another_process(place: Place) 
     assert (metrics["dirty.memory"], metrics["read.errors"], metrics["dirty.vectors"]) == (0, 1, 0)
 
 
-def test_a_sync_that_only_failed_is_told_too(place: Place) -> None:
+def test_a_sync_that_only_failed_is_reported_too(place: Place) -> None:
     assert place.run("index").code == 0
     place.write("memory/bad.md", "").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
     place.run("index")
@@ -63,7 +63,7 @@ def test_text_that_comes_back_is_a_hit_of_the_cache(place: Place) -> None:
 
 
 @pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
-def test_a_stand_in_is_told(tmp_path: Path) -> None:
+def test_a_fallback_is_reported(tmp_path: Path) -> None:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
     (tmp_path / "agent" / "MEMORY.md").write_text("The heron nests by the pier.")
     with EmbeddingServer() as server:

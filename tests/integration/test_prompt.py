@@ -115,7 +115,7 @@ def place(tmp_path: Path) -> Place:
     return made
 
 
-def test_the_command_prints_the_prompt_and_beside_it_the_sizes(place: Place) -> None:
+def test_the_command_prints_the_prompt_and_its_sizes(place: Place) -> None:
     assert place.run("init", str(place.folder / "agent")).code == 0
     flags = ("--workspace", str(place.folder / "agent"))
     ran = place.run("prompt", *flags)

@@ -126,7 +126,7 @@ def test_before_the_first_index_status_names_who_will_embed(
         assert memory.status().embedder == "text-embedding-3-small (openai), once files are indexed"
 
 
-def test_who_answers_in_whose_place_is_told(
+def test_the_fallback_and_what_it_replaces_are_reported(
     workspace: Path, tmp_path: Path, server: EmbeddingServer
 ) -> None:
     with opened(
@@ -238,7 +238,7 @@ def test_an_index_that_does_not_wait_says_what_is_on_its_way(
         )
 
 
-def test_what_another_model_would_cost_is_told_with_what_it_needs(
+def test_the_cost_of_another_model_is_shown_with_what_it_needs(
     workspace: Path, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clawmark.engine.sync.run.find_pack", lambda: "")

@@ -259,7 +259,7 @@ def assert_completed(place: Place) -> None:
 
 @every_case
 @pytest.mark.usefixtures("short_pauses")
-def test_a_search_answers_whatever_the_provider_does(place: Place, name: str) -> None:
+def test_a_search_answers_for_every_failure_of_the_provider(place: Place, name: str) -> None:
     place.spoil(name)
 
     def search() -> Any:
@@ -352,7 +352,7 @@ def test_what_was_answered_before_the_provider_failed_is_kept(place: Place) -> N
     assert_completed(place)
 
 
-def test_a_closed_keep_alive_connection_is_no_fault(place: Place) -> None:
+def test_a_closed_keep_alive_connection_is_not_an_error(place: Place) -> None:
     with place.open() as memory:
         assert memory.search(QUESTION).degraded is None
         place.server.spoil("nothing-listens")

@@ -166,7 +166,7 @@ def test_a_killed_index_pays_only_for_what_was_on_its_way_again(
     pytest.fail(f"only {kills} of {3 * KILLS} processes could be killed before their end")
 
 
-def test_an_index_that_nobody_kills_sends_every_text_once(
+def test_an_index_that_is_not_killed_sends_every_text_once(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
     place, config = new_index(tmp_path / "calm", server)

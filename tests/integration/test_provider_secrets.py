@@ -274,7 +274,7 @@ def command_line(pid: int) -> bytes:
         return b""
 
 
-def test_the_key_is_sent_to_nobody_but_the_configured_server(
+def test_the_key_is_sent_to_the_configured_server_only(
     place: Place, server: EmbeddingServer
 ) -> None:
     config = configured(place, server)

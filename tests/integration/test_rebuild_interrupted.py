@@ -19,7 +19,7 @@ def interrupt(progress: Progress) -> None:
     raise Interrupted
 
 
-def test_a_file_that_went_meanwhile_is_not_published(tmp_path: Path) -> None:
+def test_a_file_deleted_during_the_sync_is_not_published(tmp_path: Path) -> None:
     note = tmp_path / "ws" / "memory" / "a.md"
     note.parent.mkdir(parents=True)
     note.write_text("The ferry leaves at seven.\n", encoding="utf-8")

@@ -70,7 +70,7 @@ def page(memory: Memory) -> dict[str, str]:
     return dict(status_facts(memory.status(), memory.places, ()))
 
 
-def test_status_tells_of_an_index_that_another_process_is_making(
+def test_status_reports_an_index_that_another_process_is_making(
     workspace: Path, child: subprocess.Popen[str]
 ) -> None:
     with opened(workspace) as memory:
@@ -102,7 +102,7 @@ def test_status_of_a_sync_that_was_killed_or_has_ended_says_nothing_of_it(
         assert "manual" in page(memory)["Last sync"]
 
 
-def test_a_sync_that_has_begun_is_told_to_its_own_process_too(workspace: Path) -> None:
+def test_a_running_sync_is_reported_to_its_own_process_too(workspace: Path) -> None:
     with opened(workspace) as memory:
         seen = []
         memory.sync(progress=lambda _: seen.append(memory.status().running["pid"]))

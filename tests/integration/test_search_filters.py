@@ -123,7 +123,7 @@ def test_a_time_in_the_question_prefers_notes_of_that_time_and_hides_none(memory
     )
 
 
-def test_words_that_pass_no_filter_are_told_apart_from_words_that_do_not_occur(
+def test_words_that_pass_no_filter_are_distinguished_from_words_that_do_not_occur(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "agent"

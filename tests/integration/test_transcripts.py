@@ -94,7 +94,7 @@ def test_what_was_said_is_found_with_its_source_line_and_day(place: Place) -> No
         ]
 
 
-def test_transcripts_are_no_source_unless_they_are_named(place: Place) -> None:
+def test_transcripts_are_not_a_source_unless_they_are_named(place: Place) -> None:
     place.say("s1.jsonl", "We chose PostgreSQL.")
     with place.open(overrides={}) as memory:
         assert memory.search("PostgreSQL").hits == ()
@@ -155,7 +155,7 @@ def test_an_append_is_read_from_where_the_index_stands(
         assert memory.verify().problems == ()
 
 
-def test_only_the_last_chunk_of_a_grown_transcript_is_made_anew(place: Place) -> None:
+def test_only_the_last_chunk_of_a_grown_transcript_is_replaced(place: Place) -> None:
     place.say(
         "s.jsonl",
         *(
@@ -212,9 +212,7 @@ def test_an_archived_transcript_keeps_its_text_and_is_not_embedded_again(place: 
 @pytest.mark.parametrize(
     "change", ["shrunk", "replaced", "edited at the beginning", "edited in the middle"]
 )
-def test_a_transcript_that_is_not_the_same_any_more_is_indexed_anew(
-    change: str, place: Place
-) -> None:
+def test_a_replaced_transcript_is_indexed_again(change: str, place: Place) -> None:
     file = place.say(
         "s.jsonl", *(f"message {number} about amber and birch and cedar" for number in range(400))
     )
@@ -235,7 +233,7 @@ def test_a_transcript_that_is_not_the_same_any_more_is_indexed_anew(
         assert memory.verify().problems == ()
 
 
-def test_a_change_of_the_stat_alone_changes_no_rows(place: Place) -> None:
+def test_a_change_of_the_stat_changes_no_rows(place: Place) -> None:
     file = place.say("s.jsonl", "amber")
     with place.open() as memory:
         memory.sync()

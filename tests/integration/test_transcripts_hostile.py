@@ -111,7 +111,7 @@ def test_no_thought_no_other_agent_and_nothing_outside_is_stored(hostile: Hostil
     ] == []
 
 
-def test_every_file_that_is_left_alone_says_why(hostile: Hostile) -> None:
+def test_every_skipped_file_says_why(hostile: Hostile) -> None:
     skipped = {skipped.path for skipped in hostile.memory.status().skipped}
     expected = {
         path_of(item)

@@ -64,7 +64,7 @@ def test_a_shared_session_that_may_search_memory_does_not_read_it(workspace: Pat
             assert "Ana" not in str(payload)
 
 
-def test_a_shared_session_is_not_told_whether_it_exists(workspace: Path) -> None:
+def test_a_shared_session_cannot_learn_whether_a_file_exists(workspace: Path) -> None:
     with opened(workspace) as memory:
         there = asked(memory, "USER.md", GROUP)
         (workspace / "USER.md").unlink()

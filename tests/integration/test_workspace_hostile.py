@@ -102,7 +102,7 @@ def test_every_listed_path_reads_back_the_same_lines(hostile: Hostile) -> None:
         ), path
 
 
-def test_nothing_that_must_be_left_alone_is_read(hostile: Hostile) -> None:
+def test_excluded_files_are_never_read(hostile: Hostile) -> None:
     texts = "\n".join(document.text for document in hostile.documents.values())
     for name in ("outside", "other", "thinking"):
         assert hostile.canaries[name] not in texts
@@ -110,7 +110,7 @@ def test_nothing_that_must_be_left_alone_is_read(hostile: Hostile) -> None:
         assert not marker or marker not in texts, path
 
 
-def test_what_is_left_alone_has_a_reason(hostile: Hostile) -> None:
+def test_every_skipped_file_has_a_reason(hostile: Hostile) -> None:
     reasons = {skip.path: skip.reason for skip in hostile.scan.skipped}
     links = [
         path for path in reasons if path.startswith("memory/links/") and "link" in reasons[path]

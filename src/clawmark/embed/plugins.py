@@ -1,7 +1,7 @@
 """Embedders of third parties, found by the entry point group `clawmark.embedders`.
 
 An entry point names a function `make(options, environ) -> Embedder`; only the requested one is
-imported. Whatever fails in a plugin (an import, a call, a wrong answer) becomes an
+imported. A failure in a plugin (an import, a call, a wrong answer) becomes an
 EmbeddingUnavailable or EmbeddingRejected that names the distribution and the entry point, so that
 the search continues with keywords. An embedder object given by a program is guarded in the same
 way."""

@@ -178,7 +178,7 @@ def _expected(addition: Addition) -> Piece:
 
 
 def _guessed(text: str, additions: Sequence[Addition]) -> Entry:
-    """Guess what an installation has inserted; a server of our name may be somebody else's."""
+    """Guess what an installation has inserted; our name may be another program's."""
     ours = [
         one
         for one in additions

@@ -1,7 +1,7 @@
 """Add a block to the end of a TOML text, and remove it again, without changing other bytes.
 
 A table may stand anywhere in TOML, so the end is always valid. Two comments enclose the block, so
-it is found again whatever happens to the rest of the file."""
+it is found again after the rest of the file has changed."""
 
 from __future__ import annotations
 

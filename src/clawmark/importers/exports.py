@@ -1,4 +1,4 @@
-"""Read the conversations of an export one at a time, whatever its size.
+"""Read the conversations of an export one at a time, in constant memory.
 
 The path is a `.json` file, the `.zip` that a service sends, or the folder it was unpacked to. Each
 element of the JSON array in `conversations.json` is parsed on its own, so that memory use depends

@@ -16,7 +16,7 @@ from clawmark.net.client import Response
 MAX_MESSAGE = 200
 """Characters."""
 LONGEST_WAIT = 86_400.0
-"""Seconds. Nobody waits longer than a day for a retry."""
+"""Seconds. A longer wait is not worth a retry."""
 
 _READ_BYTES = 8192
 """How much of the body is searched; the message stands at its beginning."""
@@ -105,7 +105,8 @@ def _is_too_large(status: int, message: str) -> bool:
 
 
 def _is_quota(text: str) -> bool:
-    """Tell the account's quota from a rate limit: on free tiers both mention quotas and billing."""
+    """Return whether the account's quota is used up. A rate limit is not: on free tiers its message
+    mentions quotas and billing, too."""
     if not _has(_QUOTA, text):
         return False
     return _has(_PER_DAY, text) or not _has(_SHORT_LIMIT, text)

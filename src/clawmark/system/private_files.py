@@ -1,4 +1,4 @@
-"""Create and open files and folders that only their owner can read, whatever the umask is.
+"""Create and open files and folders that only their owner can read, under every umask.
 
 Errors of the operating system are raised as they are.
 """

@@ -168,7 +168,7 @@ def test_the_first_search_of_a_memory_may_take_longer() -> None:
     assert isinstance(decision, IndexNow) and decision.seconds == FRESHEN_SECONDS
 
 
-def test_beside_a_running_sync_a_search_indexes_briefly_and_leaves_the_best_vectors() -> None:
+def test_during_a_sync_a_search_indexes_briefly_and_leaves_the_best_vectors() -> None:
     decision = act(plan(3), worker=INDEXING)
     assert isinstance(decision, IndexNow)
     assert decision == IndexNow(

@@ -45,7 +45,7 @@ def test_a_number_beyond_our_limit_is_reduced_with_a_warning(
     assert f"{key} is " in warning and f"{used} is used" in warning and str(tmp_path) in warning
 
 
-def test_a_session_with_the_reset_mode_none_never_ends_by_itself(tmp_path: Path) -> None:
+def test_a_session_with_the_reset_mode_none_never_ends_automatically(tmp_path: Path) -> None:
     made = loaded(
         tmp_path, {"session": {"reset": {"mode": "none", "atHour": 4, "idleMinutes": 30}}}
     )

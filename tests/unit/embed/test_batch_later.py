@@ -161,7 +161,7 @@ def test_a_damaged_state_file_is_set_aside(runs: Runs, content: bytes) -> None:
         ("extra", 1),
     ],
 )
-def test_a_state_file_that_lies_is_set_aside(runs: Runs, field: str, value: object) -> None:
+def test_a_state_file_with_false_values_is_set_aside(runs: Runs, field: str, value: object) -> None:
     runs(TEXTS, wait=False)
     (state,) = runs.state
     content = json.loads(state.read_text())

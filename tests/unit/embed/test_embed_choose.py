@@ -43,11 +43,11 @@ def test_with_the_extra_static_comes_first_and_the_model_last(provider: str) -> 
     assert chosen(provider).degraded is None
 
 
-def test_provider_static_means_the_static_embedder_alone() -> None:
+def test_provider_static_means_the_static_embedder_only() -> None:
     assert labels("static") == ["wordllama-256 (static)"]
 
 
-def test_none_means_keywords_alone() -> None:
+def test_none_means_keywords_only() -> None:
     assert chosen("none").embedders == ()
     assert "none" in chosen("none").reason
 

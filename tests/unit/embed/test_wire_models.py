@@ -65,7 +65,7 @@ def test_texts_are_packed_by_number_in_their_order() -> None:
     assert pack([], Limits(2, 0, 100), 2) == []
 
 
-def test_texts_are_packed_by_tokens_and_one_that_fits_nowhere_goes_alone() -> None:
+def test_texts_are_packed_by_tokens_and_an_oversized_one_is_sent_separately() -> None:
     limits = Limits(100, 10, 1000)  # filled to eight tokens
     texts = ["x" * 16, "x" * 16, "x" * 4, "x" * 400, "x"]
     assert pack(texts, limits, 100) == [range(2), range(2, 3), range(3, 4), range(4, 5)]

@@ -92,7 +92,7 @@ def test_text_goes_out_as_utf8_and_not_as_escapes() -> None:
     assert "数据库 😀".encode() in make("openai").wire.request(["数据库 😀"], False)[1]
 
 
-def test_voyage_tells_questions_from_passages() -> None:
+def test_voyage_distinguishes_questions_from_passages() -> None:
     provider = make("voyage")
     body = {"model": "voyage-4-large", "input": ["a"], "input_type": "document"}
     assert sent(provider, "a") == ("/embeddings", body)

@@ -130,7 +130,7 @@ def test_ollama_lists_its_models_and_embeds_with_the_ones_it_has(server: Embeddi
     assert ask(server, "/api/embed", {"model": "absent", "input": "tea"}, {})[0] == 404
 
 
-def test_mistral_and_voyage_are_told_by_their_models(server: EmbeddingServer) -> None:
+def test_mistral_and_voyage_are_recognised_by_their_models(server: EmbeddingServer) -> None:
     ask_json(server, "/v1/embeddings", {"model": "mistral-embed", "input": ["tea"]})
     ask_json(
         server,
@@ -239,7 +239,7 @@ def test_requests_in_flight_and_busy_time_are_measured() -> None:
         assert 0 < server.tally.busy_wall_seconds <= server.tally.busy_seconds
 
 
-def test_an_answer_that_nobody_waited_for_is_no_answer() -> None:
+def test_an_abandoned_answer_is_discarded() -> None:
     with EmbeddingServer(dims=8, delay=0.2) as server:
         with pytest.raises(TimeoutError):
             ask(server, "/v1/embeddings", {"model": "m", "input": ["tea"]}, seconds=0.05)
@@ -329,7 +329,7 @@ def test_tries_depend_on_how_many_came_and_how_large_they_are(server: EmbeddingS
     assert statuses("400-too-many-inputs-worded-otherwise", 16, 17) == [200, 400]
 
 
-def test_an_answer_of_its_own_echoes_the_key_and_the_address(server: EmbeddingServer) -> None:
+def test_a_custom_answer_echoes_the_key_and_the_address(server: EmbeddingServer) -> None:
     server.spoil({"status": 401, "headers": {"Location": "{SELF}"}, "body": "wrong: {KEY}"})
     line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
     line.request("POST", "/v1/embeddings", b'{"model":"m","input":["tea"]}', BEARER)

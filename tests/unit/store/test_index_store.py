@@ -61,7 +61,7 @@ def test_an_empty_file_counts_as_no_index_yet(index: SqliteStore) -> None:
     assert paths(index) == ["a.md"]
 
 
-def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
+def test_files_are_private_under_every_umask(tmp_path: Path) -> None:
     index = SqliteStore(str(tmp_path / "state" / "memory" / "main.sqlite"))
     before = os.umask(0)
     try:
@@ -212,7 +212,7 @@ def test_one_object_more_less_or_different_is_damage(index: SqliteStore, change:
         put(index, "b.md", "text")
 
 
-def test_an_index_of_a_newer_clawmark_is_left_alone(index: SqliteStore) -> None:
+def test_an_index_of_a_newer_clawmark_is_not_changed(index: SqliteStore) -> None:
     put(index, "a.md", "text")
     index.close()
     tamper(

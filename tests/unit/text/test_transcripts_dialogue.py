@@ -206,7 +206,7 @@ def test_question_is_not_answered_by_the_same_speaker() -> None:
         ("Do not deploy on Fridays.", "Sorry, one moment."),
     ],
 )
-def test_a_statement_is_kept_whatever_the_reply_is(statement: str, reply: str) -> None:
+def test_a_statement_is_kept_with_any_reply(statement: str, reply: str) -> None:
     assert statement in find_statements(f"user: {statement}\nassistant: {reply}").text
 
 

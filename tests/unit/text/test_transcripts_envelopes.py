@@ -85,7 +85,7 @@ def test_what_a_program_writes_into_a_message_comes_out(text: str, expected: str
     assert strip_machine(text) == expected
 
 
-def test_thoughts_are_no_answers() -> None:
+def test_thoughts_are_not_answers() -> None:
     assert strip_thinking("<think>hm</think>Yes.") == "Yes."
     assert strip_thinking("<thinking>a</thinking><think>b</think> Yes.") == "Yes."
     assert strip_thinking("NO_REPLY") == ""

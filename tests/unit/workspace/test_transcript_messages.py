@@ -58,7 +58,7 @@ def whole(fd: int, size: int) -> list[Line]:
     "text",
     ["", "a", "a\n", "\n", "\n\n\n", "one\ntwo\r\nthree", "a\n\nlonger than a block of bytes\nb\n"],
 )
-def test_lines_are_those_of_the_file_whatever_the_block(
+def test_lines_are_those_of_the_file_for_every_block_size(
     text: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jsonlines, "BLOCK", block)

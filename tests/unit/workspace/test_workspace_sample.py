@@ -45,7 +45,7 @@ def test_every_date_is_filled_in(sample: Workspace) -> None:
             assert text.startswith(f"# {state.path[7:17]}\n")
 
 
-def test_an_existing_file_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("mine\n")
     assert "MEMORY.md" not in write_sample(str(tmp_path), TODAY)
     assert (tmp_path / "MEMORY.md").read_text() == "mine\n"

@@ -107,9 +107,9 @@ def _check(args: Namespace) -> None:
     if args.apply and (not args.curate or args.dry_run):
         raise UsageError("--apply goes with --curate, and without --dry-run.")
     if args.no_model and (args.curate or args.model or args.dry_run):
-        raise UsageError("--no-model stands alone, or beside --session or --transcript.")
+        raise UsageError("--no-model can be combined with --session or --transcript only.")
     if args.transcript and (args.session or args.curate or args.dry_run):
-        raise UsageError("--transcript stands alone, or beside --model or --no-model.")
+        raise UsageError("--transcript can be combined with --model or --no-model only.")
     if args.transcript and not os.path.isfile(args.transcript):
         raise UsageError(f"There is no transcript {args.transcript}.")
 

@@ -168,7 +168,7 @@ def status_facts(
 
 
 def _reason(status: Status) -> list[str]:
-    """Return why this embedder is used, wrapped beside the widest name of the page."""
+    """Return why this embedder is used, wrapped to the right of the widest name of the page."""
     return wrap(one_line(status.embedder_reason), max(columns(), 80) - len("Extra paths  "))
 
 

@@ -66,7 +66,7 @@ FAMILIES = {
     "nomic-bert": "nomic-embed-text",
     "nomic-bert-moe": "nomic-embed-text",
 }
-"""The model family by architecture, for files whose name does not tell."""
+"""The model family by architecture, for files whose name does not contain it."""
 _TOO_LARGE = re.compile(r"\((\d+) tokens\)")
 
 

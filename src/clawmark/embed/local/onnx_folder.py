@@ -187,7 +187,7 @@ def _read_any(places: list[str], file: str) -> dict[str, Any]:
 
 
 def _name_of(model: str) -> str:
-    """The nearest folder with a telling name; in a hub's cache it is `models--owner--name`."""
+    """The nearest folder with a descriptive name; in a hub's cache it is `models--owner--name`."""
     folders = os.path.dirname(model).split(os.sep)
     for folder in reversed(folders):
         if folder.startswith("models--"):

@@ -136,8 +136,8 @@ def _telling_pairs(words: KeywordLeg) -> KeywordQuery:
     """The query for neighbouring terms close together, where at least one of them is not common."""
     phrases = [term.phrase for term in words.terms]
     pairs = zip(pairwise(phrases), pairwise(words.known.counts), strict=True)
-    telling = [pair for pair, counts in pairs if min(counts) * COMMON <= words.known.total]
-    return KeywordQuery(pairs=tuple(telling), stated_only=True)
+    rare = [pair for pair, counts in pairs if min(counts) * COMMON <= words.known.total]
+    return KeywordQuery(pairs=tuple(rare), stated_only=True)
 
 
 def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> Asked:

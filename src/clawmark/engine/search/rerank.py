@@ -1,7 +1,7 @@
 """Lets a reranker reorder the best candidates; if it fails or is late, the order stays.
 
 The scores keep their positions: the best position keeps the best score. So the threshold means the
-same with and without a reranker, whatever its own scale."""
+same with and without a reranker, on every scale of the reranker."""
 
 from __future__ import annotations
 

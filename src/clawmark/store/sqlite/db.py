@@ -362,7 +362,7 @@ def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | Non
 
 
 def open_damaged(path: str) -> Database:
-    """Open an index that was set aside, whatever is left of it: every page is verified, the schema
+    """Open what is left of an index that was set aside: every page is verified, the schema
     is not."""
     check_files(path)
     try:

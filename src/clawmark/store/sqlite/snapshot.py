@@ -148,7 +148,7 @@ class SqliteSnapshot:
         return self._count_visible() if self._selection is None else len(self._selected_keys())
 
     def _count_visible(self) -> int:
-        """Count the visible chunks, whatever the filters."""
+        """Count the visible chunks; filters do not apply."""
         if self._chunk_count is None:
             found = self.db.rows(
                 f"SELECT total(chunks) FROM files WHERE {self._visible()}",

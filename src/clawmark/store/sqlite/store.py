@@ -183,7 +183,7 @@ class SqliteStore:
         """Start a rebuild, or continue one with the same identity, and return its number.
 
         What an earlier one left is removed first, or every rebuild that is killed while it cleans
-        up would leave more behind. Return 0 if `cancelled` returned true meanwhile."""
+        up would leave more behind. Return 0 if `cancelled` returned true."""
         while cancelled is None or not cancelled():
             self.tidy(timeout=timeout, cancelled=cancelled)
             with self.transaction(timeout=timeout) as transaction:

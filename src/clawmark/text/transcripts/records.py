@@ -48,7 +48,7 @@ class TranscriptMessage(NamedTuple):
 
 
 def read_message(line: str, number: int) -> TranscriptMessage | None:
-    """Return the message on a line, or None; never raises, whatever the line contains."""
+    """Return the message on a line, or None; never raises."""
     record = parse_line(line)
     adapt = _ADAPTERS.get(_word(record, "type"))
     found = adapt(record) if adapt is not None else None

@@ -206,7 +206,7 @@ def test_model_that_does_not_write_fails_and_next_flush_reads_the_same_messages(
     )
 
 
-def test_model_that_repeats_the_log_is_done_whatever_it_answers(
+def test_model_that_repeats_the_log_is_done_with_any_answer(
     session: ScriptedSession, server: ChatServer
 ) -> None:
     session.workspace.remember("Tea with Ann", "2026-11-15")
@@ -244,7 +244,7 @@ def test_model_that_does_not_write_is_reminded_once(
 @pytest.mark.parametrize(
     "path", ["MEMORY.md", "memory/2026-11-15-1430.md", "../outside.md", "memory/2026-11-14.md"]
 )
-def test_text_goes_to_the_daily_log_whatever_path_is_given(
+def test_text_goes_to_the_daily_log_with_any_path(
     session: ScriptedSession, server: ChatServer, path: str
 ) -> None:
     server.script(

@@ -190,7 +190,7 @@ def test_what_a_failed_flush_missed_is_flushed_in_the_next_cycle(
     )
 
 
-def test_a_flush_by_hand_runs_whatever_the_numbers_say(memory: Memory, server: ChatServer) -> None:
+def test_a_requested_flush_ignores_the_thresholds(memory: Memory, server: ChatServer) -> None:
     conversation = open_conversation(memory, server)
     conversation.start()
     conversation.on_user("Let us take PostgreSQL.")
@@ -241,7 +241,7 @@ def test_a_new_day_and_a_long_silence_end_a_session(memory: Memory, clock: Clock
         ({"session.reset.atHour": 13}, 61, "daily"),
     ],
 )
-def test_a_session_ends_by_itself_as_it_is_configured(
+def test_a_session_ends_automatically_as_configured(
     tmp_path: Path, clock: Clock, reset: dict[str, object], minutes: int, reason: str
 ) -> None:
     (tmp_path / "agent").mkdir()

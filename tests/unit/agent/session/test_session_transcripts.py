@@ -92,7 +92,7 @@ def test_missing_transcript_has_no_messages(tmp_path: Path) -> None:
     assert transcript_size(str(tmp_path / "absent")) == transcript_size("") == 0
 
 
-def test_a_link_and_a_pipe_are_no_transcripts(tmp_path: Path) -> None:
+def test_a_link_and_a_pipe_are_not_transcripts(tmp_path: Path) -> None:
     real = write(tmp_path / "real.jsonl", line("user", "elsewhere"))
     (tmp_path / "link.jsonl").symlink_to(real)
     os.mkfifo(tmp_path / "pipe.jsonl")

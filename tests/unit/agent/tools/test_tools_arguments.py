@@ -228,7 +228,7 @@ def test_two_values_under_both_names_are_refused() -> None:
 
 @pytest.mark.parametrize("key", ["agentId", "agent_id"])
 @pytest.mark.parametrize("value", ["other", "", None, 5])
-def test_a_forbidden_argument_is_refused_whatever_its_value(key: str, value: object) -> None:
+def test_a_forbidden_argument_is_refused_with_any_value(key: str, value: object) -> None:
     with pytest.raises(ToolInputError) as error:
         refuse_argument({key: value}, "agentId", "only this agent's memory is here")
     assert refusal(error) == f"{key} cannot be given: only this agent's memory is here."

@@ -83,9 +83,7 @@ def test_a_heading_becomes_the_first_words_of_the_entry(tool: Tool, tmp_path: Pa
         "\u65e5\u672c\u8a9e\u306e\u30e1\u30e2\u3002",
     ],
 )
-def test_what_was_kept_is_a_duplicate_in_whatever_form_it_was_written(
-    tool: Tool, tmp_path: Path, text: str
-) -> None:
+def test_a_kept_entry_is_a_duplicate_in_every_form(tool: Tool, tmp_path: Path, text: str) -> None:
     written = called(tool, text=text)["citation"]
     before = (tmp_path / LOG).read_text()
     again = called(tool, text=text)

@@ -117,7 +117,7 @@ def test_a_file_that_is_not_there_is_an_empty_text_and_no_error() -> None:
     assert payload == {"status": "not_found", "text": "", "path": "memory/2031-01-01.md"}
 
 
-def test_truncated_excerpt_tells_how_to_continue() -> None:
+def test_truncated_excerpt_says_how_to_continue() -> None:
     cut = Excerpt(
         "MEMORY.md", "a\nb", start=1, lines=120, total_lines=400, truncated=True, next_start=121
     )
@@ -224,7 +224,7 @@ def test_a_wrong_argument_reads_nothing(given: object) -> None:
     assert reader.asked == []
 
 
-def test_a_file_that_cannot_be_read_is_an_error_of_that_file_alone() -> None:
+def test_an_unreadable_file_does_not_affect_other_files() -> None:
     payload = Reader(WorkspaceError("memory/a.md could not be read.")).call({"path": "memory/a.md"})
     assert payload["error"] == "memory/a.md could not be read."
     assert (payload["status"], payload["code"]) == ("error", "MEMORY_READ_FAILED")

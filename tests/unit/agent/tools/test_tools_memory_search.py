@@ -366,7 +366,7 @@ def test_the_schema_asks_for_a_query_and_allows_what_it_does_not_know() -> None:
         "memory_get",
     ],
 )
-def test_the_description_tells_the_model_when_to_search_and_what_an_answer_means(word: str) -> None:
+def test_the_description_says_when_to_search_and_what_an_answer_means(word: str) -> None:
     assert word in Backend().tool().description
 
 

@@ -74,7 +74,7 @@ def test_a_passage_without_a_vector_is_judged_by_its_words_alone() -> None:
     }
 
 
-def test_meaning_alone_decides_when_no_passage_has_any_of_the_words() -> None:
+def test_vectors_decide_when_no_passage_has_any_of_the_words() -> None:
     (one,) = merge_weighted(QUERY, {1: chunk(1)}, {}, {1: VectorMatch(0.5, "m")}, 2)
     assert one.score == 0.5
 

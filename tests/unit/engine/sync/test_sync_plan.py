@@ -30,7 +30,7 @@ def test_a_new_file_is_added() -> None:
     assert plan.due == 1
 
 
-def test_an_unchanged_file_is_left_alone() -> None:
+def test_an_unchanged_file_is_not_touched() -> None:
     plan = plan_sync(scan(state("a.md")), {"a.md": row("a.md")})
     assert (plan.due, plan.unchanged) == (0, 1)
 

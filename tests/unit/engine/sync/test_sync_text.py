@@ -109,7 +109,7 @@ def test_files_left_for_lack_of_time_stay_due_and_are_counted(
     assert (second.added, second.due_files) == (2 * FILES_AT_ONCE, 0)
 
 
-def test_new_changed_touched_unreadable_and_binary_files_are_told_apart(
+def test_new_changed_touched_unreadable_and_binary_files_are_distinguished(
     memory: Memory, notes: Path, stored: list[list[int]]
 ) -> None:
     write(notes, 4)

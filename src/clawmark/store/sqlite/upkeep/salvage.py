@@ -65,7 +65,7 @@ def _readable(db: Database) -> Iterator[list[Any]]:
     """Yield the rows in batches; an incomplete batch is read again row by row.
 
     Rows may have been evicted, a page may be broken, or be in the place of another one and return
-    the wrong rows. The loop ends whatever numbers a wrong page contains."""
+    the wrong rows. The loop ends even if a page contains wrong numbers."""
     first, last = _edge(db, "min", 1), _edge(db, "max", sys.maxsize)
     # A small first number may be wrong without harm: the rows before it are read as well.
     start = first - 1 if AT_ONCE * MOST_EMPTY < first <= last else 0
