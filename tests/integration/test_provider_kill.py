@@ -93,16 +93,8 @@ def kill_at(place: Place, config: Path, server: EmbeddingServer, seconds: float)
         child.send_signal(signal.SIGKILL)
         _, err = child.communicate()
     assert child.returncode in (0, -signal.SIGKILL), err.decode()
-    settle(server)
+    server.wait_until_abandoned(HANG_SECONDS)
     return len(server.tally.log) if child.returncode else 0
-
-
-def settle(server: EmbeddingServer) -> None:
-    """Wait until the server has noticed that nobody is there any more."""
-    deadline = time.monotonic() + HANG_SECONDS
-    while not all(record.ended for record in server.tally.log):
-        assert time.monotonic() < deadline, "a request never ended"
-        time.sleep(0.005)
 
 
 def complete(place: Place, config: Path) -> None:

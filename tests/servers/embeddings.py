@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from http.client import HTTPConnection
 from types import TracebackType
 from typing import Any
 
@@ -87,6 +89,17 @@ class EmbeddingServer:
     @property
     def gemini_url(self) -> str:
         return f"{self.root}/v1beta"
+
+    def wait_until_abandoned(self, seconds: float) -> None:
+        """Wait until every connection that was made before this call has ended."""
+        deadline = time.monotonic() + seconds
+        # Connections are accepted in order: after this answer, all earlier ones are.
+        with contextlib.closing(HTTPConnection("127.0.0.1", self.port, timeout=seconds)) as probe:
+            probe.request("GET", "/stats", headers={"Connection": "close"})
+            probe.getresponse().read()
+        while self._loopback.connections:
+            assert time.monotonic() < deadline, "a connection never ended"
+            time.sleep(0.005)
 
     def script(self, given: Sequence[Given], *, where: str = "") -> None:
         """What to do with the next requests (of paths that hold `where`), one after the other."""

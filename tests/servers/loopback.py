@@ -174,6 +174,12 @@ class Loopback:
         for thread in threads:
             thread.join()
 
+    @property
+    def connections(self) -> int:
+        """How many connections are open; one that was never accepted does not count."""
+        with self._lock:
+            return len(self._threads)
+
     def release(self) -> None:
         """End every `Link.wait` of now; later ones wait again."""
         hold = self._hold
