@@ -166,6 +166,12 @@ class IndexFromTheFuture(IndexStoreError):
     exit_code = 5
 
 
+class HistoryDamaged(ClawmarkError):
+    """The history of the workspace cannot be read; the memory files are not affected."""
+
+    exit_code = 5
+
+
 class BackendError(ClawmarkError):
     """A memory backend failed; `backend` names it."""
 
