@@ -82,7 +82,7 @@ class History:
         with self._locked(LOCK_SECONDS if wait else 0.0) as repository:
             if repository is None:
                 return None
-            known = self._load_states()
+            known = self._load_states() if repository.head else {}
             blobs, states = dict[str, str](), dict[str, list[object]]()
             settled_before = int(self._clock() * 1e9) - GRAIN_NS
             for file in files:

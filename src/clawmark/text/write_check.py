@@ -58,7 +58,7 @@ def check_write(
     paragraphs = [part for part in map(normalize_entry, _BLANK_LINE.split(text)) if part]
     for file in files:
         places: dict[str, tuple[int, int]] = {}
-        for first, last, entry in _entries(file.text):
+        for first, last, entry in split_entries(file.text):
             places.setdefault(normalize_entry(entry), (first, last))
         found = [places[part] for part in paragraphs if part in places]
         if paragraphs and len(found) == len(paragraphs):
@@ -75,7 +75,7 @@ def normalize_entry(text: str) -> str:
     return " ".join(plain.split()).rstrip(".!;,\u3002")
 
 
-def _entries(text: str) -> Iterator[tuple[int, int, str]]:
+def split_entries(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the list items and paragraphs of a file with their first and last line."""
     entry: list[str] = []
     first = 0
