@@ -95,11 +95,6 @@ export class StdioClient {
     return this.#failure === null;
   }
 
-  /** Resolves when the process has ended. */
-  get ended() {
-    return this.#ended;
-  }
-
   /**
    * Send a request and return its result.
    * @param {string} method
@@ -141,7 +136,7 @@ export class StdioClient {
 
   /** End the input of the process, which then stops; one that does not is killed. */
   async close(stopMs = STOP_MS) {
-    if (this.#child.pid === undefined || this.#child.exitCode !== null) return this.#ended;
+    this.#holdNode(true);
     this.#child.stdin.end();
     const timer = setTimeout(() => this.kill(), stopMs);
     await this.#ended;
