@@ -4,13 +4,15 @@ export class Unavailable extends Error {
   /**
    * @param {string} message
    * @param {string} action
-   * @param {{ended?: boolean}} [facts] `ended`: the process ended while the request was waiting
+   * @param {{ended?: boolean, refused?: boolean}} [facts] `ended`: the process ended while the
+   *   request was waiting; `refused`: the server answered with an error
    */
-  constructor(message, action, { ended = false } = {}) {
+  constructor(message, action, { ended = false, refused = false } = {}) {
     super(message);
     this.name = "Unavailable";
     this.action = action;
     this.ended = ended;
+    this.refused = refused;
   }
 }
 

@@ -182,7 +182,9 @@ export class StdioClient {
     if (waiting === undefined) return; // the answer to a request that was cancelled
     if (message.error !== undefined) {
       const reason = oneLine(message.error?.message ?? "unknown error");
-      waiting.reject(new Unavailable(`Clawmark refused the request: ${reason}`, TRY_AGAIN));
+      waiting.reject(
+        new Unavailable(`Clawmark refused the request: ${reason}`, TRY_AGAIN, { refused: true }),
+      );
     } else {
       waiting.resolve(message.result);
     }

@@ -79,6 +79,12 @@ for await (const line of createInterface({ input: process.stdin })) {
     }
   } else if (message.method === "tools/call") {
     await callTool(message.id, message.params);
+  } else if (message.method === "resources/read") {
+    const { uri, _meta } = message.params;
+    const isAllowed = _meta["clawmark/sessionKey"].includes(":direct:");
+    if (behaviour === "crash") process.kill(process.pid, "SIGKILL");
+    if (isAllowed) answer(message.id, { contents: [{ uri, text: "" }] });
+    else write({ jsonrpc: "2.0", id: message.id, error: { code: -32602, message: "no access" } });
   } else if (message.method === "notifications/cancelled") {
     appendFileSync(`${starts}.cancelled`, JSON.stringify(message.params));
   } else if (message.method === undefined) {

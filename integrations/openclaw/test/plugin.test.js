@@ -13,11 +13,13 @@ import { program } from "./helpers.js";
 const SESSION = { agentId: "main", sessionKey: "agent:main:main", config: {} };
 
 /** What the plugin registers; without `capability`, the API is that of OpenClaw 2026.3. */
-function registered(config = {}, { capability = true } = {}) {
-  const found = { factories: {}, services: [] };
+function registered(config = {}, { capability = true, openclaw = {} } = {}) {
+  const found = { factories: {}, services: [], hooks: {}, warnings: [] };
   plugin.register({
     pluginConfig: config,
-    config: {},
+    config: openclaw,
+    logger: { warn: (message) => found.warnings.push(message) },
+    registerHook: (event, handler) => Object.assign(found.hooks, { [event]: handler }),
     runtime: {
       agent: { resolveAgentWorkspaceDir: (_config, agentId) => `/workspaces/${agentId}` },
       state: { resolveStateDir: () => "/state" },
@@ -164,6 +166,53 @@ test("the settings of the flush act", () => {
   assert.ok(!("model" in plan({ model: " " })));
   const small = plan({}, { contextWindowTokens: 16_000 });
   assert.ok(small.softThresholdTokens + small.reserveTokensFloor < 16_000);
+});
+
+const FILES = ["AGENTS.md", "MEMORY.md", "USER.md", "memory.md"].map((name) => ({ name }));
+
+async function shownFiles(t, behaviour, sessionKey) {
+  const { command, args, starts } = program(behaviour);
+  const found = registered({ command, args });
+  t.after(() => found.services[0].stop());
+  const context = { bootstrapFiles: FILES, agentId: "main", sessionKey, cfg: {} };
+  await found.hooks["agent:bootstrap"]({ context });
+  const names = context.bootstrapFiles.map((file) => file.name);
+  return { names, starts, warnings: found.warnings };
+}
+
+const ALL = FILES.map((file) => file.name);
+
+test("the prompt of the main session keeps its files, and nothing is started for it", async (t) => {
+  const shown = await shownFiles(t, "echo", "agent:main:main");
+  assert.deepEqual(shown.names, ALL);
+  assert.throws(shown.starts, { code: "ENOENT" });
+});
+
+test("private files stay in the prompt of a session that may read them", async (t) => {
+  const shown = await shownFiles(t, "echo", "agent:main:telegram:direct:7");
+  assert.deepEqual(shown.names, ALL);
+});
+
+test("private files are left out of the prompt of other sessions", async (t) => {
+  for (const key of ["agent:main:telegram:group:1", "agent:main:main:extra", "", undefined]) {
+    const shown = await shownFiles(t, "echo", key);
+    assert.deepEqual([shown.names, shown.warnings], [["AGENTS.md"], []]);
+  }
+});
+
+test("private files are left out when Clawmark cannot be asked", async (t) => {
+  for (const behaviour of ["crash", "old"]) {
+    const shown = await shownFiles(t, behaviour, "agent:main:telegram:direct:7");
+    assert.deepEqual(shown.names, ["AGENTS.md"]);
+    assert.match(shown.warnings[0], /private files are left out of the prompt: /);
+  }
+});
+
+test("switched off hooks are reported", () => {
+  const warnings = (capability, internal) =>
+    registered({}, { capability, openclaw: { hooks: { internal } } }).warnings.length;
+  assert.deepEqual([warnings(false), warnings(false, { enabled: true })], [1, 0]);
+  assert.deepEqual([warnings(true), warnings(true, { enabled: false })], [0, 1]);
 });
 
 test("an idle server does not keep the process of the host alive", () => {
