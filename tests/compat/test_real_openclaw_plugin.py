@@ -13,7 +13,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,8 +100,9 @@ class OpenClaw(NamedTuple):
         if self.is_older:  # it has no flag for a session key, but finds a session by its id
             store = self.state / "agents" / "main" / "sessions" / "sessions.json"
             store.parent.mkdir(parents=True, exist_ok=True)
-            store.write_text(json.dumps({session_key: {"sessionId": "s-1", "updatedAt": 1}}))
-            session = ["--session-id", "s-1"]
+            session_id = uuid.uuid4().hex  # a new one has no history
+            store.write_text(json.dumps({session_key: {"sessionId": session_id, "updatedAt": 1}}))
+            session = ["--session-id", session_id]
         else:
             session = ["--session-key", session_key]
         asked = ["--message", "Where does the heron nest?"]
@@ -123,18 +125,23 @@ def _provider(url: str) -> dict[str, Any]:
     return {"baseUrl": url, "apiKey": "not-a-key", "api": "openai-completions", "models": [model]}
 
 
-def search_once(seen: Seen) -> Turn:
-    """The script of the model."""
-    has_searched = any(message.role == "tool" for message in seen.messages)
-    if has_searched or "memory_search" not in seen.tools:
-        return say("That is all I know.")
-    return call("memory_search", query="where does the heron nest", minScore=0)
+def search_once() -> Callable[[Seen], Turn]:
+    """Return the script of the model: one search, then an answer."""
+    searches: list[Seen] = []
+
+    def answer(seen: Seen) -> Turn:
+        if searches or "memory_search" not in seen.tools:
+            return say("That is all I know.")
+        searches.append(seen)
+        return call("memory_search", query="where does the heron nest", minScore=0)
+
+    return answer
 
 
-def tool_results(server: ChatServer) -> list[dict[str, Any]]:
-    """What the model was answered to its calls in the last request."""
-    messages = server.seen[-1].messages
-    return [json.loads(message.text) for message in messages if message.role == "tool"]
+def search_result(server: ChatServer) -> dict[str, Any]:
+    """What the model was answered to its search."""
+    messages = [message for message in server.seen[-1].messages if message.role == "tool"]
+    return dict(json.loads(messages[-1].text))
 
 
 @pytest.fixture(scope="module", params=["2026.3.24", "2026.9.6"])
@@ -186,10 +193,10 @@ def test_plugin_is_loaded_and_owns_the_memory_slot(openclaw: OpenClaw) -> None:
 
 
 def test_main_session_gets_private_hits(openclaw: OpenClaw) -> None:
-    with ChatServer(search_once) as server:
+    with ChatServer(search_once()) as server:
         said = openclaw.turn("agent:main:main", server.openai_url, {})
         assert "tool name conflict" not in said
-        (answer,) = tool_results(server)
+        answer = search_result(server)
         found = json.dumps(answer["results"])
         assert CANARIES["memory/2026-02-03.md"] in found and CANARIES["MEMORY.md"] in found
         assert answer["mode"] == "hybrid"
@@ -198,9 +205,9 @@ def test_main_session_gets_private_hits(openclaw: OpenClaw) -> None:
 
 
 def test_group_session_gets_nothing_private(openclaw: OpenClaw) -> None:
-    with ChatServer(search_once) as server:
+    with ChatServer(search_once()) as server:
         openclaw.turn(GROUP, server.openai_url, {})
-        (answer,) = tool_results(server)
+        answer = search_result(server)
         assert answer["error"] == "Memory is unavailable in shared sessions."
         for request in server.requests:
             for word in CANARIES.values():
@@ -208,10 +215,10 @@ def test_group_session_gets_nothing_private(openclaw: OpenClaw) -> None:
 
 
 def test_turn_goes_on_without_clawmark(openclaw: OpenClaw) -> None:
-    with ChatServer(search_once) as server:
+    with ChatServer(search_once()) as server:
         missing = {"command": str(openclaw.state / "no-such-clawmark")}
         said = openclaw.turn("agent:main:main", server.openai_url, missing)
-        (answer,) = tool_results(server)
+        answer = search_result(server)
         assert answer["disabled"] is True and answer["results"] == []
         assert answer["error"].startswith("Clawmark is not installed")
         assert "pip install" in answer["action"]

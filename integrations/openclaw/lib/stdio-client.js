@@ -11,6 +11,7 @@ import { LineSplitter } from "./lines.js";
 export const PROTOCOL_VERSION = "2025-06-18";
 export const SESSION_FLAG = "--session-from-host";
 
+const ERROR_START = "clawmark: ";
 const LONGEST_LINE = 32 * 1024 * 1024;
 const LONGEST_STDERR = 8 * 1024;
 const METHOD_NOT_FOUND = -32601;
@@ -215,25 +216,24 @@ export class StdioClient {
   }
 
   #endedBy(code, signal) {
-    const lines = this.#stderr.split("\n").filter((line) => line.trim() !== "");
-    const said = lines.find((line) => line.startsWith("clawmark: "));
+    const facts = { ended: true };
+    if (signal !== null) return new Unavailable(`Clawmark stopped by ${signal}.`, TRY_AGAIN, facts);
     if (code === 2 && this.#stderr.includes(SESSION_FLAG)) {
       return new Unavailable("The installed Clawmark is too old for this plugin.", UPGRADE);
     }
-    if (said !== undefined) {
-      const next = lines[lines.indexOf(said) + 1] ?? "";
-      return new Unavailable(
-        `Clawmark stopped: ${oneLine(said.slice("clawmark: ".length))}`,
-        next.startsWith("  ") ? oneLine(next) : TRY_AGAIN,
-        { ended: true },
-      );
+    // An error of Clawmark is one line, and the next step on the line below it.
+    const lines = this.#stderr.split("\n").filter((line) => line.trim() !== "");
+    const at = lines.findLastIndex((line) => line.startsWith(ERROR_START));
+    if (code === 0 || at < 0) {
+      const last = oneLine(lines.at(-1) ?? "");
+      const reason = code === 0 || last === "" ? "." : `: ${last}`;
+      return new Unavailable(`Clawmark stopped with exit code ${code}${reason}`, TRY_AGAIN, facts);
     }
-    const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-    const last = oneLine(lines.at(-1) ?? "");
+    const next = lines[at + 1] ?? "";
     return new Unavailable(
-      `Clawmark stopped ${how}${last === "" ? "." : `: ${last}`}`,
-      TRY_AGAIN,
-      { ended: true },
+      `Clawmark stopped: ${oneLine(lines[at].slice(ERROR_START.length))}`,
+      next.startsWith("  ") ? oneLine(next) : TRY_AGAIN,
+      facts,
     );
   }
 

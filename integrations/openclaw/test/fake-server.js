@@ -20,6 +20,14 @@ if (behaviour === "broken-config") {
   process.stderr.write("clawmark: memorySearch.provider is wrong.\n  Correct it in clawmark.json.\n");
   process.exit(2);
 }
+if (behaviour === "killed") {
+  process.stderr.write("clawmark: only a warning.\n");
+  process.kill(process.pid, "SIGKILL");
+}
+if (behaviour === "traceback") {
+  process.stderr.write("Traceback (most recent call last):\n  …\nValueError: something\n");
+  process.exit(1);
+}
 if (behaviour === "not-mcp") process.stdout.write("hello, world\n");
 if (behaviour === "silent-exit") process.exit(7);
 if (behaviour === "never-closes") process.on("SIGTERM", () => {});

@@ -87,6 +87,8 @@ for (const [behaviour, message, action] of [
     "Clawmark stopped: memorySearch.provider is wrong.",
     /^Correct it in clawmark\.json\.$/,
   ],
+  ["killed", "Clawmark stopped by SIGKILL.", /clawmark doctor/],
+  ["traceback", "Clawmark stopped with exit code 1: ValueError: something", /clawmark doctor/],
   ["silent-exit", "Clawmark stopped with exit code 7.", /clawmark doctor/],
   ["other-server", `\`${process.execPath}\` is not Clawmark.`, /Install/],
   ["not-mcp", /sent something that is not an MCP message/, /Install/],
