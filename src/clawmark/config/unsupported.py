@@ -96,7 +96,8 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         "there is no sandbox, so a flush and memory_append write to the workspace",
         _is("rw"),
     ),
-    Unsupported("plugins.slots.memory", _SLOT, _is("memory-core"), planned=True),
+    # OpenClaw calls Clawmark in its slot `clawmark`.
+    Unsupported("plugins.slots.memory", _SLOT, _is("memory-core", "clawmark"), planned=True),
     Unsupported(
         _E + "memory-core.config",
         "the built-in memory takes its settings from memorySearch",

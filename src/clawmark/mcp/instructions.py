@@ -24,16 +24,26 @@ _STATE = (
 )
 
 
-def session_access(memory: Memory | AsyncMemory, session_key: str | None) -> Access:
+def session_access(
+    memory: Memory | AsyncMemory, session_key: str | None, chat_type: str = ""
+) -> Access:
     """Return what the session may do under the settings of the memory."""
     options = memory.settings.memory
-    return access_of(session_key, citations=options.citations, shared=options.shared_sessions)
+    return access_of(
+        session_key,
+        chat_type=chat_type,
+        citations=options.citations,
+        shared=options.shared_sessions,
+    )
 
 
-def session_instructions(memory: Memory | AsyncMemory, session_key: str | None) -> str:
+def session_instructions(
+    memory: Memory | AsyncMemory, session_key: str | None, chat_type: str = ""
+) -> str:
     """Return the instructions for the session that is served."""
-    tools = [*(tool.name for tool in memory.tools(session_key, append=True)), STATUS_TOOL]
-    return instructions_for(tools, session_access(memory, session_key))
+    offered = memory.tools(session_key, append=True, chat_type=chat_type)
+    tools = [*(tool.name for tool in offered), STATUS_TOOL]
+    return instructions_for(tools, session_access(memory, session_key, chat_type))
 
 
 def instructions_for(tools: Collection[str], access: Access) -> str:

@@ -138,10 +138,10 @@ Call = Callable[[object], Awaitable[Payload]]
 class SessionTools:
     """The tools of one session."""
 
-    def __init__(self, memory: AsyncMemory, session_key: str | None) -> None:
+    def __init__(self, memory: AsyncMemory, session_key: str | None, chat_type: str = "") -> None:
         self._calls: dict[str, Call] = {}
         self.tools: list[Tool] = []
-        for tool in memory.tools(session_key, append=True):
+        for tool in memory.tools(session_key, append=True, chat_type=chat_type):
             self._add(tool.name, tool.description, tool.parameters, tool.call)
         self._add(
             STATUS_TOOL,
