@@ -10,8 +10,7 @@ import os
 from collections.abc import Callable
 
 from clawmark.model.errors import ConfigError
-from clawmark.system import shared_json  # Imported late: a cold search only reads.
-from clawmark.system.shared_json import load  # Imported late: most memories have no file.
+from clawmark.system import shared_json
 from clawmark.workspace.places import Source
 
 MOST_SOURCES = 1000
@@ -65,7 +64,7 @@ class SourceFile:
 
     def _parsed(self) -> tuple[Source, ...]:
         try:
-            rows = (load(self.path) or {"sources": []}).get("sources")
+            rows = (shared_json.load(self.path) or {"sources": []}).get("sources")
             if not isinstance(rows, list) or len(rows) > MOST_SOURCES:
                 raise ValueError("it does not hold a list of sources")
             return tuple(_source(row) for row in rows)
@@ -81,7 +80,9 @@ class SourceFile:
 
 
 def _source(row: object) -> Source:
-    from clawmark.engine.maintenance.sources import NAME  # Imported late: as above.
+    from clawmark.engine.maintenance.sources import (
+        NAME,
+    )  # Imported late: few memories have sources.
 
     match row:
         case {"name": str(name), "path": str(path), **rest} if NAME.fullmatch(
