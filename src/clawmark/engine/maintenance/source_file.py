@@ -7,6 +7,7 @@ a folder added by one process is searched by the others too. `sources` decides w
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 from clawmark.model.errors import ConfigError
@@ -79,13 +80,15 @@ class SourceFile:
         )
 
 
-def _source(row: object) -> Source:
-    from clawmark.engine.maintenance.sources import (
-        NAME,
-    )  # Imported late: few memories have sources.
+def is_source_name(text: str) -> bool:
+    """Whether a source may have this name: at least two characters, because one looks like a drive
+    letter."""
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,63}", text) is not None
 
+
+def _source(row: object) -> Source:
     match row:
-        case {"name": str(name), "path": str(path), **rest} if NAME.fullmatch(
+        case {"name": str(name), "path": str(path), **rest} if is_source_name(
             name
         ) and os.path.isabs(path):
             patterns = rest.get("patterns", [])

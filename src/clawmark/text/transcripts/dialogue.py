@@ -191,6 +191,8 @@ def statements(text: str) -> list[str]:
 
 def without_note_header(text: str) -> str:
     """Remove the header lines of a session note; other text is returned unchanged."""
+    if "Session" not in text:
+        return text
     return _NOTE_HEADER.sub("", text) if "- **Session " in text or "# Session: 2" in text else text
 
 
