@@ -204,11 +204,8 @@ class SqliteStore:
         """Sweep if there is enough to remove, or in any case with `force`.
 
         The transactions are short, so that other writers do not wait long."""
-        # Imported late: only a writer needs it.
-        from clawmark.store.sqlite.upkeep.sweeping import is_worth_sweeping
-
         with self.snapshot() as snapshot:
-            is_due = force or is_worth_sweeping(snapshot.state())
+            is_due = force or snapshot.state().is_worth_sweeping
         while is_due and (cancelled is None or not cancelled()):
             with self.transaction(timeout=timeout) as transaction:
                 is_due = transaction.sweep() > 0
