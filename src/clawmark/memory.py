@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
-from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
@@ -23,7 +22,6 @@ from clawmark.engine.sync.scan import look_ahead
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.system.counters import Metrics
-from clawmark.text.filters import make_filters
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -89,7 +87,12 @@ class Memory:
         for daily logs and the age of notes. With `background`, a thread finishes the indexing that
         a search has no time for; it starts when there is something to do."""
         places = resolve_places(_text(workspace), agent, _text(config), _text(state_dir))
-        loaded = load(places, overrides or {})
+        loaded = Loaded(Settings(), {}, ())
+        if overrides or places.has_settings:
+            # Imported late: without a file, a cold search does not need the table of keys.
+            from clawmark.config.load import load
+
+            loaded = load(places, overrides or {})
         return cls(places, loaded, embedder, provider, clock, background)
 
     @property
@@ -130,6 +133,9 @@ class Memory:
         `source` is `memory`, `sessions` or the name of an added folder."""
         filters = NO_FILTERS
         if since or until or path or source:
+            # Imported late: it needs datetime, and most searches have no filter.
+            from clawmark.text.filters import make_filters
+
             filters = make_filters(
                 since=since, until=until, path=path, source=source, today=self.today
             )

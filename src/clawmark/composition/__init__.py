@@ -302,15 +302,9 @@ def make_clock(settings: Settings, clock: Callable[[], datetime] | None) -> Call
     """Return the given clock, or one that gives the current time in the user's time zone."""
 
     def now() -> datetime:
-        from calendar import timegm
-        from datetime import datetime
+        # Imported late: it needs datetime, and a cold search rarely needs the day.
+        from clawmark.system.clock import now_in
 
-        # `datetime.now()` counts nanoseconds and stays at the year 2262 for ever.
-        seconds = timegm(time.gmtime())
-        if not settings.user_timezone:
-            return datetime.fromtimestamp(seconds).astimezone()
-        from zoneinfo import ZoneInfo
-
-        return datetime.fromtimestamp(seconds, ZoneInfo(settings.user_timezone))
+        return now_in(settings.user_timezone)
 
     return clock or now

@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeGuard
 
-from clawmark.config.files import line_of
-from clawmark.config.json5 import show_path
 from clawmark.model.errors import ConfigError
 
 
@@ -65,11 +63,10 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
 
 def refuse(written: Written, sentence_end: str) -> ConfigError:
     """The error for a value: its place, followed by `sentence_end` ("must be …")."""
-    name = show_path(written.path)
-    where = ""
-    if written.source.file:
-        line = line_of(written.source.text, written.path)
-        where = f"{written.source.file}, line {line}: " if line else f"{written.source.file}: "
+    # Imported late: the parser is needed only when there is a file to read.
+    from clawmark.config.files import locate
+
+    name, where = locate(written.source.file, written.source.text, written.path)
     hint = "`clawmark config schema` lists every key and what it may hold."
     return ConfigError(
         f"{where}{name} {sentence_end}.", key=name, file=written.source.file, hint=hint

@@ -24,7 +24,6 @@ from clawmark.config.settle import Gathered, settle
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
 from clawmark.model.errors import ConfigError
 
-WORKSPACE_FILE = os.path.join(".clawmark", "settings.json")
 _WORKSPACE_MAY_SET = ("memorySearch.chunking.", "memorySearch.query.")
 _WORKSPACE_MAY_NOT_SET = ("memorySearch.query.rerank.",)
 """These name an address that passages and a key are sent to."""
@@ -35,9 +34,9 @@ _JOINED = ("memorySearch.extraPaths", "memorySearch.sessions.paths")
 
 def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loaded:
     """The settings for these places; raises ConfigError."""
-    inside = _workspace_file(places)
-    if places.config is None and inside is None and not overrides:
+    if not places.has_settings and not overrides:
         return Loaded(Settings(), {}, ())
+    inside = _workspace_file(places)
     loader = _Loader()
     for file in (places.beneath, places.config):
         if file is not None:
@@ -142,7 +141,7 @@ class _Loader:
 
 def _workspace_file(places: Places) -> ConfigFile | str | None:
     """The settings inside the workspace, None, or a warning that says why they are not used."""
-    path = os.path.join(places.workspace, WORKSPACE_FILE)
+    path = places.workspace_config
     try:
         if not os.path.lexists(path):
             return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
@@ -119,8 +120,6 @@ def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozen
 
 
 def _is_listed(tool: str, entries: Sequence[str]) -> bool:
-    from fnmatch import fnmatchcase  # Imported late: few files have tool lists.
-
     return any(
         entry in MEMORY_TOOL_GROUPS or fnmatchcase(tool, entry)
         for entry in (one.lower() for one in entries)

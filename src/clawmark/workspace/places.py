@@ -11,6 +11,7 @@ citation wrote it into a `Place`; `guard.py` opens it, and checks it again.
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from clawmark.model.errors import PathDenied
@@ -296,7 +297,6 @@ def cited(workspace: str, real: str) -> str:
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
     """Whether a path matches a pattern, part by part; `**` matches any number of folders."""
-    from fnmatch import fnmatchcase
 
     def with_none(places: set[int]) -> set[int]:
         for place in sorted(places):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.model.values import FileStat, FileState, Scan, ScanFailure, Skipped
-from clawmark.workspace import guard, places, read
+from clawmark.workspace import daily, guard, places, read, temporary
 from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
@@ -226,8 +226,6 @@ class Workspace:
 
     def remember(self, text: str, day: str) -> Written:
         """Add an entry to the daily log of a day (`YYYY-MM-DD`)."""
-        from clawmark.workspace import daily
-
         return self.append(
             daily.daily_path(day), daily.format_entry(text), header=daily.daily_header(day)
         )
@@ -286,8 +284,6 @@ class Workspace:
 
     def sweep(self, scan: Scan) -> None:
         """Remove the temporary files that killed writers left in the workspace."""
-        from clawmark.workspace import temporary
-
         with suppress(WorkspaceError, OSError), self._opened(self.root) as root:
             temporary.sweep(root)
             for path in scan.temporary:

@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from clawmark.cli.as_json import as_json
-from clawmark.cli.estimate import estimate_lines, make_estimate
 from clawmark.cli.layout import duration, middle, plural
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, note_degraded, paint, place, plain, say
@@ -64,7 +63,7 @@ def run(args: Namespace) -> int:
             )
         unsearched = None
         if not report.added + report.updated:
-            unsearched = find_unsearched(memory, args)
+            unsearched = find_unsearched(memory, args, report)
     if args.json:
         body = as_json(report)
         assert isinstance(body, dict)
@@ -85,6 +84,9 @@ def _exit_code(report: SyncReport) -> int:
 
 
 def _estimate(memory: Memory, args: Namespace) -> int:
+    # Imported late: a sync does not need it.
+    from clawmark.cli.estimate import estimate_lines, make_estimate
+
     found = memory.spending()
     estimate = make_estimate(
         found.due,

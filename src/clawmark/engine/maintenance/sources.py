@@ -10,7 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-from clawmark.engine.maintenance.source_file import SourceFile
+from clawmark.engine.maintenance.source_file import SourceFile, is_source_name
 from clawmark.model.errors import ConfigError
 from clawmark.model.reports import SourceReport
 from clawmark.model.values import is_cited_below
@@ -19,8 +19,6 @@ from clawmark.workspace import Workspace
 from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import Source, is_below
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,63}")
-"""At least two characters, so that no name looks like a drive letter."""
 _OTHER_NAME = "Choose another name with --name."
 
 
@@ -125,9 +123,9 @@ def _checked_name(name: str, path: str) -> str:
     """Return the given name or one made from the folder's; citations begin with it."""
     if not name:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", os.path.basename(path).lower()).strip("-._")[:64]
-        if not NAME.fullmatch(name):
+        if not is_source_name(name):
             raise ConfigError(f"No name can be made of {path}.", hint="Choose one with --name.")
-    if not NAME.fullmatch(name):
+    if not is_source_name(name):
         raise ConfigError(
             f"{name[:80]!r} cannot be the name of a source.",
             hint="Use 2 to 64 letters, digits, dots, hyphens and "
