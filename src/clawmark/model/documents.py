@@ -33,6 +33,8 @@ class Excerpt(NamedTuple):
     """The line after the last one, if there is one."""
     missing: bool = False
     """The file does not exist. (An empty file has `total_lines` 0 and is not missing.)"""
+    mime: str = ""
+    """The type of an image or audio file, which is described in one sentence; empty for text."""
 
 
 class Written(NamedTuple):
