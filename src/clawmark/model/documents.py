@@ -16,7 +16,9 @@ class Document(NamedTuple):
     numbers are those of the file.
     """
     hash: str
-    """SHA-256 hex of the file's bytes."""
+    """SHA-256 hex of the file's bytes; of its path and type too for an image or audio file."""
+    mime: str = ""
+    """The type of an image or audio file, whose text is a label; empty for text."""
 
 
 class Excerpt(NamedTuple):

@@ -279,7 +279,7 @@ class Hit(NamedTuple):
 
     @property
     def citation(self) -> str:
-        return citation(self.path, self.start_line, self.end_line)
+        return self.path if self.mime else citation(self.path, self.start_line, self.end_line)
 
 
 class NothingFound(NamedTuple):
