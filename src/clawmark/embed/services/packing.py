@@ -74,12 +74,13 @@ def media_tokens(file: MediaFile) -> int:
     """Return about how many tokens an image or audio file counts."""
     # The header of a WAV file has the bytes per second at this place.
     is_wav = file.mime == "audio/wav" and file.data[12:16] == b"fmt "
-    rate = int.from_bytes(file.data[28:32], "little") if is_wav else USUAL_BYTE_RATE
-    return estimate_tokens(file.label) + file_tokens(file.mime, len(file.data), rate)
+    rate = int.from_bytes(file.data[28:32], "little") if is_wav else 0
+    tokens = file_tokens(file.mime, len(file.data), rate or USUAL_BYTE_RATE)
+    return estimate_tokens(file.label) + tokens
 
 
 def file_tokens(mime: str, size: int, byte_rate: int = USUAL_BYTE_RATE) -> int:
     """Return about how many tokens a file of this type and size counts, without its label."""
     if mime.startswith("image"):
         return IMAGE_TOKENS
-    return AUDIO_TOKENS * (1 + size // max(1, byte_rate))
+    return AUDIO_TOKENS * (1 + size // byte_rate)
