@@ -49,6 +49,9 @@ NOISE_PAIRED = 48
 FEWEST_VECTORS = 8
 """Fewer vectors than this are not measured; `search.scoring` uses the same number."""
 NOISE_GROWTH = 1.5
+MOST_MEDIA = 1000
+"""How many images and audio files every search compares; the newest of them. Others are found if
+they are among the nearest of all passages."""
 
 
 class _Batch(NamedTuple):
@@ -99,6 +102,8 @@ def fill_space(
             transaction.set_ready(space.id)
     if due == 0:
         refresh_noise(store, space.id, lock_timeout)
+        if media is not None:
+            refresh_media_noise(store, space.id, media.paths.values(), lock_timeout)
     return VectorReport(
         embedded=filling.embedded,
         reused=filling.reused,
@@ -385,9 +390,38 @@ def refresh_noise(store: IndexStore, space: int, lock_timeout: float) -> None:
         return
     centre, spread = measure_noise(sample)
     facts = {"centre": centre.hex(), "spread": round(spread, 6), "passages": vectors}
+    _store_noise(store, space, facts, lock_timeout)
+
+
+def refresh_media_noise(
+    store: IndexStore, space: int, paths: Iterable[str], lock_timeout: float
+) -> None:
+    """Measure the images and audio files of a space, if they are others than last time.
+
+    Their vectors lie apart from those of texts, so they are compared with each other."""
+    with store.snapshot() as snapshot:
+        known = snapshot.facts(noise_fact(space))
+        keys = sorted(chunk.key for path in paths for chunk in snapshot.chunks_of(path))
+        keys = keys[-MOST_MEDIA:]
+        if not known or known.get("media", {}).get("keys") == keys:
+            return
+        rows = snapshot.due_chunks(space, keys)
+    vectors = [row.vector for row in rows if row.vector is not None]
+    if len(vectors) < 2:
+        return
+    _, spread = measure_noise(vectors[:: -(-len(vectors) // NOISE_SAMPLE)])
+    measured = {"spread": round(spread, 6), "keys": keys}
+    _store_noise(store, space, {"media": measured}, lock_timeout)
+
+
+def _store_noise(
+    store: IndexStore, space: int, facts: dict[str, object], lock_timeout: float
+) -> None:
+    """Store facts next to what is known about the noise of a space, if it still exists."""
     with store.transaction(timeout=lock_timeout) as transaction:
         if any(known.id == space for known in transaction.spaces()):
-            transaction.set_facts(noise_fact(space), facts)
+            known = transaction.facts(noise_fact(space))
+            transaction.set_facts(noise_fact(space), known | facts)
 
 
 def measure_noise(sample: Sequence[Vector]) -> tuple[Vector, float]:
