@@ -13,6 +13,7 @@ from clawmark.model.values import MediaRules
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import Source
 from clawmark.workspace.read import media_type
+from clawmark.workspace.watching import memory_targets
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 JPEG = b"\xff\xd8\xff\xe0" + b"\0" * 20
@@ -186,6 +187,20 @@ def test_a_file_that_grew_beyond_the_limit_after_the_scan_is_refused(
     (photos / "heron.png").write_bytes(PNG * 10)
     with pytest.raises(PathDenied, match="more than 100 bytes"):
         workspace.read_media("photos:heron.png")
+
+
+def test_a_watcher_looks_at_images_in_added_folders_only(root: Path, photos: Path) -> None:
+    def wanted(media: MediaRules | None) -> dict[str, bool]:
+        targets = memory_targets(str(root), (str(photos / "trip"),), (str(photos),), media)
+        return {target.folder: target.is_wanted("new.PNG") for target in targets}
+
+    assert wanted(ALL) == {
+        str(root): False,
+        str(root / "memory"): False,
+        str(photos / "trip"): True,
+        str(photos): True,
+    }
+    assert not any(wanted(None).values())
 
 
 @pytest.mark.parametrize(
