@@ -233,6 +233,16 @@ def transcripts(scene: Scene) -> object:
         )
 
 
+def media_files(scene: Scene) -> object:
+    """The images and audio files that are indexed; keywords find them without a service."""
+    extra = scene.place.folder / "extra"
+    (extra / "heron.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    (extra / "heron.wav").write_bytes(b"RIFF\x24\0\0\0WAVEfmt ")
+    with scene.open() as memory:
+        memory.sync()
+        return sorted(hit.path for hit in memory.search("heron png wav").hits if hit.mime)
+
+
 def due_after_small_growth(scene: Scene) -> object:
     """Whether a watcher's sync leaves a transcript that grew by one message."""
     with scene.open() as memory:

@@ -31,6 +31,7 @@ from setting_effects import (
     found_after_a_new_note,
     found_as_configured,
     kept_vectors,
+    media_files,
     opens,
     prompt,
     put,
@@ -66,6 +67,13 @@ RERANKER: dict[str, object] = {
     RERANK + "baseUrl": "{url}",
     RERANK + "apiKey": KEY,
 }
+M = "memorySearch.multimodal."
+MULTIMODAL: dict[str, object] = {
+    S + "extraPaths": ["{folder}/extra"],
+    S + "provider": "gemini",
+    S + "model": "gemini-embedding-2",
+    M + "enabled": True,
+}
 COMPATIBLE = {**SERVICE, S + "provider": "openai-compatible", S + "model": "nomic"}
 
 ACTS: dict[str, Acts] = {
@@ -76,6 +84,9 @@ ACTS: dict[str, Acts] = {
     ),
     S + "sessions.paths": Acts(one=[], other=["{folder}/talks"], look=transcripts, beside=SESSIONS),
     S + "extraPaths": Acts([], ["{folder}/extra"], found),
+    M + "enabled": Acts(one=True, other=False, look=media_files, beside=MULTIMODAL),
+    M + "modalities": Acts(one=["image"], other=["audio"], look=media_files, beside=MULTIMODAL),
+    M + "maxFileBytes": Acts(one=50, other=500, look=media_files, beside=MULTIMODAL),
     S + "provider": Acts("none", "static", status),
     S + "model": Acts(
         one="text-embedding-3-small", other="text-embedding-ada-002", look=sent, beside=SERVICE

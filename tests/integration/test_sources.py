@@ -117,6 +117,7 @@ def test_sources_are_listed_with_what_is_in_them(place: Place, notes: Path) -> N
         "files": 2,
         "otherFiles": {".pdf": 1},
         "problem": "",
+        "media": 0,
     }
     assert "~/notes (1 other file)" in place.run("sources").out
 

@@ -126,7 +126,7 @@ class Watching:
     def _folders(self) -> list[Target]:
         workspace = self._backend.parts.workspace
         folders = [source.path for source in workspace.sources()]
-        targets = memory_targets(workspace.root, workspace.extra_paths, folders)
+        targets = memory_targets(workspace.root, workspace.extra_paths, folders, workspace.media)
         if workspace.sessions is not None:
             targets += [
                 Target(folder, _is_transcript, deep=True) for folder in workspace.sessions.folders()

@@ -51,6 +51,8 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
     }
     if hit.date:
         body["date"] = hit.date
+    if hit.mime:
+        body |= {"modality": hit.modality, "mime": hit.mime}
     return body
 
 

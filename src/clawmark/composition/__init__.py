@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.none import NoSearchBackend
+from clawmark.config.media_schema import Multimodal
 from clawmark.config.paths import Places
 from clawmark.config.schema import NO_QMD, Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
@@ -20,8 +21,7 @@ from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
-from clawmark.model.errors import RerankError
-from clawmark.model.values import Degraded, Identity, Query
+from clawmark.model.values import Degraded, Identity, MediaRules, Query
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
+    from clawmark.engine.sync.media import MediaSync
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -40,6 +41,7 @@ NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1
 """The scope hash without extra paths, precomputed: importing `hashlib` is a tenth of a sync that
 finds nothing to do.
 """
+DEFAULT_MULTIMODAL = Multimodal()
 QMD_NOTICE = Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.')
 
 
@@ -63,6 +65,7 @@ def build(
         has_memory="memory" in options.sources,
         extra_patterns=options.extra_patterns,
         sources=sources.read,
+        media=_media_rules(options.multimodal),
     )
     # Without a cache, only the vectors of indexed passages are kept.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
@@ -82,6 +85,7 @@ def build(
         now_ns=time.time_ns,
         fallbacks=choice.fallbacks,
         deltas=options.sync.sessions,
+        media=_media_sync(workspace) if workspace.media is not None else None,
     )
     setup = Setup(
         workspace=places.workspace,
@@ -116,6 +120,10 @@ def build(
     )
 
 
+def _media_rules(options: Multimodal) -> MediaRules | None:
+    return MediaRules(options.wanted, options.max_file_bytes) if options.wanted else None
+
+
 def choose_backend(builtin: BuiltinBackend, settings: Settings) -> MemoryBackend:
     """Return the configured backend."""
     if settings.memory_search.enabled:
@@ -130,17 +138,16 @@ def source_file(places: Places) -> SourceFile:
 
 
 def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
-    """Return the configured reranker; if it cannot be made, every answer reports that."""
-    from clawmark.embed.rerank.base import Unusable, make_reranker
-    from clawmark.engine.search.rerank import RerankStep
+    from clawmark.composition.rerank import rerank_step
 
-    options = search.query.rerank
-    try:
-        proxy = search.remote.proxy
-        reranker = make_reranker(options, os.environ, places.state_dir, proxy=proxy)
-    except RerankError as error:
-        reranker = Unusable(options.provider, error)
-    return RerankStep(reranker, options.top_k, options.timeout_ms / 1000)
+    return rerank_step(places, search)
+
+
+def _media_sync(workspace: Workspace) -> MediaSync:
+    # Imported late: only memories with images or audio need it.
+    from clawmark.engine.sync.media import MediaSync
+
+    return MediaSync(workspace)
 
 
 def _choose(
@@ -276,7 +283,7 @@ def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
         "provider": best.provider if best else "none",
         "providerKey": best.provider_key if best else "",
         "sources": sorted(options.sources),
-        "scopeHash": scope_hash(options.extra_paths),
+        "scopeHash": scope_hash(options.extra_paths, options.multimodal),
         "chunkTokens": options.chunking.tokens,
         "chunkOverlap": options.chunking.overlap,
         "chunker": options.chunking.name,
@@ -284,15 +291,19 @@ def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
     }
 
 
-def scope_hash(extra_paths: tuple[str, ...]) -> str:
+def scope_hash(extra_paths: tuple[str, ...], multimodal: Multimodal = DEFAULT_MULTIMODAL) -> str:
     """Return OpenClaw's hash of what is indexed beyond the workspace."""
-    if not extra_paths:
+    if not extra_paths and multimodal == DEFAULT_MULTIMODAL:
         return NO_EXTRA_PATHS
     import hashlib
 
     scope = {
         "extraPaths": sorted({path.replace("\\", "/") for path in extra_paths}),
-        "multimodal": {"enabled": False, "modalities": [], "maxFileBytes": 10_485_760},
+        "multimodal": {
+            "enabled": multimodal.enabled,
+            "modalities": list(multimodal.wanted),
+            "maxFileBytes": multimodal.max_file_bytes,
+        },
     }
     text = json.dumps(scope, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext, ToolPolicy
 from clawmark.config.check import Key
+from clawmark.config.media_schema import Multimodal
 
 
 class Local(NamedTuple):
@@ -308,6 +309,7 @@ class MemorySearch(NamedTuple):
         ),
     ] = 0
     remote: Remote = Remote()
+    multimodal: Multimodal = Multimodal()
 
 
 NO_QMD = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'

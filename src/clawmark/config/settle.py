@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
 from clawmark.config.keys import with_value
+from clawmark.config.media_schema import MODEL, Multimodal, can_embed
 from clawmark.config.paths import Places
 from clawmark.config.schema import (
     NO_QMD,
@@ -70,6 +71,7 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
             paths=_settled_paths(values, places, "memorySearch.sessions.paths")
         ),
         sources=_settled_sources(search),
+        multimodal=_settled_multimodal(search, warnings),
     )
     search = search._replace(
         extra_patterns=_settled_patterns(search.extra_paths, gathered.patterns, places)
@@ -132,6 +134,18 @@ def _settled_sources(search: MemorySearch) -> tuple[str, ...]:
         tuple(source for source in search.sources if source != is_left_out)
         or MemorySearch().sources
     )
+
+
+def _settled_multimodal(search: MemorySearch, warnings: list[str]) -> Multimodal:
+    """Switch images and audio off, with a warning, where the model cannot embed them."""
+    multimodal = search.multimodal
+    if not multimodal.wanted or can_embed(search.provider, search.model):
+        return multimodal
+    warnings.append(
+        "memorySearch.multimodal.enabled is true, but images and audio are not indexed: "
+        f'memorySearch.provider has to be "gemini" and memorySearch.model "{MODEL}".'
+    )
+    return multimodal._replace(enabled=False)
 
 
 def _with_providers(

@@ -48,12 +48,6 @@ _E = "plugins.entries."
 UNSUPPORTED: tuple[Unsupported, ...] = (
     Unsupported("memory.qmd", _QMD, planned=True),
     Unsupported(_S + "qmd", _QMD, planned=True),
-    Unsupported(
-        _S + "multimodal",
-        "images and audio are not indexed yet",
-        _is({"enabled": False}),
-        planned=True,
-    ),
     Unsupported(_S + "local.modelCacheDir", "no model is downloaded"),
     Unsupported(_S + "store.vector.extensionPath", "the installed sqlite-vec is used"),
     Unsupported(

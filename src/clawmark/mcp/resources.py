@@ -21,6 +21,7 @@ from clawmark.agent.tools.base import one_line
 from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.aio import AsyncMemory
 from clawmark.model.errors import ClawmarkError
+from clawmark.model.values import is_media
 from clawmark.workspace.places import not_memory
 
 SCHEME = "memory://"
@@ -80,7 +81,7 @@ class Resources:
             Resource(
                 name=one_line(state.path),
                 uri=uri_of(state.path),
-                mime_type=MARKDOWN,
+                mime_type=None if is_media(state.path) else MARKDOWN,
                 size=state.size,
             )
             for state in files[start : start + PAGE]

@@ -57,6 +57,8 @@ _RESULT: Payload = {
         "properties": {"originClass": _TEXT, "sessionKind": _TEXT, "observedAt": _INTEGER},
     },
     "citation": _TEXT,
+    "modality": _TEXT,
+    "mime": _TEXT,
     "flags": _FLAGS,
 }
 TOOLS: dict[str, ToolInfo] = {
@@ -97,6 +99,7 @@ TOOLS: dict[str, ToolInfo] = {
             "lines": _INTEGER,
             "truncated": _BOOLEAN,
             "nextFrom": _INTEGER,
+            "mime": _TEXT,
             "note": _TEXT,
             "warning": _TEXT,
             "unavailable": _BOOLEAN,

@@ -83,6 +83,8 @@ class SourceReport(NamedTuple):
     """The number of other files by extension."""
     problem: str = ""
     """Why it cannot be searched now."""
+    media: int = 0
+    """Images and audio files that are searched."""
 
 
 class Status(NamedTuple):
@@ -139,6 +141,11 @@ class Status(NamedTuple):
     unsearched_files: int = 0
     """Indexed files of a source that is switched off: kept for other configurations, but not
     searched.
+    """
+    media: dict[str, int] = {}  # noqa: RUF012 - never changed
+    """The number of images (`image`) and audio files (`audio`) that are indexed, of those that
+    were skipped (`skipped`), and of indexed ones without a vector (`withoutVector`); empty when
+    `memorySearch.multimodal` is off.
     """
     running: dict[str, object] = {}  # noqa: RUF012 - never changed
     """The sync that is running in any process (`pid`, `reason`, `startedAt`, `stage`, `done`,

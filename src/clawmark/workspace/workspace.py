@@ -15,7 +15,15 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
-from clawmark.model.values import FileStat, FileState, Scan, ScanFailure, Skipped
+from clawmark.model.values import (
+    FileStat,
+    FileState,
+    MediaRules,
+    Scan,
+    ScanFailure,
+    Skipped,
+    is_media,
+)
 from clawmark.workspace import daily, guard, places, read, temporary
 from clawmark.workspace.scan import scan_workspace
 
@@ -37,11 +45,14 @@ class Workspace:
         has_memory: bool = True,
         extra_patterns: Mapping[str, tuple[str, ...]] | None = None,
         sources: Callable[[], tuple[places.Source, ...]] = tuple,
+        media: MediaRules | None = None,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
         self.extra_paths = tuple(extra_paths)
         self._extra_patterns = extra_patterns
+        self.media = media
+        """Which images and audio files of extra paths and sources are memory; None for none."""
         self.sources = sources
         """Returns the added folders; called for each scan, because another process may add one."""
         self.sessions = sessions
@@ -82,9 +93,9 @@ class Workspace:
 
     def _resolved(self) -> tuple[tuple[places.Extra, ...], tuple[Skipped | ScanFailure, ...]]:
         extras, skipped = places.resolve_extras(
-            self.root, self.extra_paths, self._home, self._extra_patterns
+            self.root, self.extra_paths, self._home, self._extra_patterns, self.media
         )
-        added, missing = places.resolve_sources(self.root, self.sources())
+        added, missing = places.resolve_sources(self.root, self.sources(), self.media)
         return (*extras, *added), (*skipped, *missing)
 
     def extras(self) -> tuple[places.Extra, ...]:
@@ -117,9 +128,16 @@ class Workspace:
             try:
                 return read.read_document(root, place.relative, place.path, place.anchor)
             except FileNotFoundError as error:
-                raise WorkspaceError(
-                    f"{guard.shown(state.path)} is gone.", hint="Run the sync again."
-                ) from error
+                raise _gone(state.path) from error
+
+    def read_media(self, path: str) -> tuple[FileState, bytes]:
+        """Read an image or audio file that a scan listed; the state is that of these bytes."""
+        limit = self.media.max_file_bytes if self.media is not None else guard.MAX_FILE_BYTES
+        with self._place(path, self._extras) as (root, place):
+            try:
+                return read.read_media(root, place.relative, place.path, place.anchor, limit)
+            except FileNotFoundError as error:
+                raise _gone(path) from error
 
     def is_unchanged(self, path: str, indexed: FileStat) -> bool:
         """Whether a cited memory file is as it was indexed; a quick check, False if in doubt.
@@ -170,6 +188,8 @@ class Workspace:
         extras, _ = self._resolved()
         with self._place(named.path, extras) as (root, place):
             try:
+                if is_media(place.relative):
+                    return read.read_description(root, place.relative, place.path, place.anchor)
                 data = read.read_bytes(root, place.relative, place.path, place.anchor)
             except FileNotFoundError:
                 return self._read_equivalent(root, place, start, lines, max_lines, max_chars)
@@ -351,3 +371,7 @@ class Workspace:
                 f"The folder {guard.shown(root)} cannot be opened: {guard.reason_of(error)}.",
                 hint=hint,
             ) from error
+
+
+def _gone(path: str) -> WorkspaceError:
+    return WorkspaceError(f"{guard.shown(path)} is gone.", hint="Run the sync again.")

@@ -119,6 +119,7 @@ def status_facts(
     )
     yield "Index", _index(status)
     yield "Files", _files(status)
+    yield "Media", _media(status.media)
     yield "Other", other_files(status.not_markdown) if status.not_markdown else ""
     yield "Switched off", _unsearched(status.unsearched_files)
     yield "Search", _search(status)
@@ -212,6 +213,17 @@ def _files(status: Status) -> str:
     return f"{text} · " + paint(f"{due} due: `clawmark index`", "yellow")
 
 
+def _media(media: dict[str, int]) -> str:
+    """Count the images and audio files, or return an empty string."""
+    if not any(media.values()):
+        return ""
+    parts = [plural(media["image"], "image"), plural(media["audio"], "audio file")]
+    rest = {"skipped": "skipped", "withoutVector": "without a vector"}
+    return " · ".join(
+        parts + [f"{media[key]:,} {words}" for key, words in rest.items() if media[key]]
+    )
+
+
 def _unsearched(files: int) -> str:
     """Describe files of a source that is switched off, or return an empty string."""
     if not files:
@@ -235,7 +247,9 @@ def _search(status: Status) -> str:
 
 def _source(source: SourceReport) -> str:
     state = (
-        paint(place(source.problem), "yellow") if source.problem else plural(source.files, "file")
+        paint(place(source.problem), "yellow")
+        if source.problem
+        else plural(source.files + source.media, "file")
     )
     return f"{place(source.name)} · {short_path(source.path)} · {state}"
 

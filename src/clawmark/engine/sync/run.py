@@ -16,7 +16,7 @@ from clawmark.engine.sync.plan import changed_since, flag_lost_roots, plan_sync,
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, look
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.reports import Progress, SyncReport
-from clawmark.model.values import Degraded, FileState, Scan, SyncPlan
+from clawmark.model.values import Degraded, FileState, Scan, Skipped, SyncPlan
 from clawmark.store.base import WriteTransaction
 
 # Files may change while a rebuild runs. After this many scans it is published, and the rest is left
@@ -90,7 +90,7 @@ def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
         chunks=text.chunks,
         embedded=sum(report.embedded for report in vectors),
         reused=sum(report.reused for report in vectors),
-        skipped=(*scan.skipped, *text.skipped),
+        skipped=(*scan.skipped, *text.skipped, *_refused(vectors)),
         failures=text.failures,
         scan_failures=scan.failures,
         due_files=text.due_files + text.unread,
@@ -129,6 +129,7 @@ def _apply(
         indexed,
         answering=answering,
         reader=parts.workspace,
+        media=parts.media,
         store=parts.store,
         chunker=parts.chunker,
         now_ns=parts.now_ns,
@@ -249,6 +250,7 @@ def _add_vector_reports(
             embedded=one.embedded + two.embedded,
             reused=one.reused + two.reused,
             jobs=two.jobs or one.jobs,
+            refused=(*one.refused, *two.refused),
         )
         for one, two in zip_longest(before, after, fillvalue=VectorReport())
     ]
@@ -316,7 +318,12 @@ def _fill_one(
         progress=request.progress or _silent,
         out_of_time=out_of_time,
         lock_timeout=request.lock_timeout,
+        media=parts.media.find(parts.store, embedder) if parts.media is not None else None,
     )
+
+
+def _refused(vectors: Sequence[VectorReport]) -> list[Skipped]:
+    return [skipped for report in vectors for skipped in report.refused]
 
 
 def _is_complete(parts: SyncParts, embedder: Embedder) -> bool:
