@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from clawmark.cli.output import warn as print_warnings
 from clawmark.config.paths import NO_WORKSPACE
+from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY
 from clawmark.memory import Memory
 from clawmark.model.errors import ConfigError
 
@@ -30,8 +31,17 @@ def open_memory(
         if error.key == NO_WORKSPACE:
             error.hint = _hint_for_this_folder(args) or error.hint
         raise
-    print_warnings(memory.loaded.warnings if warn else ())
+    problems = _slot_problems(memory)
+    print_warnings((*memory.loaded.warnings, *problems) if warn else ())
     return memory
+
+
+def _slot_problems(memory: Memory) -> tuple[str, ...]:
+    """Return why the configured memory plugin is not used; the usual ones are not looked at."""
+    options = memory.settings.plugins
+    if options.slots.memory in (MEMORY_CORE, NO_MEMORY) and not options.entries:
+        return ()
+    return memory.open_slot(log=False).slot.problems
 
 
 def _hint_for_this_folder(args: Namespace) -> str:

@@ -71,7 +71,9 @@ class _Loader:
         """Keep `plugins.entries` as written; `settle` checks those of memory plugins."""
         entries = plugins.get("entries") if isinstance(plugins, dict) else None
         for name, entry in entries.items() if isinstance(entries, dict) else ():
-            self.gathered.plugin_entries[name] = Written(source, ("plugins", "entries", name), entry)
+            self.gathered.plugin_entries[name] = Written(
+                source, ("plugins", "entries", name), entry
+            )
 
     def add_workspace_file(self, file: ConfigFile | str) -> None:
         if isinstance(file, str):

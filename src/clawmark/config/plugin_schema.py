@@ -13,7 +13,7 @@ class PluginEntry(NamedTuple):
     """`plugins.entries.<name>`."""
 
     enabled: bool = True
-    config: Mapping[str, object] = {}  # noqa: RUF012 - a field of a tuple, never changed
+    config: Mapping[str, object] = {}
     """As written; the plugin checks it."""
 
 
@@ -34,12 +34,18 @@ class PluginOptions(NamedTuple):
     """`plugins`."""
 
     slots: PluginSlots = PluginSlots()
-    entries: Mapping[str, PluginEntry] = {}  # noqa: RUF012 - a field of a tuple, never changed
+    entries: Mapping[str, PluginEntry] = {}
 
     @property
     def has_memory(self) -> bool:
         """Whether there is a memory plugin; without one nothing is indexed or recalled."""
         return self.slots.memory != NO_MEMORY
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether a plugin other than memory-core may be in use, which may have hooks."""
+        is_core = self.slots.memory == MEMORY_CORE and not self.entry(MEMORY_CORE).config
+        return self.has_memory and not is_core
 
     def entry(self, name: str) -> PluginEntry:
         """Return the entry of a plugin, which may be missing."""

@@ -18,6 +18,10 @@ STATUS_TOOL = "memory_status"
 _ABOUT = (
     "Clawmark is a long-term memory made of plain Markdown notes that outlive every conversation."
 )
+_EMPTY = (
+    "Clawmark serves the Markdown files of a workspace. There is no memory to search: its memory "
+    "slot is empty."
+)
 _STATE = (
     "An answer with `dueFiles` comes from an index that is still catching up; one with `degraded` "
     "says what it lacks, and memory_status says more."
@@ -32,16 +36,21 @@ def session_access(memory: Memory | AsyncMemory, session_key: str | None) -> Acc
 
 def session_instructions(memory: Memory | AsyncMemory, session_key: str | None) -> str:
     """Return the instructions for the session that is served."""
+    if not memory.settings.plugins.has_memory:
+        return _EMPTY
     tools = [*(tool.name for tool in memory.tools(session_key, append=True)), STATUS_TOOL]
-    return instructions_for(tools, session_access(memory, session_key))
+    section = memory.slot.section(session_key, tools)
+    return instructions_for(tools, session_access(memory, session_key), section)
 
 
-def instructions_for(tools: Collection[str], access: Access) -> str:
-    """Return the instructions for a session with these tools and rights."""
+def instructions_for(tools: Collection[str], access: Access, section: str | None = None) -> str:
+    """Return the instructions for a session with these tools and rights.
+
+    `section` is what the memory plugin says about its tools; None for the text of memory-core."""
     if not access.reads:
         return f"{_ABOUT}\n\n{unavailable(access.kind)['error']}"
     context = Context(kind=access.kind, files=(), logs=(), notices=())
-    prompt = build_prompt(context, tools=tools, cites=access.cites, facts=Facts())
+    prompt = build_prompt(context, tools=tools, cites=access.cites, facts=Facts(), memory=section)
     return "\n\n".join(
         (_ABOUT, *(section.text for section in prompt.sections if section.stable), _STATE)
     )

@@ -60,6 +60,7 @@ RECALL = Prompt(
 def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
     """Return the server that offers one memory to one session."""
     access = session_access(memory, session_key)
+    has_memory = memory.settings.plugins.has_memory
     tools = SessionTools(memory, session_key)
     resources = Resources(memory, access)
     subscriptions = Subscriptions(may_read=access.reads)
@@ -94,9 +95,11 @@ def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
 
     async def list_prompts(_: Context, page: Page) -> ListPromptsResult:
         _check_no_cursor(page)
-        return ListPromptsResult(prompts=[RECALL])
+        return ListPromptsResult(prompts=[RECALL] if has_memory else [])
 
     async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        if not has_memory:
+            raise MCPError(INVALID_PARAMS, "There are no prompts: the memory slot is empty.")
         return _recall_prompt(instructions, params.name, params.arguments)
 
     @asynccontextmanager

@@ -144,7 +144,11 @@ def _named_sections(text: str) -> list[tuple[str, str, bool]]:
     """Split the text of a plugin at its headings, which name the sections."""
     parts = [part.strip() for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)]
     return [
-        (part.split("\n")[0][3:].strip().lower() if part.startswith("## ") else "memory", part, True)
+        (
+            part.split("\n")[0][3:].strip().lower() if part.startswith("## ") else "memory",
+            part,
+            True,
+        )
         for part in parts
         if part
     ]
