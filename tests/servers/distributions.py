@@ -4,8 +4,14 @@ point.
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from clawmark import Memory
 from clawmark.agent.plugins.base import GROUP
 
 ACME = '''
@@ -74,3 +80,39 @@ def install(folder: Path, name: str, code: str, **points: str) -> None:
     lines = [f"{point} = {target}" for point, target in points.items()]
     (about / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines]) + "\n")
     (folder / f"{name}.py").write_text(code, encoding="utf-8")
+
+
+@contextmanager
+def on_path(folder: Path) -> Iterator[Path]:
+    """Put a folder on the path; what was imported from it is forgotten afterwards."""
+    folder.mkdir()
+    known = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield folder
+    finally:
+        sys.path.remove(str(folder))
+        for name in set(sys.modules) - known:
+            if (folder / f"{name}.py").exists():
+                del sys.modules[name]
+
+
+def open_with_slot(
+    folder: Path, slot: str = "acme", entries: Mapping[str, object] | None = None, **more: Any
+) -> Memory:
+    """Open a memory with this plugin in its slot."""
+    workspace, state = folder / "agent", folder / "state"
+    (workspace / "memory").mkdir(parents=True, exist_ok=True)
+    state.mkdir(exist_ok=True)
+    (workspace / "MEMORY.md").write_text("# Facts\n\nAnn prefers green tea.\n", encoding="utf-8")
+    tree = {"plugins": {"slots": {"memory": slot}, "entries": entries or {}}}
+    (state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
+    given: dict[str, Any] = {"provider": "none", "background": False, **more}
+    return Memory.open(workspace, state_dir=state, **given)
+
+
+def calls(folder: Path) -> list[list[Any]]:
+    """Return the hooks that ACME was called with, in order."""
+    file = folder / "state" / "acme.jsonl"
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    return [json.loads(line) for line in text.splitlines()]

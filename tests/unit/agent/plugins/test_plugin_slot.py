@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from distributions import ACME, install
+from distributions import ACME, install, on_path, open_with_slot
 
 from clawmark import ConfigError, Memory
 from clawmark.agent.plugins import slot as slot_module
@@ -19,27 +18,13 @@ NO_PLUGIN = "from clawmark.agent.plugins.none import NoMemory\n"
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on the path; what was imported from it is forgotten afterwards."""
-    folder = tmp_path / "site"
-    folder.mkdir()
-    known = set(sys.modules)
-    monkeypatch.syspath_prepend(str(folder))
-    yield folder
-    for name in set(sys.modules) - known:
-        if (folder / f"{name}.py").exists():
-            del sys.modules[name]
+def site(tmp_path: Path) -> Iterator[Path]:
+    with on_path(tmp_path / "site") as folder:
+        yield folder
 
 
 def opened(tmp_path: Path, slot: str = "acme", **entries: Mapping[str, object]) -> Memory:
-    """Open a memory with this plugin in its slot."""
-    workspace, state = tmp_path / "agent", tmp_path / "state"
-    (workspace / "memory").mkdir(parents=True, exist_ok=True)
-    state.mkdir(exist_ok=True)
-    (workspace / "MEMORY.md").write_text("# Facts\n\nAnn prefers green tea.\n", encoding="utf-8")
-    tree = {"plugins": {"slots": {"memory": slot}, "entries": entries}}
-    (state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
-    return Memory.open(workspace, state_dir=state, provider="none", background=False)
+    return open_with_slot(tmp_path, slot, entries)
 
 
 def names(memory: Memory) -> list[str]:
@@ -55,7 +40,7 @@ def test_a_plugin_replaces_the_tools_and_the_prompt_section(site: Path, tmp_path
         assert names(memory) == ["acme_recall"]
         assert memory.tools()[0].call({}) == {"answer": "acme knows", "config": "hello"}
         prompt = memory.prompt(append=True)
-        assert [section.name for section in prompt.sections][0] == "acme memory"
+        assert prompt.sections[0].name == "acme memory"
         assert "Call acme_recall first." in prompt.text
         assert "memory_search" not in prompt.text and "plugin acme" in prompt.text
         assert memory.search("green tea").hits  # people can search the files all the same
