@@ -6,7 +6,6 @@ from argparse import Namespace
 
 from clawmark.cli.output import warn as print_warnings
 from clawmark.config.paths import NO_WORKSPACE
-from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY
 from clawmark.memory import Memory
 from clawmark.model.errors import ConfigError
 
@@ -37,9 +36,8 @@ def open_memory(
 
 
 def _slot_problems(memory: Memory) -> tuple[str, ...]:
-    """Return why the configured memory plugin is not used; the usual ones are not looked at."""
-    options = memory.settings.plugins
-    if options.slots.memory in (MEMORY_CORE, NO_MEMORY) and not options.entries:
+    """Return why a configured memory plugin is not used; memory-core alone is not looked at."""
+    if not memory.settings.plugins.has_hooks:
         return ()
     return memory.open_slot(log=False).slot.problems
 
