@@ -116,9 +116,11 @@ class AsyncConversation:
         """Process a message of the user before the model sees it."""
         return await self._workers.run(self.conversation.on_user, message)
 
-    async def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
+    async def on_usage(self, tokens: int = 0, *, reply: str = "", succeeded: bool = True) -> None:
         """Record the model's reply and how full its context is."""
-        await self._workers.run(self.conversation.on_usage, tokens, reply=reply)
+        await self._workers.run(
+            self.conversation.on_usage, tokens, reply=reply, succeeded=succeeded
+        )
 
     async def record(self, kind: str, fields: Fields) -> str:
         """Add a line to the transcript that is not a message, and return its id."""

@@ -133,7 +133,8 @@ class Chat:
             answer = self._answer(turn, callbacks)
         exchange = Exchange(turn.line, (Message("user", turn.message), *answer.added))
         self.history = self.history._replace(exchanges=(*self.history.exchanges, exchange))
-        self.conversation.on_usage(self._counted(answer), reply=answer.text)
+        succeeded = answer.problem is None and not answer.stopped
+        self.conversation.on_usage(self._counted(answer), reply=answer.text, succeeded=succeeded)
         return answer
 
     def flush(self) -> FlushOutcome:

@@ -11,6 +11,7 @@ from clawmark.agent.prompt.context import Context
 from clawmark.agent.prompt.sections import Facts, build_prompt
 from clawmark.agent.tools.policy import Access, access_of, unavailable
 from clawmark.aio import AsyncMemory
+from clawmark.config.plugin_schema import MEMORY_CORE
 from clawmark.memory import Memory
 
 STATUS_TOOL = "memory_status"
@@ -39,7 +40,8 @@ def session_instructions(memory: Memory | AsyncMemory, session_key: str | None) 
     if not memory.settings.plugins.has_memory:
         return _EMPTY
     tools = [*(tool.name for tool in memory.tools(session_key, append=True)), STATUS_TOOL]
-    section = memory.slot.section(session_key, tools)
+    is_core = memory.slot.slot.name == MEMORY_CORE
+    section = None if is_core else memory.slot.section(session_key, tools)
     return instructions_for(tools, session_access(memory, session_key), section)
 
 
@@ -51,6 +53,5 @@ def instructions_for(tools: Collection[str], access: Access, section: str | None
         return f"{_ABOUT}\n\n{unavailable(access.kind)['error']}"
     context = Context(kind=access.kind, files=(), logs=(), notices=())
     prompt = build_prompt(context, tools=tools, cites=access.cites, facts=Facts(), memory=section)
-    return "\n\n".join(
-        (_ABOUT, *(section.text for section in prompt.sections if section.stable), _STATE)
-    )
+    stable = [part.text for part in prompt.sections if part.stable]
+    return "\n\n".join([_ABOUT, *stable, *([_STATE] if section is None else [])])

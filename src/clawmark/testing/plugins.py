@@ -35,7 +35,16 @@ OWN = PluginSession("agent:main:main", LOCAL)
 STRANGER = PluginSession(
     "agent:main:telegram:group:42", Access(kind="group", reads=False, writes=False, cites=False)
 )
-ODD_ARGUMENTS = (None, "", "not JSON", "[]", {}, {"query": 5}, {"text": ""}, {"path": "../../x"})
+ODD_ARGUMENTS: tuple[object, ...] = (
+    None,
+    "",
+    "not JSON",
+    "[]",
+    {},
+    {"query": 5},
+    {"text": ""},
+    {"path": "../../x"},
+)
 ODD_TEXTS = ("", " ", "ok", "a\x00b", "\ud800", "<b>" * 3000, "x" * 100_000)
 
 Make = Callable[[PluginContext], MemoryPlugin]

@@ -196,8 +196,10 @@ class Conversation:
             line=line,
         )
 
-    def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
-        """Record an answer and how full the context is; without `tokens` that is estimated."""
+    def on_usage(self, tokens: int = 0, *, reply: str = "", succeeded: bool = True) -> None:
+        """Record an answer and how full the context is; without `tokens` that is estimated.
+
+        With `succeeded=False`, memory plugins learn that the answer is incomplete or missing."""
 
         def changes(entry: SessionEntry) -> Fields:
             estimate = entry.total_tokens + self._incoming + estimate_tokens(reply)
@@ -212,9 +214,9 @@ class Conversation:
         if reply.strip():
             usage = {"usage": {"totalTokens": tokens}} if tokens > 0 else {}
             self._transcript(entry).add_message("assistant", reply, **usage)
-            if self._callbacks.hooks is not None:
-                turn = (("user", self._message), ("assistant", reply))
-                self._callbacks.hooks().agent_end(turn)
+        if self._callbacks.hooks is not None and (reply.strip() or not succeeded):
+            turn = (("user", self._message), ("assistant", reply))
+            self._callbacks.hooks().agent_end(turn, succeeded=succeeded)
             self._message = ""
 
     def record(self, kind: str, fields: Fields) -> str:

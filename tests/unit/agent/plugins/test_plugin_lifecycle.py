@@ -57,6 +57,27 @@ def test_a_conversation_calls_every_hook_in_order(acme: Path) -> None:
     ]
 
 
+def test_a_chat_tells_the_plugin_whether_a_turn_succeeded(acme: Path) -> None:
+    pytest.importorskip("pydantic_ai")
+    from clawmark.chat.chat import ChatCallbacks, open_chat
+
+    ignore = ChatCallbacks(*(lambda *_: None,) * 3)
+    with ChatServer(lambda seen: say("Green.")) as server, open_with_slot(acme) as memory:
+        model = f"scripted@{server.openai_url}"
+        with open_chat(memory, model, KEY, {}) as chat:
+            chat.start()
+            assert chat.say("Which tea?", ignore).text == "Green."
+            assert "Acme remembers Which tea?" in server.seen[0].last_user
+            server.close()
+            assert chat.say("Whose?", ignore).problem is not None
+            chat.end()
+    ends = [call for call in calls(acme) if call[0] == "agent_end"]
+    assert ends == [
+        ["agent_end", KEY, True, [["user", "Which tea?"], ["assistant", "Green."]]],
+        ["agent_end", KEY, False, [["user", "Whose?"]]],
+    ]
+
+
 def test_a_new_session_in_the_same_conversation_ends_the_old_one(acme: Path) -> None:
     with open_with_slot(acme) as memory:
         conversation = memory.conversation(KEY)
