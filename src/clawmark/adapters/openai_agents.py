@@ -112,7 +112,7 @@ class TranscriptSession:
             self._memory.lifecycle(self._session_key).session_start()
 
     def _end_turn(self) -> None:
-        """Tell the memory plugins about the last message of the user and what follows it."""
+        """Report the last message of the user and what follows it to the memory plugins."""
         messages = [_message(line.item) for line in self._lines()]
         starts = [number for number, (role, text) in enumerate(messages) if role == "user" and text]
         if starts:

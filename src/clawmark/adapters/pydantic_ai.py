@@ -3,8 +3,8 @@
     agent = Agent("openai:gpt-4o-mini", toolsets=[memory_toolset(memory)])
 
 The instructions of the toolset are the memory's part of the system prompt, rebuilt for every run,
-with what a memory plugin recalls for the message of the user. `end_run` tells the plugin about a
-finished run:
+with what a memory plugin recalls for the message of the user. `end_run` reports a finished run to
+the plugin:
 
     result = await agent.run("Hello")
     await end_run(memory, result)

@@ -99,9 +99,7 @@ def build_slot(memory: Memory, *, log: bool = True) -> SlotParts:
             logging.getLogger("clawmark.plugins").warning(problem)
     return SlotParts(
         slot=slot,
-        lifecycle=Lifecycle(
-            slot=slot, failures=failures, redactor=redactor_of(memory.settings.memory_search)
-        ),
+        lifecycle=Lifecycle(slot, failures),
         failures=failures,
         memory=memory,
     )

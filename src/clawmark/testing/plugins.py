@@ -140,7 +140,7 @@ def _keeps_to_the_access_of_a_session(given: Promise) -> None:
     for tool in given.tools(STRANGER):
         for key in ("query", "text", "path"):
             answer = json.dumps(tool.call({"query": QUESTION, key: QUESTION, "path": NOTE}))
-            _must("old pier" not in answer, "a session without access is told nothing")
+            _must("old pier" not in answer, "a session without access learns nothing")
     hooks = given.plugin.hooks()
     if hooks.before_agent_start is not None:
         text = hooks.before_agent_start(STRANGER, QUESTION)

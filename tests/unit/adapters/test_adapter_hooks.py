@@ -85,7 +85,7 @@ def test_pydantic_ai_prepends_what_the_plugin_recalls_and_ends_a_run(acme: Path)
     ]
 
 
-def test_llama_index_recalls_through_the_plugin_and_tells_it_what_is_dropped(acme: Path) -> None:
+def test_llama_index_recalls_through_the_plugin_and_reports_dropped_messages(acme: Path) -> None:
     pytest.importorskip("llama_index.core")
     from llama_index.core.base.llms.types import ChatMessage, MessageRole
 

@@ -8,7 +8,6 @@ from typing import NamedTuple, TypeVar
 
 from clawmark.agent.tools.base import one_line
 from clawmark.model.errors import ClawmarkError
-from clawmark.text.secrets.redact import Redactor
 
 LONGEST_ERROR = 300
 """Characters of a plugin's error that are shown."""
@@ -24,10 +23,11 @@ class Failed(NamedTuple):
     is_late: bool = False
 
 
-def call_plugin(call: Callable[[], _T], seconds: float, redactor: Redactor) -> _T | Failed:
+def call_plugin(call: Callable[[], _T], seconds: float, clean: Callable[[str], str]) -> _T | Failed:
     """Make a call in a thread of its own, and wait for it for some seconds.
 
-    A call that takes longer is abandoned: its thread goes on, and what it returns is dropped."""
+    A call that takes longer is abandoned: its thread goes on, and what it returns is dropped.
+    `clean` masks secrets in the text of an error."""
     returned: list[_T] = []
     raised: list[BaseException] = []
     done = threading.Event()
@@ -44,14 +44,14 @@ def call_plugin(call: Callable[[], _T], seconds: float, redactor: Redactor) -> _
     if not done.wait(seconds):
         return Failed(f"did not answer within {seconds:g} seconds", is_late=True)
     if raised:
-        return Failed(f"failed ({error_text(raised[0], redactor)})")
+        return Failed(f"failed ({error_text(raised[0], clean)})")
     return returned[0]
 
 
-def error_text(error: BaseException, redactor: Redactor) -> str:
+def error_text(error: BaseException, clean: Callable[[str], str]) -> str:
     """Return the text of an error on one line, without secrets."""
     if isinstance(error, ClawmarkError):
         text = f"{error.message.rstrip('.')}. {error.hint}".strip().rstrip(".")
     else:
         text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return one_line(redactor.clean(text), LONGEST_ERROR)
+    return one_line(clean(text), LONGEST_ERROR)

@@ -20,7 +20,6 @@ from clawmark.agent.plugins.calls import Failed, call_plugin
 from clawmark.agent.plugins.failures import PluginFailures
 from clawmark.agent.tools.base import Payload, Tool, unexpected
 from clawmark.text.chunking.tokens import well_formed
-from clawmark.text.secrets.redact import Redactor
 
 SECONDS = 5.0
 """The time budget of one call."""
@@ -39,11 +38,11 @@ class GuardedPlugin:
         name: str,
         plugin: MemoryPlugin,
         failures: PluginFailures,
-        redactor: Redactor,
+        clean: Callable[[str], str],
         seconds: float = SECONDS,
     ) -> None:
         self._name, self._plugin = name, plugin
-        self._failures, self._redactor, self._seconds = failures, redactor, seconds
+        self._failures, self._clean, self._seconds = failures, clean, seconds
         self._late: set[str] = set()
         self._hooks: LifecycleHooks | None = None
         self.companions = self._ask(
@@ -83,7 +82,7 @@ class GuardedPlugin:
         A method that took too long once is not called again."""
         if method in self._late:
             return otherwise
-        answer = call_plugin(call, self._seconds, self._redactor)
+        answer = call_plugin(call, self._seconds, self._clean)
         if isinstance(answer, Failed):
             if answer.is_late:
                 self._late.add(method)

@@ -16,7 +16,6 @@ from clawmark.agent.plugins.failures import PluginFailures
 from clawmark.agent.plugins.slot import MemorySlot, NamedPlugin
 from clawmark.agent.prompt.recall import Recalled, parse_block, recall_block
 from clawmark.text.chunking.tokens import well_formed
-from clawmark.text.secrets.redact import Redactor
 from clawmark.text.untrusted.injection_flags import flags_of
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
@@ -40,7 +39,6 @@ class Lifecycle(NamedTuple):
 
     slot: MemorySlot
     failures: PluginFailures
-    redactor: Redactor
     seconds: Mapping[str, float] = SECONDS
 
     def fire(self, hook: str, plugin: NamedPlugin, *arguments: object) -> object:
@@ -48,7 +46,7 @@ class Lifecycle(NamedTuple):
         function = getattr(plugin.plugin.hooks(), hook)
         if function is None or (plugin.name, hook) in _abandoned:
             return None
-        answer = call_plugin(lambda: function(*arguments), self.seconds[hook], self.redactor)
+        answer = call_plugin(lambda: function(*arguments), self.seconds[hook], plugin.clean)
         if not isinstance(answer, Failed):
             return answer
         if answer.is_late:

@@ -41,6 +41,8 @@ class NamedPlugin(NamedTuple):
 
     name: str
     plugin: MemoryPlugin
+    clean: Callable[[str], str] = str
+    """Masks the keys that the plugin was given, in the text of its errors."""
 
 
 class MemorySlot(NamedTuple):
@@ -122,7 +124,6 @@ def _open(
             return NamedPlugin(name, OURS[name](context))
         except ConfigError as error:
             raise PluginError(error.message, plugin=name, hint=error.hint) from error
-    redactor = _redactor(context)
     points = installed(GROUP, name)
     owners = _owners(points)
     if not points:
@@ -141,27 +142,27 @@ def _open(
 
     def make() -> MemoryPlugin:
         function: Callable[[PluginContext], MemoryPlugin] = points[0].load()
-        return function(context)
+        made = function(context)
+        if not all(callable(getattr(made, method, None)) for method in METHODS):
+            raise TypeError(f"it gave a {type(made).__name__}, which is not a memory plugin")
+        return made
 
-    plugin = call_plugin(make, MAKE_SECONDS, redactor)
-    reason = ""
+    clean = _cleaner(context)
+    plugin = call_plugin(make, MAKE_SECONDS, clean)
     if isinstance(plugin, Failed):
-        reason = plugin.reason
-    elif not all(callable(getattr(plugin, method, None)) for method in METHODS):
-        reason = f"gave a {type(plugin).__name__}, which is not a memory plugin"
-    if reason or isinstance(plugin, Failed):
         raise PluginError(
-            f'The memory plugin "{name}" of {owners} ({points[0].value}) {reason}.',
+            f'The memory plugin "{name}" of {owners} ({points[0].value}) {plugin.reason}.',
             plugin=name,
             owner=owners,
         )
-    return NamedPlugin(name, GuardedPlugin(name, plugin, failures, redactor))
+    return NamedPlugin(name, GuardedPlugin(name, plugin, failures, clean), clean)
 
 
-def _redactor(context: PluginContext) -> Redactor:
-    """Return what masks the keys in the plugin's configuration and environment."""
+def _cleaner(context: PluginContext) -> Callable[[str], str]:
+    """Return what masks the keys in the plugin's configuration and in the environment."""
     named = {**context.environ, **dict(_texts(context.config))}
-    return Redactor(secrets_of((), named))
+    own = Redactor(secrets_of((), named))
+    return lambda text: context.redactor.clean(own.clean(text))
 
 
 def _texts(config: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -58,7 +58,7 @@ class Forgetful(NoMemory):
 @pytest.mark.parametrize(
     ("plugin", "promise"),
     [
-        (Talkative, "a session without access is told nothing"),
+        (Talkative, "a session without access learns nothing"),
         (Greedy, "recalled text is not captured again"),
         (lambda _: Forgetful(), "tools are explained"),
     ],

@@ -24,10 +24,10 @@ from clawmark.agent.plugins.slot import MemorySlot, NamedPlugin
 from clawmark.agent.prompt.recall import Recalled, parse_block, recall_block
 from clawmark.agent.tools.policy import LOCAL, access_of
 from clawmark.system.counters import Metrics
-from clawmark.text.secrets.redact import Redactor
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 GROUP_KEY = "agent:main:telegram:group:42"
+KEPT = "a-plain-key-4711"
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_conversation_calls_every_hook_in_order(acme: Path) -> None:
     ]
 
 
-def test_a_chat_tells_the_plugin_whether_a_turn_succeeded(acme: Path) -> None:
+def test_a_chat_reports_whether_a_turn_succeeded(acme: Path) -> None:
     pytest.importorskip("pydantic_ai")
     from clawmark.chat.chat import ChatCallbacks, open_chat
 
@@ -96,7 +96,7 @@ def test_a_new_session_in_the_same_conversation_ends_the_old_one(acme: Path) -> 
     ]
 
 
-def test_a_session_without_access_is_not_told_what_a_plugin_recalls(acme: Path) -> None:
+def test_a_session_without_access_gets_nothing_that_a_plugin_recalls(acme: Path) -> None:
     with open_with_slot(acme) as memory:
         assert memory.lifecycle(GROUP_KEY).before_agent_start("Which tea?") == ""
         assert memory.recall("Which tea?", GROUP_KEY) == ""
@@ -191,7 +191,7 @@ def hooks_of(
     slot = MemorySlot(active=plugin, recall=plugin, consolidator=plugin)
     failures = PluginFailures(str(folder / "plugins.json"), metrics or Metrics(), Clock())
     seconds = dict.fromkeys(LifecycleHooks._fields, 0.2)
-    lifecycle = Lifecycle(slot=slot, failures=failures, redactor=Redactor(), seconds=seconds)
+    lifecycle = Lifecycle(slot, failures, seconds)
     return SessionHooks(lifecycle, PluginSession(KEY, LOCAL))
 
 
@@ -285,14 +285,22 @@ def test_a_block_of_recalled_memory_is_kept_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_failure_in_another_process_is_reported_by_doctor(tmp_path: Path) -> None:
-    broken = ACME.replace('return "Acme remembers " + message', 'raise ValueError("no table")')
+    broken = ACME.replace(
+        'return "Acme remembers " + message',
+        'raise ValueError("no table " + self.config["apiKey"])',
+    )
+    entries = {"broken": {"config": {"apiKey": KEPT}}}
     with on_path(tmp_path / "site") as site:
         install(site, "broken_memory", broken, broken="broken_memory:make")
-        with open_with_slot(tmp_path, "broken") as memory:
+        with open_with_slot(tmp_path, "broken", entries) as memory:
             assert memory.conversation(KEY).on_user("Which tea?").recalled == ""
-        with open_with_slot(tmp_path, "broken") as memory:  # as another process opens it
+        with open_with_slot(tmp_path, "broken", entries) as memory:  # as another process opens it
             (problem,) = memory.status().plugin_problems
-            assert "ValueError: no table" in problem and "It happened once, last at" in problem
+            assert (
+                KEPT not in problem
+                and "ValueError: no table [redacted:key]" in problem
+                and "It happened once, last at" in problem
+            )
             assert problem in [one.what for one in memory.doctor() if one.level == "note"]
 
 
