@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clawmark.agent.models.completer import Completer
+    from clawmark.agent.plugins.lifecycle import SessionHooks
     from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Tool
     from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.watching import Watching
+    from clawmark.composition.slot import SlotParts
     from clawmark.engine.maintenance.evaluate import Question
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.model import reports
@@ -58,10 +61,12 @@ class Memory:
     ) -> None:
         self.places = places
         self.loaded = loaded
-        self._now = composition.make_clock(loaded.settings, clock)
+        self.now = composition.make_clock(loaded.settings, clock)
         self._sessions_seen: set[str] = set()
         self._context: ContextReader | None = None
         self._watchings: list[Watching] = []
+        self._slot: SlotParts | None = None
+        self._slot_lock = RLock()
         self._builtin = composition.build(places, loaded, embedder, provider, background=background)
         self._parts = self._builtin.parts
         self._backend = composition.choose_backend(self._builtin, loaded.settings)
@@ -107,6 +112,18 @@ class Memory:
     @property
     def metrics(self) -> Metrics:
         return self._parts.metrics
+
+    @property
+    def slot(self) -> SlotParts:
+        """The memory plugins in use, made when they are first needed."""
+        return self.open_slot()
+
+    def open_slot(self, *, log: bool = True) -> SlotParts:
+        """Make the memory plugins; `log` logs why a configured one is not used."""
+        with self._slot_lock:
+            if self._slot is None:
+                self._slot = agent_parts.build_slot(self, log=log)
+            return self._slot
 
     @property
     def workspace(self) -> Workspace:
@@ -247,6 +264,7 @@ class Memory:
         is `sync.watch`. The interval of `sync.intervalMinutes` applies in both cases."""
         from clawmark.backends.watching import Watching
 
+        composition.require_index(self.settings)
         wanted = self.settings.memory_search.sync.watch if files is None else files
         watching = Watching(self._builtin, files=wanted, on_event=on_event)
         self._watchings.append(watching)
@@ -268,6 +286,7 @@ class Memory:
 
     def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
         """Add vectors made elsewhere to the cache, by the SHA-256 hex of their text."""
+        composition.require_index(self.settings)
         with self._parts.store.transaction() as writer:
             writer.cache_vectors(identity, vectors)
 
@@ -323,7 +342,7 @@ class Memory:
 
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
-        return self._backend.status()
+        return self.slot.complete_status(self._backend.status())
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -337,12 +356,15 @@ class Memory:
         from clawmark.engine.maintenance.doctor import examine
 
         probes = self.probe() if probe else ()
-        return examine(self._parts, self._builtin.run_sync, self.status, fix=fix, probes=probes)
+        status, sync = self._backend.status, self._builtin.run_sync
+        found = examine(self._parts, sync, status, fix=fix, probes=probes)
+        return [*found, *self.slot.findings()]
 
     def verify(self) -> reports.VerifyReport:
         """Derive every row of the index from its file again and compare."""
         from clawmark.engine.maintenance.verify import verify
 
+        composition.require_index(self.settings)
         return verify(self._parts)
 
     def spending(self) -> Spending:
@@ -389,14 +411,25 @@ class Memory:
     def tools(
         self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
     ) -> list[Tool]:
-        """Return `memory_search` and `memory_get` as tools for any agent, and with `append` also
-        `memory_append`.
+        """Return the tools of the memory plugin: of memory-core these are `memory_search`,
+        `memory_get`, and with `append` also `memory_append`.
 
         The session key decides what may be read and whether answers have citations; a `chat_type`
         that the host has noted can only reduce it. Without a key, everything may be read.
         `tools.allow` and `tools.deny` leave tools out, and so does `memorySearch.enabled: false`.
         """
         return agent_parts.make_tools(self, session_key, append=append, chat_type=chat_type)
+
+    def plugins(self) -> tuple[reports.PluginReport, ...]:
+        """Return the installed memory plugins, what each is used for, and why it is not used."""
+        return self.slot.report()
+
+    def lifecycle(self, session_key: str | None = None, *, chat_type: str = "") -> SessionHooks:
+        """Return the lifecycle hooks of a session, for a host that does not use `conversation`.
+
+        The host calls `session_start`, `before_agent_start`, `agent_end`, `before_compaction` and
+        `session_end`, which call the memory plugins in use and never raise."""
+        return self.slot.hooks(session_key, chat_type)
 
     def prompt(
         self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
@@ -438,17 +471,19 @@ class Memory:
             append=append,
             recall=recall,
             host_options=host_options,
-            now=self._now,
+            now=self.now,
         )
 
     def today(self) -> str:
         """Return today's date in the user's time zone."""
-        return self._now().date().isoformat()
+        return self.now().date().isoformat()
 
     def close(self) -> None:
         """Stop watching and background work, and close the index and the workspace."""
         for watching in self._watchings:
             watching.close()
+        if self._slot is not None:
+            self._slot.slot.close()
         self._backend.close()
 
     def __enter__(self) -> Memory:

@@ -154,6 +154,7 @@ ACTS: dict[str, Acts] = {
     "memory.sharedSessions": Acts([], ["group"], answer_in_a_group),
     "tools.allow": Acts([], ["memory_get"], tools),
     "tools.deny": Acts([], ["group:memory"], tools),
+    "plugins.slots.memory": Acts("memory-core", "none", tools),
     D + "workspace": Acts("{workspace}", "{folder}/extra", found),
     D + "userTimezone": Acts("Pacific/Kiritimati", "Pacific/Pago_Pago", today),
     D + "bootstrapMaxChars": Acts(60, 20_000, prompt),
@@ -294,12 +295,17 @@ def test_a_service_is_reached_through_the_proxy(place: Place, server: EmbeddingS
 
 
 NOT_USED = {
-    "plugins": {"slots": {"memory": "none"}},
+    "plugins": {"entries": {"memory-wiki": {"enabled": True}}},
     "agents": {"defaults": {"sandbox": {"workspaceAccess": "ro"}}},
     "memorySearch": {"provider": "none", "multimodal": {"enabled": True}},
     "memory": {"qmd": {"limits": {"timeoutMs": 0}}},
 }
-NAMED = ("plugins.slots.memory", "sandbox.workspaceAccess", "memorySearch.multimodal", "memory.qmd")
+NAMED = (
+    "plugins.entries.memory-wiki",
+    "sandbox.workspaceAccess",
+    "memorySearch.multimodal",
+    "memory.qmd",
+)
 
 
 def test_settings_without_effect_are_named_by_status_and_doctor(place: Place) -> None:

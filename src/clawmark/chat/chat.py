@@ -133,7 +133,8 @@ class Chat:
             answer = self._answer(turn, callbacks)
         exchange = Exchange(turn.line, (Message("user", turn.message), *answer.added))
         self.history = self.history._replace(exchanges=(*self.history.exchanges, exchange))
-        self.conversation.on_usage(self._counted(answer), reply=answer.text)
+        succeeded = answer.problem is None and not answer.stopped
+        self.conversation.on_usage(self._counted(answer), reply=answer.text, succeeded=succeeded)
         return answer
 
     def flush(self) -> FlushOutcome:
@@ -149,7 +150,10 @@ class Chat:
     @property
     def own_section(self) -> str:
         """The chat's own part of the system prompt."""
-        return SECTION if self._is_private else GUEST_SECTION
+        if not self._is_private:
+            return GUEST_SECTION
+        has_memory = self.memory.settings.plugins.has_memory
+        return SECTION if has_memory else SECTION.replace("; memory has its own tools", "")
 
     def tools(self) -> list[Tool]:
         """Return the model's tools; the file tools only in a private session."""

@@ -34,6 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "verify": ("Maintain", "Compare every row of the index with its file"),
     "memory": ("Maintain", "Run the commands of `openclaw memory`: status, index, search"),
     "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
+    "plugins": ("Maintain", "List the memory plugins: which one is used, and why not the others"),
     "config": ("Maintain", "Show settings and where they come from"),
 }
 """Each verb with its group in the overview and a one-line summary."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
-from clawmark.backends.none import NoSearchBackend
+from clawmark.backends.none import NoMemoryBackend, NoSearchBackend, empty_slot
 from clawmark.config.media_schema import Multimodal
 from clawmark.config.paths import Places
 from clawmark.config.schema import NO_QMD, Loaded, MemorySearch, QueryOptions, Remote, Settings
@@ -97,6 +97,7 @@ def build(
         vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
         cache_limit=cache_entries,
         warnings=loaded.warnings,
+        has_index=loaded.settings.plugins.has_memory,
     )
     instant = choice.embedders[0] if choice.embedders else None
     parts = IndexParts(
@@ -126,10 +127,18 @@ def _media_rules(options: Multimodal) -> MediaRules | None:
 
 def choose_backend(builtin: BuiltinBackend, settings: Settings) -> MemoryBackend:
     """Return the configured backend."""
+    if not settings.plugins.has_memory:
+        return NoMemoryBackend(builtin)
     if settings.memory_search.enabled:
         return builtin
 
     return NoSearchBackend(builtin)
+
+
+def require_index(settings: Settings) -> None:
+    """Raise ConfigError if the memory slot is empty: then there is no index."""
+    if not settings.plugins.has_memory:
+        raise empty_slot()
 
 
 def source_file(places: Places) -> SourceFile:
@@ -162,11 +171,13 @@ def _choose(
     def revive_none(_: Identity) -> None:
         return None
 
-    if embedder is not None and settings.memory_search.enabled:
+    options = settings.memory_search
+    if embedder is not None and options.enabled and settings.plugins.has_memory:
         from clawmark.embed.plugins import guarded
 
         return Choice((guarded(embedder, os.environ),), "given by the caller", None), revive_none
-    options = settings.memory_search
+    if not settings.plugins.has_memory:
+        return Choice((), "the memory slot is empty", None), revive_none
     if not options.enabled:
         return Choice((), "memorySearch.enabled is false", None), revive_none
     if not options.store.vector.enabled:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
+from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
+    from clawmark.composition.slot import SlotParts
     from clawmark.config.schema import Settings
     from clawmark.memory import Memory
 
@@ -35,30 +37,21 @@ def make_notebook(memory: Memory) -> Notebook:
     )
 
 
+def build_slot(memory: Memory, *, log: bool) -> SlotParts:
+    """Make the configured memory plugins."""
+    from clawmark.composition.slot import build_slot
+
+    return build_slot(memory, log=log)
+
+
 def make_tools(
     memory: Memory, session_key: str | None, *, append: bool, chat_type: str
 ) -> list[Tool]:
-    """Return the tools of a session that the settings allow."""
-    from clawmark.agent import tools as agent_tools
-
-    settings = memory.settings
-    absent = set(settings.tools.denied)
-    if not settings.memory_search.enabled:
-        absent |= {"memory_search", "memory_get"}
-    tools = agent_tools.make_tools(
-        lambda text, most, least, filters: memory.search(
-            text, max_results=most, min_score=least, **filters._asdict()
-        ),
-        lambda path, start, lines: memory.read(path, start=start, lines=lines),
-        citations=settings.memory.citations,
-        session_key=session_key,
-        max_results=settings.memory_search.query.max_results,
-        min_score=settings.memory_search.query.min_score,
-        sources=settings.memory_search.sources,
-        chat_type=chat_type,
-        shared=settings.memory.shared_sessions,
-        notebook=make_notebook(memory) if append else None,
-    )
+    """Return the tools of the memory plugin that the settings allow for a session."""
+    parts = memory.slot
+    session = parts.session(session_key, chat_type)
+    tools = parts.slot.active.plugin.tools(session, append=append)
+    absent = memory.settings.tools.denied
     return [tool for tool in tools if tool.name not in absent]
 
 
@@ -74,19 +67,15 @@ def make_prompt(
     """Return the memory's part of a session's system prompt."""
     from clawmark.agent.prompt.context import Limits
     from clawmark.agent.prompt.sections import Facts, build_prompt, with_pulse
-    from clawmark.agent.tools.policy import access_of
 
     settings, startup = memory.settings, memory.settings.startup_context
-    access = access_of(
-        session_key,
-        chat_type=chat_type,
-        citations=settings.memory.citations,
-        shared=settings.memory.shared_sessions,
-    )
+    session, active = memory.slot.session(session_key, chat_type), memory.slot.slot.active
+    access = session.access
     limits = Limits(
         per_file=settings.bootstrap_max_chars,
         total=settings.bootstrap_total_max_chars,
-        log_days=startup.daily_memory_days if startup.enabled else 0,
+        # Logs are quoted memory; without a memory only the workspace's own files are shown.
+        log_days=startup.daily_memory_days if startup.enabled and active.name != NO_MEMORY else 0,
         per_log=startup.max_file_chars,
         all_logs=startup.max_total_chars,
     )
@@ -96,14 +85,16 @@ def make_prompt(
         workspace=memory.places.workspace,
         today=memory.today(),
         timezone=settings.user_timezone,
+        plugin="" if active.name == MEMORY_CORE else active.name,
     )
     context = context_reader.read(access.kind, facts.today, limits)
     if not access.reads:
-        return build_prompt(context, tools=(), cites=access.cites, facts=facts)
+        return build_prompt(context, tools=(), cites=access.cites, facts=facts, memory="")
     tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
-    if settings.memory_search.enabled:
+    if settings.memory_search.enabled and active.name == MEMORY_CORE:
         facts = with_pulse(facts, brief_status)
-    return build_prompt(context, tools=tools, cites=access.cites, facts=facts)
+    section = active.plugin.prompt_section(session, tools)
+    return build_prompt(context, tools=tools, cites=access.cites, facts=facts, memory=section)
 
 
 def recall_text(
@@ -115,25 +106,16 @@ def recall_text(
     min_score: float | None,
     chat_type: str,
 ) -> str:
-    """Search for a message and quote what is worth recalling, if the session is private."""
-    from clawmark.agent.prompt.recall import recall_block, recalled
-    from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
-    from clawmark.text.transcripts.session_keys import is_private, kind_of
-    from clawmark.text.untrusted.recalled_blocks import strip_recalled
+    """Return what the memory plugin recalls for a message, as a block of quoted data."""
+    from clawmark.agent.plugins.core import recall
 
-    question = strip_recalled(text).strip()
-    is_automatic = min_score is None
-    if (
-        not memory.settings.memory_search.enabled
-        or not is_private(kind_of(session_key, chat_type))
-        or (is_automatic and not says_something(question))
-    ):
+    parts = memory.slot
+    if parts.slot.recall.name != MEMORY_CORE:
+        return parts.hooks(session_key, chat_type).before_agent_start(text)
+    if not memory.settings.memory_search.enabled:
         return ""
-    found = memory.search(
-        question, max_results=max_results, min_score=min_score or 0.0, explain=is_automatic
-    )
-    hits = worth_recalling(found) if is_automatic else found.hits
-    return recall_block([recalled(hit) for hit in hits])
+    kind = parts.session(session_key, chat_type).access.kind
+    return recall(memory.search, text, kind, max_results=max_results, min_score=min_score)
 
 
 def make_conversation(
@@ -158,7 +140,7 @@ def make_conversation(
         now,
         completer,
         context_window,
-    )
+    )._replace(flush_policy=memory.slot.flush_policy())
 
     def chat_type() -> str:
         """Return the host's current chat type, or the last one it reported: a group stays one."""
@@ -168,10 +150,13 @@ def make_conversation(
     callbacks = SessionCallbacks(
         prompt=lambda: memory.prompt(session_key, append=append, chat_type=chat_type()).text,
         recall=lambda text: (
-            memory.recall(text, session_key, chat_type=chat_type()) if recall else ""
+            memory.recall(text, session_key, chat_type=chat_type())
+            if recall or memory.slot.slot.recalls_by_itself
+            else ""
         ),
         started=lambda: memory.session_started(session_key),
         compacted=memory.compacted,
+        hooks=lambda: memory.slot.hooks(session_key, chat_type()),
     )
     return Conversation(
         session_key=session_key, parts=parts, callbacks=callbacks, host_options=host_options

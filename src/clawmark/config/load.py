@@ -61,9 +61,18 @@ class _Loader:
         models = file.tree.get("models")
         providers = models.get("providers") if isinstance(models, dict) else None
         self.gathered.model_providers.update(providers if isinstance(providers, dict) else {})
+        self._add_plugin_entries(file.tree.get("plugins"), source)
         for section in sections_for(file.tree, agent, source):
             for key, written in self._leaves(section, source):
                 self._put(key, written)
+
+    def _add_plugin_entries(self, plugins: object, source: Source) -> None:
+        """Keep `plugins.entries` as written; `settle` checks those of memory plugins."""
+        entries = plugins.get("entries") if isinstance(plugins, dict) else None
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            self.gathered.plugin_entries[name] = Written(
+                source, ("plugins", "entries", name), entry
+            )
 
     def add_workspace_file(self, file: ConfigFile | str) -> None:
         if isinstance(file, str):

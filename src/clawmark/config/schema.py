@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext, ToolPolicy
 from clawmark.config.check import Key
 from clawmark.config.media_schema import Multimodal
+from clawmark.config.plugin_schema import PluginOptions
 
 
 class Local(NamedTuple):
@@ -369,6 +370,7 @@ class Settings(NamedTuple):
     compaction: Compaction = Compaction()
     hooks: Hooks = Hooks()
     session_reset: SessionReset = SessionReset()
+    plugins: PluginOptions = PluginOptions()
 
 
 class Loaded(NamedTuple):

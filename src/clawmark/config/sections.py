@@ -158,7 +158,7 @@ def _about_memory(name: str, values: dict[str, object]) -> dict[str, object]:
             kept[part] = value
         elif isinstance(value, dict) and (key in GROUPS or key in UNSUPPORTED_GROUPS):
             kept[part] = _about_memory(key, value)
-        elif key in GROUPS and key != "tools":
+        elif key in GROUPS and key not in ("tools", "plugins"):
             kept[part] = value  # not an object: `load` refuses it
     return kept
 

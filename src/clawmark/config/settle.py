@@ -17,6 +17,7 @@ from clawmark.config.json5 import show_path
 from clawmark.config.keys import with_value
 from clawmark.config.media_schema import MODEL, Multimodal, can_embed
 from clawmark.config.paths import Places
+from clawmark.config.plugins import settled_plugins
 from clawmark.config.schema import (
     NO_QMD,
     Chunking,
@@ -50,6 +51,8 @@ class Gathered:
         """Values of keys that have no effect."""
         self.model_providers: dict[str, object] = {}
         """`models.providers` of all files."""
+        self.plugin_entries: dict[str, Written] = {}
+        """`plugins.entries` of all files."""
         self.warnings: list[str] = []
 
 
@@ -79,6 +82,8 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
     search = _with_providers(search, gathered.model_providers, warnings)
     denied = denied_tools(gathered.tool_lists)
     settings = settings._replace(memory_search=search, tools=settings.tools._replace(denied=denied))
+    plugins = settled_plugins(settings.plugins.slots.memory, gathered.plugin_entries, warnings)
+    settings = settings._replace(plugins=plugins)
     warnings += unsupported_warnings(gathered.unsupported)
     if settings.memory.backend != "builtin":
         warnings.append(NO_QMD)

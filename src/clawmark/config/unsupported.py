@@ -35,11 +35,7 @@ class Unsupported(NamedTuple):
 
 
 _QMD = "the QMD backend is not supported yet, and the built-in one answers"
-_SLOT = (
-    "a memory plugin cannot be chosen or switched off yet, and "
-    "the built-in memory (memory-core) is used"
-)
-_PLUGINS = "other memory plugins are not supported yet, and the built-in memory is used"
+_PLUGINS = "this plugin of OpenClaw does not exist here"
 _TOOL_POLICY = "only tools.allow and tools.deny decide which memory tools there are"
 _D = "agents.defaults."
 _S = "memorySearch."
@@ -90,14 +86,6 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         "there is no sandbox, so a flush and memory_append write to the workspace",
         _is("rw"),
     ),
-    # OpenClaw calls Clawmark in its slot `clawmark`.
-    Unsupported("plugins.slots.memory", _SLOT, _is("memory-core", "clawmark"), planned=True),
-    Unsupported(
-        _E + "memory-core.config",
-        "the built-in memory takes its settings from memorySearch",
-        _is({}),
-    ),
-    Unsupported(_E + "memory-lancedb", _PLUGINS, _is_disabled, planned=True),
     Unsupported(_E + "active-memory", _PLUGINS, _is_disabled),
     Unsupported(_E + "memory-wiki", _PLUGINS, _is_disabled),
     Unsupported("tools.profile", _TOOL_POLICY, _is("coding", "full")),

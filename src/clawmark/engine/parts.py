@@ -38,6 +38,8 @@ class Setup(NamedTuple):
     """Empty when vectors are switched off."""
     cache_limit: int
     warnings: tuple[str, ...]
+    has_index: bool = True
+    """False if the memory slot is empty: then nothing is indexed."""
 
 
 class IndexParts(NamedTuple):

@@ -11,12 +11,17 @@ from clawmark.agent.prompt.context import Context
 from clawmark.agent.prompt.sections import Facts, build_prompt
 from clawmark.agent.tools.policy import Access, access_of, unavailable
 from clawmark.aio import AsyncMemory
+from clawmark.config.plugin_schema import MEMORY_CORE
 from clawmark.memory import Memory
 
 STATUS_TOOL = "memory_status"
 """A tool that only the MCP server offers."""
 _ABOUT = (
     "Clawmark is a long-term memory made of plain Markdown notes that outlive every conversation."
+)
+_EMPTY = (
+    "Clawmark serves the Markdown files of a workspace. There is no memory to search: its memory "
+    "slot is empty."
 )
 _STATE = (
     "An answer with `dueFiles` comes from an index that is still catching up; one with `degraded` "
@@ -41,17 +46,22 @@ def session_instructions(
     memory: Memory | AsyncMemory, session_key: str | None, chat_type: str = ""
 ) -> str:
     """Return the instructions for the session that is served."""
+    if not memory.settings.plugins.has_memory:
+        return _EMPTY
     offered = memory.tools(session_key, append=True, chat_type=chat_type)
     tools = [*(tool.name for tool in offered), STATUS_TOOL]
-    return instructions_for(tools, session_access(memory, session_key, chat_type))
+    is_core = memory.slot.slot.name == MEMORY_CORE
+    section = None if is_core else memory.slot.section(session_key, tools)
+    return instructions_for(tools, session_access(memory, session_key, chat_type), section)
 
 
-def instructions_for(tools: Collection[str], access: Access) -> str:
-    """Return the instructions for a session with these tools and rights."""
+def instructions_for(tools: Collection[str], access: Access, section: str | None = None) -> str:
+    """Return the instructions for a session with these tools and rights.
+
+    `section` is what the memory plugin says about its tools; None for the text of memory-core."""
     if not access.reads:
         return f"{_ABOUT}\n\n{unavailable(access.kind)['error']}"
     context = Context(kind=access.kind, files=(), logs=(), notices=())
-    prompt = build_prompt(context, tools=tools, cites=access.cites, facts=Facts())
-    return "\n\n".join(
-        (_ABOUT, *(section.text for section in prompt.sections if section.stable), _STATE)
-    )
+    prompt = build_prompt(context, tools=tools, cites=access.cites, facts=Facts(), memory=section)
+    stable = [part.text for part in prompt.sections if part.stable]
+    return "\n\n".join([_ABOUT, *stable, *([_STATE] if section is None else [])])

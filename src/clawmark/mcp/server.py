@@ -111,6 +111,8 @@ def build_host_server(memory: AsyncMemory) -> Server[None]:
 def _build(
     memory: AsyncMemory, session_of: SessionOf, subscriptions: Subscriptions, instructions: str
 ) -> Server[None]:
+    has_memory = memory.settings.plugins.has_memory
+
     async def list_tools(_: Context, page: Page) -> ListToolsResult:
         _check_no_cursor(page)
         return ListToolsResult(tools=session_of(page).tools.tools)
@@ -141,9 +143,11 @@ def _build(
 
     async def list_prompts(_: Context, page: Page) -> ListPromptsResult:
         _check_no_cursor(page)
-        return ListPromptsResult(prompts=[RECALL])
+        return ListPromptsResult(prompts=[RECALL] if has_memory else [])
 
     async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        if not has_memory:
+            raise MCPError(INVALID_PARAMS, "There are no prompts: the memory slot is empty.")
         return _recall_prompt(session_of(params).instructions, params.name, params.arguments)
 
     @asynccontextmanager

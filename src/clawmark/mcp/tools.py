@@ -146,12 +146,13 @@ class SessionTools:
         self.tools: list[Tool] = []
         for tool in memory.tools(session_key, append=True, chat_type=chat_type):
             self._add(tool.name, tool.description, tool.parameters, tool.call)
-        self._add(
-            STATUS_TOOL,
-            _STATUS_DESCRIPTION,
-            {"type": "object", "properties": {}},
-            _status_call(memory),
-        )
+        if memory.settings.plugins.has_memory:
+            self._add(
+                STATUS_TOOL,
+                _STATUS_DESCRIPTION,
+                {"type": "object", "properties": {}},
+                _status_call(memory),
+            )
 
     async def call(self, name: str, arguments: Mapping[str, object] | None) -> CallToolResult:
         """Call a tool; every error, an unknown name included, is an answer the model can read."""
@@ -175,13 +176,11 @@ class SessionTools:
         )
 
     def _unknown(self, name: str) -> Payload:
-        return {
-            "error": f"There is no tool {one_line(name, 80)}.",
-            "action": f"Use one of {', '.join(self._calls)}.",
-        }
+        known = f"Use one of {', '.join(self._calls)}." if self._calls else "There are no tools."
+        return {"error": f"There is no tool {one_line(name, 80)}.", "action": known}
 
     def _add(self, name: str, description: str, parameters: Payload, call: Call) -> None:
-        info = TOOLS[name]
+        info = TOOLS.get(name) or _plugin_tool(name)
         self._calls[name] = call
         self.tools.append(
             Tool(
@@ -199,6 +198,11 @@ class SessionTools:
                 ),
             )
         )
+
+
+def _plugin_tool(name: str) -> ToolInfo:
+    """Return what is known about the tool of a memory plugin: it may write."""
+    return ToolInfo(name.replace("_", " ").capitalize(), True, {})
 
 
 def encodable(value: object) -> object:

@@ -152,6 +152,23 @@ class Status(NamedTuple):
     `total`), or empty.
     """
 
+    memory_plugin: str = "memory-core"
+    """The plugin in the memory slot."""
+    plugin_problems: tuple[str, ...] = ()
+    """Why a configured plugin is not used, and which hooks failed in the last days."""
+
+
+class PluginReport(NamedTuple):
+    """A memory plugin, as `clawmark plugins` lists it."""
+
+    name: str
+    owner: str
+    """The distribution that offers it; empty if it is not installed."""
+    state: str
+    """`active`, `recall`, `consolidator`, `recall and consolidator` or `not used`."""
+    reason: str
+    """Why it is not active; empty for the configured one."""
+
 
 class Transcript(NamedTuple):
     """One transcript of a conversation, as `clawmark sessions` lists it."""

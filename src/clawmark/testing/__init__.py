@@ -3,6 +3,7 @@
 from clawmark.testing.backends import backend_contract
 from clawmark.testing.completers import ScriptedCompleter, completer_contract
 from clawmark.testing.embedders import HashingEmbedder, UnreliableEmbedder, embedder_contract
+from clawmark.testing.plugins import plugin_contract
 from clawmark.testing.rerankers import OverlapReranker, reranker_contract
 from clawmark.testing.stores import index_store_contract
 
@@ -15,5 +16,6 @@ __all__ = [
     "completer_contract",
     "embedder_contract",
     "index_store_contract",
+    "plugin_contract",
     "reranker_contract",
 ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from clawmark.agent.flush.new_lines import new_lines
-from clawmark.agent.flush.prompts import strip_no_reply
+from clawmark.agent.flush.prompts import LOG, strip_no_reply
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import Refusal, refuse
@@ -26,7 +26,7 @@ from clawmark.text.untrusted.origin_labels import comment, without_comments
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 from clawmark.text.write_check import FileText
 from clawmark.workspace import Workspace
-from clawmark.workspace.daily import daily_header, daily_path, format_entry
+from clawmark.workspace.daily import daily_header, format_entry
 
 LONG_TERM = "MEMORY.md"
 LONGEST = 8_000
@@ -61,6 +61,7 @@ class DailyLog:
         redactor: Redactor,
         session_key: str,
         chat_type: str = "",
+        log: str = LOG,
     ) -> None:
         self.written: list[Written] = []
         self.refused: list[str] = []
@@ -74,10 +75,11 @@ class DailyLog:
         self._session_key = session_key
         self._access = access_of(session_key, chat_type=chat_type)
         self._room = MOST_CHARS
+        self._log = log
 
     def read(self, day: str) -> str:
         """Return the log of a day; empty if the session may not see it."""
-        return self._read(daily_path(day)) if self._access.reads else ""
+        return self._read(self._path(day)) if self._access.reads else ""
 
     def verified(self) -> tuple[Written, ...]:
         """Return what was written and can be read back from the file."""
@@ -88,7 +90,7 @@ class DailyLog:
     def tools(self, day: str) -> list[Tool]:
         """Return the tools of a flush: one reads memory files, one appends to the log."""
         description = (
-            f"Add lines to the log of the day, {daily_path(day)}. It can only be added to; "
+            f"Add lines to the log of the day, {self._path(day)}. It can only be added to; "
             "what it holds already is "
             "left out by itself. Whatever path you give, the lines go there."
         )
@@ -109,12 +111,12 @@ class DailyLog:
             raise _refused(f"the text has {len(text):,} characters; {room:,} are taken.")
         now = self._now()
         day, day_before = (f"{now - timedelta(days=days):%Y-%m-%d}" for days in (0, 1))
-        path = daily_path(day)
+        path = self._path(day)
         # Models like to start with the title, which the log already has.
         title = rf"^#{{1,6}}[ \t]+(?:memory/)?{day}(?:\.md)?[ \t]*\n*"
         text = re.sub(title, "", text, flags=re.MULTILINE)
         accepted = self._redactor.remove(self._accepted(text, path))
-        known = (self._read(file) for file in (LONG_TERM, daily_path(day_before), path))
+        known = (self._read(file) for file in (LONG_TERM, self._path(day_before), path))
         new = new_lines(accepted, "\n".join(known))
         if not new:
             return None
@@ -163,6 +165,10 @@ class DailyLog:
         if written is None:
             return {"written": False, "note": "The log holds all of this already.", **left_out}
         return {"written": True, "path": written.path, "citation": written.citation, **left_out}
+
+    def _path(self, day: str) -> str:
+        """Return the log of a day; the only file that the flush appends to."""
+        return self._log.replace("YYYY-MM-DD", day)
 
     def _read(self, path: str) -> str:
         return self._workspace.read_lines(

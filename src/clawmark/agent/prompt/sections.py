@@ -8,6 +8,7 @@ contain the line that ends it. Logs are quoted data, like everything recalled.""
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -69,6 +70,8 @@ class Facts(NamedTuple):
     due_files: int = 0
     trouble: str = ""
     """Why the memory cannot be searched."""
+    plugin: str = ""
+    """The memory plugin, unless it is memory-core."""
 
 
 def with_pulse(facts: Facts, pulse: Callable[[], tuple[str, str, int]]) -> Facts:
@@ -106,12 +109,19 @@ class Prompt(NamedTuple):
         return estimate_tokens(self.text)
 
 
-def build_prompt(context: Context, *, tools: Collection[str], cites: bool, facts: Facts) -> Prompt:
-    """Return the prompt without its empty sections."""
-    writing = f"## Memory Writing\n\n{_WRITING}" if "memory_append" in tools else ""
+def build_prompt(
+    context: Context,
+    *,
+    tools: Collection[str],
+    cites: bool,
+    facts: Facts,
+    memory: str | None = None,
+) -> Prompt:
+    """Return the prompt without its empty sections.
+
+    `memory` is what the memory plugin says about its tools; None for the text of memory-core."""
     parts = (
-        ("memory recall", _recall_policy(tools, cites), True),
-        ("memory writing", writing, True),
+        *_named_sections(memory_section(tools, cites) if memory is None else memory),
         ("project context", _project_context(context), True),
         ("recent days", _recent_days(context), False),
         ("runtime", _runtime(context, tools, facts), False),
@@ -122,6 +132,26 @@ def build_prompt(context: Context, *, tools: Collection[str], cites: bool, facts
         if text
     )
     return Prompt(tuple(sections), context)
+
+
+def memory_section(tools: Collection[str], cites: bool) -> str:
+    """Return how to recall and how to write, for those of memory-core's tools that there are."""
+    writing = f"## Memory Writing\n\n{_WRITING}" if "memory_append" in tools else ""
+    return "\n\n".join(filter(None, (_recall_policy(tools, cites), writing)))
+
+
+def _named_sections(text: str) -> list[tuple[str, str, bool]]:
+    """Split the text of a plugin at its headings, which name the sections."""
+    parts = [part.strip() for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)]
+    return [
+        (
+            part.split("\n")[0][3:].strip().lower() if part.startswith("## ") else "memory",
+            part,
+            True,
+        )
+        for part in parts
+        if part
+    ]
 
 
 def _recall_policy(tools: Collection[str], cites: bool) -> str:
@@ -192,6 +222,8 @@ def _runtime(context: Context, tools: Collection[str], facts: Facts) -> str:
 
 
 def _memory_state(tools: Collection[str], facts: Facts) -> str:
+    if facts.plugin:
+        return "" if facts.plugin == "none" else f"plugin {facts.plugin}"
     if not {"memory_search", "memory_get"} & set(tools):
         can_write = "memory_append" in tools
         return "can be added to, not searched" if can_write else "not available in this session"

@@ -39,6 +39,8 @@ from clawmark.agent.notes.session_note import (
     note_session,
     note_transcript,
 )
+from clawmark.agent.plugins.base import FlushPolicy
+from clawmark.agent.plugins.lifecycle import SessionHooks
 from clawmark.agent.session.session import (
     Fields,
     Rollover,
@@ -75,6 +77,8 @@ class Parts(NamedTuple):
     note: NoteSettings
     now: Callable[[], datetime]
     rollover: Rollover
+    flush_policy: FlushPolicy | None = FlushPolicy()
+    """How the memory plugin flushes; None if it does not."""
 
 
 class SessionCallbacks(NamedTuple):
@@ -86,6 +90,8 @@ class SessionCallbacks(NamedTuple):
     """(message) → a block of recalled memory, or an empty text."""
     started: Callable[[], object]
     compacted: Callable[[], object]
+    hooks: Callable[[], SessionHooks] | None = None
+    """Returns the lifecycle hooks of the session."""
 
 
 class HostOptions(NamedTuple):
@@ -140,6 +146,8 @@ class Conversation:
         self._host = host_options or HostOptions()
         self._writer: TranscriptWriter | None = None
         self._incoming = 0
+        self._message = ""
+        self._started = ""
 
     @property
     def session_id(self) -> str:
@@ -156,8 +164,9 @@ class Conversation:
         A session whose time is over gets its note first.
         """
         self._roll_over()
-        self._begin()
+        entry = self._begin()
         self._callbacks.started()
+        self._fire_start(entry)
         return self._callbacks.prompt()
 
     def on_user(self, message: str) -> UserTurn:
@@ -166,7 +175,9 @@ class Conversation:
         if _command(message):
             message = message.strip()[len(_command(message)) + 1 :].strip()
         entry = self._begin()
+        self._fire_start(entry)
         self._incoming = estimate_tokens(message)
+        self._message = message
         flush = flush_session(
             self._flush_parts(), self._state(entry), incoming_tokens=self._incoming
         )
@@ -185,8 +196,10 @@ class Conversation:
             line=line,
         )
 
-    def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
-        """Record an answer and how full the context is; without `tokens` that is estimated."""
+    def on_usage(self, tokens: int = 0, *, reply: str = "", succeeded: bool = True) -> None:
+        """Record an answer and how full the context is; without `tokens` that is estimated.
+
+        With `succeeded=False`, memory plugins learn that the answer is incomplete or missing."""
 
         def changes(entry: SessionEntry) -> Fields:
             estimate = entry.total_tokens + self._incoming + estimate_tokens(reply)
@@ -201,6 +214,10 @@ class Conversation:
         if reply.strip():
             usage = {"usage": {"totalTokens": tokens}} if tokens > 0 else {}
             self._transcript(entry).add_message("assistant", reply, **usage)
+        if self._callbacks.hooks is not None and (reply.strip() or not succeeded):
+            turn = (("user", self._message), ("assistant", reply))
+            self._callbacks.hooks().agent_end(turn, succeeded=succeeded)
+            self._message = ""
 
     def record(self, kind: str, fields: Fields) -> str:
         """Add another record to the transcript, such as a tool call; return its id."""
@@ -211,6 +228,8 @@ class Conversation:
 
         The history may be shortened when this returns.
         """
+        if self._callbacks.hooks is not None:
+            self._callbacks.hooks().before_compaction()
         outcome = flush_session(self._flush_parts(), self.state(), is_compacting=True)
 
         def changes(entry: SessionEntry) -> Fields:
@@ -261,9 +280,13 @@ class Conversation:
             source=self._host.source,
             needs_answer=self._host.records_answers,
         )
+        ended = self.parts.store.get(self.session_key)
         self.parts.store.change(
             self.session_key, lambda entry: {"ended": True} if entry.session_id else None
         )
+        if self._callbacks.hooks is not None and ended.session_id and not ended.ended:
+            self._callbacks.hooks().session_end()
+        self._started = ""
         self._writer = None
         return outcome
 
@@ -287,6 +310,7 @@ class Conversation:
             settings=self.parts.flush,
             context_window=self.parts.models.window,
             now=self.parts.now,
+            policy=self.parts.flush_policy,
         )
 
     def _end_by_command(self, message: str) -> NoteOutcome | None:
@@ -319,6 +343,12 @@ class Conversation:
             return {**fresh_fields(session_id, path, self._now_ms()), **declared}
 
         return self.parts.store.change(self.session_key, changes)
+
+    def _fire_start(self, entry: SessionEntry) -> None:
+        """Call the hook `session_start`, once for each session in this object."""
+        if self._callbacks.hooks is not None and self._started != entry.session_id:
+            self._started = entry.session_id
+            self._callbacks.hooks().session_start()
 
     def _recalled(self, message: str) -> str:
         """Return recalled memory; empty if the memory cannot be searched, as the prompt reports."""

@@ -97,6 +97,8 @@ def run(args: Namespace) -> int:
             return _curate(memory, key, args)
         if args.no_model:
             return _show_note(memory.conversation(key).keep_messages(args.transcript), args)
+        if memory.slot.flush_policy() is None:
+            return _show_skipped(SkipFlush("no-policy"), args)
         if args.dry_run:
             window = _window(memory, args.model)
             return _show_forecast(memory.conversation(key, context_window=window), args)

@@ -11,6 +11,7 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, note_degraded, paint, place, plain, say
 from clawmark.cli.progress import ProgressBar
 from clawmark.cli.unsearched_files import find_unsearched, print_hint
+from clawmark.composition import require_index
 from clawmark.memory import Memory
 from clawmark.model.reports import FileFailure, SyncReport
 from clawmark.model.values import ScanFailure, Skipped, SyncPlan
@@ -51,6 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with open_memory(args) as memory:
+        require_index(memory.settings)
         if args.dry_run:
             return _dry_run(memory, args)
         if args.estimate:

@@ -14,6 +14,7 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
 from clawmark.cli.unsearched_files import find_unsearched
 from clawmark.config.paths import Places
+from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY
 from clawmark.memory import Memory
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.reports import SourceReport, Status
@@ -121,6 +122,9 @@ def status_facts(
     yield "Files", _files(status)
     yield "Media", _media(status.media)
     yield "Other", other_files(status.not_markdown) if status.not_markdown else ""
+    yield "Plugin", "" if status.memory_plugin == MEMORY_CORE else plain(status.memory_plugin)
+    for problem in status.plugin_problems:
+        yield paint("Plugins", "yellow"), plain(problem)
     yield "Switched off", _unsearched(status.unsearched_files)
     yield "Search", _search(status)
     yield (
@@ -174,6 +178,8 @@ def _reason(status: Status) -> list[str]:
 
 
 def _index(status: Status) -> str:
+    if not status.index_bytes and status.memory_plugin == NO_MEMORY:
+        return "none"
     if not status.index_bytes:
         return short_path(status.index_path) + paint(" (not created yet: `clawmark index`)", "dim")
     parts = [
@@ -201,6 +207,8 @@ def _disk(kind: str) -> str:
 
 
 def _files(status: Status) -> str:
+    if status.memory_plugin == NO_MEMORY:
+        return "not indexed"
     text = f"{plural(status.files, 'file')} · {plural(status.chunks, 'chunk')}"
     if not status.due_files:
         return f"{text} · up to date"
@@ -235,6 +243,8 @@ def _unsearched(files: int) -> str:
 
 
 def _search(status: Status) -> str:
+    if status.memory_plugin == NO_MEMORY:
+        return paint("switched off: the memory slot is empty (plugins.slots.memory)", "yellow")
     if not status.search_enabled:
         return paint("switched off: memorySearch.enabled is false", "yellow")
     names = {

@@ -43,11 +43,14 @@ def examine(
     """Return the findings in the order a person would look: configuration, files, index, embedder,
     engine.
 
-    Without `probes`, the embedder is reported as configured but not called.
+    Without `probes`, the embedder is reported as configured but not called. Without an index, only
+    configuration and files are examined.
     """
     findings = [
         _problem(warning, "Correct the key or remove it.") for warning in parts.setup.warnings
     ]
+    if not parts.setup.has_index:
+        return [*findings, *_files(parts, status())]
     healed = _heal(parts, sync, fix=fix)
     findings.extend(healed)
     if any(finding.level == "problem" and not finding.fixed for finding in healed):
@@ -122,7 +125,7 @@ def _files(parts: IndexParts, facts: Status) -> Iterator[Finding]:
             f"({', '.join(linked[:SHOWN])}).",
             "",
         )
-    if not facts.files and not facts.due_files:
+    if not facts.files and not facts.due_files and parts.setup.has_index:
         yield _note("There is no memory yet.", 'clawmark remember "something worth keeping"')
 
 

@@ -1,0 +1,57 @@
+"""Call the code of a plugin within a time budget; a failure is a value with one sentence."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from clawmark.agent.tools.base import one_line
+from clawmark.model.errors import ClawmarkError
+
+LONGEST_ERROR = 300
+"""Characters of a plugin's error that are shown."""
+
+_T = TypeVar("_T")
+
+
+class Failed(NamedTuple):
+    """A call that raised or took too long."""
+
+    reason: str
+    """The end of a sentence about the plugin, such as `failed (ValueError: no table)`."""
+    is_late: bool = False
+
+
+def call_plugin(call: Callable[[], _T], seconds: float, clean: Callable[[str], str]) -> _T | Failed:
+    """Make a call in a thread of its own, and wait for it for some seconds.
+
+    A call that takes longer is abandoned: its thread goes on, and what it returns is dropped.
+    `clean` masks secrets in the text of an error."""
+    returned: list[_T] = []
+    raised: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            returned.append(call())
+        except BaseException as error:  # boundary of a plugin call and of a thread
+            raised.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=run, name="clawmark-plugin", daemon=True).start()
+    if not done.wait(seconds):
+        return Failed(f"did not answer within {seconds:g} seconds", is_late=True)
+    if raised:
+        return Failed(f"failed ({error_text(raised[0], clean)})")
+    return returned[0]
+
+
+def error_text(error: BaseException, clean: Callable[[str], str]) -> str:
+    """Return the text of an error on one line, without secrets."""
+    if isinstance(error, ClawmarkError):
+        text = f"{error.message.rstrip('.')}. {error.hint}".strip().rstrip(".")
+    else:
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return one_line(clean(text), LONGEST_ERROR)
