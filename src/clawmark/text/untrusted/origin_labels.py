@@ -20,7 +20,8 @@ IMPORTS = "memory/imports/"
 """All files below it were imported; each has one comment, under its title."""
 _COMMENT = re.compile(
     r"[ \t]*<!-- clawmark: origin=(user|agent|import|tool)(?: session=(\S{1,200}))?"
-    r"(?: source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16})? -->"
+    r"(?: source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16}"
+    r"| category=\S{1,40} importance=\S{1,20} id=\S{1,60} at=\S{1,40})? -->"
 )
 _ENTRY = re.compile(r"^[-*+] ", re.MULTILINE)
 _NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9:._@+-]|-(?=-)")

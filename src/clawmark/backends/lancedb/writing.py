@@ -1,0 +1,139 @@
+"""Store and forget captured entries: first the file, then the table.
+
+A process that is killed in between leaves a file without its row, or a row without its line. The
+next sync repairs both, because it compares the two."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from clawmark.backends.lancedb.backend import LanceBackend
+from clawmark.backends.lancedb.entries import Captured, one_line
+from clawmark.embed.base import Embedder
+from clawmark.model.errors import BackendUnavailable, ClawmarkError, EmbeddingError, IndexDamaged
+from clawmark.model.values import Degraded
+from clawmark.text.untrusted.origin_labels import Origin
+from clawmark.text.write_check import normalize_entry
+
+SAME = 0.95
+"""The cosine from which on two texts say the same."""
+_NEAR = 20
+_DETAIL = re.compile(r"[\w.+-]{1,64}@[\w.-]{1,64}|\w*\d[\w.:/-]*")
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|none|without|neither|nor|cannot)\b|n['’]t\b|\bne\w{4,}", re.IGNORECASE
+)
+
+
+class Note(NamedTuple):
+    """A text to be kept."""
+
+    text: str
+    category: str
+    importance: float
+    origin: Origin
+
+
+class Stored(NamedTuple):
+    """What became of a note."""
+
+    entry: Captured
+    is_new: bool
+    """False if `entry` was there before and says the same."""
+    pending: Degraded | None = None
+    """Why the entry has no row yet; it is found by its words, and a later sync adds the row."""
+
+
+def store(backend: LanceBackend, note: Note, now: datetime, session_key: str) -> Stored:
+    """Keep a note unless an entry says the same."""
+    text = one_line(note.text)
+    embedder, pending = backend.embedder()
+    with backend.locked():
+        entries = backend.files.look().entries
+        known = _exact(text, entries)
+        if known is None and embedder is not None:
+            known, pending = _similar(backend, text, entries, embedder)
+        if known is not None:
+            return Stored(known, is_new=False)
+        entry = Captured(
+            id=str(uuid.uuid4()),
+            text=text,
+            category=note.category,
+            importance=note.importance,
+            origin=note.origin,
+            created=now.isoformat(timespec="seconds"),
+            path=backend.files.path_of(f"{now:%Y-%m-%d}"),
+            start_line=0,
+            end_line=0,
+        )
+        written = backend.files.append(entry, session_key)
+        entry = entry._replace(start_line=written.start_line, end_line=written.end_line)
+        if embedder is not None and pending is None and embedder.covers(text):
+            pending = _write_row(backend, entry, embedder)
+    return Stored(entry, is_new=True, pending=pending)
+
+
+def forget(backend: LanceBackend, entry_id: str) -> Captured | None:
+    """Remove an entry from its file and from the table; None if no file has it."""
+    with backend.locked():
+        removed = backend.files.remove(entry_id)
+        try:
+            backend.table.delete([entry_id])
+        except (BackendUnavailable, IndexDamaged):
+            backend.table.drop()  # the text must not stay on the disk; the table is derived
+    return removed
+
+
+def says_the_same(cosine: float, one: str, other: str) -> bool:
+    """Decide whether two texts are duplicates.
+
+    Vectors hardly notice a changed digit or a "not". Texts with other numbers, other addresses or
+    another number of negations are different facts, however near they are."""
+    if cosine < SAME:
+        return False
+    return _details(one) == _details(other) and _negations(one) == _negations(other)
+
+
+def _details(text: str) -> set[str]:
+    return {found.casefold().strip(".:/-") for found in _DETAIL.findall(text)}
+
+
+def _negations(text: str) -> int:
+    return len(_NEGATION.findall(text))
+
+
+def _exact(text: str, entries: Sequence[Captured]) -> Captured | None:
+    plain = normalize_entry(text)
+    return next((one for one in entries if normalize_entry(one.text) == plain), None)
+
+
+def _similar(
+    backend: LanceBackend, text: str, entries: Sequence[Captured], embedder: Embedder
+) -> tuple[Captured | None, Degraded | None]:
+    """Return an entry that says the same, or why vectors could not be compared."""
+    if not embedder.covers(text):
+        return None, None
+    try:
+        (vector,) = embedder.embed_texts([text])
+        nearest = backend.table.nearest(vector, _NEAR)
+        rows = backend.table.rows()
+    except (EmbeddingError, BackendUnavailable, IndexDamaged) as error:
+        return None, Degraded(error.message, error.hint)
+    for entry in entries:
+        cosine, row = nearest.get(entry.id, 0.0), rows.get(entry.id)
+        if row is not None and row.text == entry.text and says_the_same(cosine, text, entry.text):
+            return entry, None
+    return None, None
+
+
+def _write_row(backend: LanceBackend, entry: Captured, embedder: Embedder) -> Degraded | None:
+    """Add the row; the entry is on disk already, so a failure is only reported."""
+    try:
+        backend.write_rows([entry], embedder)
+    except (ClawmarkError, OSError) as error:
+        message = error.message if isinstance(error, ClawmarkError) else str(error)
+        return Degraded(message, "The next sync adds the row.")
+    return None
