@@ -67,6 +67,10 @@ class LanceBackend:
 
     def search(self, query: Query, *, freshen: bool = True) -> Found:
         """Return the entries that answer a query; files that changed are looked at in any case."""
+        return self.recall(query, freshen=freshen)[0]
+
+    def recall(self, query: Query, *, freshen: bool = True) -> tuple[Found, tuple[Captured, ...]]:
+        """Return the answer to a query, and the entry of each hit."""
         began = time.perf_counter()
         query = query._replace(text=clean_query(query.text))
         degraded, due = None, None
@@ -80,7 +84,7 @@ class LanceBackend:
         kept = [one for one in ranked if one.score >= query.min_score][: query.max_results]
         embedder, _ = self.embedder()
         uses_vectors = meaning is not None and embedder is not None
-        return Found(
+        found = Found(
             hits=tuple(map(_hit, kept)),
             nothing=None if kept else _why_nothing(query, look, entries, ranked),
             mode="hybrid" if uses_vectors else "fts-only",
@@ -91,6 +95,7 @@ class LanceBackend:
             milliseconds=(time.perf_counter() - began) * 1000,
             explanation=_explain(kept, len(entries)) if query.explain else None,
         )
+        return found, tuple(one.entry for one in kept)
 
     def read(
         self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
@@ -131,9 +136,7 @@ class LanceBackend:
             plan = plan_rows(_covered(look.entries, embedder), {})
             return _report(look, plan, embedded=0, left=plan.put, degraded=degraded, began=began)
         embedded = len(plan.put) - len(left)
-        return _report(
-            look, plan, embedded=embedded, left=left, degraded=degraded, began=began
-        )
+        return _report(look, plan, embedded=embedded, left=left, degraded=degraded, began=began)
 
     def refresh(self, reason: str, *, deltas: bool = False) -> bool:
         """Make the table match the files, within the time of a search."""
@@ -218,14 +221,8 @@ class LanceBackend:
         return probe_embeddings(chosen), vectors
 
     def close(self) -> None:
-        """Close the embedder; the workspace belongs to the caller."""
-        embedder = self._made[0] if self._made else None
+        """Forget the embedder; it and the workspace belong to the caller."""
         self._made = None
-        close = getattr(embedder, "close", None)
-        if close is not None:
-            close()
-
-    # --- what the tools and hooks of the plugin use besides ---
 
     @contextmanager
     def locked(self) -> Iterator[None]:

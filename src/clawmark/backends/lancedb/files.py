@@ -88,7 +88,9 @@ class CapturedFiles:
             lines = exact.text.split("\n") if exact is not None else []
             first, last = found.start_line - 1, found.end_line
             # The file may have changed after the look.
-            same = [one for one in parse_entries(found.path, "\n".join(lines)) if _is_at(one, found)]
+            same = [
+                one for one in parse_entries(found.path, "\n".join(lines)) if _is_at(one, found)
+            ]
             if exact is None or not same:
                 continue
             text = "\n".join([*lines[:first], *lines[last:]])

@@ -69,7 +69,9 @@ class MemoryTable:
                 self._seen = version, {row.id: row for row in rows}
         return self._seen[1]
 
-    def put(self, entries: Sequence[Captured], vectors: Sequence[Vector], made_by: Identity) -> None:
+    def put(
+        self, entries: Sequence[Captured], vectors: Sequence[Vector], made_by: Identity
+    ) -> None:
         """Add or update rows; the table is created if it does not exist."""
         dims = len(vectors[0]) // 4
         with _translated():

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from clawmark.backends.lancedb.backend import LanceBackend
+from clawmark.backends.lancedb.backend import FRESHEN_SECONDS, LanceBackend
 from clawmark.backends.lancedb.entries import Captured, one_line
 from clawmark.embed.base import Embedder
 from clawmark.model.errors import BackendUnavailable, ClawmarkError, EmbeddingError, IndexDamaged
@@ -51,10 +51,12 @@ def store(backend: LanceBackend, note: Note, now: datetime, session_key: str) ->
     """Keep a note unless an entry says the same."""
     text = one_line(note.text)
     embedder, pending = backend.embedder()
+    if embedder is not None:  # duplicates are found among rows, so these are brought up to date
+        pending = backend.sync(seconds=FRESHEN_SECONDS).degraded
     with backend.locked():
         entries = backend.files.look().entries
         known = _exact(text, entries)
-        if known is None and embedder is not None:
+        if known is None and embedder is not None and pending is None:
             known, pending = _similar(backend, text, entries, embedder)
         if known is not None:
             return Stored(known, is_new=False)

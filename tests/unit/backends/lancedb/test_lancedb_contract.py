@@ -18,9 +18,7 @@ pytest.importorskip("lancedb")
 
 def backend_with(workspace: Path, embedder: HashingEmbedder | None) -> LanceBackend:
     state = workspace.parent / "state"
-    files = CapturedFiles(
-        Workspace(str(workspace), lock_dir=str(state / "locks")), folder="memory"
-    )
+    files = CapturedFiles(Workspace(str(workspace), lock_dir=str(state / "locks")), folder="memory")
     table = MemoryTable(str(state / "memory" / "lancedb" / "main"))
     return LanceBackend(files, table, lambda: embedder, lock=str(state / "locks" / "lancedb.lock"))
 
