@@ -44,8 +44,8 @@ RECALLED_BEFORE = ("window seat", "aisle seat", "short answers")
 LIMITS = {
     "capture_precision": 0.9,
     "capture_recall": 0.85,
-    "recall_precision": 0.6,
-    "recall_recall": 0.85,
+    "recall_precision": 0.5,
+    "recall_recall": 0.6,
     "asked_first": 0.8,
 }
 
@@ -78,7 +78,7 @@ def main() -> int:
             body: dict[str, Any] = {"day": day, "embedder": tier, **outcome.figures}
             bodies.append(body | {"counts": outcome.counts, "mistakes": outcome.mistakes})
             for name, limit in LIMITS.items():
-                judged = verdict(outcome.figures[name], limit)
+                judged = verdict(outcome.figures[name], limit, at_least=True)
                 good = good and judged == "ok"
                 share = f"{outcome.figures[name]:.3f}"
                 rows.append((day, tier, name, share, f"≥ {limit:g}", judged))

@@ -30,6 +30,7 @@ from clawmark.model.values import (
     NothingFound,
     Query,
     Space,
+    Vector,
     citation,
 )
 from clawmark.system import file_lock
@@ -278,22 +279,16 @@ class LanceBackend:
                 break
             batch = plan.put[done : done + _BATCH]
             try:
-                self.write_rows(batch, embedder)
+                vectors = embed_entries(embedder, [entry.text for entry in batch])
             except EmbeddingError as error:
                 self._last_error = error.message
                 return plan.put[done:], Degraded(error.message, error.hint)
+            self.table.put(batch, vectors, embedder.identity)
             done += len(batch)
             if progress is not None:
                 label = embedder.traits.label
                 progress(Progress(stage="vectors", done=done, total=len(plan.put), label=label))
         return plan.put[done:], None
-
-    def write_rows(self, entries: Sequence[Captured], embedder: Embedder) -> None:
-        """Embed entries and write their rows; the caller holds the lock."""
-        vectors = embedder.embed_texts([entry.text for entry in entries])
-        identity = embedder.identity._replace(dims=len(vectors[0]) // 4)
-        check_vectors(vectors, len(entries), identity)
-        self.table.put(entries, vectors, identity)
 
     def _nearest(
         self, text: str, entries: Sequence[Captured]
@@ -314,6 +309,14 @@ class LanceBackend:
         current = {one.id for one in entries if one.id in rows and rows[one.id].text == one.text}
         kept = {one: cosine for one, cosine in cosines.items() if one in current}
         return Meaning(kept, embedder.traits), None
+
+
+def embed_entries(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+    """Return checked vectors; raises EmbeddingError."""
+    vectors = embedder.embed_texts(texts)
+    dims = embedder.identity.dims or (len(vectors[0]) // 4 if vectors else 0)
+    check_vectors(vectors, len(texts), embedder.identity._replace(dims=dims))
+    return vectors
 
 
 _NOTHING = RowPlan(put=(), delete=(), added=(), updated=(), deleted=())
@@ -352,7 +355,7 @@ def _hit(one: Ranked) -> Hit:
         path=entry.path,
         start_line=entry.start_line,
         end_line=entry.end_line,
-        score=round(one.score, 4),
+        score=one.score,
         snippet=entry.text,
         snippet_start=entry.start_line,
         snippet_end=entry.end_line,

@@ -57,7 +57,10 @@ class Ranked(NamedTuple):
 
 
 def rank(query: Query, entries: Sequence[Captured], meaning: Meaning | None) -> list[Ranked]:
-    """Return the entries with any evidence, best first; `meaning` is None without vectors."""
+    """Return the entries with any evidence, best first; `meaning` is None without vectors.
+
+    Scores have two digits; of equal ones the newer entry comes first, as it may correct the other.
+    """
     texts = _by_words(query.text, entries)
     vectors = _by_meaning(entries, meaning) if meaning is not None else {}
     bias = BIAS + WITHOUT_VECTORS if meaning is None else bias_of(len(entries))
@@ -65,13 +68,21 @@ def rank(query: Query, entries: Sequence[Captured], meaning: Meaning | None) -> 
     ranked = [
         Ranked(
             entry=entries[at],
-            score=score,
+            score=round(score, 2),
             text=texts.get(at, NO_TEXT),
             vector=vectors.get(at, NO_VECTOR),
         )
         for at, score in scores.items()
     ]
-    return sorted(ranked, key=lambda one: (-one.score, -one.entry.importance, one.entry.id))
+    return sorted(
+        ranked,
+        key=lambda one: (
+            -one.score,
+            -one.entry.created_ms,
+            -one.entry.importance,
+            one.entry.id,
+        ),
+    )
 
 
 def story(number: int, one: Ranked, citation: str) -> CandidateStory:

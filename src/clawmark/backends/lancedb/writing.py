@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from clawmark.backends.lancedb.backend import FRESHEN_SECONDS, LanceBackend
+from clawmark.backends.lancedb.backend import FRESHEN_SECONDS, LanceBackend, embed_entries
 from clawmark.backends.lancedb.entries import Captured, one_line
 from clawmark.embed.base import Embedder
-from clawmark.model.errors import BackendUnavailable, ClawmarkError, EmbeddingError, IndexDamaged
-from clawmark.model.values import Degraded
+from clawmark.model.errors import BackendUnavailable, EmbeddingError, IndexDamaged
+from clawmark.model.values import Degraded, Vector
 from clawmark.text.untrusted.origin_labels import Origin
 from clawmark.text.write_check import normalize_entry
 
@@ -51,30 +51,22 @@ def store(backend: LanceBackend, note: Note, now: datetime, session_key: str) ->
     """Keep a note unless an entry says the same."""
     text = one_line(note.text)
     embedder, pending = backend.embedder()
-    if embedder is not None:  # duplicates are found among rows, so these are brought up to date
+    vector = None
+    if embedder is not None and embedder.covers(text):
+        # Duplicates are found among rows, so these are brought up to date first.
         pending = backend.sync(seconds=FRESHEN_SECONDS).degraded
+        if pending is None:
+            vector, pending = _embedded(embedder, text)
     with backend.locked():
         entries = backend.files.look().entries
-        known = _exact(text, entries)
-        if known is None and embedder is not None and pending is None:
-            known, pending = _similar(backend, text, entries, embedder)
+        known = _exact(text, entries) or _similar(backend, text, entries, vector)
         if known is not None:
             return Stored(known, is_new=False)
-        entry = Captured(
-            id=str(uuid.uuid4()),
-            text=text,
-            category=note.category,
-            importance=note.importance,
-            origin=note.origin,
-            created=now.isoformat(timespec="seconds"),
-            path=backend.files.path_of(f"{now:%Y-%m-%d}"),
-            start_line=0,
-            end_line=0,
-        )
+        entry = _entry(note, text, now, backend.files.path_of(f"{now:%Y-%m-%d}"))
         written = backend.files.append(entry, session_key)
         entry = entry._replace(start_line=written.start_line, end_line=written.end_line)
-        if embedder is not None and pending is None and embedder.covers(text):
-            pending = _write_row(backend, entry, embedder)
+        if embedder is not None and vector is not None:
+            pending = _put(backend, entry, vector, embedder)
     return Stored(entry, is_new=True, pending=pending)
 
 
@@ -112,30 +104,51 @@ def _exact(text: str, entries: Sequence[Captured]) -> Captured | None:
     return next((one for one in entries if normalize_entry(one.text) == plain), None)
 
 
-def _similar(
-    backend: LanceBackend, text: str, entries: Sequence[Captured], embedder: Embedder
-) -> tuple[Captured | None, Degraded | None]:
-    """Return an entry that says the same, or why vectors could not be compared."""
-    if not embedder.covers(text):
-        return None, None
+def _entry(note: Note, text: str, now: datetime, path: str) -> Captured:
+    return Captured(
+        id=str(uuid.uuid4()),
+        text=text,
+        category=note.category,
+        importance=note.importance,
+        origin=note.origin,
+        created=now.isoformat(timespec="seconds"),
+        path=path,
+        start_line=0,
+        end_line=0,
+    )
+
+
+def _embedded(embedder: Embedder, text: str) -> tuple[Vector | None, Degraded | None]:
     try:
-        (vector,) = embedder.embed_texts([text])
-        nearest = backend.table.nearest(vector, _NEAR)
-        rows = backend.table.rows()
-    except (EmbeddingError, BackendUnavailable, IndexDamaged) as error:
+        (vector,) = embed_entries(embedder, [text])
+    except EmbeddingError as error:
         return None, Degraded(error.message, error.hint)
+    return vector, None
+
+
+def _similar(
+    backend: LanceBackend, text: str, entries: Sequence[Captured], vector: Vector | None
+) -> Captured | None:
+    """Return an entry that says the same; None also if vectors cannot be compared."""
+    if vector is None:
+        return None
+    try:
+        nearest, rows = backend.table.nearest(vector, _NEAR), backend.table.rows()
+    except (BackendUnavailable, IndexDamaged):
+        return None
     for entry in entries:
         cosine, row = nearest.get(entry.id, 0.0), rows.get(entry.id)
         if row is not None and row.text == entry.text and says_the_same(cosine, text, entry.text):
-            return entry, None
-    return None, None
+            return entry
+    return None
 
 
-def _write_row(backend: LanceBackend, entry: Captured, embedder: Embedder) -> Degraded | None:
+def _put(
+    backend: LanceBackend, entry: Captured, vector: Vector, embedder: Embedder
+) -> Degraded | None:
     """Add the row; the entry is on disk already, so a failure is only reported."""
     try:
-        backend.write_rows([entry], embedder)
-    except (ClawmarkError, OSError) as error:
-        message = error.message if isinstance(error, ClawmarkError) else str(error)
-        return Degraded(message, "The next sync adds the row.")
+        backend.table.put([entry], [vector], embedder.identity)
+    except (BackendUnavailable, IndexDamaged) as error:
+        return Degraded(error.message, "The next sync adds the row.")
     return None

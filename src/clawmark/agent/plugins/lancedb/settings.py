@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from clawmark.config.check import fill_in, show
+from clawmark.config.urls import problem_with
 from clawmark.embed.choose import COMPATIBLE, REMOTE
-from clawmark.embed.services.settings import checked_address
 from clawmark.model.errors import ConfigError
 
 ROOT = "plugins.entries.memory-lancedb.config"
@@ -85,7 +85,10 @@ def _embedding(value: object, environ: Mapping[str, str]) -> EmbeddingSettings |
     if not value.keys() - set(_EMBEDDING_WITHOUT_EFFECT):
         return None
     given = _Values(value, key, environ)
-    base_url = checked_address(given.text("baseUrl"), f"{key}.baseUrl")
+    base_url = given.text("baseUrl")
+    problem = problem_with(base_url) if base_url else ""
+    if problem:
+        raise _wrong(f"{key}.baseUrl", f"is refused: {problem}")
     provider = given.text("provider") or ("openai-compatible" if base_url else "openai")
     names = (*REMOTE, *COMPATIBLE, "local")
     if provider not in names:
