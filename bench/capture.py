@@ -4,9 +4,9 @@
 
 Each turn goes through the hooks of the real plugin: automatic recall before it, automatic capture
 after it, with a real LanceDB table. The turns and what should be kept and recalled are in
-`bench/data/capture`. The rules were written with day 1 in view; day 2 was measured afterwards. After
-the day, the tool `memory_recall` is asked questions, two of which the memory cannot answer. Goes out:
-a table, and `bench/results/capture.json`."""
+`bench/data/capture`. The rules were written with day 1 in view; day 2 was measured afterwards.
+After the day, the tool `memory_recall` is asked questions, two of which the memory cannot answer.
+Goes out: a table, and `bench/results/capture.json`."""
 
 from __future__ import annotations
 

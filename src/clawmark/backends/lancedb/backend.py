@@ -131,6 +131,7 @@ class LanceBackend:
                 left, degraded = self._apply(
                     plan, embedder if may_embed else None, deadline, progress
                 )
+                self.table.tidy()
         except (BackendUnavailable, IndexDamaged) as error:
             self._last_error = error.message
             degraded = Degraded(error.message, error.hint)

@@ -2,8 +2,8 @@
 
     - I prefer tea. <!-- clawmark: origin=user category=preference importance=0.7 id=… at=… -->
 
-People may edit the files: a line without a comment is an entry too, and so is a line of a paragraph.
-Its id is then derived from its text."""
+People may edit the files: a line without a comment is an entry too, whose id is derived from its
+text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Score captured entries for a query, with the same calibrated evidence as the built-in search.
 
-Words and vectors give evidence on their own; `engine.search.scoring` adds it up. Words are compared
-here, because there are few entries: letters are folded and English endings removed on both sides."""
+Words and vectors give evidence on their own; `engine.search.scoring` adds it up. Words are
+compared in memory, because there are few entries: letters are folded and English endings removed
+on both sides."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from clawmark.system.private_files import make_private_folder
 NAME = "memories"
 _IDENTITY = b"clawmark.identity"
 _COLUMNS = ("id", "text", "category", "importance", "path")
-_MOST_VERSIONS = 100
-"""Above this many versions, the fragments of the table are merged."""
+_MOST_FRAGMENTS = 100
+"""Each write adds a fragment; above this many they are merged."""
 
 
 class Row(NamedTuple):
@@ -84,18 +84,35 @@ class MemoryTable:
             data = _arrow(entries, vectors, table.schema)
             merge = table.merge_insert("id").when_matched_update_all()
             merge.when_not_matched_insert_all().execute(data)
-            if int(table.version) > _MOST_VERSIONS:
-                self._rewrite(table)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove rows, and their text from the disk."""
+        """Mark rows as deleted; `tidy` removes their text from the disk."""
         listed = ", ".join(f"'{one}'" for one in map(as_id, ids) if one)
         if not listed or not self.exists():
             return
         with _translated():
             table = _open(self.folder)
             table.delete(f"id IN ({listed})")
-            self._rewrite(table)
+
+    def tidy(self) -> None:
+        """Remove the text of deleted and replaced rows from the disk.
+
+        LanceDB only marks such rows, and a process may be killed before this call. The rows that are left are written to new files, and the old
+        versions are deleted."""
+        if not self.exists():
+            return
+        with _translated():
+            table = _open(self.folder)
+            fragments = int(table.stats()["fragment_stats"]["num_fragments"])
+            leftovers = self._count("_deletions") or self._count("data") > fragments
+            if not leftovers and fragments <= _MOST_FRAGMENTS:
+                return
+            schema, rows = table.schema, table.to_arrow()
+            self._seen = None
+            database = _lancedb().connect(self.folder)
+            table = database.create_table(NAME, data=rows, schema=schema, mode="overwrite")
+            # A millisecond instead of zero, for which LanceDB warns about other readers.
+            table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
     def nearest(self, vector: Vector, most: int) -> dict[str, float]:
         """Return the ids of the nearest rows with their cosines."""
@@ -116,21 +133,14 @@ class MemoryTable:
         _lancedb()
         self.rows()
 
+    def _count(self, name: str) -> int:
+        folder = os.path.join(self._path, name)
+        return len(os.listdir(folder)) if os.path.isdir(folder) else 0
+
     def drop(self) -> None:
         """Delete the table, whatever state it is in."""
         self._seen = None
         shutil.rmtree(self._path, ignore_errors=True)
-
-    def _rewrite(self, table: Any) -> None:
-        """Write the rows that are left to new files and delete the old versions.
-
-        LanceDB only marks deleted rows; their text would stay in its files."""
-        schema, rows = table.schema, table.to_arrow()
-        database = _lancedb().connect(self.folder)
-        self._seen = None
-        table = database.create_table(NAME, data=rows, schema=schema, mode="overwrite")
-        # A millisecond instead of zero, for which LanceDB warns about other readers.
-        table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
 
 def _schema(identity: Identity) -> Any:

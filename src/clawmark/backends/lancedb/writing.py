@@ -76,6 +76,7 @@ def forget(backend: LanceBackend, entry_id: str) -> Captured | None:
         removed = backend.files.remove(entry_id)
         try:
             backend.table.delete([entry_id])
+            backend.table.tidy()
         except (BackendUnavailable, IndexDamaged):
             backend.table.drop()  # the text must not stay on the disk; the table is derived
     return removed

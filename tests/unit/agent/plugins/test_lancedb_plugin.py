@@ -207,9 +207,7 @@ def test_a_configured_service_makes_the_vectors(tmp_path: Path) -> None:
 
 
 def test_a_service_that_is_down_keeps_the_statement_and_is_reported(tmp_path: Path) -> None:
-    config = {
-        "embedding": {"apiKey": "sk-test", "baseUrl": "http://127.0.0.1:9/v1", "model": "m"}
-    }
+    config = {"embedding": {"apiKey": "sk-test", "baseUrl": "http://127.0.0.1:9/v1", "model": "m"}}
     plugin = plugin_in(tmp_path, config)
     stored = call(plugin, "memory_store", text="The heron nests.")
     assert stored["action"] == "created" and "no vector yet" in stored["pending"]

@@ -84,7 +84,7 @@ def test_chatter_questions_requests_and_guesses_are_not_kept(message: str) -> No
         "<note>I prefer tea</note>",
         "**Summary**\n- I prefer tea\n- We decided to ship",
         "2026-11-16 08:12:01 INFO my name is Kim\n2026-11-16 08:12:02 INFO we decided to stop",
-        "Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: I prefer tea",
+        'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: I prefer tea',
         "diff --git a/x b/x\n+# I prefer logging",
         "> I prefer tea\n> We decided to use MySQL",
         "I prefer tea 🎉🎉🎉🎉",

@@ -66,6 +66,8 @@ def test_edits_and_deletions_by_hand_are_followed_and_only_changes_are_embedded(
     assert plugin.backend.sync().updated == 1
     assert sorted(embedder.texts) == ["A swan came.", "The osprey sleeps."]
     assert rows(plugin) == ["A swan came.", "The heron nests.", "The osprey sleeps."]
+    files = [one for one in (tmp_path / "state" / "memory").rglob("*") if one.is_file()]
+    assert not any(b"osprey hunts" in one.read_bytes() for one in files)
     captured_file(tmp_path).unlink()
     assert plugin.backend.sync().deleted == 1
     assert rows(plugin) == []
@@ -181,8 +183,12 @@ def test_nothing_imports_lancedb_while_nothing_is_captured(tmp_path: Path) -> No
     )
     servers = Path(__file__).parents[3] / "servers"
     ran = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(servers)!r})\n{program}",
-         str(tmp_path)],
+        [
+            sys.executable,
+            "-c",
+            f"import sys; sys.path.insert(0, {str(servers)!r})\n{program}",
+            str(tmp_path),
+        ],
         capture_output=True,
         text=True,
         check=True,

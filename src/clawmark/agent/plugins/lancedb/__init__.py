@@ -1,4 +1,4 @@
-"""The memory plugin `memory-lancedb`: statements captured from conversations, in a LanceDB table."""
+"""The memory plugin `memory-lancedb`: statements kept from conversations, in a LanceDB table."""
 
 from clawmark.agent.plugins.base import PluginContext
 from clawmark.agent.plugins.lancedb.plugin import LancePlugin

@@ -1,17 +1,44 @@
-"""Decide which sentences of a user's message are worth keeping: preferences, decisions, contacts and
-facts.
+"""Decide which sentences of a user's message are worth keeping.
 
-Rules, not a model: they run in microseconds and send nothing anywhere. They are made for English,
-with the commonest phrases in Czech, Chinese, Japanese and Korean; statements in other languages are
-not captured. They would rather miss a statement than keep chatter, so what is hedged, asked,
-requested or only true today is left out. Every gap in a pattern is bounded, so the time is linear."""
+These are preferences, decisions, contacts and facts. Rules decide, not a model: they take
+milliseconds and send nothing to a service. They are made for English, with the most frequent
+phrases in Czech, Chinese, Japanese and Korean; statements in other languages are not captured.
+Missing a statement is better than keeping chatter, so what is hedged, asked, requested or only
+true today is left out."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from clawmark.agent.plugins.lancedb.capture_patterns import (
+    ASKS,
+    BOLD,
+    CJK,
+    CODE_BLOCK,
+    CODE_LINE,
+    COPULA,
+    DECISION,
+    DEPENDENT,
+    EMOJI,
+    ENTITY,
+    FACT,
+    HEDGED,
+    LEAD_IN,
+    LIST_LINE,
+    LIST_MARK,
+    OTHER,
+    OUTPUT,
+    POINTS_ELSEWHERE,
+    PREFERENCE,
+    QUOTED,
+    REMEMBER,
+    REQUEST,
+    RULES,
+    SECRET,
+    SENTENCE_END,
+    TRANSIENT,
+)
 from clawmark.text.secrets.redact import Redactor, has_mask
 from clawmark.text.transcripts.envelopes import is_machine_made, strip_channel, strip_machine
 from clawmark.text.untrusted.injection_flags import flags_of
@@ -21,7 +48,6 @@ SHORTEST, SHORTEST_CJK = 10, 4
 MOST_A_TURN = 3
 MOST_EMOJI = 3
 
-PREFERENCE, DECISION, ENTITY, FACT, OTHER = "preference", "decision", "entity", "fact", "other"
 IMPORTANCE = {PREFERENCE: 0.7, DECISION: 0.8, ENTITY: 0.8, FACT: 0.7, OTHER: 0.7}
 ASKED_FOR = 0.9
 """The importance of what the user asked to remember."""
@@ -44,8 +70,8 @@ def statements(
 ) -> list[Statement]:
     """Return what a message of the user states that is worth keeping, in order.
 
-    A message with more than `longest` characters is not looked at: it was pasted. A sentence with one
-    of the `triggers` is kept whatever it says."""
+    A message with more than `longest` characters was pasted and is skipped. A sentence with one of
+    the `triggers` is kept whatever it says, unless it has a secret."""
     text = user_words(message)
     if len(text) > longest or _is_pasted(text):
         return []
@@ -63,19 +89,19 @@ def user_words(message: str) -> str:
     text = strip_channel(strip_recalled(message)).strip()
     if is_machine_made(text):
         return ""
-    text = _CODE_BLOCK.sub("\n", strip_machine(text))
-    return "\n".join(line for line in text.split("\n") if not _QUOTED.match(line)).strip()
+    text = CODE_BLOCK.sub("\n", strip_machine(text))
+    return "\n".join(line for line in text.split("\n") if not QUOTED.match(line)).strip()
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text; one that starts with a pronoun is added to the previous one."""
+    """Yield the sentences of a text; one that starts with a pronoun joins the previous one."""
     last = ""
     for line in text.split("\n"):
-        for part in _SENTENCE_END.split(_LIST_MARK.sub("", line.strip())):
+        for part in SENTENCE_END.split(LIST_MARK.sub("", line.strip())):
             sentence = " ".join(part.split())
             if not sentence:
                 continue
-            if last and _DEPENDENT.match(sentence) and not _is_question(sentence):
+            if last and DEPENDENT.match(sentence) and not _is_question(sentence):
                 last = f"{last} {sentence}"
                 continue
             if last:
@@ -86,58 +112,58 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _statement(sentence: str, triggers: Sequence[str]) -> Statement | None:
-    sentence = _capitalised(_LEAD_IN.sub("", sentence, count=1))
+    sentence = _capitalised(LEAD_IN.sub("", sentence, count=1))
     lowered = sentence.casefold()
     is_triggered = any(trigger.casefold() in lowered for trigger in triggers)
     if is_triggered and not _is_unsafe(sentence):
         return Statement(sentence, _category(sentence) or OTHER, ASKED_FOR)
     if _is_too_short(sentence) or _is_unsafe(sentence) or _is_question(sentence):
         return None
-    asked = _REMEMBER.match(sentence)
+    asked = REMEMBER.match(sentence)
     if asked is not None:
         rest = sentence[asked.end() :].strip()
         if _is_too_short(rest) or _is_question(rest):
             return None
         kept = _capitalised(rest)
         return Statement(kept, _category(kept) or _plain_category(kept), ASKED_FOR)
-    if _HEDGED.search(sentence) or _REQUEST.match(sentence):
+    if HEDGED.search(sentence) or REQUEST.match(sentence):
         return None
     category = _category(sentence)
-    if not category or (category in (FACT, PREFERENCE) and _TRANSIENT.search(sentence)):
+    if not category or (category in (FACT, PREFERENCE) and TRANSIENT.search(sentence)):
         return None
     return Statement(sentence, category, IMPORTANCE[category])
 
 
 def _category(sentence: str) -> str:
-    """Return the category whose rule the sentence meets, in the order of the rules; empty if none."""
-    for category, pattern in _RULES:
+    """Return the category of the first rule that the sentence meets; empty if there is none."""
+    for category, pattern in RULES:
         found = pattern.search(sentence)
-        if found and not _POINTS_ELSEWHERE.match(sentence, found.end()):
+        if found and not POINTS_ELSEWHERE.match(sentence, found.end()):
             return category
     return ""
 
 
 def _plain_category(text: str) -> str:
     """Return the category of what the user asked to remember and no rule recognises."""
-    return FACT if _COPULA.search(text) else OTHER
+    return FACT if COPULA.search(text) else OTHER
 
 
 def _is_unsafe(sentence: str) -> bool:
     """Check for a secret, also one without a shape, and for text that gives orders to a model."""
-    return has_mask(sentence) or bool(_SECRET.search(sentence)) or bool(flags_of(sentence))
+    return has_mask(sentence) or bool(SECRET.search(sentence)) or bool(flags_of(sentence))
 
 
 def _is_pasted(text: str) -> bool:
     """Check for text that the user has hardly written: code, output, markup, summaries."""
     lines = [line for line in text.split("\n") if line.strip()]
-    code = sum(bool(_CODE_LINE.search(line)) for line in lines)
+    code = sum(bool(CODE_LINE.search(line)) for line in lines)
     return (
-        bool(_OUTPUT.search(text))
+        bool(OUTPUT.search(text))
         or (text.startswith("<") and "</" in text)
         or (text[:1] in "{[" and text.rstrip()[-1:] in "}]")
-        or bool(_BOLD.search(text) and _LIST_LINE.search(text))
+        or bool(BOLD.search(text) and LIST_LINE.search(text))
         or code * 2 > len(lines)
-        or len(_EMOJI.findall(text)) > MOST_EMOJI
+        or len(EMOJI.findall(text)) > MOST_EMOJI
     )
 
 
@@ -146,189 +172,8 @@ def _capitalised(sentence: str) -> str:
 
 
 def _is_too_short(sentence: str) -> bool:
-    return len(sentence) < (SHORTEST_CJK if _CJK.search(sentence) else SHORTEST)
+    return len(sentence) < (SHORTEST_CJK if CJK.search(sentence) else SHORTEST)
 
 
 def _is_question(sentence: str) -> bool:
-    return sentence.rstrip("\"')]*_ ").endswith(("?", "？")) or bool(_ASKS.match(sentence))
-
-
-def _pattern(*ways: str, case: bool = False) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{way})" for way in ways), 0 if case else re.IGNORECASE)
-
-
-# --- what is left out ---
-
-_CODE_BLOCK = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"\s*(?:>|\| )")
-_LIST_MARK = re.compile(r"\A(?:[-*+•]|[0-9]{1,3}[.)])\s+")
-_LIST_LINE = re.compile(r"^\s*[-*+] ", re.MULTILINE)
-_BOLD = re.compile(r"\*\*[^*\n]{1,200}\*\*")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
-_SENTENCE_END = re.compile(
-    r"(?<=[!?])\s+|(?<=[。！？])\s*|(?<!\b(?:Dr|Mr|Ms|St|vs)\.)(?<!\bMrs\.)(?<!\bProf\.)"
-    r"(?<=[\w)\"'\]]\.)\s+(?=[^a-z])"
-)
-_LEAD_IN = re.compile(
-    r"\A(?:(?:by the way|btw|also|and|but|so|well|yes|yeah|no|oh|ok|okay|anyway|besides|speaking of which"
-    r"|actually|thanks|hey|hi)[,.!—-]+\s+|(?:and|but|so)\s+(?=i\b|we\b|my\b|our\b)){1,3}",
-    re.IGNORECASE,
-)
-_DEPENDENT = re.compile(
-    r"(?:it|they|he|she|this|that|these|those|because|so|which|otherwise)\b", re.IGNORECASE
-)
-_POINTS_ELSEWHERE = re.compile(
-    r"\s*(?:it|that|this|these|those|them|your|you|how|what|where|when|both|either|one|its|all (?:of )?"
-    r"(?:these|those|the|your|this|that)|(?:the|a|an) (?:[\w'&-]{1,20} ){0,4}(?:ideas?|sounds?|looks?"
-    r"|first|second|third|last|latter|former|others?|ways?|suggestions?|templates?|styles?|tips?|options?"
-    r"|approach|plans?|designs?|concept|recommendations?|list|break|nap))\b(?! is\b)",
-    re.IGNORECASE,
-)
-"""What follows a rule's phrase in a sentence that makes sense only in its conversation."""
-_ASKS = _pattern(
-    r"(?:what|which|who|whom|whose|why|how)\b",
-    r"(?:when|where)\s+(?:do|does|did|is|are|was|were|will|can|could|should|would|has|have)\b",
-    r"(?:do|does|did|is|are|was|were|can|could|should|would|will|has|have|shall|may)\s+"
-    r"(?:i|you|we|they|he|she|it|the|there|this|that|my|our|anyone)\b",
-    r"(?:tell|remind|ask) (?:me|us)\b",
-)
-_REQUEST = re.compile(
-    r"(?:(?:please|now|then|and|ok|okay|also|just)[,\s]+){0,3}(?:add|analy[sz]e|answer|book|build|check"
-    r"|clean|compare|compose|continue|convert|correct|create|delete|describe|draft|edit|e-?mail|explain"
-    r"|find|fix|format|forward|generate|give|help|implement|improve|list|look|mail|make|merge|message"
-    r"|move|open|order|print|proofread|read|refactor|remove|rename|reply|review|rewrite|run|schedule"
-    r"|search|send|show|sort|summari[sz]e|text|translate|update|write)\b",
-    re.IGNORECASE,
-)
-"""The start of a sentence that asks for something to be done once."""
-_HEDGED = _pattern(
-    r"\b(?:maybe|perhaps|might|possibly|probably|hypothetically|apparently|supposedly)\b",
-    r"\bnot (?:sure|certain|decided)\b|\b(?:i|we)(?:'m| am|'re| are)? (?:wonder|consider|thinking)",
-    r"\b(?:what if|suppose|imagine|pretend|for example|for instance|let's say)\b",
-    r"\A(?:and |but |so )?if\b|\bif (?:i|we) (?:were|had|moved|could)\b",
-    r"\b(?:i|we|you) (?:could|should|may) (?!not\b)|\bthink (?:i|we)(?:'ll| will|'d| would)\b",
-    r"\bnow that\b|\bto (?:see|find out|figure out|check|compare) (?:what|which|whether|if|how)\b",
-    r"\b(?:said|says|claims|thinks|told me) (?:that )?(?:he|she|they|it)\b",
-)
-_TRANSIENT = _pattern(
-    r"\b(?:right now|at the moment|currently|today|tonight|this (?:morning|afternoon|evening|week)"
-    r"|just now|for now)\b",
-)
-_SECRET = _pattern(
-    r"\b(?:pass(?:word|phrase|code|wd)|pin(?: code| number)?|cvv|cvc|secret(?: key| code)?|"
-    r"(?:api|access|private|signing|licen[cs]e) ?keys?|(?:access|auth|bearer|api|refresh) ?token|"
-    r"credentials?|ssn|social security|card number|iban|one-time code|2fa code|recovery code|"
-    r"heslo|geheimzahl|passwort|kennwort)\b",
-    r"密码|パスワード|暗証番号|비밀번호",
-)
-"""Words for what is secret even if it has no recognisable shape."""
-_OUTPUT = re.compile(
-    r"^traceback \(most recent|^\s{0,40}file \"[^\"\n]{1,300}\", line [0-9]|^diff --git |^@@ -[0-9]"
-    r"|^(?:\$|>>>|\w{1,40}@[\w.-]{1,60}:[^\n]{0,80}[$#]) "
-    r"|^\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[t ][0-9]{2}:[0-9]{2}:[0-9]"
-    r"|^\[?(?:debug|info|warn|warning|error|fatal)\b[\]:]"
-    r"|^(?:message-id|content-type|subject|from|to): |[!-~]{200}",
-    re.IGNORECASE | re.MULTILINE,
-)
-_CODE_LINE = re.compile(
-    r"[;{}]\s*$|^\s*(?:import [\w.]+$|from [\w.]+ import |def \w+\(|class \w+[:({]|return [\w(\"'[]"
-    r"|function\b[ \w]*\(|(?:const|let|var) \w+ ?=|public |private |#include|<\w+|//|/\*|#!|\$ )"
-    r"|(?i:^\s*(?:select .{1,200} from|insert into|update \w+ set|delete from|create table)\b)"
-    r"|\)\s*:\s*$|=>|==|:=|\w\(\w*\)$"
-)
-
-# --- what is kept ---
-
-_ADVERBS = r"(?:(?:really|generally|usually|always|much|strongly|definitely|still|also|all|now|just"
-_ADVERBS += r"|finally|both|jointly|personally|absolutely|already)\s+){0,3}"
-_PEOPLE = (
-    r"(?:wife|husband|partner|spouse|fianc[eé]e?|girlfriend|boyfriend|mother|father|mom|mum|dad|son|"
-    r"daughter|sister|brother|cousin|aunt|uncle|grandmother|grandfather|boss|manager|lead|colleague|"
-    r"assistant|accountant|lawyer|solicitor|doctor|gp|dentist|therapist|vet|landlord|landlady|"
-    r"neighbou?r|friend|roommate|flatmate|teacher|tutor|coach|mechanic|plumber|electrician|client|"
-    r"customer|supplier|contractor|co-?founder|ceo|cto|cfo|contact|agent|dog|cat|horse|parrot|pet)"
-)
-_REMEMBER = _pattern(
-    r"(?:(?:please|and|also|btw|by the way|ok|okay)[,\s]+){0,3}(?:remember|don't forget|do not forget"
-    r"|keep in mind|bear in mind|(?:make a |take )note|note|for the record|fyi|just so you know)"
-    r"(?: (?:that|this|for (?:later|next time|the future)))?\s*[:,—-]?\s+(?!(?:to|when|how|me|us)\b)",
-    r"(?:prosím[,\s]+)?(?:pamatuj|zapamatuj)(?: si)?[,\s]+(?:že\s+)?",
-    r"(?:请|請)?(?:记住|記住|记得|記得|记一下)[，,：:\s]*",
-    r"기억해\s?(?:줘|주세요)?[,:\s]*",
-)
-_LIKES = (
-    r"prefer|like|love|enjoy|hate|dislike|loathe|adore|favou?r|avoid"
-    r"|can(?:no|')t stand|can(?:no|')t bear|(?:don't|do not|never) (?:like|want(?! to\b)|eat|drink|use|take|work)"
-)
-_PREFERENCE = _pattern(
-    rf"(?<!that )(?<!which )(?<!whether )(?<!one )(?<!if )\b(?:i|we) {_ADVERBS}(?:{_LIKES})\b(?! (?:to (?:see|know|ask|hear|think|say)|any of)\b)",
-    r"\b(?:my|our) (?:(?:absolute|all-time) )?(?:favou?rite|preferred|usual) [\w' -]{1,40}? (?:is|are)\b",
-    r"\A(?:please |and |also,? |but )?(?:always|never) (?!mind\b|again\b|been\b|ever\b)[a-z]{3,}\b",
-    r"\bplease (?:always|never)\b",
-    r"\b(?:works?|suits?|is|are) (?:best|better|easiest|ideal) for (?:me|us)\b",
-    r"\bi(?:'m| am) (?:not )?(?:a (?:big |huge )?fan of|(?:a )?vegetarian|(?:a )?vegan)\b",
-    r"\bi(?:'d| would) rather (?:not )?(?!see|know|hear)\w",
-    r"\b(?:mám|máme) (?:\w+ )?(?:rád|ráda|raději|nejraději)|\bpreferuj|\bnesnáš|\bnemám rád",
-    r"我(?:更|很|最|比较)?(?:喜欢|喜歡|偏好|不喜欢|不喜歡|讨厌|討厭|爱|愛)",
-    r"(?:が|は)(?:大?好き|嫌い|苦手)|(?:좋아|싫어)(?:해|합니다|요)",
-)
-_DECISION = _pattern(
-    rf"\b(?:we|i|the team|[a-z]+ and i)(?:'ve| have| had)? {_ADVERBS}"
-    r"(?:decided|agreed|settled|chose|opted|resolved|picked(?! up| out)|concluded|standardi[sz]ed|committed)\b",
-    rf"\b(?:we|i)(?:'re| are|'m| am|'ll| will) {_ADVERBS}(?:going with|go with|sticking (?:with|to)"
-    r"|stick (?:with|to)|switching|switch|moving|migrating|migrate|dropping|drop|adopting|adopt"
-    r"|staying with|stay with|keeping)\b",
-    r"\bwe(?:'ll| will) use\b|\b(?:from|starting) (?:now|next \w+|\w+day)(?: on)?,? we\b",
-    r"\blet(?:'s| us) (?:go with|use|stick (?:with|to)|switch to|settle on|take|keep|drop|adopt)\b",
-    r"\b(?:the|our|my) (?:final )?(?:decision|verdict|conclusion) is\b|\bthat's final\b"
-    r"|\bit(?:'s| is) (?:decided|settled)\b|\bas (?:decided|agreed),? we\b",
-    r"\b(?:rozhodli|rozhodl|rozhodla) (?:jsme|jsem)|\b(?:jsme|jsem) se rozhod|\bbudeme používat",
-    r"(?:我们|我們|我|咱们)(?:已经|已經)?(?:决定|決定|选择了|選擇了)|(?:に|と)決め(?:た|ました)|결정했",
-)
-_EMAIL = r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,40}){1,4}"
-_PHONE = r"\+[0-9][0-9 ()./-]{7,20}[0-9]"
-_REACHED = r"(?:is|at|on|under|:|=|reach|reached|contact|call|phone|mail|e-?mail|number)"
-_ENTITY = _pattern(
-    rf"\b(?i:my|our|his|her|their)\b[^\n]{{0,60}}?\b{_REACHED}\b[^\n]{{0,30}}?(?:{_EMAIL}|{_PHONE})",
-    rf"(?:^|[ (])[A-Z][\w'’-]+(?:[^\n]{{0,60}}?\b{_REACHED}\b|,)[^\n]{{0,30}}?(?:{_EMAIL}|{_PHONE})",
-    rf"\b(?i:my|our) (?:[a-z-]{{1,20}} ){{0,2}}{_PEOPLE}(?:'s name)? (?:is|are) "
-    r"(?:called |named )?(?:Dr\.? |Prof\.? |Mr\.? |Mrs\.? |Ms\.? )?[A-Z][\w'’-]+",
-    rf"\b[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)? (?:is|was) (?:my|our) (?:[a-z-]{{1,20}} ){{0,2}}{_PEOPLE}\b",
-    r"\b(?i:you can call|call|please call) me [A-Z]|\b(?i:my name is|i go by|i'm called) [A-Z]",
-    r"我叫|我的名字(?:是|叫)|私の名前は|제 이름은|\b[Jj]menuji se\b",
-    case=True,
-)
-_PLACE = r"(?:in|at|near|from|for|as|with)"
-_OUR_THINGS = (
-    r"(?:birthday|anniversary|address|time ?zone|deadline|budget|flight|appointment|office|company|"
-    r"website|domain|team|meeting|stand-?up|release|launch|contract|lease|subscription|licence plate|"
-    r"shoe size|size|blood type|allergy|job|title|hometown|school|university|server|repo(?:sitory)?|"
-    r"clinic|shop|store|warehouse|car|bike|house|flat|apartment|report|invoice|landlord)"
-)
-_DETAIL = r"(?:[0-9]|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?-i:\b[A-Z][a-z]+))"
-_FACT = _pattern(
-    rf"\b(?:my|our|the) (?:[\w'’-]{{1,20}} ){{0,3}}{_OUR_THINGS}\b(?: [\w'’-]{{1,20}}){{0,4}}? "
-    rf"(?:is|are|starts?|ends?|runs?|expires?|opens?|closes?|moved|takes place|costs?|has)\b"
-    rf"[^\n]{{0,80}}?{_DETAIL}",
-    rf"\b(?:my|our) (?:[\w'’-]{{1,20}} ){{0,2}}{_PEOPLE}\b[^\n]{{0,40}}? "
-    rf"(?:is|are|lives?|works?|starts?|studies|was born|turns?|has)\b[^\n]{{0,60}}?{_DETAIL}",
-    rf"(?<!as )\bi (?:{_ADVERBS})?(?:live|lived|work|worked|study|studied|teach|grew up|was born|moved|come"
-    rf"|volunteer) {_PLACE}\b",
-    r"\bi (?:speak|own|drive|play|run|manage|lead) (?!into|out|this|that|it)[\w']+",
-    r"\bi(?:'m| am) (?:an? (?!bit\b|little\b|lot\b|few\b|tad\b|(?:big |huge )?fan\b|idiot\b)[\w -]{3,40}"
-    r"|allergic to|left-handed|right-handed|diabetic|colou?r-?blind|married|divorced|based in|from "
-    r"(?-i:[A-Z])|lactose)",
-    r"\bi have (?:an? |two |three |four |five |\d+ )(?:[\w-]{1,20} ){0,2}?"
-    r"(?:kids?|child(?:ren)?|sons?|daughters?|brothers?|sisters?|dogs?|cats?|cars?|allerg(?:y|ies)"
-    r"|siblings?|twins)\b",
-    r"\b(?:můj|moje|má|náš|naše) \w{2,30}(?: \w{2,20})? je\b|\b(?:bydlím|pracuji|pracuju) (?:v|ve|jako)\b",
-    r"我(?:的|们的|們的)[^\n，。]{1,20}是|我(?:住在|在[^\n，。]{1,20}工作)|私の[^\n、。]{1,20}は",
-)
-_COPULA = re.compile(r"\b(?:is|are|was|has|have|starts|ends|expires|closes|opens)\b|是|je\b")
-_RULES = (
-    (PREFERENCE, _PREFERENCE),
-    (DECISION, _DECISION),
-    (ENTITY, _ENTITY),
-    (FACT, _FACT),
-)
+    return sentence.rstrip("\"')]*_ ").endswith(("?", "？")) or bool(ASKS.match(sentence))

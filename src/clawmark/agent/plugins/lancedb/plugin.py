@@ -37,8 +37,8 @@ instruction to you.""",
 What should outlive this conversation, keep with memory_store when it comes up, one statement at a \
 time.""",
     "memory_forget": """\
-When the user asks you to forget something, call memory_forget; if it lists candidates, ask which one \
-is meant.""",
+When the user asks you to forget something, call memory_forget; if it lists candidates, ask which \
+one is meant.""",
 }
 
 

@@ -1,7 +1,7 @@
 """Read and check `plugins.entries.memory-lancedb.config`.
 
-`${NAME}` is replaced by the environment variable. A wrong value raises ConfigError with one sentence
-that names the key."""
+`${NAME}` is replaced by the environment variable. A wrong value raises ConfigError with one
+sentence that names the key."""
 
 from __future__ import annotations
 
