@@ -20,23 +20,23 @@ from lancedb_scene import call, plugin_in
 
 plugin = plugin_in(Path(sys.argv[2]))
 tool, step, argument, value = sys.argv[3:]
-table = plugin.backend.table
-whole = getattr(table, step)
+owner = plugin.backend.files.workspace if step == "replace" else plugin.backend.table
+whole = getattr(owner, step)
 gone = value
 
 def killed(*arguments):
-    if step == "tidy" and gone not in table.rows() or step != "tidy" and arguments[0]:
+    if step == "tidy" and gone not in owner.rows() or step != "tidy" and arguments[0]:
         os.kill(os.getpid(), signal.SIGKILL)
     return whole(*arguments)
 
-setattr(table, step, killed)
+setattr(owner, step, killed)
 call(plugin, tool, **{argument: value})
 print("not killed")
 """
 
 
 def killed(folder: Path, tool: str, step: str, argument: str, value: str) -> None:
-    """Run a tool in a process that is killed before a step of the table."""
+    """Run a tool in a process that is killed before a step of the table or of the workspace."""
     ran = subprocess.run(
         [sys.executable, "-c", CHILD, str(SERVERS), str(folder), tool, step, argument, value],
         capture_output=True,
@@ -82,14 +82,7 @@ def test_a_forget_that_is_killed_before_its_line_is_removed_has_not_happened(
 ) -> None:
     plugin = plugin_in(tmp_path)
     entry = call(plugin, "memory_store", text="The heron nests by the pier.")
-    child = CHILD.replace("plugin.backend.table", "plugin.backend.files.workspace")
-    ran = subprocess.run(
-        [sys.executable, "-c", child, str(SERVERS), str(tmp_path)]
-        + ["memory_forget", "replace", "memoryId", entry["id"]],
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == -signal.SIGKILL, ran.stderr
+    killed(tmp_path, "memory_forget", "replace", "memoryId", entry["id"])
     again = plugin_in(tmp_path)
     assert call(again, "memory_recall", query="heron nests by the pier")["count"] == 1
     assert call(again, "memory_forget", memoryId=entry["id"])["action"] == "deleted"

@@ -15,7 +15,7 @@ from clawmark.backends.lancedb.entries import Captured
 from clawmark.backends.lancedb.files import CapturedFiles, Look
 from clawmark.backends.lancedb.plan import RowPlan, plan_rows
 from clawmark.backends.lancedb.ranking import Meaning, Ranked, rank, story
-from clawmark.backends.lancedb.table import MemoryTable
+from clawmark.backends.lancedb.table import MemoryTable, is_same_space
 from clawmark.embed.base import Choice, Embedder, check_vectors
 from clawmark.engine.maintenance.probe import probe_embeddings
 from clawmark.model.documents import Excerpt
@@ -26,7 +26,6 @@ from clawmark.model.values import (
     Explanation,
     Found,
     Hit,
-    Identity,
     NothingFound,
     Query,
     Space,
@@ -43,7 +42,8 @@ NEAREST = 200
 FRESHEN_SECONDS = 1.5
 """For bringing the table up to date before a search; the rest is reported as due."""
 _BATCH = 32
-_LOCK_TIMEOUT = 30.0
+_LOCK_TIMEOUT = 10.0
+"""Seconds. The lock is held for milliseconds, or for a second while the table is rewritten."""
 
 
 class LanceBackend:
@@ -70,17 +70,20 @@ class LanceBackend:
         """Return the entries that answer a query; files that changed are looked at in any case."""
         return self.recall(query, freshen=freshen)[0]
 
-    def recall(self, query: Query, *, freshen: bool = True) -> tuple[Found, tuple[Captured, ...]]:
-        """Return the answer to a query, and the entry of each hit."""
+    def recall(
+        self, query: Query, *, freshen: bool = True, vectors: bool = True
+    ) -> tuple[Found, tuple[Captured, ...]]:
+        """Return the answer to a query, and the entry of each hit; without `vectors`, by words."""
         began = time.perf_counter()
         query = query._replace(text=clean_query(query.text))
         degraded, due = None, None
-        if freshen:
+        if freshen and vectors:
             report = self.sync(instant_only=True, seconds=FRESHEN_SECONDS)
             degraded, due = report.degraded, report.due_files
         look = self.files.look()
         entries = [entry for entry in look.entries if _passes(entry, query)]
-        meaning, failed = self._nearest(query.text, entries if query.text else ())
+        is_asked = vectors and query.text
+        meaning, failed = self._nearest(query.text, entries if is_asked else ())
         ranked = rank(query, entries, meaning) if query.text else []
         kept = [one for one in ranked if one.score >= query.min_score][: query.max_results]
         embedder, _ = self.embedder()
@@ -126,11 +129,13 @@ class LanceBackend:
                 if force:
                     self.table.drop()
                 look = self.files.look()
-                plan = self.plan(look, embedder)
-                may_embed = not (instant_only and embedder.traits.remote)
-                left, degraded = self._apply(
-                    plan, embedder if may_embed else None, deadline, progress
-                )
+                plan = self._plan(look, embedder)
+                self.table.delete(plan.delete)
+            may_embed = not (instant_only and embedder.traits.remote)
+            left, degraded = self._fill(
+                plan.put, embedder, deadline if may_embed else began, progress
+            )
+            with self.locked():
                 self.table.tidy()
         except (BackendUnavailable, IndexDamaged) as error:
             self._last_error = error.message
@@ -157,7 +162,7 @@ class LanceBackend:
                     rows, identity = dict(self.table.rows()), self.table.identity()
             except ClawmarkError as error:
                 degraded = Degraded(error.message, error.hint)
-        is_current = embedder is not None and _is_same(identity, embedder.identity)
+        is_current = embedder is not None and is_same_space(identity, embedder.identity)
         covered = _covered(look.entries, embedder)
         plan = plan_rows(covered, rows, _unread(look), force=not is_current)
         files = {row.path for row in rows.values()} if embedder else set(look.files)
@@ -251,7 +256,7 @@ class LanceBackend:
                 self._made = None, Degraded(error.message, error.hint)
         return self._made
 
-    def plan(self, look: Look, embedder: Embedder) -> RowPlan:
+    def _plan(self, look: Look, embedder: Embedder) -> RowPlan:
         """Decide what makes the table match the files; the caller holds the lock.
 
         A table that is damaged or belongs to another embedder is dropped."""
@@ -260,36 +265,36 @@ class LanceBackend:
         except IndexDamaged:
             self.table.drop()
             identity, rows = None, {}
-        if identity is not None and not _is_same(identity, embedder.identity):
+        if self.table.exists() and not is_same_space(identity, embedder.identity):
             self.table.drop()
             rows = {}
         return plan_rows(_covered(look.entries, embedder), rows, _unread(look))
 
-    def _apply(
+    def _fill(
         self,
-        plan: RowPlan,
-        embedder: Embedder | None,
+        entries: Sequence[Captured],
+        embedder: Embedder,
         deadline: float | None,
         progress: Callable[[Progress], None] | None,
-    ) -> tuple[tuple[Captured, ...], Degraded | None]:
-        """Write what was planned; return what is left, and why an embedder failed."""
-        self.table.delete(plan.delete)
+    ) -> tuple[Sequence[Captured], Degraded | None]:
+        """Embed entries and write their rows; return what is left, and why an embedder failed.
+
+        The lock is held only while rows are written, because embedding may take long."""
         done = 0
-        while embedder is not None and done < len(plan.put):
-            if deadline is not None and time.monotonic() > deadline:
-                break
-            batch = plan.put[done : done + _BATCH]
+        while done < len(entries) and (deadline is None or time.monotonic() < deadline):
+            batch = entries[done : done + _BATCH]
             try:
                 vectors = embed_entries(embedder, [entry.text for entry in batch])
             except EmbeddingError as error:
                 self._last_error = error.message
-                return plan.put[done:], Degraded(error.message, error.hint)
-            self.table.put(batch, vectors, embedder.identity)
+                return entries[done:], Degraded(error.message, error.hint)
+            with self.locked():
+                self.table.put(batch, vectors, embedder.identity)
             done += len(batch)
             if progress is not None:
                 label = embedder.traits.label
-                progress(Progress(stage="vectors", done=done, total=len(plan.put), label=label))
-        return plan.put[done:], None
+                progress(Progress(stage="vectors", done=done, total=len(entries), label=label))
+        return entries[done:], None
 
     def _nearest(
         self, text: str, entries: Sequence[Captured]
@@ -301,7 +306,7 @@ class LanceBackend:
         try:
             vector = embedder.embed_query(text)
             with self.locked():
-                if not _is_same(self.table.identity(), embedder.identity):
+                if not is_same_space(self.table.identity(), embedder.identity):
                     return None, None
                 cosines, rows = self.table.nearest(vector, NEAREST), self.table.rows()
         except (EmbeddingError, BackendUnavailable, IndexDamaged) as error:
@@ -330,13 +335,6 @@ def _covered(entries: Sequence[Captured], embedder: Embedder | None) -> list[Cap
 
 def _unread(look: Look) -> frozenset[str]:
     return frozenset(failure.path for failure in look.failures)
-
-
-def _is_same(stored: Identity | None, made: Identity) -> bool:
-    """Check whether vectors can be compared; a service may not know its size before it is used."""
-    if stored is None or stored[:3] != made[:3]:
-        return False
-    return made.dims in (0, stored.dims)
 
 
 def _passes(entry: Captured, query: Query) -> bool:

@@ -81,6 +81,8 @@ class MemoryTable:
                 _lancedb().connect(self.folder).create_table(NAME, schema=schema)
                 self._seen = None
             table = _open(self.folder)
+            if not is_same_space(_identity(table), made_by._replace(dims=dims)):
+                raise ValueError("its vectors were made by another embedder")
             data = _arrow(entries, vectors, table.schema)
             merge = table.merge_insert("id").when_matched_update_all()
             merge.when_not_matched_insert_all().execute(data)
@@ -97,8 +99,8 @@ class MemoryTable:
     def tidy(self) -> None:
         """Remove the text of deleted and replaced rows from the disk.
 
-        LanceDB only marks such rows, and a process may be killed before this call. The rows that are left are written to new files, and the old
-        versions are deleted."""
+        LanceDB only marks such rows, and a process may be killed before this call. The rows that
+        are left are written to new files, and the old versions are deleted."""
         if not self.exists():
             return
         with _translated():
@@ -141,6 +143,13 @@ class MemoryTable:
         """Delete the table, whatever state it is in."""
         self._seen = None
         shutil.rmtree(self._path, ignore_errors=True)
+
+
+def is_same_space(stored: Identity | None, made: Identity) -> bool:
+    """Check whether vectors can be compared; a service may not know its size before it is used."""
+    if stored is None or stored[:3] != made[:3]:
+        return False
+    return made.dims in (0, stored.dims)
 
 
 def _schema(identity: Identity) -> Any:

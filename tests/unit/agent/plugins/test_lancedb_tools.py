@@ -134,7 +134,7 @@ def test_a_request_to_forget_that_fits_nothing_says_so(tmp_path: Path) -> None:
 def test_a_wrong_argument_is_named_in_one_sentence(
     tmp_path: Path, tool: str, arguments: dict[str, object], argument: str
 ) -> None:
-    answer = call(plugin_in(tmp_path), tool, **arguments)
+    answer = call(plugin_in(tmp_path), tool, MAIN, **arguments)
     assert argument in answer["error"] and answer["reason"] == "argument"
 
 

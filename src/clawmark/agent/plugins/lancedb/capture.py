@@ -58,7 +58,12 @@ def capture(
 
 
 def recall(
-    backend: LanceBackend, session: PluginSession, message: str, *, settings: LanceSettings
+    backend: LanceBackend,
+    session: PluginSession,
+    message: str,
+    *,
+    settings: LanceSettings,
+    vectors: bool = True,
 ) -> str | None:
     """Return what was captured about a message as a block of quoted data; None for nothing.
 
@@ -70,7 +75,7 @@ def recall(
     if not says_something(asked):
         return None
     query = Query(text=asked, max_results=_LOOKED_AT, min_score=0.0, explain=True)
-    found, entries = backend.recall(query)
+    found, entries = backend.recall(query, vectors=vectors)
     worth = {hit.citation for hit in worth_recalling(found)}
     items = [
         _recalled(entry, hit.citation)

@@ -17,6 +17,7 @@ from clawmark.agent.plugins.base import (
 )
 from clawmark.agent.plugins.lancedb.capture import capture, recall
 from clawmark.agent.plugins.lancedb.settings import EmbeddingSettings, read_settings
+from clawmark.agent.plugins.lancedb.time_limit import within
 from clawmark.agent.plugins.lancedb.tools import Parts, make_tools
 from clawmark.agent.tools.base import Tool
 from clawmark.backends.lancedb.backend import LanceBackend
@@ -27,6 +28,10 @@ from clawmark.embed.base import Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.embed.choose import make as make_embedder
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable, PluginError
 
+RECALL_SECONDS = 3.0
+"""How long a message waits for vectors: importing LanceDB or a slow service may take longer."""
+CAPTURE_SECONDS = 8.0
+"""How long a finished turn waits; what takes longer is finished in the background."""
 _SECTION = {
     "memory_recall": """\
 Before you answer anything about earlier work, decisions, dates, people or preferences: call \
@@ -109,20 +114,26 @@ class LancePlugin:
     def _warm_up(self, session: PluginSession) -> None:
         """Import LanceDB and add rows that are due, before the first message waits for it."""
         if session.access.reads:
-            self.backend.refresh("session-start")
+            within(0.0, lambda: self.backend.refresh("session-start"), lambda: True)
 
     def _recall(self, session: PluginSession, message: str) -> str | None:
-        return recall(self.backend, session, message, settings=self.settings)
+        def by(*, vectors: bool) -> str | None:
+            return recall(self.backend, session, message, settings=self.settings, vectors=vectors)
+
+        return within(RECALL_SECONDS, lambda: by(vectors=True), lambda: by(vectors=False))
 
     def _capture(self, session: PluginSession, turn: Turn) -> None:
-        capture(
-            self.backend,
-            session,
-            turn,
-            settings=self.settings,
-            redactor=self._context.redactor,
-            now=self._context.now,
-        )
+        def run() -> None:
+            capture(
+                self.backend,
+                session,
+                turn,
+                settings=self.settings,
+                redactor=self._context.redactor,
+                now=self._context.now,
+            )
+
+        within(CAPTURE_SECONDS, run, lambda: None)
 
     def _embedder(self) -> Embedder | None:
         wanted = self.settings.embedding

@@ -119,8 +119,8 @@ class _Values:
         value = self._values.get(name, usual)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if is_whole and (name not in self._values or low <= value <= high):
+        is_usual = name not in self._values
+        if type(value) is int and (is_usual or low <= value <= high):
             return value
         raise _wrong(
             f"{self._root}.{name}",

@@ -50,7 +50,8 @@ _STORE = f"""\
 Keep one statement that should outlive this conversation: a preference, a decision with its \
 reason, a person, a fact. Write one or two whole sentences with names instead of "he" and "it", at \
 most {LONGEST:,} characters. The answer holds `action: "created"` when it is on disk, and \
-`"duplicate"` when the memory already says so. Leave out guesses, secrets and what a tool printed."""
+`"duplicate"` when the memory already says so. Leave out guesses, secrets and what a tool \
+printed."""
 _FORGET = """\
 Remove one entry from the memory, for good: by memoryId, or by a query that describes it. If the \
 query fits several entries, or none for certain, nothing is removed and the answer lists \
