@@ -21,7 +21,7 @@ from typing import Any
 
 from harness import ROOT, clean_environment, must, network_off, run, table, verdict, write_result
 
-FLOORS_MB = {".": 120.0, ".[local]": 250.0, ".[lancedb]": 500.0}
+FLOORS_MB = {".": 120.0, ".[local]": 250.0, ".[lancedb]": 550.0}
 MB = 1_000_000
 
 
