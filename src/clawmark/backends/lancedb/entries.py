@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
 from clawmark.text.dates import date_of
-from clawmark.text.untrusted.origin_labels import COMMENT_START, ORIGINS, Origin, comment
+from clawmark.text.untrusted.origin_labels import ORIGINS, Origin, comment
 
 CATEGORIES = ("preference", "fact", "decision", "entity", "other")
 DEFAULT_IMPORTANCE = 0.7
@@ -137,8 +137,3 @@ def _importance(text: str) -> float:
     except ValueError:
         return DEFAULT_IMPORTANCE
     return min(1.0, max(0.0, number)) if number == number else DEFAULT_IMPORTANCE
-
-
-def has_label(text: str) -> bool:
-    """Check whether a text contains a comment that only the memory itself writes."""
-    return COMMENT_START in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from clawmark.agent.plugins.base import Turn, TurnMessage
 from clawmark.agent.plugins.lancedb.settings import ROOT, read_settings
 from clawmark.agent.prompt.recall import parse_block
 from clawmark.model.errors import ConfigError, PluginError
+from clawmark.model.values import Vector
+from clawmark.testing import HashingEmbedder
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 pytest.importorskip("lancedb")
@@ -78,6 +81,37 @@ def test_recalled_entries_are_a_block_of_quoted_data_for_private_sessions_only(
     assert hooks.before_agent_start(GROUP, "Where does the heron nest by the pier?") is None
     assert hooks.before_agent_start(MAIN, "Thanks!") is None
     assert hooks.before_agent_start(MAIN, "What is the price of zinc?") is None
+
+
+class PausedEmbedder(HashingEmbedder):
+    """Waits until it may go on, like a service that does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+
+    def embed_query(self, text: str) -> Vector:
+        assert self.may_go_on.wait(60)
+        return super().embed_query(text)
+
+
+def test_a_message_does_not_wait_for_slow_vectors_and_words_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["clawmark.agent.plugins.lancedb.plugin"]
+    monkeypatch.setattr(module, "RECALL_SECONDS", 0.05)
+    embedder = PausedEmbedder()
+    plugin = plugin_in(tmp_path, embedder=embedder)
+    call(plugin, "memory_store", text="The heron nests by the pier.", category="fact")
+    hooks = plugin.hooks()
+    assert hooks.before_agent_start is not None
+    embedder.may_go_on.clear()
+    try:
+        block = hooks.before_agent_start(MAIN, "Where does the heron nest by the pier?")
+    finally:
+        embedder.may_go_on.set()
+    assert block is not None and "heron" in block
 
 
 def test_at_most_three_entries_are_recalled(tmp_path: Path) -> None:
