@@ -40,6 +40,8 @@ _TOOL_POLICY = "only tools.allow and tools.deny decide which memory tools there 
 _D = "agents.defaults."
 _S = "memorySearch."
 _E = "plugins.entries."
+_LANCE = _E + "memory-lancedb.config."
+_ATTEMPTS = "time limits and retries of services are built in"
 
 UNSUPPORTED: tuple[Unsupported, ...] = (
     Unsupported("memory.qmd", _QMD, planned=True),
@@ -88,6 +90,10 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
     ),
     Unsupported(_E + "active-memory", _PLUGINS, _is_disabled),
     Unsupported(_E + "memory-wiki", _PLUGINS, _is_disabled),
+    Unsupported(_LANCE + "dreaming", "the flush and the curation of MEMORY.md do this work"),
+    Unsupported(_LANCE + "storageOptions", "the table is in a folder on this machine"),
+    Unsupported(_LANCE + "embedding.timeoutMs", _ATTEMPTS),
+    Unsupported(_LANCE + "embedding.maxRetries", _ATTEMPTS),
     Unsupported("tools.profile", _TOOL_POLICY, _is("coding", "full")),
     Unsupported("tools.byProvider", _TOOL_POLICY, _does_not_name_memory),
     Unsupported("tools.sandbox", _TOOL_POLICY, _does_not_name_memory),

@@ -120,7 +120,9 @@ def test_our_file_in_an_openclaw_folder_silences_the_warning(tmp_path: Path) -> 
 
 def test_a_secret_in_a_group_without_effect_is_not_repeated(tmp_path: Path) -> None:
     tree = {
-        "plugins": {"entries": {"memory-lancedb": {"config": {"embedding": {"apiKey": "sk-FAKE"}}}}}
+        "plugins": {
+            "entries": {"memory-lancedb": {"config": {"storageOptions": {"key": "sk-FAKE"}}}}
+        }
     }
     (warning,) = loaded(tmp_path, tree).warnings
     assert "FAKE" not in warning
