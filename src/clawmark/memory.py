@@ -66,7 +66,9 @@ class Memory:
         self._watchings: list[Watching] = []
         self._builtin = composition.build(places, loaded, embedder, provider, background=background)
         self._parts = self._builtin.parts
-        self._backend = composition.choose_backend(self._builtin, loaded.settings)
+        self._backend = composition.choose_backend(
+            self._builtin, loaded.settings, places, background=background
+        )
 
     @classmethod
     def open(

@@ -9,19 +9,20 @@ import json
 import os
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.none import NoSearchBackend
 from clawmark.config.paths import Places
-from clawmark.config.schema import NO_QMD, Loaded, MemorySearch, QueryOptions, Remote, Settings
+from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.errors import RerankError
-from clawmark.model.values import Degraded, Identity, Query
+from clawmark.model.values import Identity, Query
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
@@ -40,7 +41,6 @@ NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1
 """The scope hash without extra paths, precomputed: importing `hashlib` is a tenth of a sync that
 finds nothing to do.
 """
-QMD_NOTICE = Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.')
 
 
 def build(
@@ -105,7 +105,6 @@ def build(
         revive=revive,
         scout=instant if instant is not None and instant.traits.instant else None,
         rerank=_rerank_step(places, options) if options.query.rerank.provider != "none" else None,
-        notice=QMD_NOTICE if loaded.settings.memory.backend != "builtin" else None,
     )
     return BuiltinBackend(
         parts,
@@ -116,12 +115,18 @@ def build(
     )
 
 
-def choose_backend(builtin: BuiltinBackend, settings: Settings) -> MemoryBackend:
+def choose_backend(
+    builtin: BuiltinBackend, settings: Settings, places: Places, *, background: bool
+) -> MemoryBackend:
     """Return the configured backend."""
-    if settings.memory_search.enabled:
+    if not settings.memory_search.enabled:
+        return NoSearchBackend(builtin)
+    if settings.memory.backend == "builtin":
         return builtin
-
-    return NoSearchBackend(builtin)
+    # Only the selected backend is imported.
+    other = import_module("clawmark.composition.backends")
+    chosen: MemoryBackend = other.open_other(builtin, settings, places, background=background)
+    return chosen
 
 
 def source_file(places: Places) -> SourceFile:

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext, ToolPolicy
 from clawmark.config.check import Key
+from clawmark.config.qmd_schema import QmdOptions, QmdSearchOptions
 
 
 class Local(NamedTuple):
@@ -308,9 +309,7 @@ class MemorySearch(NamedTuple):
         ),
     ] = 0
     remote: Remote = Remote()
-
-
-NO_QMD = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'
+    qmd: QmdSearchOptions = QmdSearchOptions()
 
 
 class MemoryOptions(NamedTuple):
@@ -319,8 +318,9 @@ class MemoryOptions(NamedTuple):
     backend: Annotated[
         str,
         Key(
-            "The search backend; `qmd` is not supported yet, and `builtin` is used instead.",
-            choices=("builtin", "qmd"),
+            "The search backend: `builtin`, `qmd`, or the name of an installed one. If it fails, "
+            "`builtin` answers.",
+            kind="name",
         ),
     ] = "builtin"
     citations: Annotated[
@@ -333,6 +333,7 @@ class MemoryOptions(NamedTuple):
             choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
         ),
     ] = ()
+    qmd: QmdOptions = QmdOptions()
 
 
 class Settings(NamedTuple):

@@ -34,7 +34,10 @@ class Unsupported(NamedTuple):
     """Whether a later release will support it; only these keys are in the reference."""
 
 
-_QMD = "the QMD backend is not supported yet, and the built-in one answers"
+_MCPORTER = (
+    "QMD 2.8 has none of the MCP tools that OpenClaw calls through mcporter, so the command qmd "
+    "is used"
+)
 _SLOT = (
     "a memory plugin cannot be chosen or switched off yet, and "
     "the built-in memory (memory-core) is used"
@@ -46,8 +49,8 @@ _S = "memorySearch."
 _E = "plugins.entries."
 
 UNSUPPORTED: tuple[Unsupported, ...] = (
-    Unsupported("memory.qmd", _QMD, planned=True),
-    Unsupported(_S + "qmd", _QMD, planned=True),
+    Unsupported("memory.qmd.mcporter", _MCPORTER, _is_disabled),
+    Unsupported("memory.qmd.searchTool", _MCPORTER),
     Unsupported(
         _S + "multimodal",
         "images and audio are not indexed yet",

@@ -144,6 +144,18 @@ class Status(NamedTuple):
     """The sync that is running in any process (`pid`, `reason`, `startedAt`, `stage`, `done`,
     `total`), or empty.
     """
+    backend: str = "builtin"
+    """The backend that answers now."""
+    fallback: "Fallback | None" = None
+    """Set while `builtin` answers in place of the configured backend."""
+
+
+class Fallback(NamedTuple):
+    """Why the built-in backend answers in place of the configured one."""
+
+    from_: str
+    reason: str
+    next_step: str = ""
 
 
 class Transcript(NamedTuple):
@@ -172,11 +184,11 @@ class Finding(NamedTuple):
 class Probe(NamedTuple):
     """The result of trying out one part of the memory."""
 
-    part: Literal["embeddings", "vectors"]
+    part: Literal["embeddings", "vectors", "backend"]
     state: Literal["ok", "failed", "off"]
     """`off` when the configuration disables it."""
     name: str
-    """The embedder or the vector engine."""
+    """The embedder, the vector engine or the backend."""
     reason: str = ""
     """Why it failed or is off."""
     next_step: str = ""
