@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from clawmark.backends.answer_check import AnswerCheck
-from clawmark.model.documents import Excerpt
 from clawmark.model.errors import (
     BackendError,
     BackendUnavailable,

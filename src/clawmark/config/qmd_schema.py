@@ -5,7 +5,6 @@ from typing import Annotated, NamedTuple
 
 from clawmark.config.check import Key
 
-
 DIRECT_ONLY: Mapping[str, object] = {
     "default": "deny",
     "rules": [{"action": "allow", "match": {"chatType": "direct"}}],

@@ -239,9 +239,9 @@ def _locate(path: str, row: Row, text: str) -> Passage | None:
 
 def passes(filters: Filters, passage: Passage, matches: Callable[[str], bool] | None) -> bool:
     """Whether a passage may be in the answer; `matches` is the matcher of the path filter."""
-    if filters.source and passage.source != filters.source:
-        if not passage.path.lower().startswith(f"{filters.source.lower()}:"):
-            return False
+    prefix = f"{filters.source.lower()}:"
+    if filters.source not in ("", passage.source) and not passage.path.lower().startswith(prefix):
+        return False
     if matches is not None and not matches(passage.path):
         return False
     if filters.since and not passage.last_day >= filters.since:
@@ -269,7 +269,7 @@ class Scorer:
         if not self._spotters:
             return qmd_score
         found = sum(spotter.weight(passage.text) > 0 for spotter in self._spotters)
-        # QMD matches by stems and reads the whole file, so it may know a word that is not found here.
+        # QMD compares stems and the whole file, so it may have found a word that is not found here.
         share = max(found, 0.5) / len(self._spotters)
         order = qmd_score / self._best if self._best > 0 else 1.0
         return round(share * (0.5 + 0.5 * order), 4)
