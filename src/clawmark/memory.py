@@ -19,7 +19,7 @@ from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
-from clawmark.engine.sync.scan import look_ahead
+from clawmark.engine.sync.scan import SyncRequest, look_ahead
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.system.counters import Metrics
@@ -69,6 +69,9 @@ class Memory:
         self._backend = composition.choose_backend(
             self._builtin, loaded.settings, places, background=background
         )
+        is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
+        self._other = self._backend if is_other else None
+        """The backend that answers in place of the built-in one."""
 
     @classmethod
     def open(
@@ -213,6 +216,8 @@ class Memory:
 
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""
+        if hasattr(self._other, "plan") and (known := self._other.plan()) is not None:
+            return known  # type: ignore[no-any-return]
         scan, plan = look_ahead(self._parts.sync, force=force)
         return plan, scan
 
@@ -244,7 +249,7 @@ class Memory:
         from clawmark.backends.watching import Watching
 
         wanted = self.settings.memory_search.sync.watch if files is None else files
-        watching = Watching(self._builtin, files=wanted, on_event=on_event)
+        watching = Watching(self._builtin, files=wanted, on_event=on_event, other=self._other)
         self._watchings.append(watching)
         return watching
 
@@ -332,8 +337,17 @@ class Memory:
         """Report problems and what to do; `fix` makes safe repairs, `probe` calls the embedder."""
         from clawmark.engine.maintenance.doctor import examine
 
-        probes = self.probe() if probe else ()
-        return examine(self._parts, self._builtin.run_sync, self.status, fix=fix, probes=probes)
+        # An embedding service may charge for a call, so it is not called unasked.
+        probes = self._builtin.probe() if probe else ()
+        run_sync, other = self._builtin.run_sync, ()
+        if self._other is not None:
+            run_sync, other = self._run_sync, self._other.probe()
+        return examine(
+            self._parts, run_sync, self.status, fix=fix, probes=probes, backend_probes=other
+        )
+
+    def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
+        return self._backend.sync(instant_only=request.instant_only)
 
     def verify(self) -> reports.VerifyReport:
         """Derive every row of the index from its file again and compare."""
@@ -408,7 +422,7 @@ class Memory:
             session_key,
             append=append,
             chat_type=chat_type,
-            brief_status=lambda: brief_status(self._parts),
+            brief_status=lambda: brief_status(self._parts, self._other),
         )
 
     def conversation(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from clawmark.config.schema import Settings
     from clawmark.model.documents import Excerpt
     from clawmark.model.reports import Probe, Progress, Status, SyncReport
-    from clawmark.model.values import Found, Query
+    from clawmark.model.values import Found, Query, Scan, SyncPlan
     from clawmark.workspace import Workspace
 
 
@@ -77,3 +77,11 @@ class MemoryBackend(Protocol):
 
     def close(self) -> None:
         """Stop background work and release every resource; closing twice is allowed."""
+
+
+@runtime_checkable
+class Plans(Protocol):
+    """A backend that can say what a sync would do."""
+
+    def plan(self) -> tuple[SyncPlan, Scan] | None:
+        """Return the plan of a sync, or None if it is not known."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from clawmark.backends.answer_check import AnswerCheck
+from clawmark.backends.base import MemoryBackend, Plans
 from clawmark.model.errors import (
     BackendError,
     BackendUnavailable,
@@ -19,12 +20,9 @@ from clawmark.model.errors import (
     FilterError,
 )
 from clawmark.model.reports import Fallback, Probe, Progress, Status, SyncReport
-from clawmark.model.values import Degraded, Found, Query
+from clawmark.model.values import Degraded, Found, Query, Scan, SyncPlan
 from clawmark.system.backoff import Backoff
 from clawmark.system.cancellation import Cancelled, current_cancellation
-
-if TYPE_CHECKING:
-    from clawmark.backends.base import MemoryBackend
 
 T = TypeVar("T")
 PAUSE = Backoff(first=30.0, longest=1800.0)
@@ -138,6 +136,15 @@ class FallbackBackend:
             return status._replace(backend=self.name, fallback=None)
         return self.builtin.status()._replace(fallback=status)
 
+    def plan(self) -> tuple[SyncPlan, Scan] | None:
+        """Return what a sync would do, if the backend can tell."""
+
+        def ask(backend: MemoryBackend) -> tuple[SyncPlan, Scan] | None:
+            return backend.plan() if isinstance(backend, Plans) else None
+
+        planned = self._try(ask, self._limits.answer)
+        return None if isinstance(planned, Fallback) else planned
+
     def probe(self) -> tuple[Probe, ...]:
         """Probe the configured backend, also during the pause after a failure."""
         probes = self._try(
@@ -152,7 +159,7 @@ class FallbackBackend:
             reason=probes.reason,
             next_step=probes.next_step,
         )
-        return (failed, *self.builtin.probe())
+        return (failed,)
 
     def close(self) -> None:
         with self._lock:

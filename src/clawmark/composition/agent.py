@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
+from clawmark.model.values import Found, NothingFound
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,6 +37,32 @@ def make_notebook(memory: Memory) -> Notebook:
     )
 
 
+OUT_OF_SCOPE = Found(
+    hits=(),
+    nothing=NothingFound(
+        "not-allowed", "The rules of memory.qmd.scope do not let this session search.", None
+    ),
+    mode="fts-only",
+    provider="none",
+    model="",
+    degraded=None,
+    due_files=0,
+    milliseconds=0.0,
+)
+
+
+def search_scope(settings: Settings, session_key: str | None, chat_type: str) -> bool:
+    """Return whether `memory.qmd.scope` lets a session search; it holds while another backend
+    answers in place of QMD, too.
+    """
+    if settings.memory.backend != "qmd" or session_key is None:
+        return True
+    scope: bool = import_module("clawmark.backends.qmd.scope").is_allowed(
+        settings.memory.qmd.scope, session_key, chat_type
+    )
+    return scope
+
+
 def make_tools(
     memory: Memory, session_key: str | None, *, append: bool, chat_type: str
 ) -> list[Tool]:
@@ -42,12 +70,15 @@ def make_tools(
     from clawmark.agent import tools as agent_tools
 
     settings = memory.settings
+    is_in_scope = search_scope(settings, session_key, chat_type)
     absent = set(settings.tools.denied)
     if not settings.memory_search.enabled:
         absent |= {"memory_search", "memory_get"}
     tools = agent_tools.make_tools(
-        lambda text, most, least, filters: memory.search(
-            text, max_results=most, min_score=least, **filters._asdict()
+        lambda text, most, least, filters: (
+            memory.search(text, max_results=most, min_score=least, **filters._asdict())
+            if is_in_scope
+            else OUT_OF_SCOPE
         ),
         lambda path, start, lines: memory.read(path, start=start, lines=lines),
         citations=settings.memory.citations,
@@ -126,6 +157,7 @@ def recall_text(
     if (
         not memory.settings.memory_search.enabled
         or not is_private(kind_of(session_key, chat_type))
+        or not search_scope(memory.settings, session_key, chat_type)
         or (is_automatic and not says_something(question))
     ):
         return ""

@@ -28,6 +28,8 @@ FILTERED_ROWS = 200
 """How many rows are requested when filters may drop most of them."""
 MOST_TERMS = 12
 NEED_EMBEDDINGS = re.compile(r"need embeddings")
+CUT_MARK = "..."
+"""QMD adds it to a passage of which it shows only the first 300 characters."""
 _HUNK = re.compile(r"@@ -(\d+),(\d+) @@[^\n]*\n?")
 _NOT_FOUND = re.compile(r"^no results found\.?\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -39,7 +41,12 @@ class Row(NamedTuple):
     path: str
     score: float
     start: int
+    count: int
+    """How many lines the passage has."""
     lines: tuple[str, ...]
+    """What QMD shows of them: at most 300 characters."""
+    is_cut: bool
+    """Whether the last shown line is only the beginning of a line."""
 
 
 class Passage(NamedTuple):
@@ -132,13 +139,17 @@ def _row(item: Mapping[str, object], command: str) -> Row:
             hint="Clawmark knows QMD 2.8; `qmd --version` shows yours.",
         )
     collection, _, path = file.removeprefix("qmd://").partition("/")
-    lines = hunk.string[hunk.end() :].replace("\r\n", "\n").split("\n")
+    shown = hunk.string[hunk.end() :]
+    is_cut = shown.endswith(CUT_MARK)
+    shown = shown.removesuffix(CUT_MARK)
     return Row(
         collection=collection,
         path=path,
         score=min(1.0, max(0.0, float(score))),
         start=int(hunk[1]),
-        lines=tuple(lines[: int(hunk[2])]),
+        count=int(hunk[2]),
+        lines=tuple(shown.replace("\r\n", "\n").split("\n")[: int(hunk[2])]),
+        is_cut=is_cut,
     )
 
 
@@ -187,8 +198,7 @@ class PassageReader:
         transcripts = self._workspace.sessions
         if transcripts is None:
             return None
-        shown = dict(enumerate(row.lines, row.start))
-        found = lines_in_transcript(transcripts, path, shown)
+        found = lines_in_transcript(transcripts, path, row.start, row.count, row.lines)
         if found is None:
             return None
         count = found.last.line - found.first.line + 1
@@ -206,35 +216,44 @@ class PassageReader:
 
 def _locate(path: str, row: Row, text: str) -> Passage | None:
     """Find the lines of a row in a text: where QMD saw them, or at their nearest occurrence."""
-    wanted = [line.rstrip() for line in row.lines]
-    start = row.start
-    while wanted and not wanted[0].strip("\ufeff \t"):
-        wanted, start = wanted[1:], start + 1
-    while wanted and not wanted[-1].strip():
-        wanted = wanted[:-1]
-    if not wanted:
-        return None
     lines = text.split("\n")
+    seen = [line.rstrip().removeprefix("\ufeff") for line in row.lines]
     plain = [line.rstrip() for line in lines]
-    wanted[0] = wanted[0].removeprefix("\ufeff")
-    places = [
-        at
-        for at in range(len(plain) - len(wanted) + 1)
-        if plain[at] == wanted[0] and plain[at : at + len(wanted)] == wanted
-    ]
-    at = min(places, key=lambda place: abs(place + 1 - start), default=None)
+    if not any(seen):
+        return None
+    places = [at for at in range(len(plain)) if _fits(plain, at, seen, row)]
+    at = min(places, key=lambda place: abs(place + 1 - row.start), default=None)
     if at is None:
         return None
+    end = min(at + row.count, len(lines))
+    while at < end - 1 and not plain[at]:
+        at += 1
+    while end > at + 1 and not plain[end - 1]:
+        end -= 1
     day = date_of(path)
     return Passage(
         path=path,
         source="memory",
         start=at + 1,
-        end=at + len(wanted),
-        text="\n".join(lines[at : at + len(wanted)]),
+        end=end,
+        text="\n".join(lines[at:end]),
         first_day=day,
         last_day=day,
     )
+
+
+def _fits(plain: Sequence[str], at: int, seen: Sequence[str], row: Row) -> bool:
+    """Whether the lines from `at` on are those of a row. QMD may show only the end of the first one
+    and only the beginning of the last one.
+    """
+    lines = list(plain[at : at + len(seen)])
+    if len(lines) < len(seen):
+        return False
+    if row.is_cut:
+        lines[-1] = lines[-1][: len(seen[-1])]
+    if at + 1 == row.start and seen[0] in plain[at]:
+        lines[0] = seen[0]
+    return lines == list(seen)
 
 
 def passes(filters: Filters, passage: Passage, matches: Callable[[str], bool] | None) -> bool:

@@ -109,7 +109,10 @@ class QmdBackend:
         return self.indexer.sync(seconds=self._options.seconds).due_files == 0
 
     def status(self) -> Status:
-        """Report QMD's index in the terms of the built-in one."""
+        """Report QMD's index in the terms of the built-in one; BackendUnavailable if QMD does not
+        start.
+        """
+        version = self.indexer.version()
         look, folders = self.indexer.look(), self.indexer.process.folders
         by_source = dict.fromkeys(("memory", "sessions"), 0)
         for state in (*look.plan.add, *look.plan.check):
@@ -127,10 +130,10 @@ class QmdBackend:
             generation=1,
             rebuilding=False,
             mode="fts-only" if self._options.mode == "search" else "hybrid",
-            embedder="none: QMD searches by keywords"
+            embedder="none: keywords only"
             if self._options.mode == "search"
             else "QMD's own models",
-            embedder_reason=f"memory.qmd.searchMode is {self._options.mode}",
+            embedder_reason=f"QMD {version}, memory.qmd.searchMode is {self._options.mode}",
             spaces=(),
             vector_engine="off",
             cache_entries=0,

@@ -147,6 +147,7 @@ class QmdProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                umask=-1 if os.name == "nt" else 0o077,
             )
         except (OSError, ValueError) as error:
             raise BackendUnavailable(

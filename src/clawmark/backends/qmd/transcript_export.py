@@ -6,7 +6,7 @@ transcript."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
@@ -107,20 +107,18 @@ class ExportedLines(NamedTuple):
 
 
 def lines_in_transcript(
-    transcripts: TranscriptFiles, path: str, shown: Mapping[int, str]
+    transcripts: TranscriptFiles, path: str, start: int, count: int, shown: Sequence[str]
 ) -> ExportedLines | None:
     """Return the messages at these lines of an exported file; None if the transcript no longer has
-    them there.
+    what is `shown` of them.
     """
-    wanted = {line: text for line, text in shown.items() if line >= FIRST_MESSAGE and text.strip()}
-    if not wanted:
-        return None
-    first, last = min(wanted), max(wanted)
+    first = max(start, FIRST_MESSAGE)
     with transcripts.open(path) as opened:
         messages = read_messages(opened, transcripts.clean)
-        found = list(islice(messages, first - FIRST_MESSAGE, last - FIRST_MESSAGE + 1))
-    lines = {first + at: message for at, message in enumerate(found)}
-    for line, text in wanted.items():
-        if line not in lines or message_line(lines[line]).split() != text.split():
-            return None
-    return ExportedLines(lines[first], lines[last])
+        found = list(islice(messages, first - FIRST_MESSAGE, start + count - FIRST_MESSAGE))
+    if not found:
+        return None
+    texts = " ".join(message_line(message) for message in found)
+    # QMD may show only the end of the first line and the beginning of the last one.
+    seen = " ".join(" ".join(shown[first - start :]).split())
+    return ExportedLines(found[0], found[-1]) if seen and seen in texts else None
