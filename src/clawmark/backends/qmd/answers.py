@@ -16,7 +16,7 @@ from clawmark.backends.qmd.process import MOST_OUTPUT, Output, QmdProcess, faile
 from clawmark.backends.qmd.transcript_export import export_name, lines_in_transcript
 from clawmark.engine.search.snippet import Spotter, make_spotter
 from clawmark.model.errors import BackendMisbehaved, BackendUnavailable, WorkspaceError
-from clawmark.model.values import Filters, Hit, SourceName, Term
+from clawmark.model.values import CandidateStory, Filters, Hit, SourceName, Term
 from clawmark.text.dates import date_of
 from clawmark.text.globs import path_matcher
 from clawmark.text.keywords.query import query_terms
@@ -105,11 +105,11 @@ def ask(process: QmdProcess, arguments: Sequence[str], seconds: float) -> list[R
 
 
 def parse_rows(output: Output, command: str) -> list[Row]:
-    """Read the JSON array that a search prints; text before and after it is ignored."""
-    text, at = output.out, -1
-    while (at := text.find("[", at + 1)) >= 0:
+    """Read the JSON array that a search prints; other lines before and after it are ignored."""
+    text = output.out
+    for found in re.finditer(r"^\[", text, re.MULTILINE):
         try:
-            value, _ = json.JSONDecoder().raw_decode(text, at)
+            value, _ = json.JSONDecoder().raw_decode(text, found.start())
         except (ValueError, RecursionError):
             continue
         if isinstance(value, list) and all(isinstance(item, dict) for item in value):
@@ -332,3 +332,22 @@ def as_hits(
             )
         )
     return tuple(hits)
+
+
+def story_of(hit: Hit, rank: int) -> CandidateStory:
+    """Return what `--explain` shows of a hit; QMD tells nothing about other candidates."""
+    return CandidateStory(
+        citation=hit.citation,
+        vector=0.0,
+        vector_space="",
+        text=hit.score,
+        name=0.0,
+        line=0.0,
+        user=0.0,
+        stated=0.0,
+        bm25=0.0,
+        terms="",
+        decay=1.0,
+        score=hit.score,
+        outcome=f"hit {rank}",
+    )

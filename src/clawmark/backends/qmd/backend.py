@@ -16,7 +16,17 @@ from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import BackendUnavailable
 from clawmark.model.reports import Probe, Progress, Status, SyncReport
-from clawmark.model.values import Degraded, Found, Hit, NothingFound, Query, Scan, SyncPlan
+from clawmark.model.values import (
+    Degraded,
+    Explanation,
+    Found,
+    Hit,
+    NothingFound,
+    Query,
+    Scan,
+    Step,
+    SyncPlan,
+)
 from clawmark.system.cancellation import check_cancelled
 from clawmark.text.keywords.query import clean_query
 
@@ -76,8 +86,19 @@ class QmdBackend:
         check_cancelled()
         if not look.indexed:
             return self._found((), _nothing_indexed(look), look, began, degraded)
+        updated = time.perf_counter()
         hits, nothing = self._answer(query, terms, look)
-        return self._found(hits, nothing, look, began, degraded)
+        found = self._found(hits, nothing, look, began, degraded)
+        if not query.explain:
+            return found
+        words = ", ".join(term.text for term in terms)
+        steps = (
+            Step(1, "words", words, 0.0),
+            Step(2, "update index", f"{look.plan.due} files due", (updated - began) * 1000),
+            Step(3, "QMD", f"{len(hits)} hits", (time.perf_counter() - updated) * 1000),
+        )
+        stories = tuple(answers.story_of(hit, rank) for rank, hit in enumerate(hits, 1))
+        return found._replace(explanation=Explanation(steps, stories, len(look.indexed)))
 
     def read(
         self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000

@@ -121,6 +121,7 @@ def status_facts(
     yield "Files", _files(status)
     yield "Other", other_files(status.not_markdown) if status.not_markdown else ""
     yield "Switched off", _unsearched(status.unsearched_files)
+    yield "Backend", _backend(status)
     yield "Search", _search(status)
     yield (
         "Embedder",
@@ -220,6 +221,16 @@ def _unsearched(files: int) -> str:
         f"{plural(files, 'file')} of a source that is not in memorySearch.sources: "
         f"`clawmark index --force` removes them"
     )
+
+
+def _backend(status: Status) -> str:
+    """Name the backend that answers, unless it is the built-in one as configured."""
+    fallback = status.fallback
+    if fallback is None:
+        return "" if status.backend == "builtin" else plain(status.backend)
+    lines = [f"{plain(status.backend)} in place of {plain(fallback.from_)}: {fallback.reason}"]
+    lines += [fallback.next_step] if fallback.next_step else []
+    return "\n".join(paint(plain(line), "yellow") for line in lines)
 
 
 def _search(status: Status) -> str:
