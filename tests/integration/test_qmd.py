@@ -248,3 +248,19 @@ def test_a_word_deep_in_a_long_file_is_cited_where_it_is(memory: Memory, workspa
     for question in ("bittern", "where does the bittern boom?"):
         hit = memory.search(question).hits[0]
         assert hit.start_line <= 701 <= hit.end_line and "bittern" in hit.snippet
+
+
+def test_folders_of_memory_search_are_searched_too(workspace: Path) -> None:
+    write(workspace.parent / "extra", "birds.md", "The crane is grey.\n")
+    config = {
+        "memory": {"backend": "qmd", "qmd": {"command": qmd_command()}},
+        "memorySearch": {
+            "provider": "none",
+            "qmd": {"extraCollections": [{"path": str(workspace.parent / "extra")}]},
+        },
+    }
+    file = workspace.parent / "clawmark.json"
+    file.write_text(json.dumps(config), encoding="utf-8")
+    state = workspace.parent / "state"
+    with Memory.open(workspace, config=file, state_dir=state, background=False) as memory:
+        assert [hit.path for hit in memory.search("crane").hits] == ["../extra/birds.md"]

@@ -46,6 +46,7 @@ class SyncReport(NamedTuple):
     due_files: int
     due_vectors: int
     generation: int
+    """0 for a backend that has no generations."""
     degraded: Degraded | None
     seconds: float
     healed: str = ""

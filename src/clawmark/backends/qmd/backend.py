@@ -148,7 +148,7 @@ class QmdBackend:
             due_files=look.plan.due,
             due_by_source={name: due for name, due in by_source.items() if due or name == "memory"},
             due_vectors=0,
-            generation=1,
+            generation=0,
             rebuilding=False,
             mode="fts-only" if self._options.mode == "search" else "hybrid",
             embedder="none: keywords only"

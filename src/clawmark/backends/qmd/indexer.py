@@ -282,7 +282,7 @@ class Indexer:
             touched=len(plan.recheck),
             deleted=len(plan.delete),
             unchanged=plan.unchanged,
-            chunks=len(plan.add) + len(plan.check),
+            chunks=0,
             embedded=0,
             reused=0,
             skipped=look.scan.skipped,
@@ -290,7 +290,7 @@ class Indexer:
             scan_failures=look.scan.failures,
             due_files=len(exported.failures),
             due_vectors=0,
-            generation=1,
+            generation=0,
             degraded=degraded,
             seconds=seconds,
         )

@@ -65,9 +65,9 @@ def examine(
         findings.append(
             _note("Memory search is switched off.", "Set memorySearch.enabled to true to search.")
         )
-    findings.extend(
-        [probe_finding(probe) for probe in probes] if probes else _embedder(parts.embedders, facts)
-    )
+    findings.extend(probe_finding(probe) for probe in probes)
+    if not probes and facts.backend == "builtin":
+        findings.extend(_embedder(parts.embedders, facts))
     findings.extend(_engine(parts.setup.state_dir, facts))
     findings.extend(_private(facts.index_path, fix=fix))
     return findings
