@@ -216,8 +216,10 @@ class Memory:
 
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""
-        if hasattr(self._other, "plan") and (known := self._other.plan()) is not None:
-            return known  # type: ignore[no-any-return]
+        make_plan = getattr(self._other, "plan", None)
+        known: tuple[SyncPlan, Scan] | None = make_plan() if make_plan is not None else None
+        if known is not None:
+            return known
         scan, plan = look_ahead(self._parts.sync, force=force)
         return plan, scan
 
@@ -339,11 +341,14 @@ class Memory:
 
         # An embedding service may charge for a call, so it is not called unasked.
         probes = self._builtin.probe() if probe else ()
-        run_sync, other = self._builtin.run_sync, ()
-        if self._other is not None:
-            run_sync, other = self._run_sync, self._other.probe()
+        other = self._other
         return examine(
-            self._parts, run_sync, self.status, fix=fix, probes=probes, backend_probes=other
+            self._parts,
+            self._builtin.run_sync if other is None else self._run_sync,
+            self.status,
+            fix=fix,
+            probes=probes,
+            backend_probes=other.probe() if other is not None else (),
         )
 
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:

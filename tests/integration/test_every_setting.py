@@ -46,7 +46,6 @@ from setting_effects import (
     transcripts,
 )
 
-from clawmark import Memory
 from clawmark.config.keys import BY_NAME
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -200,8 +199,7 @@ PROVEN_ELSEWHERE = {
             "command": "test_qmd_failures.py::test_the_commands_show_the_fallback",
             "searchMode": "test_qmd_failures.py::"
             "test_vectors_that_were_never_made_are_a_failure_and_not_an_empty_answer",
-            "includeDefaultMemory": "test_qmd.py::"
-            "test_the_workspaces_own_memory_can_be_left_out",
+            "includeDefaultMemory": "test_qmd.py::test_the_workspaces_own_memory_can_be_left_out",
             "paths": "test_qmd.py::test_added_folders_and_extra_paths_are_collections",
             "scope": "test_qmd_sessions.py::"
             "test_a_session_outside_of_the_scope_gets_an_empty_answer_with_the_reason",

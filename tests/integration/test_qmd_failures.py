@@ -97,9 +97,7 @@ def test_without_qmd_the_reason_and_the_command_to_install_it_are_given(place: P
         assert found.degraded.fix.startswith("npm install -g @tobilu/qmd@")
 
 
-def test_without_node_the_reason_is_given(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_node_the_reason_is_given(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     command = qmd_command()
     empty = place.folder / "empty"
     empty.mkdir()
@@ -185,7 +183,9 @@ def test_an_update_that_fails_leaves_the_old_index_and_says_so(place: Place) -> 
 
 def test_an_update_killed_in_the_middle_is_finished_by_the_next_one(place: Place) -> None:
     mark = place.folder / "kill"
-    script = f'if [ "$1" = update ] && rm "{mark}" 2>/dev/null; then kill -9 $$; fi; exec "$QMD" "$@"'
+    script = (
+        f'if [ "$1" = update ] && rm "{mark}" 2>/dev/null; then kill -9 $$; fi; exec "$QMD" "$@"'
+    )
     with opened(place, wrapper(place.folder, script)) as memory:
         memory.sync()
         mark.touch()

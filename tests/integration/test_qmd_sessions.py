@@ -57,6 +57,11 @@ class Place:
         return sorted((self.state / "qmd" / memory.places.agent_id / "sessions").glob("*.md"))
 
 
+def ask(memory: Memory, session_key: str) -> dict[str, Any]:
+    """Call the search tool of a session."""
+    return memory.tools(session_key)[0].call({"query": "heron"})
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
@@ -137,20 +142,20 @@ def test_a_session_outside_of_the_scope_gets_an_empty_answer_with_the_reason(pla
     room = "agent:main:discord:channel:9"
     scope = {"default": "deny", "rules": [{"action": "allow", "match": {"channel": "slack"}}]}
     with place.open(scope=scope) as memory:
-        allowed = memory.tools("agent:main:slack:direct:1")[0].call({"query": "heron"})
+        allowed = ask(memory, "agent:main:slack:direct:1")
         assert len(allowed["results"]) == 1
-        denied = memory.tools("agent:main:telegram:direct:1")[0].call({"query": "heron"})
+        denied = ask(memory, "agent:main:telegram:direct:1")
         assert denied["results"] == [] and denied["nothing"]["code"] == "not-allowed"
         assert "memory.qmd.scope" in denied["nothing"]["message"]
         assert memory.recall("where does the heron nest?", "agent:main:telegram:direct:1") == ""
         # Rooms also need `memory.sharedSessions`, as with every backend.
-        assert memory.tools(room)[0].call({"query": "heron"})["unavailable"] is True
+        assert ask(memory, room)["unavailable"] is True
 
 
 def test_the_scope_holds_while_the_builtin_backend_answers(place: Place) -> None:
     with place.open(command="no-such-qmd", scope={"default": "deny"}) as memory:
         assert memory.search("heron").hits
-        denied = memory.tools("agent:main:main")[0].call({"query": "heron"})
+        denied = ask(memory, "agent:main:main")
         assert denied["results"] == [] and denied["nothing"]["code"] == "not-allowed"
 
 

@@ -121,9 +121,7 @@ def test_embedding_runs_only_where_the_mode_needs_vectors_and_its_failure_is_rep
 
 
 def test_a_slow_update_ends_at_its_time_limit(workspace: Path) -> None:
-    command = wrapper(
-        workspace.parent, '[ "$1" = update ] && sleep 1000; exec "$QMD" "$@"'
-    )
+    command = wrapper(workspace.parent, '[ "$1" = update ] && sleep 1000; exec "$QMD" "$@"')
     quick = {"command": command, "update_updateTimeoutMs": 5000}
     with opened(workspace, background=False, **quick) as memory:
         degraded = memory.sync().degraded
@@ -132,9 +130,7 @@ def test_a_slow_update_ends_at_its_time_limit(workspace: Path) -> None:
 
 
 def test_a_slow_command_about_collections_ends_at_its_time_limit(workspace: Path) -> None:
-    command = wrapper(
-        workspace.parent, '[ "$1" = collection ] && sleep 1000; exec "$QMD" "$@"'
-    )
+    command = wrapper(workspace.parent, '[ "$1" = collection ] && sleep 1000; exec "$QMD" "$@"')
     with opened(
         workspace, background=False, command=command, update_commandTimeoutMs=300
     ) as memory:

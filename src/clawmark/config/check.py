@@ -334,7 +334,9 @@ def _scope(key: Key, written: Written) -> Mapping[str, object]:
     rules = value.get("rules", []) if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(rules, list):
         raise refuse(written, f'must be an object with "default" and "rules", not {show(value)}')
-    actions = [(("default",), value.get("default", "deny"))]
+    actions: list[tuple[tuple[str | int, ...], object]] = [
+        (("default",), value.get("default", "deny"))
+    ]
     for number, rule in enumerate(rules):
         match = rule.get("match", {}) if isinstance(rule, dict) else None
         if not isinstance(match, dict) or not all(isinstance(one, str) for one in match.values()):

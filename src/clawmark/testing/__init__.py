@@ -1,9 +1,9 @@
 """Parts that need no model, and contract suites, for tests of Clawmark and of code that uses it."""
 
 from clawmark.testing.backends import backend_contract
-from clawmark.testing.misbehaving import MISBEHAVIOURS, MisbehavingBackend
 from clawmark.testing.completers import ScriptedCompleter, completer_contract
 from clawmark.testing.embedders import HashingEmbedder, UnreliableEmbedder, embedder_contract
+from clawmark.testing.misbehaving import MISBEHAVIOURS, MisbehavingBackend
 from clawmark.testing.rerankers import OverlapReranker, reranker_contract
 from clawmark.testing.stores import index_store_contract
 

@@ -38,9 +38,7 @@ def builtin(workspace: Path) -> BuiltinBackend:
     return memory._builtin
 
 
-def with_fallback(
-    workspace: Path, open_backend: Callable[[], Any], **more: Any
-) -> FallbackBackend:
+def with_fallback(workspace: Path, open_backend: Callable[[], Any], **more: Any) -> FallbackBackend:
     own = builtin(workspace)
     options = {"limits": SHORT, "pause": NO_PAUSE} | more
     check = AnswerCheck("other", own.parts.workspace)
@@ -142,9 +140,7 @@ def test_secrets_in_the_error_of_a_backend_are_masked(workspace: Path) -> None:
     def fails() -> MemoryBackend:
         raise RuntimeError("the key hunter2 was refused")
 
-    backend = with_fallback(
-        workspace, fails, clean=lambda text: text.replace("hunter2", "***")
-    )
+    backend = with_fallback(workspace, fails, clean=lambda text: text.replace("hunter2", "***"))
     degraded = backend.search(QUERY).degraded
     assert degraded is not None and "hunter2" not in degraded.reason
 

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from clawmark.backends.qmd.collections import Collection
@@ -22,11 +23,14 @@ from clawmark.text.globs import path_matcher
 from clawmark.text.keywords.query import query_terms
 from clawmark.workspace import Workspace
 
-SPARE_ROWS = 4
-"""How many rows are requested for each wanted hit: some are filtered out or outdated."""
-FILTERED_ROWS = 200
-"""How many rows are requested when filters may drop most of them."""
+SPARE_ROWS = 10
+"""How many rows are requested for each wanted hit: they are ordered again, and some are outdated.
+"""
+MOST_ROWS = 200
+"""The most rows that are requested, and their number when filters may drop most of them."""
 MOST_TERMS = 12
+PAIRED_TERMS = 6
+"""The first words of a question are also sent in pairs; `bench/qmd.py` shows what that finds."""
 NEED_EMBEDDINGS = re.compile(r"need embeddings")
 CUT_MARK = "..."
 """QMD adds it to a passage of which it shows only the first 300 characters."""
@@ -41,7 +45,7 @@ class Row(NamedTuple):
     path: str
     score: float
     start: int
-    count: int
+    size: int
     """How many lines the passage has."""
     lines: tuple[str, ...]
     """What QMD shows of them: at most 300 characters."""
@@ -71,12 +75,13 @@ def search_arguments(mode: str, text: str, terms: Sequence[Term], rows: int) -> 
     """Return the arguments of `qmd` for a question.
 
     QMD finds only documents that have all words, so several words are sent as one structured
-    query: all of them together, and each one alone."""
+    query: all of them together, in pairs, and each one alone."""
     options = ("--json", "-n", str(rows))
     words = [_plain(term.text) for term in terms]
     if mode == "search" and len(words) > 1:
-        lines = [f"lex: {' '.join(words)}", *(f"lex: {word}" for word in words)]
-        return ("query", "\n".join(lines), "--no-rerank", *options)
+        pairs = [" ".join(pair) for pair in combinations(words[:PAIRED_TERMS], 2)]
+        lines = dict.fromkeys([" ".join(words), *pairs, *words])
+        return ("query", "\n".join(f"lex: {line}" for line in lines), "--no-rerank", *options)
     if mode == "search":
         return ("search", words[0], *options)
     return (mode, _plain(text), *options)
@@ -147,7 +152,7 @@ def _row(item: Mapping[str, object], command: str) -> Row:
         path=path,
         score=min(1.0, max(0.0, float(score))),
         start=int(hunk[1]),
-        count=int(hunk[2]),
+        size=int(hunk[2]),
         lines=tuple(shown.replace("\r\n", "\n").split("\n")[: int(hunk[2])]),
         is_cut=is_cut,
     )
@@ -198,7 +203,7 @@ class PassageReader:
         transcripts = self._workspace.sessions
         if transcripts is None:
             return None
-        found = lines_in_transcript(transcripts, path, row.start, row.count, row.lines)
+        found = lines_in_transcript(transcripts, path, row.start, row.size, row.lines)
         if found is None:
             return None
         count = found.last.line - found.first.line + 1
@@ -225,7 +230,7 @@ def _locate(path: str, row: Row, text: str) -> Passage | None:
     at = min(places, key=lambda place: abs(place + 1 - row.start), default=None)
     if at is None:
         return None
-    end = min(at + row.count, len(lines))
+    end = min(at + row.size, len(lines))
     while at < end - 1 and not plain[at]:
         at += 1
     while end > at + 1 and not plain[end - 1]:

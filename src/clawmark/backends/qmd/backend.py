@@ -26,6 +26,7 @@ from clawmark.model.values import (
     Scan,
     Step,
     SyncPlan,
+    Term,
 )
 from clawmark.system.cancellation import check_cancelled
 from clawmark.text.keywords.query import clean_query
@@ -141,8 +142,8 @@ class QmdBackend:
         error = self._background.last_error if self._background is not None else None
         return self._describe()._replace(
             backend="qmd",
-            index_path=folders.index,
-            index_bytes=_size(folders.index) + _size(folders.index + "-wal"),
+            index_path=folders.index_file,
+            index_bytes=_size(folders.index_file) + _size(folders.index_file + "-wal"),
             files=len(look.indexed),
             chunks=len(look.indexed),
             due_files=look.plan.due,
@@ -219,11 +220,12 @@ class QmdBackend:
             return look, Degraded(error.message, error.hint or "Run `clawmark index`.")
 
     def _answer(
-        self, query: Query, terms: list[answers.Term], look: Look
+        self, query: Query, terms: list[Term], look: Look
     ) -> tuple[tuple[Hit, ...], NothingFound | None]:
         options, filters = self._options, query.filters
         most = min(options.most, query.max_results)
-        count = answers.FILTERED_ROWS if filters.summary else most * answers.SPARE_ROWS
+        count = min(most * answers.SPARE_ROWS, answers.MOST_ROWS)
+        count = answers.MOST_ROWS if filters.summary else count
         arguments = answers.search_arguments(options.mode, query.text, terms, count)
         rows = self.indexer.ask(arguments, options.seconds)
         reader = answers.PassageReader(

@@ -160,7 +160,7 @@ class Indexer:
 
     def _record(self) -> Record:
         folders = self.process.folders
-        return load_record(self._path, folders.index, folders.collections)
+        return load_record(self._path, folders.index_file, folders.collections_file)
 
     def _scan(self) -> Scan:
         """Return the files that QMD should have."""
@@ -178,7 +178,7 @@ class Indexer:
 
     def _delete_index(self) -> None:
         folders = self.process.folders
-        for folder in (folders.index, folders.collections):
+        for folder in (folders.index_file, folders.collections_file):
             shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
         folders.make()
 
@@ -226,7 +226,7 @@ class Indexer:
             last_sync=summary,
             embedded_at=before.embedded_at,
         )
-        save_record(self._path, folders.index, folders.collections, record)
+        save_record(self._path, folders.index_file, folders.collections_file, record)
 
     def _embed(self) -> Degraded | None:
         """Run `qmd embed` when it is due; return why it failed."""
@@ -239,7 +239,7 @@ class Indexer:
         self._link_models()
         try:
             done = self.process.run(("embed",), options.embed_seconds)
-            error = failed(done, ("embed",)) if done.code != 0 else None
+            error: BackendError | None = failed(done, ("embed",)) if done.code != 0 else None
         except BackendError as raised:
             error = raised
         if error is not None:
@@ -251,13 +251,13 @@ class Indexer:
             if is_locked:
                 folders = self.process.folders
                 record = self._record()._replace(embedded_at=now)
-                save_record(self._path, folders.index, folders.collections, record)
+                save_record(self._path, folders.index_file, folders.collections_file, record)
         return None
 
     def _link_models(self) -> None:
         """Use the models that the user's own QMD has downloaded."""
         models = os.path.expanduser("~/.cache/qmd/models")
-        link = os.path.join(os.path.dirname(self.process.folders.index), "models")
+        link = os.path.join(os.path.dirname(self.process.folders.index_file), "models")
         if os.path.isdir(models) and not os.path.lexists(link):
             with suppress(OSError):
                 os.symlink(models, link)

@@ -53,17 +53,17 @@ class QmdFolders(NamedTuple):
         return os.path.join(self.root, "xdg-config")
 
     @property
-    def index(self) -> str:
+    def index_file(self) -> str:
         return os.path.join(self.cache, "qmd", "index.sqlite")
 
     @property
-    def collections(self) -> str:
+    def collections_file(self) -> str:
         """The file in which QMD lists its collections."""
         return os.path.join(self.config, "qmd", "index.yml")
 
     def make(self) -> None:
         """Create them: QMD fails if the folder of its index is missing."""
-        for file in (self.index, self.collections):
+        for file in (self.index_file, self.collections_file):
             make_private_folder(os.path.dirname(file))
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
@@ -76,8 +76,8 @@ class QmdFolders(NamedTuple):
         return passed | {
             "XDG_CACHE_HOME": self.cache,
             "XDG_CONFIG_HOME": self.config,
-            "QMD_CONFIG_DIR": os.path.dirname(self.collections),
-            "INDEX_PATH": self.index,
+            "QMD_CONFIG_DIR": os.path.dirname(self.collections_file),
+            "INDEX_PATH": self.index_file,
             "NO_COLOR": "1",
         }
 

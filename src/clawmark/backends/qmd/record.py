@@ -44,9 +44,9 @@ def load_record(path: str, index: str, listing: str) -> Record:
     try:
         record = Record(
             files={name: _stat(stat) for name, stat in _object(stored, "files").items()},
-            collections=tuple((a, b, c) for a, b, c in _list(stored, "collections")),
+            collections=tuple(_texts(one) for one in _list(stored, "collections")),
             exported=tuple(map(str, _list(stored, "exported"))),
-            roots={name: [int(a), int(b)] for name, (a, b) in _object(stored, "roots").items()},
+            roots={name: _numbers(root) for name, root in _object(stored, "roots").items()},
             last_sync=_object(stored, "lastSync"),
             embedded_at=float(stored.get("embeddedAt", 0.0)),  # type: ignore[arg-type]
         )
@@ -92,9 +92,20 @@ def _content_state(path: str) -> list[int] | None:
     return [info.st_size, info.st_mtime_ns]
 
 
-def _stat(values: object) -> FileStat:
-    size, mtime_ns, inode, device, seen_ns = map(int, values)  # type: ignore[call-overload]
+def _stat(value: object) -> FileStat:
+    size, mtime_ns, inode, device, seen_ns = _numbers(value)
     return size, mtime_ns, inode, device, seen_ns
+
+
+def _texts(value: object) -> tuple[str, str, str]:
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    name, folder, mask = map(str, value)
+    return name, folder, mask
+
+
+def _numbers(value: object) -> list[int]:
+    return [int(one) for one in value] if isinstance(value, list) else []
 
 
 def _object(stored: Mapping[str, object], name: str) -> dict[str, object]:

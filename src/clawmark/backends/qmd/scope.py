@@ -44,13 +44,11 @@ def facts_of(session_key: str) -> SessionFacts:
         return SessionFacts(raw)
     room = next((kind for kind in _ROOMS if kind in parts), "direct")
     has_channel = len(parts) >= 2 and parts[1] in (*_ROOMS, "direct", "dm")
-    return SessionFacts(
-        raw=raw, key=key, channel=parts[0] if has_channel else "", chat_type=room
-    )
+    return SessionFacts(raw=raw, key=key, channel=parts[0] if has_channel else "", chat_type=room)
 
 
 def _matches(match: Mapping[str, str], facts: SessionFacts) -> bool:
-    """Whether a rule applies to a session; a part that is missing or empty matches every session."""
+    """Whether a rule applies to a session; a part that is missing matches every one."""
     wanted = {name: value.strip().lower() for name, value in match.items()}
     prefix, raw_prefix = wanted.get("keyPrefix", ""), wanted.get("rawKeyPrefix", "")
     compared = facts.raw if prefix.startswith("agent:") else facts.key

@@ -120,10 +120,7 @@ def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
     due += [f"{plural(report.due_vectors, 'vector')} due"] if report.due_vectors else []
     if report.jobs:
         lines.append(f"Jobs     {place(report.jobs)}")
-    lines.append(
-        "Took     "
-        + " · ".join([duration(report.seconds), *_generation(report), *due])
-    )
+    lines.append("Took     " + " · ".join([duration(report.seconds), *_generation(report), *due]))
     lines += _listed("could not be indexed", "file", report.failures, verbose, "red")
     lines += _listed("could not be listed", "folder", report.scan_failures, verbose, "red")
     lines += _listed("skipped", "file", report.skipped, verbose, "yellow")
