@@ -94,9 +94,9 @@ class QmdBackend:
             return found
         words = ", ".join(term.text for term in terms)
         steps = (
-            Step(1, "words", words, 0.0),
-            Step(2, "update index", f"{look.plan.due} files due", (updated - began) * 1000),
-            Step(3, "QMD", f"{len(hits)} hits", (time.perf_counter() - updated) * 1000),
+            _step(1, "words", words, 0.0),
+            _step(2, "update index", f"{look.plan.due} files due", updated - began),
+            _step(3, "QMD", f"{len(hits)} hits", time.perf_counter() - updated),
         )
         stories = tuple(answers.story_of(hit, rank) for rank, hit in enumerate(hits, 1))
         return found._replace(explanation=Explanation(steps, stories, len(look.indexed)))
@@ -269,6 +269,10 @@ class QmdBackend:
             due_files=look.plan.due if look is not None else 0,
             milliseconds=(time.perf_counter() - began) * 1000,
         )
+
+
+def _step(number: int, name: str, summary: str, seconds: float) -> Step:
+    return Step(number=number, name=name, summary=summary, milliseconds=seconds * 1000)
 
 
 def _nothing_indexed(look: Look) -> NothingFound:
