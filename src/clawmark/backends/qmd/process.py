@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -147,7 +148,7 @@ class QmdProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                umask=-1 if os.name == "nt" else 0o077,
+                umask=-1 if sys.platform == "win32" else 0o077,
             )
         except (OSError, ValueError) as error:
             raise BackendUnavailable(
@@ -215,10 +216,10 @@ class _Reader(threading.Thread):
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and everything it started, and wait for it."""
     try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
+        if sys.platform == "win32":
             process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass  # all of it has ended
     process.wait()
