@@ -6,7 +6,8 @@ needs no network.
 Input: the files of this repository that git knows or would add, copied to a temporary folder, as
 a clone would have them. For `pip install .` and the extras `local` and `lancedb` it makes a new
 virtual environment and reads the growth of its folder; then it runs `clawmark demo` with the
-network off. Installing itself needs a package index. Output: a table, and `bench/results/install.json`."""
+network off. Installing itself needs a package index. Output: a table,
+and `bench/results/install.json`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from clawmark.composition import agent as agent_parts
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
-from clawmark.engine.sync.scan import look_ahead
+from clawmark.engine.sync.scan import SyncRequest, look_ahead
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.system.counters import Metrics
@@ -69,7 +69,12 @@ class Memory:
         self._slot_lock = RLock()
         self._builtin = composition.build(places, loaded, embedder, provider, background=background)
         self._parts = self._builtin.parts
-        self._backend = composition.choose_backend(self._builtin, loaded.settings)
+        self._backend = composition.choose_backend(
+            self._builtin, loaded.settings, places, background=background
+        )
+        is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
+        self._other = self._backend if is_other else None
+        """The backend that answers in place of the built-in one."""
 
     @classmethod
     def open(
@@ -234,6 +239,10 @@ class Memory:
 
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""
+        make_plan = getattr(self._other, "plan", None)
+        known: tuple[SyncPlan, Scan] | None = make_plan() if make_plan is not None else None
+        if known is not None:
+            return known
         scan, plan = look_ahead(self._parts.sync, force=force)
         return plan, scan
 
@@ -266,7 +275,7 @@ class Memory:
 
         composition.require_index(self.settings)
         wanted = self.settings.memory_search.sync.watch if files is None else files
-        watching = Watching(self._builtin, files=wanted, on_event=on_event)
+        watching = Watching(self._builtin, files=wanted, on_event=on_event, other=self._other)
         self._watchings.append(watching)
         return watching
 
@@ -355,10 +364,21 @@ class Memory:
         """Report problems and what to do; `fix` makes safe repairs, `probe` calls the embedder."""
         from clawmark.engine.maintenance.doctor import examine
 
-        probes = self.probe() if probe else ()
-        status, sync = self._backend.status, self._builtin.run_sync
-        found = examine(self._parts, sync, status, fix=fix, probes=probes)
+        # An embedding service may charge for a call, so it is not called unasked.
+        probes = self._builtin.probe() if probe else ()
+        other = self._other
+        found = examine(
+            self._parts,
+            self._builtin.run_sync if other is None else self._run_sync,
+            self._backend.status,
+            fix=fix,
+            probes=probes,
+            backend_probes=other.probe() if other is not None else (),
+        )
         return [*found, *self.slot.findings()]
+
+    def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
+        return self._backend.sync(instant_only=request.instant_only)
 
     def verify(self) -> reports.VerifyReport:
         """Derive every row of the index from its file again and compare."""
@@ -445,7 +465,7 @@ class Memory:
             session_key,
             append=append,
             chat_type=chat_type,
-            brief_status=lambda: brief_status(self._parts),
+            brief_status=lambda: brief_status(self._parts, self._other),
         )
 
     def conversation(

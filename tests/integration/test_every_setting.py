@@ -47,7 +47,6 @@ from setting_effects import (
     transcripts,
 )
 
-from clawmark import Memory
 from clawmark.config.keys import BY_NAME
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -203,8 +202,47 @@ PROVEN_ELSEWHERE = {
     RERANK + "timeoutMs": "integration/test_rerank.py::"
     "test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
-    "memory.backend": "integration/test_every_setting.py::"
-    "test_a_search_says_that_the_builtin_backend_answered",
+    "memory.backend": "integration/test_qmd_failures.py::test_the_commands_show_the_fallback",
+    S + "qmd.extraCollections": "integration/test_qmd.py::"
+    "test_folders_of_memory_search_are_searched_too",
+    **{
+        f"memory.qmd.{key}": f"integration/{test}"
+        for key, test in {
+            "command": "test_qmd_failures.py::test_the_commands_show_the_fallback",
+            "searchMode": "test_qmd_failures.py::"
+            "test_vectors_that_were_never_made_are_a_failure_and_not_an_empty_answer",
+            "includeDefaultMemory": "test_qmd.py::test_the_workspaces_own_memory_can_be_left_out",
+            "paths": "test_qmd.py::test_added_folders_and_extra_paths_are_collections",
+            "scope": "test_qmd_sessions.py::"
+            "test_a_session_outside_of_the_scope_gets_an_empty_answer_with_the_reason",
+            "sessions.enabled": "test_qmd_sessions.py::"
+            "test_transcripts_are_exported_only_if_that_is_enabled",
+            "sessions.exportDir": "test_qmd_sessions.py::"
+            "test_the_folder_of_the_export_can_be_chosen",
+            "sessions.retentionDays": "test_qmd_sessions.py::"
+            "test_deleted_and_old_transcripts_leave_the_export_and_other_files_stay",
+            "update.interval": "test_qmd_upkeep.py::test_the_interval_updates_qmd_by_itself",
+            "update.debounceMs": "test_qmd_upkeep.py::"
+            "test_updates_that_no_search_asked_for_are_not_repeated_within_the_debounce",
+            "update.onBoot": "test_qmd_upkeep.py::"
+            "test_a_long_running_process_updates_qmd_when_it_starts",
+            "update.waitForBootSync": "test_qmd_upkeep.py::"
+            "test_the_first_search_can_wait_until_the_index_is_complete",
+            "update.embedInterval": "test_qmd_upkeep.py::"
+            "test_embedding_runs_only_where_the_mode_needs_vectors_and_its_failure_is_reported",
+            "update.embedTimeoutMs": "test_qmd_upkeep.py::"
+            "test_embedding_runs_only_where_the_mode_needs_vectors_and_its_failure_is_reported",
+            "update.updateTimeoutMs": "test_qmd_upkeep.py::"
+            "test_a_slow_update_ends_at_its_time_limit",
+            "update.commandTimeoutMs": "test_qmd_upkeep.py::"
+            "test_a_slow_command_about_collections_ends_at_its_time_limit",
+            "limits.maxResults": "test_qmd.py::test_limits_of_the_answer_are_kept",
+            "limits.maxSnippetChars": "test_qmd.py::test_limits_of_the_answer_are_kept",
+            "limits.maxInjectedChars": "test_qmd.py::test_limits_of_the_answer_are_kept",
+            "limits.timeoutMs": "test_qmd_failures.py::"
+            "test_a_qmd_that_hangs_is_killed_at_the_time_limit",
+        }.items()
+    },
 }
 """Tests that need more than two values."""
 
@@ -298,13 +336,13 @@ NOT_USED = {
     "plugins": {"entries": {"memory-wiki": {"enabled": True}}},
     "agents": {"defaults": {"sandbox": {"workspaceAccess": "ro"}}},
     "memorySearch": {"provider": "none", "multimodal": {"enabled": True}},
-    "memory": {"qmd": {"limits": {"timeoutMs": 0}}},
+    "memory": {"qmd": {"mcporter": {"enabled": True}}},
 }
 NAMED = (
     "plugins.entries.memory-wiki",
     "sandbox.workspaceAccess",
     "memorySearch.multimodal",
-    "memory.qmd",
+    "memory.qmd.mcporter",
 )
 
 
@@ -346,19 +384,3 @@ def test_a_file_without_mistakes_has_no_warnings(place: Place) -> None:
     )
     ran = place.run("search", "heron", "--json")
     assert "warnings" not in ran.json() and ran.err == ""
-
-
-def test_a_search_says_that_the_builtin_backend_answered(place: Place) -> None:
-    tree = {"memory": {"backend": "qmd"}, "memorySearch": {"provider": "none"}}
-    (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
-    said = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'
-    ran = place.run("search", "heron")
-    assert (ran.code, ran.err) == (0, f"clawmark: {said}\n")
-    body = place.run("search", "heron", "--json").json()
-    assert body["results"] and body["degraded"]["reason"] == said and body["warnings"] == [said]
-    with Memory.open(place.workspace, state_dir=place.state, background=False) as memory:
-        payload = memory.tools()[0].call({"query": "heron"})
-    assert payload["degraded"] == {
-        "reason": said,
-        "fix": 'Set memory.backend to "builtin", or remove it.',
-    }

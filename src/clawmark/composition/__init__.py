@@ -9,19 +9,20 @@ import json
 import os
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.none import NoMemoryBackend, NoSearchBackend, empty_slot
 from clawmark.config.media_schema import Multimodal
 from clawmark.config.paths import Places
-from clawmark.config.schema import NO_QMD, Loaded, MemorySearch, QueryOptions, Remote, Settings
+from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
-from clawmark.model.values import Degraded, Identity, MediaRules, Query
+from clawmark.model.values import Identity, MediaRules, Query
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
@@ -42,7 +43,6 @@ NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1
 finds nothing to do.
 """
 DEFAULT_MULTIMODAL = Multimodal()
-QMD_NOTICE = Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.')
 
 
 def build(
@@ -110,7 +110,6 @@ def build(
         revive=revive,
         scout=instant if instant is not None and instant.traits.instant else None,
         rerank=_rerank_step(places, options) if options.query.rerank.provider != "none" else None,
-        notice=QMD_NOTICE if loaded.settings.memory.backend != "builtin" else None,
     )
     return BuiltinBackend(
         parts,
@@ -125,14 +124,20 @@ def _media_rules(options: Multimodal) -> MediaRules | None:
     return MediaRules(options.wanted, options.max_file_bytes) if options.wanted else None
 
 
-def choose_backend(builtin: BuiltinBackend, settings: Settings) -> MemoryBackend:
+def choose_backend(
+    builtin: BuiltinBackend, settings: Settings, places: Places, *, background: bool
+) -> MemoryBackend:
     """Return the configured backend."""
     if not settings.plugins.has_memory:
         return NoMemoryBackend(builtin)
-    if settings.memory_search.enabled:
+    if not settings.memory_search.enabled:
+        return NoSearchBackend(builtin)
+    if settings.memory.backend == "builtin":
         return builtin
-
-    return NoSearchBackend(builtin)
+    # Only the selected backend is imported.
+    other = import_module("clawmark.composition.backends")
+    chosen: MemoryBackend = other.open_other(builtin, settings, places, background=background)
+    return chosen
 
 
 def require_index(settings: Settings) -> None:

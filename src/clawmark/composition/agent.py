@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
@@ -42,6 +43,18 @@ def build_slot(memory: Memory, *, log: bool) -> SlotParts:
     from clawmark.composition.slot import build_slot
 
     return build_slot(memory, log=log)
+
+
+def search_scope(settings: Settings, session_key: str | None, chat_type: str) -> bool:
+    """Return whether `memory.qmd.scope` lets a session search; it holds while another backend
+    answers in place of QMD, too.
+    """
+    if settings.memory.backend != "qmd" or session_key is None:
+        return True
+    scope: bool = import_module("clawmark.backends.qmd.scope").is_allowed(
+        settings.memory.qmd.scope, session_key, chat_type
+    )
+    return scope
 
 
 def make_tools(
@@ -112,10 +125,12 @@ def recall_text(
     parts = memory.slot
     if parts.slot.recall.name != MEMORY_CORE:
         return parts.hooks(session_key, chat_type).before_agent_start(text)
-    if not memory.settings.memory_search.enabled:
+    session = parts.session(session_key, chat_type)
+    if not memory.settings.memory_search.enabled or not session.may_search:
         return ""
-    kind = parts.session(session_key, chat_type).access.kind
-    return recall(memory.search, text, kind, max_results=max_results, min_score=min_score)
+    return recall(
+        memory.search, text, session.access.kind, max_results=max_results, min_score=min_score
+    )
 
 
 def make_conversation(

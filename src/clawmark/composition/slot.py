@@ -18,6 +18,7 @@ from clawmark.agent.plugins.lifecycle import Lifecycle, SessionHooks
 from clawmark.agent.plugins.slot import MemorySlot, list_plugins, open_slot
 from clawmark.agent.tools.policy import access_of
 from clawmark.composition import redactor_of
+from clawmark.composition.agent import search_scope
 from clawmark.config.plugin_schema import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
 
@@ -43,15 +44,16 @@ class SlotParts(NamedTuple):
             citations=options.citations,
             shared=options.shared_sessions,
         )
-        return PluginSession(session_key, access)
+        may_search = search_scope(self.memory.settings, session_key, chat_type)
+        return PluginSession(session_key, access, may_search)
 
     def hooks(self, session_key: str | None, chat_type: str = "") -> SessionHooks:
         """Return the lifecycle hooks of a session."""
         return SessionHooks(self.lifecycle, self.session(session_key, chat_type))
 
-    def section(self, session_key: str | None, tools: Collection[str]) -> str:
+    def section(self, session_key: str | None, tools: Collection[str], chat_type: str = "") -> str:
         """Return what the active plugin says about tools with these names."""
-        return self.slot.active.plugin.prompt_section(self.session(session_key), tools)
+        return self.slot.active.plugin.prompt_section(self.session(session_key, chat_type), tools)
 
     def flush_policy(self) -> FlushPolicy | None:
         return self.slot.consolidator.plugin.flush_policy()

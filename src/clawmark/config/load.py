@@ -28,7 +28,11 @@ _WORKSPACE_MAY_SET = ("memorySearch.chunking.", "memorySearch.query.")
 _WORKSPACE_MAY_NOT_SET = ("memorySearch.query.rerank.",)
 """These name an address that passages and a key are sent to."""
 _WORKSPACE_LIMIT = 64 * 1024
-_JOINED = ("memorySearch.extraPaths", "memorySearch.sessions.paths")
+_JOINED = (
+    "memorySearch.extraPaths",
+    "memorySearch.sessions.paths",
+    "memorySearch.qmd.extraCollections",
+)
 """Lists to which a more particular section adds."""
 
 

@@ -10,6 +10,7 @@ from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, Startu
 from clawmark.config.check import Key
 from clawmark.config.media_schema import Multimodal
 from clawmark.config.plugin_schema import PluginOptions
+from clawmark.config.qmd_schema import QmdOptions, QmdSearchOptions
 
 
 class Local(NamedTuple):
@@ -311,9 +312,7 @@ class MemorySearch(NamedTuple):
     ] = 0
     remote: Remote = Remote()
     multimodal: Multimodal = Multimodal()
-
-
-NO_QMD = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'
+    qmd: QmdSearchOptions = QmdSearchOptions()
 
 
 class MemoryOptions(NamedTuple):
@@ -322,8 +321,9 @@ class MemoryOptions(NamedTuple):
     backend: Annotated[
         str,
         Key(
-            "The search backend; `qmd` is not supported yet, and `builtin` is used instead.",
-            choices=("builtin", "qmd"),
+            "The search backend: `builtin`, `qmd`, or the name of an installed one. If it fails, "
+            "`builtin` answers.",
+            kind="name",
         ),
     ] = "builtin"
     citations: Annotated[
@@ -336,6 +336,7 @@ class MemoryOptions(NamedTuple):
             choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
         ),
     ] = ()
+    qmd: QmdOptions = QmdOptions()
 
 
 class Settings(NamedTuple):

@@ -19,7 +19,6 @@ from clawmark.config.media_schema import MODEL, Multimodal, can_embed
 from clawmark.config.paths import Places
 from clawmark.config.plugins import settled_plugins
 from clawmark.config.schema import (
-    NO_QMD,
     Chunking,
     Hybrid,
     Loaded,
@@ -85,8 +84,7 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
     plugins = settled_plugins(settings.plugins.slots.memory, gathered.plugin_entries, warnings)
     settings = settings._replace(plugins=plugins)
     warnings += unsupported_warnings(gathered.unsupported)
-    if settings.memory.backend != "builtin":
-        warnings.append(NO_QMD)
+    settings = _with_qmd(settings, places, warnings)
     if settings.memory_search.store.path and _is_in_openclaw_file(
         values["memorySearch.store.path"][1]
     ):
@@ -98,6 +96,34 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
     return Loaded(settings, origins, tuple(dict.fromkeys(warnings)))
+
+
+def _with_qmd(settings: Settings, places: Places, warnings: list[str]) -> Settings:
+    """Add the folders and the transcripts of the QMD backend to what is searched, so that they are
+    also searched when the built-in backend answers.
+    """
+    search, qmd = settings.memory_search, settings.memory.qmd
+    if settings.memory.backend != "qmd":
+        return settings
+    extras, patterns = list(search.extra_paths), dict(search.extra_patterns)
+    known = {_absolute(path, places) for path in extras}
+    for entry in (*qmd.paths, *search.qmd.extra_collections):
+        if _absolute(entry["path"], places) not in known:
+            known.add(_absolute(entry["path"], places))
+            extras.append(entry["path"])
+            pattern = entry.get("pattern", "").removeprefix("./")
+            if pattern.startswith(("!", "/")) or any(sign in pattern for sign in "{}()\\,"):
+                warnings.append(
+                    f"The pattern {show(pattern)} of the QMD folder {show(entry['path'])} is not "
+                    f"used: only * ** ? and [] are known. Every Markdown file in it is searched."
+                )
+            elif pattern not in ("", "**", "**/*", "**/*.md"):
+                patterns[entry["path"]] = (pattern,)
+    sources = search.sources
+    if qmd.sessions.enabled and "sessions" not in sources:
+        sources = (*sources, "sessions")
+    search = search._replace(extra_paths=tuple(extras), extra_patterns=patterns, sources=sources)
+    return settings._replace(memory_search=search)
 
 
 def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:

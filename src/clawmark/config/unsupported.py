@@ -34,7 +34,10 @@ class Unsupported(NamedTuple):
     """Whether a later release will support it; only these keys are in the reference."""
 
 
-_QMD = "the QMD backend is not supported yet, and the built-in one answers"
+_MCPORTER = (
+    "QMD 2.8 has none of the MCP tools that OpenClaw calls through mcporter, so the command qmd "
+    "is used"
+)
 _PLUGINS = "this plugin of OpenClaw does not exist here"
 _TOOL_POLICY = "only tools.allow and tools.deny decide which memory tools there are"
 _D = "agents.defaults."
@@ -44,8 +47,8 @@ _LANCE = _E + "memory-lancedb.config."
 _ATTEMPTS = "time limits and retries of services are built in"
 
 UNSUPPORTED: tuple[Unsupported, ...] = (
-    Unsupported("memory.qmd", _QMD, planned=True),
-    Unsupported(_S + "qmd", _QMD, planned=True),
+    Unsupported("memory.qmd.mcporter", _MCPORTER, _is_disabled),
+    Unsupported("memory.qmd.searchTool", _MCPORTER),
     Unsupported(_S + "local.modelCacheDir", "no model is downloaded"),
     Unsupported(_S + "store.vector.extensionPath", "the installed sqlite-vec is used"),
     Unsupported(

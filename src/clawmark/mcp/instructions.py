@@ -51,7 +51,7 @@ def session_instructions(
     offered = memory.tools(session_key, append=True, chat_type=chat_type)
     tools = [*(tool.name for tool in offered), STATUS_TOOL]
     is_core = memory.slot.slot.name == MEMORY_CORE
-    section = None if is_core else memory.slot.section(session_key, tools)
+    section = None if is_core else memory.slot.section(session_key, tools, chat_type)
     return instructions_for(tools, session_access(memory, session_key, chat_type), section)
 
 

@@ -46,6 +46,7 @@ class SyncReport(NamedTuple):
     due_files: int
     due_vectors: int
     generation: int
+    """0 for a backend that has no generations."""
     degraded: Degraded | None
     seconds: float
     healed: str = ""
@@ -151,11 +152,22 @@ class Status(NamedTuple):
     """The sync that is running in any process (`pid`, `reason`, `startedAt`, `stage`, `done`,
     `total`), or empty.
     """
-
+    backend: str = "builtin"
+    """The backend that answers now."""
+    fallback: "Fallback | None" = None
+    """Set while `builtin` answers in place of the configured backend."""
     memory_plugin: str = "memory-core"
     """The plugin in the memory slot."""
     plugin_problems: tuple[str, ...] = ()
     """Why a configured plugin is not used, and which hooks failed in the last days."""
+
+
+class Fallback(NamedTuple):
+    """Why the built-in backend answers in place of the configured one."""
+
+    from_: str
+    reason: str
+    next_step: str = ""
 
 
 class PluginReport(NamedTuple):
@@ -196,11 +208,11 @@ class Finding(NamedTuple):
 class Probe(NamedTuple):
     """The result of trying out one part of the memory."""
 
-    part: Literal["embeddings", "vectors"]
+    part: Literal["embeddings", "vectors", "backend"]
     state: Literal["ok", "failed", "off"]
     """`off` when the configuration disables it."""
     name: str
-    """The embedder or the vector engine."""
+    """The embedder, the vector engine or the backend."""
     reason: str = ""
     """Why it failed or is off."""
     next_step: str = ""

@@ -292,6 +292,7 @@ class NothingFound(NamedTuple):
         "below-threshold",
         "no-such-words",
         "filtered-out",
+        "not-allowed",
     ]
     message: str
     best_score: float | None

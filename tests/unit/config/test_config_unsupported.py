@@ -42,14 +42,9 @@ def test_every_key_without_effect_is_named_in_one_warning(
 
 
 def test_a_group_is_one_warning_however_many_keys_it_holds(tmp_path: Path) -> None:
-    qmd = {
-        "command": "qmd",
-        "limits": {"timeoutMs": 0, "maxResults": 3},
-        "update": {"interval": "soon"},
-        "new": 1,
-    }
-    (warning,) = loaded(tmp_path, {"memory": {"qmd": qmd}}).warnings
-    assert "memory.qmd has no effect: the QMD backend is not supported yet" in warning
+    mcporter = {"enabled": True, "serverName": "qmd", "startDaemon": True, "new": 1}
+    (warning,) = loaded(tmp_path, {"memory": {"qmd": {"mcporter": mcporter}}}).warnings
+    assert "memory.qmd.mcporter has no effect: QMD 2.8 has none of the MCP tools" in warning
 
 
 @pytest.mark.parametrize(

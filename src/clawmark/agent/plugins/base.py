@@ -31,6 +31,8 @@ class PluginSession(NamedTuple):
     """None for a caller without a session: the library and the command line."""
     access: Access
     """What the session may do with the memory; a plugin must keep to it."""
+    may_search: bool = True
+    """Whether the rules of the backend (`memory.qmd.scope`) let the session search."""
 
 
 class TurnMessage(NamedTuple):

@@ -22,11 +22,23 @@ from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
 from clawmark.agent.prompt.sections import memory_section
 from clawmark.agent.tools import Notebook, Tool, tools_for
 from clawmark.model.errors import ConfigError
-from clawmark.model.values import Found
+from clawmark.model.values import Found, NothingFound
 from clawmark.text.transcripts.session_keys import SessionKind, is_private
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 RECALLED = 3
+OUT_OF_SCOPE = Found(
+    hits=(),
+    nothing=NothingFound(
+        "not-allowed", "The rules of memory.qmd.scope do not let this session search.", None
+    ),
+    mode="fts-only",
+    provider="none",
+    model="",
+    degraded=None,
+    due_files=0,
+    milliseconds=0.0,
+)
 
 
 class MemoryCore:
@@ -41,8 +53,10 @@ class MemoryCore:
         context, options = self._context, self._context.search_options
         tools = tools_for(
             session.access,
-            search=lambda text, most, least, filters: context.search(
-                text, max_results=most, min_score=least, **filters._asdict()
+            search=lambda text, most, least, filters: (
+                context.search(text, max_results=most, min_score=least, **filters._asdict())
+                if session.may_search
+                else OUT_OF_SCOPE
             ),
             read=lambda path, start, lines: context.read(path, start=start, lines=lines),
             citations=options.citations,
@@ -68,7 +82,7 @@ class MemoryCore:
         pass
 
     def _recall(self, session: PluginSession, message: str) -> str:
-        if not self._context.search_options.enabled:
+        if not self._context.search_options.enabled or not session.may_search:
             return ""
         return recall(self._context.search, message, session.access.kind)
 

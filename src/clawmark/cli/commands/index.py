@@ -118,19 +118,21 @@ def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
     vectors = [f"{report.chunks:,} written", f"{report.embedded:,} embedded"]
     if report.reused:
         vectors.append(f"{report.reused:,} reused")
-    lines.append("Chunks   " + " · ".join(vectors))
+    if report.generation:  # other backends than the built-in one have neither
+        lines.append("Chunks   " + " · ".join(vectors))
     due = [f"{plural(report.due_files, 'file')} due"] if report.due_files else []
     due += [f"{plural(report.due_vectors, 'vector')} due"] if report.due_vectors else []
     if report.jobs:
         lines.append(f"Jobs     {place(report.jobs)}")
-    lines.append(
-        "Took     "
-        + " · ".join([duration(report.seconds), f"generation {report.generation}", *due])
-    )
+    lines.append("Took     " + " · ".join([duration(report.seconds), *_generation(report), *due]))
     lines += _listed("could not be indexed", "file", report.failures, verbose, "red")
     lines += _listed("could not be listed", "folder", report.scan_failures, verbose, "red")
     lines += _listed("skipped", "file", report.skipped, verbose, "yellow")
     return lines
+
+
+def _generation(report: SyncReport) -> list[str]:
+    return [f"generation {report.generation}"] if report.generation else []
 
 
 def _listed(

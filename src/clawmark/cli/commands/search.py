@@ -210,6 +210,7 @@ def summary(found: Found) -> str:
     how = names[found.mode] + (
         f" ({plain(found.model)})" if found.model and found.mode != "fts-only" else ""
     )
+    how = f"QMD {plain(found.model)}" if found.provider == "qmd" else how
     parts = [plural(len(found.hits), "hit"), how, duration(found.milliseconds / 1000)]
     due = [plural(found.due_files, "file")] if found.due_files else []
     due += [plural(found.due_vectors, "better vector")] if found.due_vectors else []

@@ -126,20 +126,10 @@ def status_facts(
     for problem in status.plugin_problems:
         yield paint("Plugins", "yellow"), plain(problem)
     yield "Switched off", _unsearched(status.unsearched_files)
+    yield "Backend", _backend(status)
     yield "Search", _search(status)
-    yield (
-        "Embedder",
-        "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status)))),
-    )
-    yield "Vectors", _vectors(status)
-    yield "Spent", _spent(status.spent)
-    yield (
-        "SQLite",
-        status.sqlite_version
-        + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
-    )
-    yield paint("Disk", "yellow"), _disk(status.shared_disk)
-    yield "Cache", _cache(status)
+    if status.backend == "builtin":
+        yield from _engine_facts(status)
     yield paint("Running", "yellow"), _running(status.running)
     yield (
         "Last sync",
@@ -172,6 +162,23 @@ def status_facts(
     yield paint("Warnings", "yellow"), "\n".join(plain(warning) for warning in status.warnings)
 
 
+def _engine_facts(status: Status) -> Iterator[tuple[str, str]]:
+    """Yield what only the built-in backend has."""
+    yield (
+        "Embedder",
+        "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status)))),
+    )
+    yield "Vectors", _vectors(status)
+    yield "Spent", _spent(status.spent)
+    yield (
+        "SQLite",
+        status.sqlite_version
+        + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
+    )
+    yield paint("Disk", "yellow"), _disk(status.shared_disk)
+    yield "Cache", _cache(status)
+
+
 def _reason(status: Status) -> list[str]:
     """Return why this embedder is used, wrapped to the right of the widest name of the page."""
     return wrap(one_line(status.embedder_reason), max(columns(), 80) - len("Extra paths  "))
@@ -182,11 +189,8 @@ def _index(status: Status) -> str:
         return "none"
     if not status.index_bytes:
         return short_path(status.index_path) + paint(" (not created yet: `clawmark index`)", "dim")
-    parts = [
-        short_path(status.index_path),
-        size(status.index_bytes),
-        f"generation {status.generation}",
-    ]
+    parts = [short_path(status.index_path), size(status.index_bytes)]
+    parts += [f"generation {status.generation}"] if status.backend == "builtin" else []
     return " · ".join([*parts, "rebuilding"] if status.rebuilding else parts)
 
 
@@ -209,7 +213,8 @@ def _disk(kind: str) -> str:
 def _files(status: Status) -> str:
     if status.memory_plugin == NO_MEMORY:
         return "not indexed"
-    text = f"{plural(status.files, 'file')} · {plural(status.chunks, 'chunk')}"
+    text = plural(status.files, "file")
+    text += f" · {plural(status.chunks, 'chunk')}" if status.backend == "builtin" else ""
     if not status.due_files:
         return f"{text} · up to date"
     due = plural(status.due_files, "file")
@@ -240,6 +245,17 @@ def _unsearched(files: int) -> str:
         f"{plural(files, 'file')} of a source that is not in memorySearch.sources: "
         f"`clawmark index --force` removes them"
     )
+
+
+def _backend(status: Status) -> str:
+    """Name the backend that answers, unless it is the built-in one as configured."""
+    fallback = status.fallback
+    if fallback is None:
+        is_default = status.backend == "builtin"
+        return "" if is_default else plain(f"{status.backend} · {status.embedder_reason}")
+    lines = [f"{plain(status.backend)} in place of {plain(fallback.from_)}: {fallback.reason}"]
+    lines += [fallback.next_step] if fallback.next_step else []
+    return "\n".join(paint(plain(line), "yellow") for line in lines)
 
 
 def _search(status: Status) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from clawmark.engine.maintenance.sources import not_markdown, report_sources
 from clawmark.engine.maintenance.spending import ledger_of
@@ -124,10 +125,19 @@ def _is_media(row: FileRow) -> bool:
     return row.source == "memory" and is_media(row.path)
 
 
-def brief_status(parts: IndexParts) -> tuple[str, Mode, int]:
+class Reports(Protocol):
+    """Anything that reports its status."""
+
+    def status(self) -> Status: ...
+
+
+def brief_status(parts: IndexParts, other: Reports | None = None) -> tuple[str, Mode, int]:
     """Return what a system prompt says about the memory: the embedder that answers, the mode, and
-    how many files are due.
+    how many files are due. `other` is the backend that answers in place of the built-in one.
     """
+    if other is not None:
+        facts = other.status()
+        return facts.backend, facts.mode, facts.due_files
     _, plan = look(parts.sync)
     with parts.store.snapshot() as reader:
         active = active_embedder(parts, reader.spaces())
