@@ -172,11 +172,14 @@ class Memory:
             chat_type=chat_type,
         )
 
-    def append(self, text: str, *, to: str = "", day: str = "") -> Written:
+    def append(
+        self, text: str, *, to: str = "", day: str = "", at: datetime | None = None
+    ) -> Written:
         """Add an entry to the log of a day (today's by default), or to the file `to`; it is on disk
         when this returns.
 
-        Only text with redaction masks is refused. `check_note` applies the write gate that agents
+        An entry of today's log starts with the time. `at` is the time to use, for a caller that has
+        called `now` already. Only text with redaction masks is refused. `check_note` applies the write gate that agents
         and `clawmark remember` have."""
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
@@ -186,12 +189,16 @@ class Memory:
             raise WorkspaceError(problem.message, hint=problem.hint)
         if to:
             return self.workspace.append(to, format_entry(text))
-        return self.workspace.remember(text, day or self.today())
+        moment = at or self._now()  # read once, so that the day and the time agree
+        today = moment.date().isoformat()
+        has_time = self.settings.memory.daily_log.times and day in ("", today)
+        return self.workspace.remember(text, day or today, f"{moment:%H:%M}" if has_time else "")
 
     def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
         """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None.
 
-        Pass the same `day` to `append`, so that midnight between the two calls makes no difference.
+        Pass the same day to `append` (`day`, or `at` with the time), so that midnight between the
+        two calls makes no difference.
         """
         return agent_parts.make_notebook(self).check(text, to, day or self.today())
 
@@ -434,6 +441,10 @@ class Memory:
             host_options=host_options,
             now=self._now,
         )
+
+    def now(self) -> datetime:
+        """Return the current time in the user's time zone."""
+        return self._now()
 
     def today(self) -> str:
         """Return today's date in the user's time zone."""

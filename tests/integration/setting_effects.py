@@ -133,6 +133,12 @@ def today(scene: Scene) -> object:
         return memory.today()
 
 
+def log_after_a_new_note(scene: Scene) -> object:
+    with scene.open() as memory:
+        written = memory.append("The swan is back.")
+        return len(memory.read(written.citation).text)
+
+
 def session_start(scene: Scene) -> object:
     with scene.open() as memory:
         return memory.session_started("agent:main:main")

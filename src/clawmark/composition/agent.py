@@ -28,9 +28,9 @@ def make_notebook(memory: Memory) -> Notebook:
     from clawmark.agent.tools import Notebook
 
     return Notebook(
-        today=memory.today,
+        now=memory.now,
         read_lines=memory.workspace.read_lines,
-        append=lambda entry, to, day: memory.append(entry, to=to, day=day),
+        append=lambda entry, to, moment: memory.append(entry, to=to, at=moment),
         redactor=redactor_of(memory.settings.memory_search),
     )
 

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 
 from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext, ToolPolicy
 from clawmark.config.check import Key
+from clawmark.config.upkeep_schema import DailyLogOptions
 
 
 class Local(NamedTuple):
@@ -333,6 +334,7 @@ class MemoryOptions(NamedTuple):
             choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
         ),
     ] = ()
+    daily_log: DailyLogOptions = DailyLogOptions()
 
 
 class Settings(NamedTuple):

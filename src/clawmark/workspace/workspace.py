@@ -224,12 +224,12 @@ class Workspace:
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             return write.append(root, place.relative, text, header=header, lock_dir=self._lock_dir)
 
-    def remember(self, text: str, day: str) -> Written:
-        """Add an entry to the daily log of a day (`YYYY-MM-DD`)."""
+    def remember(self, text: str, day: str, time: str = "") -> Written:
+        """Add an entry to the daily log of a day (`YYYY-MM-DD`), with the time (`14:05`) if given."""
         from clawmark.workspace import daily
 
         return self.append(
-            daily.daily_path(day), daily.format_entry(text), header=daily.daily_header(day)
+            daily.daily_path(day), daily.format_entry(text, time), header=daily.daily_header(day)
         )
 
     def replace(self, path: str, text: str, base_hash: str) -> str:

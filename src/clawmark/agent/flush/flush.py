@@ -82,6 +82,8 @@ class FlushSettings(NamedTuple):
     """0 for never."""
     prompt: str = ""
     system_prompt: str = ""
+    times: bool = False
+    """Whether entries start with the time."""
 
 
 class Usage(NamedTuple):
@@ -171,6 +173,7 @@ class FlushParts(NamedTuple):
             redactor=self.redactor,
             session_key=session_key,
             chat_type=chat_type,
+            times=self.settings.times,
         )
 
 
