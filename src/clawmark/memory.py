@@ -178,9 +178,9 @@ class Memory:
         """Add an entry to the log of a day (today's by default), or to the file `to`; it is on disk
         when this returns.
 
-        An entry of today's log starts with the time. `at` is the time to use, for a caller that has
-        called `now` already. Only text with redaction masks is refused. `check_note` applies the write gate that agents
-        and `clawmark remember` have."""
+        An entry of today's log starts with the time; `at` is that time, for a caller that has
+        called `now` already. Only text with redaction masks is refused. `check_note` applies the
+        write gate that agents and `clawmark remember` have."""
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
@@ -400,9 +400,19 @@ class Memory:
         return agent_parts.make_tools(self, session_key, append=append, chat_type=chat_type)
 
     def prompt(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        mode: str = "full",
+        time: bool = False,
     ) -> Prompt:
-        """Return the memory's part of a session's system prompt; `append` as for `tools`."""
+        """Return the memory's part of a session's system prompt; `append` as for `tools`.
+
+        The `mode` `minimal` leaves out how to use the memory and the last days, for sub-agents;
+        `none` is empty. The date is always in the prompt; with `time`, it ends with the time, and
+        only that differs from minute to minute."""
         from clawmark.agent.prompt.context import ContextReader
         from clawmark.engine.maintenance.status import brief_status
 
@@ -413,6 +423,8 @@ class Memory:
             session_key,
             append=append,
             chat_type=chat_type,
+            mode=mode,
+            time=time,
             brief_status=lambda: brief_status(self._parts),
         )
 

@@ -1,4 +1,4 @@
-"""Entries of the daily log carry the time of the user's zone, through every door that writes one."""
+"""Entries of the daily log carry the time of the user's zone, whatever writes them."""
 
 from __future__ import annotations
 

@@ -69,13 +69,17 @@ def make_prompt(
     *,
     append: bool,
     chat_type: str,
+    mode: str,
+    time: bool,
     brief_status: Callable[[], tuple[str, str, int]],
 ) -> Prompt:
     """Return the memory's part of a session's system prompt."""
     from clawmark.agent.prompt.context import Limits
-    from clawmark.agent.prompt.sections import Facts, build_prompt, with_pulse
+    from clawmark.agent.prompt.sections import Facts, build_prompt, check_mode, with_pulse
     from clawmark.agent.tools.policy import access_of
 
+    check_mode(mode)
+    now = memory.now()
     settings, startup = memory.settings, memory.settings.startup_context
     access = access_of(
         session_key,
@@ -94,16 +98,17 @@ def make_prompt(
         agent=memory.places.agent_id,
         session_key=session_key or "",
         workspace=memory.places.workspace,
-        today=memory.today(),
-        timezone=settings.user_timezone,
+        today=now.date().isoformat(),
+        timezone=settings.user_timezone or now.tzname() or "",
+        time=f"{now:%H:%M}" if time else "",
     )
-    context = context_reader.read(access.kind, facts.today, limits)
+    context = context_reader.read(access.kind, facts.today, limits, curates=access.curates)
     if not access.reads:
-        return build_prompt(context, tools=(), cites=access.cites, facts=facts)
+        return build_prompt(context, tools=(), cites=access.cites, facts=facts, mode=mode)
     tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
     if settings.memory_search.enabled:
         facts = with_pulse(facts, brief_status)
-    return build_prompt(context, tools=tools, cites=access.cites, facts=facts)
+    return build_prompt(context, tools=tools, cites=access.cites, facts=facts, mode=mode)
 
 
 def recall_text(
@@ -166,7 +171,15 @@ def make_conversation(
         return given or parts.store.get(session_key).chat_type
 
     callbacks = SessionCallbacks(
-        prompt=lambda: memory.prompt(session_key, append=append, chat_type=chat_type()).text,
+        prompt=lambda: (
+            memory.prompt(
+                session_key,
+                append=append,
+                chat_type=chat_type(),
+                mode=host_options.prompt_mode if host_options else "full",
+                time=host_options.prompt_time if host_options else False,
+            ).text
+        ),
         recall=lambda text: (
             memory.recall(text, session_key, chat_type=chat_type()) if recall else ""
         ),

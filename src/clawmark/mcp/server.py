@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
@@ -33,6 +34,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from clawmark.agent.prompt.sections import day_of_prompt
 from clawmark.aio import AsyncMemory
 from clawmark.mcp.instructions import session_access, session_instructions
 from clawmark.mcp.resources import TEMPLATE, Resources
@@ -52,7 +54,10 @@ RECALL = Prompt(
     arguments=[
         PromptArgument(
             name="question", description="What you want to know from memory.", required=False
-        )
+        ),
+        PromptArgument(
+            name="time", description="`true` to add the current date and time.", required=False
+        ),
     ],
 )
 
@@ -97,7 +102,8 @@ def build_server(memory: AsyncMemory, session_key: str | None) -> Server[None]:
         return ListPromptsResult(prompts=[RECALL])
 
     async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
-        return _recall_prompt(instructions, params.name, params.arguments)
+        zone = memory.settings.user_timezone
+        return _recall_prompt(instructions, params, await memory.now(), zone)
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
@@ -136,12 +142,22 @@ class _NotifyingServer(Server[None]):
         return super().create_initialization_options(announced, *more, **named)
 
 
-def _recall_prompt(policy: str, name: str, arguments: dict[str, str] | None) -> GetPromptResult:
-    """Return the policy as a user message, followed by the question if there is one."""
-    if name != RECALL.name:
+def _recall_prompt(
+    policy: str, params: GetPromptRequestParams, now: datetime, zone: str
+) -> GetPromptResult:
+    """Return the policy as a user message, then the time if asked for, and the question."""
+    if params.name != RECALL.name:
         raise MCPError(INVALID_PARAMS, f"There is no such prompt; the only one is `{RECALL.name}`.")
-    question = (arguments or {}).get("question", "").strip()
-    text = f"{policy}\n\nAnswer from memory: {question}" if question else policy
+    given = params.arguments or {}
+    question = given.get("question", "").strip()
+    day = day_of_prompt(now.date().isoformat(), zone or now.tzname() or "")
+    has_time = given.get("time", "").strip().lower() == "true"
+    parts = [
+        policy,
+        f"Today is {day}. The time is {now:%H:%M}." if has_time else "",
+        f"Answer from memory: {question}" if question else "",
+    ]
+    text = "\n\n".join(filter(None, parts))
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
     return GetPromptResult(description=RECALL.description, messages=[message])
 

@@ -225,7 +225,7 @@ class Workspace:
             return write.append(root, place.relative, text, header=header, lock_dir=self._lock_dir)
 
     def remember(self, text: str, day: str, time: str = "") -> Written:
-        """Add an entry to the daily log of a day (`YYYY-MM-DD`), with the time (`14:05`) if given."""
+        """Add an entry to the daily log of a day (`YYYY-MM-DD`), which may start with the time."""
         from clawmark.workspace import daily
 
         return self.append(
