@@ -29,6 +29,7 @@ from clawmark.workspace import Workspace
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.agent.heartbeat.turn import HeartbeatReport
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
@@ -62,7 +63,7 @@ class Memory:
         self.loaded = loaded
         self._now = composition.make_clock(loaded.settings, clock)
         self._sessions_seen: set[str] = set()
-        self._context: ContextReader | None = None
+        self.context_reader: ContextReader | None = None
         self._watchings: list[Watching] = []
         self._builtin = composition.build(places, loaded, embedder, provider, background=background)
         self._parts = self._builtin.parts
@@ -413,13 +414,10 @@ class Memory:
         The `mode` `minimal` leaves out how to use the memory and the last days, for sub-agents;
         `none` is empty. The date is always in the prompt; with `time`, it ends with the time, and
         only that differs from minute to minute."""
-        from clawmark.agent.prompt.context import ContextReader
         from clawmark.engine.maintenance.status import brief_status
 
-        self._context = self._context or ContextReader(self.workspace.root)
         return agent_parts.make_prompt(
             self,
-            self._context,
             session_key,
             append=append,
             chat_type=chat_type,
@@ -452,6 +450,25 @@ class Memory:
             recall=recall,
             host_options=host_options,
             now=self._now,
+        )
+
+    def heartbeat(
+        self,
+        *,
+        completer: Completer | None = None,
+        model: str = "",
+        apply: bool = False,
+        days: int = 7,
+        force: bool = False,
+    ) -> HeartbeatReport:
+        """Let a model go through HEARTBEAT.md and curate MEMORY.md from the logs of the last days.
+
+        The model is not asked if nothing has changed since the last heartbeat, unless `force` is
+        given. `agents.defaults.heartbeat.curation` says what happens with the changes it proposes;
+        `apply` writes them. Raises ConfigError if there is no model, and CompletionError if it
+        fails."""
+        return agent_parts.run_heartbeat(
+            self, completer, model=model, apply=apply, days=days, force=force
         )
 
     def now(self) -> datetime:

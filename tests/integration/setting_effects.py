@@ -21,6 +21,7 @@ from clawmark.agent.session.setup import (
     rollover_settings,
 )
 from clawmark.composition import make_query
+from clawmark.composition.heartbeat import make_heartbeat
 from clawmark.embed.services.make import batch_options
 from clawmark.embed.services.settings import remote_options
 from clawmark.engine.sync.scan import SyncRequest
@@ -259,6 +260,11 @@ def due_after_compaction(scene: Scene) -> object:
         keeper = memory._builtin.background().worker()
         assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, 60)
         return memory.status().due_files
+
+
+def heartbeat(scene: Scene) -> object:
+    with scene.open() as memory:
+        return make_heartbeat(memory, None, "", apply=False, days=7).settings
 
 
 def conversation(scene: Scene) -> object:

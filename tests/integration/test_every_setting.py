@@ -30,6 +30,7 @@ from setting_effects import (
     found,
     found_after_a_new_note,
     found_as_configured,
+    heartbeat,
     kept_vectors,
     log_after_a_new_note,
     opens,
@@ -60,6 +61,7 @@ D, C, F = (
     "agents.defaults.compaction.memoryFlush.",
 )
 N, X = "hooks.internal.entries.session-memory.", "agents.defaults.startupContext."
+HEART = "agents.defaults.heartbeat."
 SESSIONS: dict[str, object] = {S + "sources": ["memory", "sessions"]}
 SERVICE: dict[str, object] = {S + "provider": "openai", R + "baseUrl": "{url}", R + "apiKey": KEY}
 RERANKER: dict[str, object] = {
@@ -162,6 +164,10 @@ ACTS: dict[str, Acts] = {
     F + "model": Acts("ollama:one", "ollama:two", conversation),
     F + "prompt": Acts("Save it.", "Write it down.", conversation),
     F + "systemPrompt": Acts("Be brief.", "Be exact.", conversation),
+    HEART + "every": Acts("0m", "30m", heartbeat),
+    HEART + "prompt": Acts("Look for Ann.", "Look for Bob.", heartbeat),
+    HEART + "ackMaxChars": Acts(0, 300, heartbeat),
+    HEART + "curation": Acts("off", "apply", heartbeat),
     "hooks.internal.enabled": Acts(True, False, conversation),
     N + "enabled": Acts(True, False, conversation),
     N + "messages": Acts(5, 15, conversation),
@@ -193,6 +199,7 @@ PROVEN_ELSEWHERE = {
     RERANK + "timeoutMs": "integration/test_rerank.py::"
     "test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
+    HEART + "model": "integration/test_heartbeat.py::test_openclaws_keys_act_or_warn",
     "memory.backend": "integration/test_every_setting.py::"
     "test_a_search_says_that_the_builtin_backend_answered",
 }

@@ -14,8 +14,8 @@ from clawmark.composition import keys_of, redactor_of
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.agent.heartbeat.turn import HeartbeatReport
     from clawmark.agent.models.completer import Completer
-    from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
@@ -64,7 +64,6 @@ def make_tools(
 
 def make_prompt(
     memory: Memory,
-    context_reader: ContextReader,
     session_key: str | None,
     *,
     append: bool,
@@ -74,7 +73,7 @@ def make_prompt(
     brief_status: Callable[[], tuple[str, str, int]],
 ) -> Prompt:
     """Return the memory's part of a session's system prompt."""
-    from clawmark.agent.prompt.context import Limits
+    from clawmark.agent.prompt.context import ContextReader, Limits
     from clawmark.agent.prompt.sections import Facts, build_prompt, check_mode, with_pulse
     from clawmark.agent.tools.policy import access_of
 
@@ -102,7 +101,9 @@ def make_prompt(
         timezone=settings.user_timezone or now.tzname() or "",
         time=f"{now:%H:%M}" if time else "",
     )
-    context = context_reader.read(access.kind, facts.today, limits, curates=access.curates)
+    reader = memory.context_reader or ContextReader(memory.workspace.root)
+    memory.context_reader = reader  # it caches unchanged files
+    context = reader.read(access.kind, facts.today, limits, curates=access.curates)
     if not access.reads:
         return build_prompt(context, tools=(), cites=access.cites, facts=facts, mode=mode)
     tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
@@ -189,6 +190,22 @@ def make_conversation(
     return Conversation(
         session_key=session_key, parts=parts, callbacks=callbacks, host_options=host_options
     )
+
+
+def run_heartbeat(
+    memory: Memory,
+    completer: Completer | None,
+    *,
+    model: str,
+    apply: bool,
+    days: int,
+    force: bool,
+) -> HeartbeatReport:
+    """Run one heartbeat of a memory."""
+    from clawmark.composition import heartbeat
+
+    parts = heartbeat.make_heartbeat(memory, completer, model, apply=apply, days=days)
+    return heartbeat.run_heartbeat(parts, force=force)
 
 
 def make_question_writer(settings: Settings, completer: Completer | None) -> Completer:

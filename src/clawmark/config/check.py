@@ -166,6 +166,22 @@ def _size(key: Key, written: Written) -> int:
     raise refuse(written, f'must be a number of bytes or a size such as "2mb", not {show(value)}')
 
 
+def _duration(key: Key, written: Written) -> int:
+    """A number of seconds, or a text such as `30m`; a text without a unit is in minutes."""
+    value = written.value
+    found = (
+        re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*(ms|[smhd]?)\s*", value.lower())
+        if isinstance(value, str)
+        else None
+    )
+    if found:
+        unit = {"ms": 0.001, "s": 1, "m": 60, "": 60, "h": 3600, "d": 86_400}[found[2]]
+        return int(float(found[1]) * unit)
+    if _is_number(value) and 0 <= value <= key.high:
+        return int(value)
+    raise refuse(written, f'must be a time such as "30m" or "1h", not {show(value)}')
+
+
 def _model(key: Key, written: Written) -> str:
     """A model's name, or OpenClaw's object with a primary model and fallbacks, of which the primary
     one is used.
@@ -314,6 +330,7 @@ KINDS: dict[str, Kind] = {
     "text": Kind(_text, "text"),
     "words": Kind(_words, "text of several lines"),
     "size": Kind(_size, "a number of bytes, or a size as 2mb"),
+    "duration": Kind(_duration, "a number of seconds, or a time as 30m"),
     "model": Kind(_model, "a model, as openai:gpt-4o-mini"),
     "name": Kind(_name, "a name"),
     "names": Kind(_names, "a name or a list of names"),

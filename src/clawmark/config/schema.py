@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext, ToolPolicy
 from clawmark.config.check import Key
-from clawmark.config.upkeep_schema import DailyLogOptions
+from clawmark.config.upkeep_schema import DailyLogOptions, Heartbeat
 
 
 class Local(NamedTuple):
@@ -367,6 +367,7 @@ class Settings(NamedTuple):
         int, Key("The context window of the model in tokens; 0 to take it from the model's name.")
     ] = 0
     compaction: Compaction = Compaction()
+    heartbeat: Heartbeat = Heartbeat()
     hooks: Hooks = Hooks()
     session_reset: SessionReset = SessionReset()
 

@@ -163,7 +163,7 @@ def test_text_that_reads_like_an_instruction_is_kept_and_flagged(tool: Tool) -> 
 
 
 def test_an_error_of_the_disk_is_an_answer(tmp_path: Path) -> None:
-    def fail(entry: str, to: str, day: str) -> Any:
+    def fail(entry: str, to: str, moment: datetime) -> Any:
         raise WorkspaceReadOnly("MEMORY.md is marked read-only.", hint="Make it writable.")
 
     payload = called(
