@@ -199,7 +199,7 @@ PROVEN_ELSEWHERE = {
     RERANK + "timeoutMs": "integration/test_rerank.py::"
     "test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
-    HEART + "model": "integration/test_heartbeat.py::test_openclaws_keys_act_or_warn",
+    HEART + "model": "integration/test_cli_heartbeat.py::test_openclaws_keys_act_or_warn",
     "memory.backend": "integration/test_every_setting.py::"
     "test_a_search_says_that_the_builtin_backend_answered",
 }

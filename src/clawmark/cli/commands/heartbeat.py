@@ -81,17 +81,17 @@ def _show(report: HeartbeatReport, *, quiet: bool) -> None:
         note(plain(report.note))
     if report.is_ok and not quiet:
         say(HEARTBEAT_OK)
-        reason = _REASONS[report.because]
-        waiting = f"Changes to MEMORY.md are waiting. {_next(report)}" if report.is_waiting else ""
-        for line in filter(None, (reason, waiting)):
-            note(paint(line, "dim"))
+        if _REASONS[report.because]:
+            note(paint(_REASONS[report.because], "dim"))
+        if report.is_waiting:
+            note(paint(f"A proposal for MEMORY.md is waiting. {_next(report)}", "dim"))
 
 
 def _next(report: HeartbeatReport) -> str:
     """Return how the changes are accepted; many changes are never accepted by a heartbeat."""
     if report.note:
-        return f"{report.note} To accept it: clawmark flush --curate --apply"
-    return "To accept it: clawmark heartbeat --apply"
+        return f"{report.note} To accept the changes: clawmark flush --curate --apply"
+    return "To accept the changes: clawmark heartbeat --apply"
 
 
 def _as_json(report: HeartbeatReport) -> dict[str, object]:
