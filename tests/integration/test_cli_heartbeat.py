@@ -1,4 +1,4 @@
-"""`clawmark heartbeat` in processes of its own: what it prints, its exit codes, and being killed."""
+"""`clawmark heartbeat` in its own process: what it prints, its exit codes, and being killed."""
 
 from __future__ import annotations
 
