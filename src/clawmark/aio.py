@@ -270,6 +270,8 @@ class AsyncMemory:
     verify = _awaited(Memory.verify)
     spending = _awaited(Memory.spending)
     evaluate = _awaited(Memory.evaluate)
+    heartbeat = _awaited(Memory.heartbeat)
+    now = _awaited(Memory.now)
     today = _awaited(Memory.today)
     prompt = _awaited(Memory.prompt)
     plugins = _awaited(Memory.plugins)

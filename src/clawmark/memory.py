@@ -28,6 +28,7 @@ from clawmark.workspace import Workspace
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.agent.heartbeat.turn import HeartbeatReport
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.plugins.lifecycle import SessionHooks
     from clawmark.agent.prompt.context import ContextReader
@@ -61,9 +62,9 @@ class Memory:
     ) -> None:
         self.places = places
         self.loaded = loaded
-        self.now = composition.make_clock(loaded.settings, clock)
+        self._now = composition.make_clock(loaded.settings, clock)
         self._sessions_seen: set[str] = set()
-        self._context: ContextReader | None = None
+        self.context_reader: ContextReader | None = None
         self._watchings: list[Watching] = []
         self._slot: SlotParts | None = None
         self._slot_lock = RLock()
@@ -200,12 +201,15 @@ class Memory:
             chat_type=chat_type,
         )
 
-    def append(self, text: str, *, to: str = "", day: str = "") -> Written:
+    def append(
+        self, text: str, *, to: str = "", day: str = "", at: datetime | None = None
+    ) -> Written:
         """Add an entry to the log of a day (today's by default), or to the file `to`; it is on disk
         when this returns.
 
-        Only text with redaction masks is refused. `check_note` applies the write gate that agents
-        and `clawmark remember` have."""
+        An entry of today's log starts with the time; `at` is that time, for a caller that has
+        called `now` already. Only text with redaction masks is refused. `check_note` applies the
+        write gate that agents and `clawmark remember` have."""
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
@@ -214,12 +218,16 @@ class Memory:
             raise WorkspaceError(problem.message, hint=problem.hint)
         if to:
             return self.workspace.append(to, format_entry(text))
-        return self.workspace.remember(text, day or self.today())
+        moment = at or self._now()  # read once, so that the day and the time agree
+        today = moment.date().isoformat()
+        has_time = self.settings.memory.daily_log.times and day in ("", today)
+        return self.workspace.remember(text, day or today, f"{moment:%H:%M}" if has_time else "")
 
     def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
         """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None.
 
-        Pass the same `day` to `append`, so that midnight between the two calls makes no difference.
+        Pass the same day to `append` (`day`, or `at` with the time), so that midnight between the
+        two calls makes no difference.
         """
         return agent_parts.make_notebook(self).check(text, to, day or self.today())
 
@@ -452,19 +460,28 @@ class Memory:
         return self.slot.hooks(session_key, chat_type)
 
     def prompt(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        mode: str = "full",
+        time: bool = False,
     ) -> Prompt:
-        """Return the memory's part of a session's system prompt; `append` as for `tools`."""
-        from clawmark.agent.prompt.context import ContextReader
+        """Return the memory's part of a session's system prompt; `append` as for `tools`.
+
+        The `mode` `minimal` leaves out how to use the memory and the last days, for sub-agents;
+        `none` is empty. The date is always in the prompt; with `time`, it ends with the time, and
+        only that differs from minute to minute."""
         from clawmark.engine.maintenance.status import brief_status
 
-        self._context = self._context or ContextReader(self.workspace.root)
         return agent_parts.make_prompt(
             self,
-            self._context,
             session_key,
             append=append,
             chat_type=chat_type,
+            mode=mode,
+            time=time,
             brief_status=lambda: brief_status(self._parts, self._other),
         )
 
@@ -491,8 +508,31 @@ class Memory:
             append=append,
             recall=recall,
             host_options=host_options,
-            now=self.now,
+            now=self._now,
         )
+
+    def heartbeat(
+        self,
+        *,
+        completer: Completer | None = None,
+        model: str = "",
+        apply: bool = False,
+        days: int = 7,
+        force: bool = False,
+    ) -> HeartbeatReport:
+        """Let a model go through HEARTBEAT.md and curate MEMORY.md from the logs of the last days.
+
+        The model is not asked if nothing has changed since the last heartbeat, unless `force` is
+        given. `agents.defaults.heartbeat.curation` says what happens with the changes it proposes;
+        `apply` writes them. Raises ConfigError if there is no model, and CompletionError if it
+        fails."""
+        return agent_parts.run_heartbeat(
+            self, completer, model=model, apply=apply, days=days, force=force
+        )
+
+    def now(self) -> datetime:
+        """Return the current time in the user's time zone."""
+        return self._now()
 
     def today(self) -> str:
         """Return today's date in the user's time zone."""

@@ -21,6 +21,7 @@ from clawmark.agent.session.setup import (
     rollover_settings,
 )
 from clawmark.composition import make_query
+from clawmark.composition.heartbeat import make_heartbeat
 from clawmark.embed.services.make import batch_options
 from clawmark.embed.services.settings import remote_options
 from clawmark.engine.sync.scan import SyncRequest
@@ -131,6 +132,12 @@ def prompt(scene: Scene) -> object:
 def today(scene: Scene) -> object:
     with scene.open() as memory:
         return memory.today()
+
+
+def log_after_a_new_note(scene: Scene) -> object:
+    with scene.open() as memory:
+        written = memory.append("The swan is back.")
+        return len(memory.read(written.citation).text)
 
 
 def session_start(scene: Scene) -> object:
@@ -263,6 +270,11 @@ def due_after_compaction(scene: Scene) -> object:
         keeper = memory._builtin.background().worker()
         assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, 60)
         return memory.status().due_files
+
+
+def heartbeat(scene: Scene) -> object:
+    with scene.open() as memory:
+        return make_heartbeat(memory, None, "", apply=False, days=7).settings
 
 
 def conversation(scene: Scene) -> object:

@@ -30,7 +30,9 @@ from setting_effects import (
     found,
     found_after_a_new_note,
     found_as_configured,
+    heartbeat,
     kept_vectors,
+    log_after_a_new_note,
     media_files,
     opens,
     prompt,
@@ -59,6 +61,7 @@ D, C, F = (
     "agents.defaults.compaction.memoryFlush.",
 )
 N, X = "hooks.internal.entries.session-memory.", "agents.defaults.startupContext."
+HEART = "agents.defaults.heartbeat."
 SESSIONS: dict[str, object] = {S + "sources": ["memory", "sessions"]}
 SERVICE: dict[str, object] = {S + "provider": "openai", R + "baseUrl": "{url}", R + "apiKey": KEY}
 RERANKER: dict[str, object] = {
@@ -151,6 +154,7 @@ ACTS: dict[str, Acts] = {
     RERANK + "topK": Acts(one=2, other=3, look=sent_to_reranker, beside=RERANKER),
     "memory.citations": Acts("on", "off", citations),
     "memory.sharedSessions": Acts([], ["group"], answer_in_a_group),
+    "memory.dailyLog.times": Acts(True, False, log_after_a_new_note),
     "tools.allow": Acts([], ["memory_get"], tools),
     "tools.deny": Acts([], ["group:memory"], tools),
     "plugins.slots.memory": Acts("memory-core", "none", tools),
@@ -171,6 +175,10 @@ ACTS: dict[str, Acts] = {
     F + "model": Acts("ollama:one", "ollama:two", conversation),
     F + "prompt": Acts("Save it.", "Write it down.", conversation),
     F + "systemPrompt": Acts("Be brief.", "Be exact.", conversation),
+    HEART + "every": Acts("0m", "30m", heartbeat),
+    HEART + "prompt": Acts("Look for Ann.", "Look for Bob.", heartbeat),
+    HEART + "ackMaxChars": Acts(0, 300, heartbeat),
+    HEART + "curation": Acts("off", "apply", heartbeat),
     "hooks.internal.enabled": Acts(True, False, conversation),
     N + "enabled": Acts(True, False, conversation),
     N + "messages": Acts(5, 15, conversation),
@@ -243,6 +251,7 @@ PROVEN_ELSEWHERE = {
             "test_a_qmd_that_hangs_is_killed_at_the_time_limit",
         }.items()
     },
+    HEART + "model": "integration/test_cli_heartbeat.py::test_openclaws_keys_act_or_warn",
 }
 """Tests that need more than two values."""
 

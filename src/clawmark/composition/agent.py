@@ -16,8 +16,8 @@ from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.agent.heartbeat.turn import HeartbeatReport
     from clawmark.agent.models.completer import Completer
-    from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
@@ -31,9 +31,9 @@ def make_notebook(memory: Memory) -> Notebook:
     from clawmark.agent.tools import Notebook
 
     return Notebook(
-        today=memory.today,
+        now=memory.now,
         read_lines=memory.workspace.read_lines,
-        append=lambda entry, to, day: memory.append(entry, to=to, day=day),
+        append=lambda entry, to, moment: memory.append(entry, to=to, at=moment),
         redactor=redactor_of(memory.settings.memory_search),
     )
 
@@ -70,17 +70,20 @@ def make_tools(
 
 def make_prompt(
     memory: Memory,
-    context_reader: ContextReader,
     session_key: str | None,
     *,
     append: bool,
     chat_type: str,
+    mode: str,
+    time: bool,
     brief_status: Callable[[], tuple[str, str, int]],
 ) -> Prompt:
     """Return the memory's part of a session's system prompt."""
-    from clawmark.agent.prompt.context import Limits
-    from clawmark.agent.prompt.sections import Facts, build_prompt, with_pulse
+    from clawmark.agent.prompt.context import ContextReader, Limits
+    from clawmark.agent.prompt.sections import Facts, build_prompt, check_mode, with_pulse
 
+    check_mode(mode)
+    now = memory.now()
     settings, startup = memory.settings, memory.settings.startup_context
     session, active = memory.slot.session(session_key, chat_type), memory.slot.slot.active
     access = session.access
@@ -96,18 +99,25 @@ def make_prompt(
         agent=memory.places.agent_id,
         session_key=session_key or "",
         workspace=memory.places.workspace,
-        today=memory.today(),
-        timezone=settings.user_timezone,
         plugin="" if active.name == MEMORY_CORE else active.name,
+        today=now.date().isoformat(),
+        timezone=settings.user_timezone or now.tzname() or "",
+        time=f"{now:%H:%M}" if time else "",
     )
-    context = context_reader.read(access.kind, facts.today, limits)
+    reader = memory.context_reader or ContextReader(memory.workspace.root)
+    memory.context_reader = reader  # it caches unchanged files
+    context = reader.read(access.kind, facts.today, limits, curates=access.curates)
     if not access.reads:
-        return build_prompt(context, tools=(), cites=access.cites, facts=facts, memory="")
+        return build_prompt(
+            context, tools=(), cites=access.cites, facts=facts, memory="", mode=mode
+        )
     tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
     if settings.memory_search.enabled and active.name == MEMORY_CORE:
         facts = with_pulse(facts, brief_status)
     section = active.plugin.prompt_section(session, tools)
-    return build_prompt(context, tools=tools, cites=access.cites, facts=facts, memory=section)
+    return build_prompt(
+        context, tools=tools, cites=access.cites, facts=facts, memory=section, mode=mode
+    )
 
 
 def recall_text(
@@ -163,7 +173,15 @@ def make_conversation(
         return given or parts.store.get(session_key).chat_type
 
     callbacks = SessionCallbacks(
-        prompt=lambda: memory.prompt(session_key, append=append, chat_type=chat_type()).text,
+        prompt=lambda: (
+            memory.prompt(
+                session_key,
+                append=append,
+                chat_type=chat_type(),
+                mode=host_options.prompt_mode if host_options else "full",
+                time=host_options.prompt_time if host_options else False,
+            ).text
+        ),
         recall=lambda text: (
             memory.recall(text, session_key, chat_type=chat_type())
             if recall or memory.slot.slot.recalls_by_itself
@@ -176,6 +194,22 @@ def make_conversation(
     return Conversation(
         session_key=session_key, parts=parts, callbacks=callbacks, host_options=host_options
     )
+
+
+def run_heartbeat(
+    memory: Memory,
+    completer: Completer | None,
+    *,
+    model: str,
+    apply: bool,
+    days: int,
+    force: bool,
+) -> HeartbeatReport:
+    """Run one heartbeat of a memory."""
+    from clawmark.composition import heartbeat
+
+    parts = heartbeat.make_heartbeat(memory, completer, model, apply=apply, days=days)
+    return heartbeat.run_heartbeat(parts, force=force)
 
 
 def make_question_writer(settings: Settings, completer: Completer | None) -> Completer:

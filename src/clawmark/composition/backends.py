@@ -17,7 +17,7 @@ from clawmark.backends.qmd.backend import FIRST_SECONDS, QmdBackend, SearchOptio
 from clawmark.backends.qmd.indexer import Indexer, IndexerOptions
 from clawmark.backends.qmd.process import QmdFolders, QmdProcess
 from clawmark.composition import redactor_of
-from clawmark.config.qmd_schema import QmdLimits, QmdOptions, QmdUpdate, duration_seconds
+from clawmark.config.qmd_schema import QmdLimits, QmdOptions, QmdUpdate
 from clawmark.model.errors import BackendUnavailable
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def make_qmd(context: BackendContext) -> QmdBackend:
         background=context.background,
         update_on_start=update.on_boot,
         debounce=update.debounce_ms / 1000,
-        interval=duration_seconds(update.interval),
+        interval=update.interval,
     )
 
 
@@ -125,7 +125,7 @@ def _indexer_options(context: BackendContext, qmd: QmdOptions) -> IndexerOptions
         else "",
         retention_days=qmd.sessions.retention_days,
         uses_vectors=qmd.search_mode != "search",
-        embed_interval=duration_seconds(update.embed_interval),
+        embed_interval=update.embed_interval,
         command_seconds=(update.command_timeout_ms or usual.command_timeout_ms) / 1000,
         update_seconds=(update.update_timeout_ms or usual.update_timeout_ms) / 1000,
         embed_seconds=(update.embed_timeout_ms or usual.embed_timeout_ms) / 1000,

@@ -297,12 +297,18 @@ def _texts(key: Key, written: Written) -> tuple[str, ...]:
     raise refuse(written, f"must be a list of texts, not {show(value)}")
 
 
-def _duration(key: Key, written: Written) -> str:
-    """A time such as `5m` or `1h`; a bare number is minutes."""
+def _duration(key: Key, written: Written) -> float:
+    """The seconds of a time such as `5m` or `1h`; a bare number is minutes."""
     value = written.value
     text = f"{value:g}" if _is_number(value) and 0 <= value < 1e6 else value
-    if isinstance(text, str) and re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?\s*(ms|[smhd])?", text):
-        return text
+    found = (
+        re.fullmatch(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(ms|[smhd]?)\s*", text.lower())
+        if isinstance(text, str)
+        else None
+    )
+    if found:
+        unit = {"ms": 0.001, "s": 1, "m": 60, "": 60, "h": 3600, "d": 86_400}[found[2]]
+        return float(found[1]) * unit
     raise refuse(written, f'must be a time such as "5m" or "1h", not {show(value)}')
 
 

@@ -28,9 +28,9 @@ class QmdUpdate(NamedTuple):
     """When QMD's index is updated, and how long its commands may take."""
 
     interval: Annotated[
-        str,
+        float,
         Key("How often a long-running process updates QMD's index; 0 for never.", kind="duration"),
-    ] = "5m"
+    ] = 300.0
     debounce_ms: Annotated[
         int,
         Key(
@@ -45,12 +45,12 @@ class QmdUpdate(NamedTuple):
         bool, Key("Whether the first search waits until QMD's index is complete.")
     ] = False
     embed_interval: Annotated[
-        str,
+        float,
         Key(
             "How often `qmd embed` runs where the search mode needs vectors; 0 for never.",
             kind="duration",
         ),
-    ] = "60m"
+    ] = 3600.0
     command_timeout_ms: Annotated[
         int, Key("The time limit of a command about collections; 0 for the default.")
     ] = 30_000
@@ -112,12 +112,3 @@ class QmdSearchOptions(NamedTuple):
         tuple[Mapping[str, str], ...],
         Key("More folders for QMD to search, as in `memory.qmd.paths`.", kind="collections"),
     ] = ()
-
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "": 60.0}
-
-
-def duration_seconds(text: str) -> float:
-    """Return the seconds of a checked duration; a bare number is minutes."""
-    number = text.strip().rstrip("msdh ")
-    return float(number) * _UNITS[text.strip()[len(number) :].strip()]

@@ -11,6 +11,7 @@ from clawmark.config.check import Key
 from clawmark.config.media_schema import Multimodal
 from clawmark.config.plugin_schema import PluginOptions
 from clawmark.config.qmd_schema import QmdOptions, QmdSearchOptions
+from clawmark.config.upkeep_schema import DailyLogOptions, Heartbeat
 
 
 class Local(NamedTuple):
@@ -337,6 +338,7 @@ class MemoryOptions(NamedTuple):
         ),
     ] = ()
     qmd: QmdOptions = QmdOptions()
+    daily_log: DailyLogOptions = DailyLogOptions()
 
 
 class Settings(NamedTuple):
@@ -369,6 +371,7 @@ class Settings(NamedTuple):
         int, Key("The context window of the model in tokens; 0 to take it from the model's name.")
     ] = 0
     compaction: Compaction = Compaction()
+    heartbeat: Heartbeat = Heartbeat()
     hooks: Hooks = Hooks()
     session_reset: SessionReset = SessionReset()
     plugins: PluginOptions = PluginOptions()

@@ -143,7 +143,9 @@ def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterato
             yield from _search_sections(tree, (*entry.path, "memorySearch"), source)
             yield from _search_sections(tree, (*entry.path, "memory", "search"), source)
             own = {
-                name: value for name, value in entry.values.items() if name in ("model", "sandbox")
+                name: value
+                for name, value in entry.values.items()
+                if name in ("model", "sandbox", "heartbeat")
             }
             yield Section("agents.defaults", entry.path, _about_memory("agents.defaults", own))
             yield Section("", entry.path, _about_memory("", {"tools": entry.values.get("tools")}))

@@ -91,6 +91,19 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         "there is no sandbox, so a flush and memory_append write to the workspace",
         _is("rw"),
     ),
+    Unsupported(
+        _D + "heartbeat.activeHours", "the scheduler that runs clawmark heartbeat decides when"
+    ),
+    Unsupported(
+        _D + "heartbeat.lightContext",
+        "clawmark heartbeat always reads HEARTBEAT.md, MEMORY.md and the recent logs",
+        _is(True),
+    ),
+    Unsupported(
+        _D + "heartbeat.isolatedSession",
+        "clawmark heartbeat never continues a session",
+        _is(True),
+    ),
     Unsupported(_E + "active-memory", _PLUGINS, _is_disabled),
     Unsupported(_E + "memory-wiki", _PLUGINS, _is_disabled),
     Unsupported(_LANCE + "dreaming", "the flush and the curation of MEMORY.md do this work"),

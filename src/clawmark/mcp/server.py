@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
@@ -35,6 +36,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from clawmark.agent.prompt.sections import day_of_prompt
 from clawmark.aio import AsyncMemory
 from clawmark.mcp.host_session import session_in
 from clawmark.mcp.instructions import session_access, session_instructions
@@ -55,7 +57,10 @@ RECALL = Prompt(
     arguments=[
         PromptArgument(
             name="question", description="What you want to know from memory.", required=False
-        )
+        ),
+        PromptArgument(
+            name="time", description="`true` to add the current date and time.", required=False
+        ),
     ],
 )
 
@@ -148,7 +153,8 @@ def _build(
     async def get_prompt(_: Context, params: GetPromptRequestParams) -> GetPromptResult:
         if not has_memory:
             raise MCPError(INVALID_PARAMS, "There are no prompts: the memory slot is empty.")
-        return _recall_prompt(session_of(params).instructions, params.name, params.arguments)
+        zone, now = memory.settings.user_timezone, await memory.now()
+        return _recall_prompt(session_of(params).instructions, params, now, zone)
 
     @asynccontextmanager
     async def lifespan(_: Server[None]) -> AsyncIterator[None]:
@@ -187,12 +193,22 @@ class _NotifyingServer(Server[None]):
         return super().create_initialization_options(announced, *more, **named)
 
 
-def _recall_prompt(policy: str, name: str, arguments: dict[str, str] | None) -> GetPromptResult:
-    """Return the policy as a user message, followed by the question if there is one."""
-    if name != RECALL.name:
+def _recall_prompt(
+    policy: str, params: GetPromptRequestParams, now: datetime, zone: str
+) -> GetPromptResult:
+    """Return the policy as a user message, then the time if asked for, and the question."""
+    if params.name != RECALL.name:
         raise MCPError(INVALID_PARAMS, f"There is no such prompt; the only one is `{RECALL.name}`.")
-    question = (arguments or {}).get("question", "").strip()
-    text = f"{policy}\n\nAnswer from memory: {question}" if question else policy
+    given = params.arguments or {}
+    question = given.get("question", "").strip()
+    day = day_of_prompt(now.date().isoformat(), zone or now.tzname() or "")
+    has_time = given.get("time", "").strip().lower() == "true"
+    parts = [
+        policy,
+        f"Today is {day}. The time is {now:%H:%M}." if has_time else "",
+        f"Answer from memory: {question}" if question else "",
+    ]
+    text = "\n\n".join(filter(None, parts))
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
     return GetPromptResult(description=RECALL.description, messages=[message])
 

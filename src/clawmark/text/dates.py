@@ -25,7 +25,7 @@ MONTHS = (
     "november",
     "december",
 )
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ORDINAL_ENDS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -56,7 +56,7 @@ def date_words(date: str) -> str:
     ordinal = f"{number}{_ORDINAL_ENDS.get(number, 'th')}"
     return (
         f"{date} {number} {ordinal} {name} {year} {name[:3]} "
-        f"{_WEEKDAYS[day(year, month, number).weekday()]}"
+        f"{WEEKDAYS[day(year, month, number).weekday()]}"
     )
 
 

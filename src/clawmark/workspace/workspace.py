@@ -244,10 +244,11 @@ class Workspace:
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             return write.append(root, place.relative, text, header=header, lock_dir=self._lock_dir)
 
-    def remember(self, text: str, day: str) -> Written:
-        """Add an entry to the daily log of a day (`YYYY-MM-DD`)."""
+    def remember(self, text: str, day: str, time: str = "") -> Written:
+        """Add an entry to the daily log of a day (`YYYY-MM-DD`), which may start with the time."""
+
         return self.append(
-            daily.daily_path(day), daily.format_entry(text), header=daily.daily_header(day)
+            daily.daily_path(day), daily.format_entry(text, time), header=daily.daily_header(day)
         )
 
     def replace(self, path: str, text: str, base_hash: str) -> str:

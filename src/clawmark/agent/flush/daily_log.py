@@ -21,12 +21,13 @@ from clawmark.agent.tools.policy import access_of
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, ToolInputError
 from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.entry_times import without_times
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.untrusted.origin_labels import comment, without_comments
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 from clawmark.text.write_check import FileText
 from clawmark.workspace import Workspace
-from clawmark.workspace.daily import daily_header, format_entry
+from clawmark.workspace.daily import add_time, daily_header, format_entry
 
 LONG_TERM = "MEMORY.md"
 LONGEST = 8_000
@@ -62,6 +63,7 @@ class DailyLog:
         session_key: str,
         chat_type: str = "",
         log: str = LOG,
+        times: bool = False,
     ) -> None:
         self.written: list[Written] = []
         self.refused: list[str] = []
@@ -74,6 +76,7 @@ class DailyLog:
         self._redactor = redactor
         self._session_key = session_key
         self._access = access_of(session_key, chat_type=chat_type)
+        self._times = times
         self._room = MOST_CHARS
         self._log = log
 
@@ -116,11 +119,12 @@ class DailyLog:
         title = rf"^#{{1,6}}[ \t]+(?:memory/)?{day}(?:\.md)?[ \t]*\n*"
         text = re.sub(title, "", text, flags=re.MULTILINE)
         accepted = self._redactor.remove(self._accepted(text, path))
-        known = (self._read(file) for file in (LONG_TERM, self._path(day_before), path))
-        new = new_lines(accepted, "\n".join(known))
+        logs = "\n".join(self._read(file) for file in (self._path(day_before), path))
+        new = new_lines(accepted, "\n".join((self._read(LONG_TERM), logs, without_times(logs))))
         if not new:
             return None
-        entry = _labelled(new, comment("agent", self._session_key))
+        time = f"{now:%H:%M}" if self._times else ""
+        entry = _labelled(new, comment("agent", self._session_key), time)
         written = self._workspace.append(path, entry, header=daily_header(day))
         self._room -= len(entry)
         self.written.append(written)
@@ -204,8 +208,8 @@ def _refused(message: str) -> ToolInputError:
     return ToolInputError(message, argument="text")
 
 
-def _labelled(text: str, label: str) -> str:
-    """Add the label to every top-level item; a text without items becomes one."""
+def _labelled(text: str, label: str, time: str) -> str:
+    """Add the time and the label to every top-level item; a text without items becomes one."""
     lines = text.split("\n")
     if not any(_BULLET.match(line) for line in lines):
         lines = format_entry(text).rstrip("\n").split("\n")
@@ -213,5 +217,7 @@ def _labelled(text: str, label: str) -> str:
     labelled = []
     for line in lines:
         is_fenced ^= line.lstrip().startswith(_FENCES)
-        labelled.append(f"{line} {label}" if _BULLET.match(line) and not is_fenced else line)
+        if _BULLET.match(line) and not is_fenced:
+            line = f"{add_time(line, time)} {label}"
+        labelled.append(line)
     return "\n".join(labelled) + "\n"

@@ -86,6 +86,8 @@ class FlushSettings(NamedTuple):
     """0 for never."""
     prompt: str = ""
     system_prompt: str = ""
+    times: bool = False
+    """Whether entries start with the time."""
 
 
 class Usage(NamedTuple):
@@ -178,6 +180,7 @@ class FlushParts(NamedTuple):
             session_key=session_key,
             chat_type=chat_type,
             log=self.policy.log if self.policy is not None else LOG,
+            times=self.settings.times,
         )
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from clawmark.text.entry_times import without_times
 from clawmark.text.transcripts.records import TranscriptMessage
 from clawmark.text.untrusted.origin_labels import without_comments
 
@@ -79,7 +80,7 @@ def user_prompt(
     if log.strip():
         parts += [
             "The log of the day so far ends like this:",
-            quoted(without_comments(log).strip()[-_LOG_CHARS:]),
+            quoted(without_times(without_comments(log)).strip()[-_LOG_CHARS:]),
         ]
     return "\n\n".join([*parts, task])
 

@@ -89,9 +89,9 @@ class MemoryCore:
     def _notebook(self) -> Notebook:
         context = self._context
         return Notebook(
-            today=lambda: context.now().date().isoformat(),
+            now=context.now,
             read_lines=context.workspace.read_lines,
-            append=lambda entry, to, day: context.append(entry, to=to, day=day),
+            append=lambda entry, to, moment: context.append(entry, to=to, at=moment),
             redactor=context.redactor,
         )
 

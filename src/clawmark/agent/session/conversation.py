@@ -103,6 +103,10 @@ class HostOptions(NamedTuple):
     """Where it takes place, for the note: `chat`, `telegram` …"""
     chat_type: str = ""
     """The type of chat, such as `group` or `heartbeat`; it can only make a session less private."""
+    prompt_mode: str = "full"
+    """How much of the prompt there is: `full`, `minimal` or `none`."""
+    prompt_time: bool = False
+    """Whether the prompt tells the time."""
     read_only: bool = False
     sandboxed: bool = False
     cli_backed: bool = False

@@ -1,7 +1,8 @@
 """Decide what a session may do with the memory.
 
-Sessions that are proven private may do everything. Other sessions may search and read if their kind
-is listed in `memory.sharedSessions`, and may never write."""
+Sessions that are proven private may do everything. The heartbeat of a main session may do the same,
+except read USER.md. Other sessions may search and read if their kind is listed in
+`memory.sharedSessions`, and may never write."""
 
 from __future__ import annotations
 
@@ -9,7 +10,12 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from clawmark.agent.tools.base import Payload
-from clawmark.text.transcripts.session_keys import SessionKind, is_private, kind_of
+from clawmark.text.transcripts.session_keys import (
+    SessionKind,
+    is_main_heartbeat,
+    is_private,
+    kind_of,
+)
 
 PRIVATE_FILES = ("USER.md",)
 
@@ -22,6 +28,8 @@ class Access(NamedTuple):
     writes: bool
     cites: bool
     """Whether answers contain citations."""
+    curates: bool = False
+    """Whether it is a heartbeat that is shown MEMORY.md and the logs, to look after them."""
 
     def may_read(self, path: str) -> bool:
         """Check whether the session may read this file; USER.md is for private sessions only."""
@@ -44,12 +52,14 @@ def access_of(
     `shared` are the kinds that may search although they are not private. `citations` other than
     `on` and `off` counts as `auto`: only private sessions see file names."""
     kind = kind_of(session_key, chat_type)
-    private = is_private(kind)
+    curates = is_main_heartbeat(session_key, chat_type)
+    trusted = is_private(kind) or curates
     return Access(
         kind=kind,
-        reads=private or kind in shared,
-        writes=private,
-        cites=citations == "on" or (citations != "off" and private),
+        reads=trusted or kind in shared,
+        writes=trusted,
+        cites=citations == "on" or (citations != "off" and trusted),
+        curates=curates,
     )
 
 

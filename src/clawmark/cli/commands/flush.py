@@ -217,7 +217,7 @@ def _curate(memory: Memory, key: str, args: Namespace) -> int:
     stored = load_proposal(parts.store.folder) if args.apply else None
     proposal = stored or _propose(memory, key, args)
     if not args.json:
-        _show_diff(proposal)
+        show_diff(proposal)
     is_accepted = args.apply and bool(proposal.diff) and (stored is not None or _confirm(args))
     if is_accepted:
         accept(parts.workspace, proposal)
@@ -253,7 +253,8 @@ def _confirm(args: Namespace) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _show_diff(proposal: Proposal) -> None:
+def show_diff(proposal: Proposal) -> None:
+    """Print the changes of a proposal and the reasons for them."""
     styles = {"+": "green", "-": "red", "@": "dim"}
     for line in proposal.diff.splitlines():
         style = styles.get(line[:1])

@@ -15,11 +15,18 @@ def test_a_private_session_reads_writes_and_cites() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [GROUP, "agent:main:cron:x", "agent:main:subagent:x", "agent:main:main:heartbeat", "??"]
+    "key", [GROUP, "agent:main:cron:x", "agent:main:subagent:x", "agent:main:heartbeat", "??"]
 )
 def test_every_other_session_may_do_nothing(key: str) -> None:
     access = access_of(key)
     assert (access.reads, access.writes, access.cites) == (False, False, False)
+
+
+def test_the_heartbeat_of_a_main_session_reads_and_writes_but_not_user_md() -> None:
+    access = access_of("agent:main:main:heartbeat")
+    assert (access.reads, access.writes, access.cites, access.curates) == (True,) * 4
+    assert access.may_read("MEMORY.md") and not access.may_read("USER.md")
+    assert not access_of("agent:main:main").curates
 
 
 def test_a_kind_that_is_allowed_reads_and_neither_writes_nor_cites() -> None:
