@@ -157,6 +157,7 @@ class Memory:
         max_results: int = 3,
         min_score: float | None = None,
         chat_type: str = "",
+        sandboxed: bool = False,
     ) -> str:
         """Return what the memory holds about a message, as one block of quoted data; empty outside
         private sessions.
@@ -170,6 +171,7 @@ class Memory:
             max_results=max_results,
             min_score=min_score,
             chat_type=chat_type,
+            sandboxed=sandboxed,
         )
 
     def append(self, text: str, *, to: str = "", day: str = "") -> Written:
@@ -381,21 +383,34 @@ class Memory:
         return make_questions(writer, self._parts.store, redactor, count)
 
     def tools(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        sandboxed: bool = False,
     ) -> list[Tool]:
         """Return `memory_search` and `memory_get` as tools for any agent, and with `append` also
         `memory_append`.
 
         The session key decides what may be read and whether answers have citations; a `chat_type`
         that the host has noted can only reduce it. Without a key, everything may be read.
-        `tools.allow` and `tools.deny` leave tools out, and so does `memorySearch.enabled: false`.
+        `tools.*` leaves tools out, and so does `memorySearch.enabled: false`. `sandboxed` says that
+        the host runs the session in a sandbox: `agents.defaults.sandbox.workspaceAccess` applies.
         """
-        return agent_parts.make_tools(self, session_key, append=append, chat_type=chat_type)
+        return agent_parts.make_tools(
+            self, session_key, append=append, chat_type=chat_type, sandboxed=sandboxed
+        )
 
     def prompt(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        sandboxed: bool = False,
     ) -> Prompt:
-        """Return the memory's part of a session's system prompt; `append` as for `tools`."""
+        """Return the memory's part of a session's system prompt; the arguments as for `tools`."""
         from clawmark.agent.prompt.context import ContextReader
         from clawmark.engine.maintenance.status import brief_status
 
@@ -406,6 +421,7 @@ class Memory:
             session_key,
             append=append,
             chat_type=chat_type,
+            sandboxed=sandboxed,
             brief_status=lambda: brief_status(self._parts),
         )
 

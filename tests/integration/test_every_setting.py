@@ -43,11 +43,13 @@ from setting_effects import (
     status,
     today,
     tools,
+    tools_by_session,
     transcripts,
 )
 
 from clawmark import Memory
 from clawmark.config.keys import BY_NAME
+from clawmark.config.tool_schema import BySession
 
 ROOT = Path(__file__).resolve().parents[2]
 S, Q, H = "memorySearch.", "memorySearch.query.", "memorySearch.query.hybrid."
@@ -67,6 +69,8 @@ RERANKER: dict[str, object] = {
     RERANK + "apiKey": KEY,
 }
 COMPATIBLE = {**SERVICE, S + "provider": "openai-compatible", S + "model": "nomic"}
+
+SANDBOX: dict[str, object] = {D + "sandbox.mode": "all", D + "sandbox.workspaceAccess": "rw"}
 
 ACTS: dict[str, Acts] = {
     S + "enabled": Acts(True, False, tools),
@@ -143,6 +147,34 @@ ACTS: dict[str, Acts] = {
     "memory.sharedSessions": Acts([], ["group"], answer_in_a_group),
     "tools.allow": Acts([], ["memory_get"], tools),
     "tools.deny": Acts([], ["group:memory"], tools),
+    "tools.profile": Acts("full", "minimal", tools),
+    "tools.alsoAllow": Acts(
+        one=[], other=["memory_get"], look=tools, beside={"tools.profile": "messaging"}
+    ),
+    **{
+        f"tools.bySession.{kind}.{name}": Acts([], ["memory_get"], tools_by_session)
+        for kind in BySession._fields
+        for name in ("allow", "deny")
+    },
+    "tools.subagents.tools.allow": Acts([], ["memory_get"], tools_by_session),
+    "tools.subagents.tools.alsoAllow": Acts([], ["memory_get"], tools_by_session),
+    "tools.subagents.tools.deny": Acts([], ["memory_get"], tools_by_session),
+    "tools.sandbox.tools.allow": Acts(
+        one=[], other=["memory_get"], look=tools_by_session, beside=SANDBOX
+    ),
+    "tools.sandbox.tools.alsoAllow": Acts(
+        one=[],
+        other=["memory_search"],
+        look=tools_by_session,
+        beside={**SANDBOX, "tools.sandbox.tools.allow": ["memory_get"]},
+    ),
+    "tools.sandbox.tools.deny": Acts(
+        one=[], other=["memory_get"], look=tools_by_session, beside=SANDBOX
+    ),
+    D + "sandbox.mode": Acts("off", "non-main", tools_by_session),
+    D + "sandbox.workspaceAccess": Acts(
+        one="ro", other="none", look=tools_by_session, beside=SANDBOX
+    ),
     D + "workspace": Acts("{workspace}", "{folder}/extra", found),
     D + "userTimezone": Acts("Pacific/Kiritimati", "Pacific/Pago_Pago", today),
     D + "bootstrapMaxChars": Acts(60, 20_000, prompt),
@@ -284,11 +316,10 @@ def test_a_service_is_reached_through_the_proxy(place: Place, server: EmbeddingS
 
 NOT_USED = {
     "plugins": {"slots": {"memory": "none"}},
-    "agents": {"defaults": {"sandbox": {"workspaceAccess": "ro"}}},
     "memorySearch": {"provider": "none", "multimodal": {"enabled": True}},
     "memory": {"qmd": {"limits": {"timeoutMs": 0}}},
 }
-NAMED = ("plugins.slots.memory", "sandbox.workspaceAccess", "memorySearch.multimodal", "memory.qmd")
+NAMED = ("plugins.slots.memory", "memorySearch.multimodal", "memory.qmd")
 
 
 def test_settings_without_effect_are_named_by_status_and_doctor(place: Place) -> None:

@@ -6,7 +6,7 @@ a process for one of them."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
+    from clawmark.agent.tools.policy import Access
     from clawmark.config.schema import Settings
     from clawmark.memory import Memory
 
@@ -35,14 +36,37 @@ def make_notebook(memory: Memory) -> Notebook:
     )
 
 
+def session_access(
+    settings: Settings, session_key: str | None, *, chat_type: str = "", sandboxed: bool = False
+) -> Access:
+    """Return what the settings let a session do with the memory."""
+    from clawmark.agent.tools.policy import access_of
+
+    return access_of(
+        session_key,
+        chat_type=chat_type,
+        citations=settings.memory.citations,
+        shared=settings.memory.shared_sessions,
+        sandbox=settings.sandbox,
+        sandboxed=sandboxed,
+    )
+
+
+def permitted_names(settings: Settings, names: Iterable[str], access: Access) -> tuple[str, ...]:
+    """Return the names of the tools that the tool policy and the sandbox leave a session."""
+    from clawmark.agent.tools.policy import allowed_tools
+
+    return allowed_tools(names, access.kind, settings.tools, access.sandbox)
+
+
 def make_tools(
-    memory: Memory, session_key: str | None, *, append: bool, chat_type: str
+    memory: Memory, session_key: str | None, *, append: bool, chat_type: str, sandboxed: bool
 ) -> list[Tool]:
     """Return the tools of a session that the settings allow."""
     from clawmark.agent import tools as agent_tools
 
     settings = memory.settings
-    absent = set(settings.tools.denied)
+    absent = set[str]()
     if not settings.memory_search.enabled:
         absent |= {"memory_search", "memory_get"}
     tools = agent_tools.make_tools(
@@ -59,7 +83,9 @@ def make_tools(
         shared=settings.memory.shared_sessions,
         notebook=make_notebook(memory) if append else None,
     )
-    return [tool for tool in tools if tool.name not in absent]
+    access = session_access(settings, session_key, chat_type=chat_type, sandboxed=sandboxed)
+    permitted = permitted_names(settings, [tool.name for tool in tools], access)
+    return [tool for tool in tools if tool.name in permitted and tool.name not in absent]
 
 
 def make_prompt(
@@ -69,20 +95,15 @@ def make_prompt(
     *,
     append: bool,
     chat_type: str,
+    sandboxed: bool,
     brief_status: Callable[[], tuple[str, str, int]],
 ) -> Prompt:
     """Return the memory's part of a session's system prompt."""
-    from clawmark.agent.prompt.context import Limits
+    from clawmark.agent.prompt.context import Context, Limits
     from clawmark.agent.prompt.sections import Facts, build_prompt, with_pulse
-    from clawmark.agent.tools.policy import access_of
 
     settings, startup = memory.settings, memory.settings.startup_context
-    access = access_of(
-        session_key,
-        chat_type=chat_type,
-        citations=settings.memory.citations,
-        shared=settings.memory.shared_sessions,
-    )
+    access = session_access(settings, session_key, chat_type=chat_type, sandboxed=sandboxed)
     limits = Limits(
         per_file=settings.bootstrap_max_chars,
         total=settings.bootstrap_total_max_chars,
@@ -97,10 +118,15 @@ def make_prompt(
         today=memory.today(),
         timezone=settings.user_timezone,
     )
-    context = context_reader.read(access.kind, facts.today, limits)
+    if access.sandbox == "none":
+        facts = facts._replace(workspace="")
+        context = Context(kind=access.kind, files=(), logs=(), notices=())
+    else:
+        context = context_reader.read(access.kind, facts.today, limits)
     if not access.reads:
         return build_prompt(context, tools=(), cites=access.cites, facts=facts)
-    tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
+    given = memory.tools(session_key, append=append, chat_type=chat_type, sandboxed=sandboxed)
+    tools = [tool.name for tool in given]
     if settings.memory_search.enabled:
         facts = with_pulse(facts, brief_status)
     return build_prompt(context, tools=tools, cites=access.cites, facts=facts)
@@ -114,18 +140,20 @@ def recall_text(
     max_results: int,
     min_score: float | None,
     chat_type: str,
+    sandboxed: bool,
 ) -> str:
     """Search for a message and quote what is worth recalling, if the session is private."""
     from clawmark.agent.prompt.recall import recall_block, recalled
     from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
-    from clawmark.text.transcripts.session_keys import is_private, kind_of
+    from clawmark.text.transcripts.session_keys import is_private
     from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
     question = strip_recalled(text).strip()
     is_automatic = min_score is None
+    access = session_access(memory.settings, session_key, chat_type=chat_type, sandboxed=sandboxed)
     if (
         not memory.settings.memory_search.enabled
-        or not is_private(kind_of(session_key, chat_type))
+        or not (access.reads and is_private(access.kind))
         or (is_automatic and not says_something(question))
     ):
         return ""
@@ -165,10 +193,17 @@ def make_conversation(
         given = host_options.chat_type if host_options else ""
         return given or parts.store.get(session_key).chat_type
 
+    sandboxed = host_options is not None and host_options.sandboxed
     callbacks = SessionCallbacks(
-        prompt=lambda: memory.prompt(session_key, append=append, chat_type=chat_type()).text,
+        prompt=lambda: (
+            memory.prompt(
+                session_key, append=append, chat_type=chat_type(), sandboxed=sandboxed
+            ).text
+        ),
         recall=lambda text: (
-            memory.recall(text, session_key, chat_type=chat_type()) if recall else ""
+            memory.recall(text, session_key, chat_type=chat_type(), sandboxed=sandboxed)
+            if recall
+            else ""
         ),
         started=lambda: memory.session_started(session_key),
         compacted=memory.compacted,

@@ -105,7 +105,7 @@ class _Loader:
     def _put(self, key: str, written: Written) -> None:
         gathered = self.gathered
         value = check(BY_NAME[key], written, self.warnings)
-        if key.startswith("tools."):
+        if key in ("tools.allow", "tools.deny"):
             assert isinstance(value, tuple)
             gathered.tool_lists[key, written.path[0]] = value
         is_added = bool(written.source.file)

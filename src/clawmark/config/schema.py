@@ -6,8 +6,9 @@ from these classes. Defaults are those of OpenClaw's configuration tables."""
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext, ToolPolicy
+from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext
 from clawmark.config.check import Key
+from clawmark.config.tool_schema import Sandbox, ToolPolicy
 
 
 class Local(NamedTuple):
@@ -365,6 +366,7 @@ class Settings(NamedTuple):
         int, Key("The context window of the model in tokens; 0 to take it from the model's name.")
     ] = 0
     compaction: Compaction = Compaction()
+    sandbox: Sandbox = Sandbox()
     hooks: Hooks = Hooks()
     session_reset: SessionReset = SessionReset()
 

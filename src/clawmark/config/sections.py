@@ -26,6 +26,7 @@ _WHOLE_GROUPS = (
     "agents.defaults.startupContext",
     "agents.defaults.compaction.memoryFlush",
     "hooks.internal.entries.session-memory",
+    "tools.bySession",
 )
 """Groups in the host's sections that are only about memory: an unknown key in them is a mistake."""
 _INPUT_TYPES = ("inputType", "queryInputType", "documentInputType")

@@ -40,7 +40,7 @@ _SLOT = (
     "the built-in memory (memory-core) is used"
 )
 _PLUGINS = "other memory plugins are not supported yet, and the built-in memory is used"
-_TOOL_POLICY = "only tools.allow and tools.deny decide which memory tools there are"
+_TOOL_POLICY = "use tools.allow, tools.deny and tools.bySession for the memory tools"
 _D = "agents.defaults."
 _S = "memorySearch."
 _E = "plugins.entries."
@@ -91,11 +91,6 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         "the index is updated in the background after a compaction",
         _is("async"),
     ),
-    Unsupported(
-        _D + "sandbox.workspaceAccess",
-        "there is no sandbox, so a flush and memory_append write to the workspace",
-        _is("rw"),
-    ),
     Unsupported("plugins.slots.memory", _SLOT, _is("memory-core"), planned=True),
     Unsupported(
         _E + "memory-core.config",
@@ -105,14 +100,7 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
     Unsupported(_E + "memory-lancedb", _PLUGINS, _is_disabled, planned=True),
     Unsupported(_E + "active-memory", _PLUGINS, _is_disabled),
     Unsupported(_E + "memory-wiki", _PLUGINS, _is_disabled),
-    Unsupported("tools.profile", _TOOL_POLICY, _is("coding", "full")),
     Unsupported("tools.byProvider", _TOOL_POLICY, _does_not_name_memory),
-    Unsupported("tools.sandbox", _TOOL_POLICY, _does_not_name_memory),
-    Unsupported(
-        "tools.subagents",
-        "memory.sharedSessions decides whether sub-agents may search the memory",
-        _does_not_name_memory,
-    ),
     Unsupported(
         "tools.sessions.visibility",
         "a private session may search all transcripts of its agent",

@@ -9,8 +9,9 @@ from collections.abc import Collection
 
 from clawmark.agent.prompt.context import Context
 from clawmark.agent.prompt.sections import Facts, build_prompt
-from clawmark.agent.tools.policy import Access, access_of, unavailable
+from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.aio import AsyncMemory
+from clawmark.composition import agent as agent_parts
 from clawmark.memory import Memory
 
 STATUS_TOOL = "memory_status"
@@ -20,28 +21,36 @@ _ABOUT = (
 )
 _STATE = (
     "An answer with `dueFiles` comes from an index that is still catching up; one with `degraded` "
-    "says what it lacks, and memory_status says more."
+    "says what it lacks"
 )
 
 
 def session_access(memory: Memory | AsyncMemory, session_key: str | None) -> Access:
     """Return what the session may do under the settings of the memory."""
-    options = memory.settings.memory
-    return access_of(session_key, citations=options.citations, shared=options.shared_sessions)
+    return agent_parts.session_access(memory.settings, session_key)
+
+
+def offers_status(memory: Memory | AsyncMemory, access: Access) -> bool:
+    """Check whether the session has the tool `memory_status`."""
+    return bool(agent_parts.permitted_names(memory.settings, (STATUS_TOOL,), access))
 
 
 def session_instructions(memory: Memory | AsyncMemory, session_key: str | None) -> str:
     """Return the instructions for the session that is served."""
-    tools = [*(tool.name for tool in memory.tools(session_key, append=True)), STATUS_TOOL]
-    return instructions_for(tools, session_access(memory, session_key))
+    access = session_access(memory, session_key)
+    tools = [tool.name for tool in memory.tools(session_key, append=True)]
+    return instructions_for(
+        [*tools, STATUS_TOOL] if offers_status(memory, access) else tools, access
+    )
 
 
 def instructions_for(tools: Collection[str], access: Access) -> str:
     """Return the instructions for a session with these tools and rights."""
     if not access.reads:
-        return f"{_ABOUT}\n\n{unavailable(access.kind)['error']}"
+        return f"{_ABOUT}\n\n{unavailable(access.kind, access.sandbox)['error']}"
     context = Context(kind=access.kind, files=(), logs=(), notices=())
     prompt = build_prompt(context, tools=tools, cites=access.cites, facts=Facts())
+    state = _STATE + (", and memory_status says more." if STATUS_TOOL in tools else ".")
     return "\n\n".join(
-        (_ABOUT, *(section.text for section in prompt.sections if section.stable), _STATE)
+        (_ABOUT, *(section.text for section in prompt.sections if section.stable), state)
     )

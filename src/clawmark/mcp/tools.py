@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from clawmark.agent.tools import Payload, render
 from clawmark.agent.tools.base import one_line
 from clawmark.aio import AsyncMemory
-from clawmark.mcp.instructions import STATUS_TOOL
+from clawmark.mcp.instructions import STATUS_TOOL, offers_status, session_access
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.reports import Status
 
@@ -143,12 +143,13 @@ class SessionTools:
         self.tools: list[Tool] = []
         for tool in memory.tools(session_key, append=True):
             self._add(tool.name, tool.description, tool.parameters, tool.call)
-        self._add(
-            STATUS_TOOL,
-            _STATUS_DESCRIPTION,
-            {"type": "object", "properties": {}},
-            _status_call(memory),
-        )
+        if offers_status(memory, session_access(memory, session_key)):
+            self._add(
+                STATUS_TOOL,
+                _STATUS_DESCRIPTION,
+                {"type": "object", "properties": {}},
+                _status_call(memory),
+            )
 
     async def call(self, name: str, arguments: Mapping[str, object] | None) -> CallToolResult:
         """Call a tool; every error, an unknown name included, is an answer the model can read."""
@@ -174,7 +175,9 @@ class SessionTools:
     def _unknown(self, name: str) -> Payload:
         return {
             "error": f"There is no tool {one_line(name, 80)}.",
-            "action": f"Use one of {', '.join(self._calls)}.",
+            "action": f"Use one of {', '.join(self._calls)}."
+            if self._calls
+            else "This session has no tools; answer from this conversation alone.",
         }
 
     def _add(self, name: str, description: str, parameters: Payload, call: Call) -> None:

@@ -60,7 +60,7 @@ SKIP_REASONS: dict[SkipReason, str] = {
     "disabled": "flushing is switched off",
     "heartbeat": "a heartbeat is not a conversation",
     "read-only": "the session may only read",
-    "sandboxed": "the session is sandboxed",
+    "sandboxed": "the session's sandbox may not write to the workspace",
     "cli-backed": "the model keeps its own memory",
     "no-session": "there is no such session",
     "no-model": "no model is configured",
