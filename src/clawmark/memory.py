@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
+from clawmark.composition.managers import lease_manager
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
@@ -64,9 +65,9 @@ class Memory:
         self._sessions_seen: set[str] = set()
         self._context: ContextReader | None = None
         self._watchings: list[Watching] = []
-        self._builtin = composition.build(places, loaded, embedder, provider, background=background)
+        self._lease = lease_manager(places, loaded, embedder, provider, background=background)
+        self._builtin, self._backend = self._lease.manager.builtin, self._lease.manager.backend
         self._parts = self._builtin.parts
-        self._backend = composition.choose_backend(self._builtin, loaded.settings)
 
     @classmethod
     def open(
@@ -87,7 +88,8 @@ class Memory:
         `embedder` or `provider` replaces the configured provider. `overrides` are settings by their
         dotted key, such as `{"memorySearch.query.maxResults": 3}`. `clock` gives the current time
         for daily logs and the age of notes. With `background`, a thread finishes the indexing that
-        a search has no time for; it starts when there is something to do."""
+        a search has no time for; it starts when there is something to do. Memories of the same
+        folder with the same settings share index, worker and embedders while they are open."""
         places = resolve_places(_text(workspace), agent, _text(config), _text(state_dir))
         loaded = load(places, overrides or {})
         return cls(places, loaded, embedder, provider, clock, background)
@@ -304,7 +306,11 @@ class Memory:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""
         from clawmark.engine.maintenance.transcripts import list_transcripts
 
-        return list_transcripts(self._parts, self._transcripts())
+        flushed, _ = agent_parts.flush_times(self.places)
+        return tuple(
+            one._replace(flush=flushed.get(os.path.basename(one.path)))
+            for one in list_transcripts(self._parts, self._transcripts())
+        )
 
     def transcript(self, name: str) -> tuple[str, tuple[TranscriptMessage, ...]]:
         """Return the path of a transcript and its messages, with secrets masked.
@@ -319,7 +325,8 @@ class Memory:
 
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
-        return self._backend.status()
+        _, latest = agent_parts.flush_times(self.places)
+        return self._backend.status()._replace(flush=latest)
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -456,10 +463,12 @@ class Memory:
         return self._now().date().isoformat()
 
     def close(self) -> None:
-        """Stop watching and background work, and close the index and the workspace."""
+        """Stop watching; the last memory of a folder also stops its background work and closes its
+        index.
+        """
         for watching in self._watchings:
             watching.close()
-        self._backend.close()
+        self._lease.close()
 
     def __enter__(self) -> Memory:
         return self

@@ -6,7 +6,7 @@ a process for one of them."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
     from clawmark.agent.tools.policy import Access
+    from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
     from clawmark.memory import Memory
+    from clawmark.model.reports import FlushTimes
 
 
 def make_notebook(memory: Memory) -> Notebook:
@@ -52,13 +54,6 @@ def session_access(
     )
 
 
-def permitted_names(settings: Settings, names: Iterable[str], access: Access) -> tuple[str, ...]:
-    """Return the names of the tools that the tool policy and the sandbox leave a session."""
-    from clawmark.agent.tools.policy import allowed_tools
-
-    return allowed_tools(names, access.kind, settings.tools, access.sandbox)
-
-
 def make_tools(
     memory: Memory, session_key: str | None, *, append: bool, chat_type: str, sandboxed: bool
 ) -> list[Tool]:
@@ -84,7 +79,7 @@ def make_tools(
         notebook=make_notebook(memory) if append else None,
     )
     access = session_access(settings, session_key, chat_type=chat_type, sandboxed=sandboxed)
-    permitted = permitted_names(settings, [tool.name for tool in tools], access)
+    permitted = access.permitted([tool.name for tool in tools], settings.tools)
     return [tool for tool in tools if tool.name in permitted and tool.name not in absent]
 
 
@@ -145,7 +140,6 @@ def recall_text(
     """Search for a message and quote what is worth recalling, if the session is private."""
     from clawmark.agent.prompt.recall import recall_block, recalled
     from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
-    from clawmark.text.transcripts.session_keys import is_private
     from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
     question = strip_recalled(text).strip()
@@ -153,7 +147,7 @@ def recall_text(
     access = session_access(memory.settings, session_key, chat_type=chat_type, sandboxed=sandboxed)
     if (
         not memory.settings.memory_search.enabled
-        or not (access.reads and is_private(access.kind))
+        or not (access.reads and access.is_private)
         or (is_automatic and not says_something(question))
     ):
         return ""
@@ -211,6 +205,16 @@ def make_conversation(
     return Conversation(
         session_key=session_key, parts=parts, callbacks=callbacks, host_options=host_options
     )
+
+
+def flush_times(places: Places) -> tuple[dict[str, FlushTimes], FlushTimes | None]:
+    """Return when the sessions of an agent were flushed, by the file name of the transcript, and
+    all of them together.
+    """
+    from clawmark.agent.flush.times import latest_flush, read_flush_times
+
+    times = read_flush_times(dict.fromkeys((places.sessions_dir, places.conversations_dir)))
+    return times, latest_flush(times)
 
 
 def make_question_writer(settings: Settings, completer: Completer | None) -> Completer:

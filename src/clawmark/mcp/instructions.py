@@ -32,7 +32,7 @@ def session_access(memory: Memory | AsyncMemory, session_key: str | None) -> Acc
 
 def offers_status(memory: Memory | AsyncMemory, access: Access) -> bool:
     """Check whether the session has the tool `memory_status`."""
-    return bool(agent_parts.permitted_names(memory.settings, (STATUS_TOOL,), access))
+    return bool(access.permitted((STATUS_TOOL,), memory.settings.tools))
 
 
 def session_instructions(memory: Memory | AsyncMemory, session_key: str | None) -> str:

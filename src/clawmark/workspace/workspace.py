@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.model.values import FileStat, FileState, Scan, ScanFailure, Skipped
+from clawmark.system.counters import SharedCounts
 from clawmark.workspace import guard, places, read
 from clawmark.workspace.scan import scan_workspace
 
@@ -37,6 +38,7 @@ class Workspace:
         has_memory: bool = True,
         extra_patterns: Mapping[str, tuple[str, ...]] | None = None,
         sources: Callable[[], tuple[places.Source, ...]] = tuple,
+        counts: SharedCounts | None = None,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
@@ -47,6 +49,7 @@ class Workspace:
         self.sessions = sessions
         """The transcripts, if they are a source."""
         self._has_memory = has_memory
+        self._counts = counts
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
@@ -314,7 +317,7 @@ class Workspace:
         self, path: str, extras: Sequence[places.Extra], writing: bool = False
     ) -> Iterator[tuple[guard.Folder, places.Place]]:
         """Find a path and open its root; refusals are counted."""
-        with self._counted():
+        with self._counted(reading=not writing):
             place = places.locate(self.root, self._aliases, extras, path)
             if writing and not place.writable:
                 what = "belongs to an extra path, and those are only read"
@@ -334,12 +337,18 @@ class Workspace:
                 self.changes += 1
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self, *, reading: bool = True) -> Iterator[None]:
         try:
             yield
         except PathDenied:
             with self._counting:
                 self.denied += 1
+            if self._counts is not None:
+                self._counts.add("denied")
+            raise
+        except WorkspaceError as error:
+            if reading and self._counts is not None and _is_failed_read(error):
+                self._counts.add("readErrors")
             raise
 
     def _opened(self, root: str) -> guard.Folder:
@@ -355,3 +364,9 @@ class Workspace:
                 f"The folder {guard.shown(root)} cannot be opened: {guard.reason_of(error)}.",
                 hint=hint,
             ) from error
+
+
+def _is_failed_read(error: WorkspaceError) -> bool:
+    """Whether the system failed to read a file that is there."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)

@@ -47,6 +47,15 @@ class Access(NamedTuple):
     no sandbox.
     """
 
+    @property
+    def is_private(self) -> bool:
+        """Whether the session is one person with their own agent."""
+        return is_private(self.kind)
+
+    def permitted(self, names: Iterable[str], policy: ToolPolicy) -> tuple[str, ...]:
+        """Return the names of the tools that the tool policy and the sandbox leave the session."""
+        return allowed_tools(names, self.kind, policy, self.sandbox)
+
     def may_read(self, path: str) -> bool:
         """Check whether the session may read this file; USER.md is for private sessions only."""
         return self.reads and (path not in PRIVATE_FILES or is_private(self.kind))

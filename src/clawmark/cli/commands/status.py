@@ -16,7 +16,7 @@ from clawmark.cli.unsearched_files import find_unsearched
 from clawmark.config.paths import Places
 from clawmark.memory import Memory
 from clawmark.model.errors import EmbeddingError
-from clawmark.model.reports import SourceReport, Status
+from clawmark.model.reports import FlushTimes, SourceReport, Status
 from clawmark.model.values import Space
 
 SHOWN = 3
@@ -144,9 +144,19 @@ def status_facts(
     yield paint("Repaired", "yellow"), plain(status.healed)
     yield (
         "Path checks",
-        f"by {status.containment}"
-        + (f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""),
+        f"by {status.containment}" + _denied(status),
     )
+    yield (
+        paint("Read errors", "yellow"),
+        _event(status, "readErrors", "time") if "readErrors" in status.events else "",
+    )
+    yield (
+        "Fallbacks",
+        _event(status, "fallbacks", "answer") + " without the configured provider"
+        if "fallbacks" in status.events
+        else "",
+    )
+    yield "Last flush", _flush(status.flush)
     if status.degraded is not None:
         yield (
             paint("Degraded", "yellow"),
@@ -165,6 +175,36 @@ def status_facts(
         )
     yield "Skipped", "\n".join(skipped)
     yield paint("Warnings", "yellow"), "\n".join(plain(warning) for warning in status.warnings)
+
+
+def _event(status: Status, name: str, noun: str) -> str:
+    """Describe what has happened in all processes: `3 paths (last 2026-11-15 09:30 UTC)`."""
+    event = status.events[name]
+    count, last = event.get("count"), str(event.get("last", ""))
+    when = f" (last {_utc(last)})" if last else ""
+    return f"{plural(count if isinstance(count, int) else 0, noun)}{when}"
+
+
+def _denied(status: Status) -> str:
+    """Describe the paths that were refused in all processes, at least those of this one."""
+    if "denied" in status.events:
+        return f" · {_event(status, 'denied', 'path')} denied"
+    return f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""
+
+
+def _flush(times: FlushTimes | None) -> str:
+    """Describe the last flush of any session, or return an empty string."""
+    if times is None:
+        return ""
+    parts = [_utc(times.last) if times.last else "none yet"]
+    if times.failures:
+        failed = f"{plural(times.failures, 'attempt')} failed since, last {_utc(times.failed)}"
+        parts += [paint(failed, "yellow"), f"next attempt after {_utc(times.next_attempt)}"]
+    return " · ".join(parts)
+
+
+def _utc(time: str) -> str:
+    return f"{time[:10]} {time[11:16]} UTC"
 
 
 def _reason(status: Status) -> list[str]:

@@ -21,6 +21,8 @@ from clawmark.model.reports import Status
 from clawmark.model.values import FileRow, Mode, Skipped, Space, SyncPlan
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.store.sqlite.running import running_sync
+from clawmark.system.shared_counts import read_counts
+from clawmark.text.dates import utc_time
 
 
 def status(parts: IndexParts, last_error: str = "") -> Status:
@@ -81,6 +83,7 @@ def status(parts: IndexParts, last_error: str = "") -> Status:
         not_markdown=not_markdown(workspace, sources),
         unsearched_files=unsearched,
         running=running_sync(path),
+        events=_events(parts),
     )
 
 
@@ -130,6 +133,14 @@ def due_files_by_source(
     ):
         due[source] = due.get(source, 0) + 1
     return due
+
+
+def _events(parts: IndexParts) -> dict[str, dict[str, object]]:
+    """Return how often each event has happened in any process, and when last."""
+    counted = read_counts(parts.counts.path) if parts.counts is not None else {}
+    return {
+        name: {"count": one.count, "last": utc_time(one.last_ms)} for name, one in counted.items()
+    }
 
 
 def _metrics(
