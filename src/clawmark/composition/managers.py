@@ -1,12 +1,14 @@
 """The managers of open memories: memories of the same folder in one process share one.
 
 A manager is the backend of a memory with its index, its background worker and its embedders. It is
-shared by memories with the same places, settings and embedder, and closed with the last of them."""
+shared by memories with the same places, settings and embedder, and closed with the last of them.
+The registry does not keep a manager alive: memories that are dropped without `close` leave none."""
 
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
+from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
+from _weakref import ref  # `weakref` itself costs a cold search as much
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.composition import build, choose_backend
@@ -63,13 +65,14 @@ class Lease:
             self.manager.users -= 1
             is_last = not self.manager.users
             if is_last:
-                _managers.remove(self.manager)
+                _managers[:] = [one for one in _managers if one() not in (None, self.manager)]
         if is_last:
             self.manager.backend.close()
 
 
-_managers: list[Manager] = []
-_lock = allocate_lock()
+_managers: list[ref[Manager]] = []
+_lock = RLock()
+"""Reentrant, because an embedder that is made for a memory may open another one."""
 
 
 def lease_manager(
@@ -97,7 +100,7 @@ def lease_manager(
         if manager is None:
             builtin = build(places, loaded, embedder, provider, background=background)
             manager = Manager(identity, embedder, builtin)
-            _managers.append(manager)
+            _managers.append(ref(manager))
         else:
             manager.builtin.freshener.expire()
         manager.users += 1
@@ -105,14 +108,17 @@ def lease_manager(
 
 
 def _find(identity: Identity, embedder: Embedder | None) -> Manager | None:
-    same = (one for one in _managers if one.embedder is embedder and one.identity == identity)
-    return next(same, None)
+    for each in _managers:
+        manager = each()
+        if manager and manager.embedder is embedder and manager.identity == identity:
+            return manager
+    return None
 
 
 def _forked() -> None:
     """Replace the lock in a forked child: another thread of the parent may have held it."""
     global _lock
-    _lock = allocate_lock()
+    _lock = RLock()
 
 
 if hasattr(os, "register_at_fork"):

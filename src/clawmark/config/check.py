@@ -55,6 +55,11 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
     with a warning.
     """
     value = written.value
+    if key.kind == "model" and isinstance(value, dict) and value.get("fallbacks"):
+        if warnings is not None:
+            reason = "has fallbacks, which have no effect: only its primary model is used"
+            warnings.append(refuse(written, reason).message)
+        return KINDS[key.kind].check(key, written)
     if key.kind == "count" and _is_number(value) and key.high < value < math.inf:
         if warnings is not None:
             reason = f"is {show(value)}; {key.high:.0f} is used, the most there is"

@@ -20,6 +20,11 @@ def _is_disabled(value: object) -> bool:
     return isinstance(value, dict) and value.get("enabled") is False
 
 
+def _has_core(value: object) -> bool:
+    """Whether a list of plugins is empty or has the built-in memory."""
+    return isinstance(value, list) and (not value or "memory-core" in value)
+
+
 def _does_not_name_memory(value: object) -> bool:
     return "memory" not in str(value)
 
@@ -87,11 +92,29 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         _is(120),
     ),
     Unsupported(
+        _D + "contextLimits.postCompactionMaxChars",
+        "clawmark chat repeats sections of AGENTS.md up to a fixed size after a compaction",
+    ),
+    Unsupported(
+        _D + "compaction.postCompactionSections",
+        "clawmark chat repeats the sections Session Startup and Red Lines after a compaction",
+        _is(["Session Startup", "Red Lines"]),
+    ),
+    Unsupported(
+        _D + "bootstrapPromptTruncationWarning",
+        "a file that does not fit into the prompt always says so",
+        _is("once", "always"),
+    ),
+    Unsupported(
         _D + "compaction.postIndexSync",
         "the index is updated in the background after a compaction",
         _is("async"),
     ),
     Unsupported("plugins.slots.memory", _SLOT, _is("memory-core"), planned=True),
+    Unsupported("plugins.enabled", _SLOT, _is(True)),
+    Unsupported("plugins.allow", _SLOT, _has_core),
+    Unsupported("plugins.deny", _SLOT, _does_not_name_memory),
+    Unsupported(_E + "memory-core.enabled", _SLOT, _is(True)),
     Unsupported(
         _E + "memory-core.config",
         "the built-in memory takes its settings from memorySearch",
@@ -101,10 +124,24 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
     Unsupported(_E + "active-memory", _PLUGINS, _is_disabled),
     Unsupported(_E + "memory-wiki", _PLUGINS, _is_disabled),
     Unsupported("tools.byProvider", _TOOL_POLICY, _does_not_name_memory),
+    Unsupported("tools.toolsBySender", _TOOL_POLICY, _does_not_name_memory),
     Unsupported(
         "tools.sessions.visibility",
         "a private session may search all transcripts of its agent",
         _is("agent", "all"),
+    ),
+    Unsupported("session.idleMinutes", "session.reset.idleMinutes is used instead"),
+    Unsupported(
+        "session.resetTriggers",
+        "only /new and /reset end a session",
+        _is(["/new", "/reset"], ["/reset", "/new"]),
+    ),
+    Unsupported("session.scope", "each session key is a session of its own", _is("per-sender")),
+    Unsupported("session.mainKey", "the key of the main session ends with main", _is("main")),
+    Unsupported(
+        "session.store",
+        "OpenClaw's transcripts are read from its state folder; "
+        "memorySearch.sessions.paths adds folders",
     ),
     Unsupported("session.resetByType", "session.reset holds for every kind of chat"),
     Unsupported("session.resetByChannel", "session.reset holds for every channel"),
