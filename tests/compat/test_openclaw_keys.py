@@ -51,7 +51,6 @@ NAMES = {
 BESIDE: dict[str, dict[str, object]] = {
     "list": {"id": "main"},
     "extraPaths": {"path": "notes"},
-    "model": {"primary": "openai:gpt-4o-mini"},
 }
 """What else an object in this group needs."""
 
@@ -70,6 +69,9 @@ NOT_APPLICABLE = {
     ),
     AGENT + "envelope": "how the host labels messages of channels; labels are removed here",
     AGENT + "heartbeat": "when the host runs heartbeats and where it sends their answers",
+    AGENT + r"model\.fallbacks$": (
+        "which models the host tries next; a flush uses the primary one and is tried again later"
+    ),
     AGENT + "skip": "files are only created by `clawmark init`",
     AGENT + r"timeFormat$": "how the host writes times for people",
     AGENT + r"sandbox\.(docker\.memory|perSession|scope|session|workspaceRoot)": (
@@ -83,8 +85,8 @@ NOT_APPLICABLE = {
     r"session\.(dmScope|groupScope)$": "how the host makes session keys; the key is what counts",
     r"session\.maintenance\.": "how long the host keeps its transcripts",
 }
-BEING_ADDED = re.compile(AGENT + "(heartbeat|timeFormat)")
-"""Keys that may act although they are listed."""
+MAY_ACT = re.compile(AGENT + r"(heartbeat|timeFormat|model\.fallbacks)")
+"""Listed keys of which some act, and one inside of a value that acts."""
 
 
 class Treatment(NamedTuple):
@@ -105,8 +107,6 @@ def tree_with(key: str, value: object) -> dict[str, Any]:
             beside = BESIDE.get(above[-1], {})
             tree = [{**beside, **tree} if isinstance(tree, dict) else tree]
             continue
-        if isinstance(tree, dict) and part == "model":
-            tree = {**BESIDE["model"], **tree}
         tree = {NAMES.get(above, "one") if part == "*" else part: tree}
     assert isinstance(tree, dict)
     return tree
@@ -126,11 +126,9 @@ def treat(folder: Path, key: str) -> Treatment:
             if written_as(key).startswith(error.key):
                 treatment.settings.add(error.key)
             continue
-        # The model is set by what `tree_with` puts beside its fallbacks.
-        own = set(loaded.origins) - ({"agents.defaults.model"} if "fallbacks" in key else set())
-        treatment.settings.update(own)
+        treatment.settings.update(loaded.origins)
         treatment.warnings.update(loaded.warnings)
-        if own or loaded.warnings:
+        if loaded.origins or loaded.warnings:
             break
     return treatment
 
@@ -152,7 +150,7 @@ def test_the_key_acts_or_warns_or_does_not_apply(tmp_path: Path, key: str) -> No
     treatment = treat(tmp_path, key)
     if listed := reasons(key):
         assert len(listed) == 1
-        assert not treatment.settings or BEING_ADDED.match(key)
+        assert not treatment.settings or MAY_ACT.match(key)
         return
     warned = [text for text in treatment.warnings if "no effect" in text or "is ignored" in text]
     assert treatment.settings or warned, f"{key} is ignored without a word"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +24,7 @@ GROUP, CRON, SUBAGENT = (
     f"agent:main:{rest}" for rest in ("telegram:group:1", "cron:job", "subagent:1")
 )
 ALL = ["memory_search", "memory_get", "memory_append"]
-Tree = dict[str, object]
+Tree = Mapping[str, object]
 
 
 @contextmanager

@@ -55,11 +55,6 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
     with a warning.
     """
     value = written.value
-    if key.kind == "model" and isinstance(value, dict) and value.get("fallbacks"):
-        if warnings is not None:
-            reason = "has fallbacks, which have no effect: only its primary model is used"
-            warnings.append(refuse(written, reason).message)
-        return KINDS[key.kind].check(key, written)
     if key.kind == "count" and _is_number(value) and key.high < value < math.inf:
         if warnings is not None:
             reason = f"is {show(value)}; {key.high:.0f} is used, the most there is"
@@ -175,7 +170,11 @@ def _model(key: Key, written: Written) -> str:
     """A model's name, or OpenClaw's object with a primary model and fallbacks, of which the primary
     one is used.
     """
-    value = written.value.get("primary") if isinstance(written.value, dict) else written.value
+    value = written.value
+    if isinstance(value, dict):
+        if value.get("primary") is None and "fallbacks" in value:
+            return ""
+        value = value.get("primary")
     if isinstance(value, str) and value.strip() and not _has_controls(value) and len(value) <= 512:
         return value.strip()
     raise refuse(

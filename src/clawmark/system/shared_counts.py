@@ -16,7 +16,7 @@ PATIENCE = 0.2
 class EventCount(NamedTuple):
     """How often something has happened, and when last."""
 
-    count: int
+    times: int
     last_ms: int
     """Milliseconds since 1970."""
 
@@ -38,7 +38,7 @@ def add_counts(path: str, added: Mapping[str, int], now_ms: int) -> bool:
             counts = read_counts(path)
             for name, number in added.items():
                 before = counts.get(name, EventCount(0, 0))
-                counts[name] = EventCount(before.count + number, max(before.last_ms, now_ms))
+                counts[name] = EventCount(before.times + number, max(before.last_ms, now_ms))
             shared_json.save(path, {name: list(one) for name, one in counts.items()})
     except OSError:  # a full or read-only disk
         return False

@@ -80,6 +80,11 @@ def test_other_tools_of_sub_agents_change_nothing_about_the_memory(tmp_path: Pat
     assert settings.memory.shared_sessions == settings.tools.subagents.tools.allow == ()
 
 
+def test_a_model_with_fallbacks_only_is_no_model(tmp_path: Path) -> None:
+    tree = {"agents": {"defaults": {"model": {"fallbacks": ["openai/gpt-5"]}}}}
+    assert loaded(tmp_path, tree).settings.model == ""
+
+
 def test_a_sandbox_mode_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r'sandbox\.mode must be "off", "non-main" or "all"'):
         loaded(tmp_path, {"agents": {"defaults": {"sandbox": {"mode": "on"}}}})

@@ -48,7 +48,7 @@ def test_threads_and_processes_lose_no_event(tmp_path: Path) -> None:
         list(pool.map(lambda _: counts.add("fallbacks"), range(20)))
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
     counts.add("fallbacks")  # with what waited for the lock
-    assert read_counts(path)["fallbacks"].count == 81
+    assert read_counts(path)["fallbacks"].times == 81
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"denied": [1', "\x00" * 50, '{"denied": "x"}'])
@@ -57,7 +57,7 @@ def test_a_damaged_file_starts_again_from_zero(tmp_path: Path, text: str) -> Non
     path.write_text(text, encoding="utf-8")
     assert read_counts(str(path)) == {}
     SharedCounts(str(path)).add("denied")
-    assert read_counts(str(path))["denied"].count == 1
+    assert read_counts(str(path))["denied"].times == 1
 
 
 @pytest.mark.parametrize("value", [[1], [1, 2, 3], [-1, 2], [1.5, 2], [True, 2], None, {}])
@@ -81,5 +81,5 @@ def test_what_could_not_be_written_is_added_later(tmp_path: Path) -> None:
     counts.add("denied")
     (tmp_path / "counts").unlink()
     counts.add("denied")
-    assert read_counts(str(path))["denied"].count == 2
+    assert read_counts(str(path))["denied"].times == 2
     assert path.stat().st_mode & 0o777 == 0o600

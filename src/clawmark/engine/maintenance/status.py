@@ -139,7 +139,7 @@ def _events(parts: IndexParts) -> dict[str, dict[str, object]]:
     """Return how often each event has happened in any process, and when last."""
     counted = read_counts(parts.counts.path) if parts.counts is not None else {}
     return {
-        name: {"count": one.count, "last": utc_time(one.last_ms)} for name, one in counted.items()
+        name: {"count": one.times, "last": utc_time(one.last_ms)} for name, one in counted.items()
     }
 
 
