@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
 from _weakref import ref  # `weakref` itself costs a cold search as much
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.composition import build, choose_backend
 
@@ -21,31 +21,15 @@ if TYPE_CHECKING:
     from clawmark.embed.base import Embedder
 
 
-class Identity(NamedTuple):
-    """What two memories must have in common to share a manager."""
-
-    places: Places
-    loaded: Loaded
-    provider: str | None
-    background: bool
-    pid: int
-    """A forked child has none of its parent's threads and makes a manager of its own."""
-    environment: dict[str, str]
-    """Providers take keys and addresses from it."""
-    has_conversations: bool
-    """Whether the folder of the transcripts that Clawmark writes exists: then it is a source."""
-
-
 class Manager:
     """A backend, and how many memories use it."""
 
     def __init__(
-        self, identity: Identity, embedder: Embedder | None, builtin: BuiltinBackend
+        self, identity: tuple[object, ...], builtin: BuiltinBackend, backend: MemoryBackend
     ) -> None:
         self.identity = identity
-        self.embedder = embedder
         self.builtin = builtin
-        self.backend: MemoryBackend = choose_backend(builtin, identity.loaded.settings)
+        self.backend = backend
         self.users = 0
 
 
@@ -86,20 +70,21 @@ def lease_manager(
     """Return the use of the manager for these places and settings, which is made if necessary.
 
     The first search of a memory looks at the disk, also if the manager has just done so."""
-    identity = Identity(
-        places=places._replace(workspace_origin=""),
-        loaded=loaded,
-        provider=provider,
-        background=background,
-        pid=os.getpid(),
-        environment=dict(os.environ),
-        has_conversations=os.path.isdir(places.conversations_dir),
+    identity = (
+        places._replace(workspace_origin=""),
+        loaded,
+        id(embedder),  # while a manager exists, it keeps its embedder
+        provider,
+        background,
+        os.getpid(),  # a forked child has none of its parent's threads
+        dict(os.environ),  # providers take keys and addresses from it
+        os.path.isdir(places.conversations_dir),  # only then it is a source of transcripts
     )
     with _lock:
-        manager = _find(identity, embedder)
+        manager = _find(identity)
         if manager is None:
             builtin = build(places, loaded, embedder, provider, background=background)
-            manager = Manager(identity, embedder, builtin)
+            manager = Manager(identity, builtin, choose_backend(builtin, loaded.settings))
             _managers.append(ref(manager))
         else:
             manager.builtin.freshener.expire()
@@ -107,12 +92,9 @@ def lease_manager(
         return Lease(manager)
 
 
-def _find(identity: Identity, embedder: Embedder | None) -> Manager | None:
-    for each in _managers:
-        manager = each()
-        if manager and manager.embedder is embedder and manager.identity == identity:
-            return manager
-    return None
+def _find(identity: tuple[object, ...]) -> Manager | None:
+    found = (one() for one in _managers)
+    return next((one for one in found if one is not None and one.identity == identity), None)
 
 
 def _forked() -> None:

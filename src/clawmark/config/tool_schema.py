@@ -6,14 +6,7 @@ from clawmark.config.check import Key
 
 
 class ToolRule(NamedTuple):
-    """Two lists that a tool must pass; an empty `allow` lets every tool pass."""
-
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-
-
-class SessionTools(NamedTuple):
-    """The tools of one kind of session."""
+    """Two lists that a tool must pass; `tools.bySession` has one for each kind of session."""
 
     allow: Annotated[
         tuple[str, ...],
@@ -27,14 +20,14 @@ class SessionTools(NamedTuple):
 class BySession(NamedTuple):
     """`tools.bySession`: a policy for each kind of session, in addition to the general one."""
 
-    main: SessionTools = SessionTools()
-    direct: SessionTools = SessionTools()
-    group: SessionTools = SessionTools()
-    channel: SessionTools = SessionTools()
-    subagent: SessionTools = SessionTools()
-    cron: SessionTools = SessionTools()
-    heartbeat: SessionTools = SessionTools()
-    unknown: SessionTools = SessionTools()
+    main: ToolRule = ToolRule()
+    direct: ToolRule = ToolRule()
+    group: ToolRule = ToolRule()
+    channel: ToolRule = ToolRule()
+    subagent: ToolRule = ToolRule()
+    cron: ToolRule = ToolRule()
+    heartbeat: ToolRule = ToolRule()
+    unknown: ToolRule = ToolRule()
 
 
 class ToolLists(NamedTuple):

@@ -132,8 +132,8 @@ def _rules(kind: SessionKind, policy: ToolPolicy, *, is_sandboxed: bool) -> Iter
     yield from policy.layers
     if policy.profile in PROFILES:
         yield ToolRule(allow=(*PROFILES[policy.profile], *policy.also_allow))
-    own = getattr(policy.by_session, kind)
-    yield ToolRule(allow=own.allow, deny=own.deny)
+    own: ToolRule = getattr(policy.by_session, kind)
+    yield own
     for applies, lists in (
         (kind == "subagent", policy.subagents.tools),
         (is_sandboxed, policy.sandbox.tools),

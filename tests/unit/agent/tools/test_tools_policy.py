@@ -8,7 +8,6 @@ from clawmark.agent.tools.policy import LOCAL, access_of, allowed_tools, unavail
 from clawmark.config.tool_schema import (
     BySession,
     Sandbox,
-    SessionTools,
     ToolLists,
     ToolPolicy,
     ToolRule,
@@ -110,7 +109,7 @@ def test_a_wide_profile_has_all_memory_tools(profile: str) -> None:
 
 @pytest.mark.parametrize("kind", BySession._fields)
 def test_each_kind_of_session_has_lists_of_its_own(kind: SessionKind) -> None:
-    own = BySession()._replace(**{kind: SessionTools(allow=("memory_search",))})
+    own = BySession()._replace(**{kind: ToolRule(allow=("memory_search",))})
     for other in BySession._fields:
         expected = ("memory_search",) if other == kind else NAMES
         policy = ToolPolicy(by_session=own)
