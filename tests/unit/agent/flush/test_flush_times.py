@@ -13,7 +13,7 @@ DAY = 1_800_000_000_000
 
 
 def entry(**fields: int) -> SessionEntry:
-    return SessionEntry("main", session_id="one")._replace(**fields)
+    return SessionEntry("main", session_id="one")._replace(**fields)  # type: ignore[arg-type]
 
 
 def test_a_session_that_was_never_flushed_has_no_times() -> None:
