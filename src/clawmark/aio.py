@@ -308,10 +308,17 @@ class AsyncMemory:
         return AsyncConversation(conversation, self._workers)
 
     def tools(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        sandboxed: bool = False,
     ) -> list[AsyncTool]:
         """Return the tools, whose calls are awaited; making them does not wait for anything."""
-        tools = self._opened.tools(session_key, append=append, chat_type=chat_type)
+        tools = self._opened.tools(
+            session_key, append=append, chat_type=chat_type, sandboxed=sandboxed
+        )
         return [self._awaitable(tool) for tool in tools]
 
     def lifecycle(

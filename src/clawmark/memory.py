@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
+from clawmark.composition.managers import lease_manager
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
@@ -68,11 +69,9 @@ class Memory:
         self._watchings: list[Watching] = []
         self._slot: SlotParts | None = None
         self._slot_lock = RLock()
-        self._builtin = composition.build(places, loaded, embedder, provider, background=background)
+        self._lease = lease_manager(places, loaded, embedder, provider, background=background)
+        self._builtin, self._backend = self._lease.manager.builtin, self._lease.manager.backend
         self._parts = self._builtin.parts
-        self._backend = composition.choose_backend(
-            self._builtin, loaded.settings, places, background=background
-        )
         is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
         self._other = self._backend if is_other else None
         """The backend that answers in place of the built-in one."""
@@ -96,7 +95,8 @@ class Memory:
         `embedder` or `provider` replaces the configured provider. `overrides` are settings by their
         dotted key, such as `{"memorySearch.query.maxResults": 3}`. `clock` gives the current time
         for daily logs and the age of notes. With `background`, a thread finishes the indexing that
-        a search has no time for; it starts when there is something to do."""
+        a search has no time for; it starts when there is something to do. Memories of the same
+        folder with the same settings share index, worker and embedders while they are open."""
         places = resolve_places(_text(workspace), agent, _text(config), _text(state_dir))
         loaded = Loaded(Settings(), {}, ())
         if overrides or places.has_settings:
@@ -186,6 +186,7 @@ class Memory:
         max_results: int = 3,
         min_score: float | None = None,
         chat_type: str = "",
+        sandboxed: bool = False,
     ) -> str:
         """Return what the memory holds about a message, as one block of quoted data; empty outside
         private sessions.
@@ -199,6 +200,7 @@ class Memory:
             max_results=max_results,
             min_score=min_score,
             chat_type=chat_type,
+            sandboxed=sandboxed,
         )
 
     def append(
@@ -344,7 +346,11 @@ class Memory:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""
         from clawmark.engine.maintenance.transcripts import list_transcripts
 
-        return list_transcripts(self._parts, self._transcripts())
+        flushed, _ = agent_parts.flush_times(self.places)
+        return tuple(
+            one._replace(flush=flushed.get(os.path.basename(one.path)))
+            for one in list_transcripts(self._parts, self._transcripts())
+        )
 
     def transcript(self, name: str) -> tuple[str, tuple[TranscriptMessage, ...]]:
         """Return the path of a transcript and its messages, with secrets masked.
@@ -359,7 +365,8 @@ class Memory:
 
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
-        return self.slot.complete_status(self._backend.status())
+        _, latest = agent_parts.flush_times(self.places)
+        return self.slot.complete_status(self._backend.status()._replace(flush=latest))
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -437,16 +444,24 @@ class Memory:
         return make_questions(writer, self._parts.store, redactor, count)
 
     def tools(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        sandboxed: bool = False,
     ) -> list[Tool]:
         """Return the tools of the memory plugin: of memory-core these are `memory_search`,
         `memory_get`, and with `append` also `memory_append`.
 
         The session key decides what may be read and whether answers have citations; a `chat_type`
         that the host has noted can only reduce it. Without a key, everything may be read.
-        `tools.allow` and `tools.deny` leave tools out, and so does `memorySearch.enabled: false`.
+        `tools.*` leaves tools out, and so does `memorySearch.enabled: false`. `sandboxed` says that
+        the host runs the session in a sandbox: `agents.defaults.sandbox.workspaceAccess` applies.
         """
-        return agent_parts.make_tools(self, session_key, append=append, chat_type=chat_type)
+        return agent_parts.make_tools(
+            self, session_key, append=append, chat_type=chat_type, sandboxed=sandboxed
+        )
 
     def plugins(self) -> tuple[reports.PluginReport, ...]:
         """Return the installed memory plugins, what each is used for, and why it is not used."""
@@ -467,8 +482,9 @@ class Memory:
         chat_type: str = "",
         mode: str = "full",
         time: bool = False,
+        sandboxed: bool = False,
     ) -> Prompt:
-        """Return the memory's part of a session's system prompt; `append` as for `tools`.
+        """Return the memory's part of a session's system prompt; other arguments as for `tools`.
 
         The `mode` `minimal` leaves out how to use the memory and the last days, for sub-agents;
         `none` is empty. The date is always in the prompt; with `time`, it ends with the time, and
@@ -482,6 +498,7 @@ class Memory:
             chat_type=chat_type,
             mode=mode,
             time=time,
+            sandboxed=sandboxed,
             brief_status=lambda: brief_status(self._parts, self._other),
         )
 
@@ -539,12 +556,14 @@ class Memory:
         return self.now().date().isoformat()
 
     def close(self) -> None:
-        """Stop watching and background work, and close the index and the workspace."""
+        """Stop watching; the last memory of a folder also stops its background work and closes its
+        index.
+        """
         for watching in self._watchings:
             watching.close()
         if self._slot is not None:
             self._slot.slot.close()
-        self._backend.close()
+        self._lease.close()
 
     def __enter__(self) -> Memory:
         return self

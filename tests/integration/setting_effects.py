@@ -107,6 +107,19 @@ def tools(scene: Scene) -> object:
         return [tool.name for tool in memory.tools(append=True)]
 
 
+def tools_by_session(scene: Scene) -> object:
+    keys = (
+        "main:heartbeat",
+        *("main", "direct:5", "telegram:group:1", "slack:channel:1"),
+        *("subagent:1", "cron:job", "unheard-of"),
+    )
+    with scene.open() as memory:
+        return {
+            key: [tool.name for tool in memory.tools(f"agent:main:{key}", append=True)]
+            for key in keys
+        }
+
+
 def answer_in_a_group(scene: Scene) -> object:
     with scene.open() as memory:
         (search, _) = memory.tools("agent:main:telegram:group:42")

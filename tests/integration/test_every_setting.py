@@ -46,10 +46,12 @@ from setting_effects import (
     status,
     today,
     tools,
+    tools_by_session,
     transcripts,
 )
 
 from clawmark.config.keys import BY_NAME
+from clawmark.config.tool_schema import BySession
 
 ROOT = Path(__file__).resolve().parents[2]
 S, Q, H = "memorySearch.", "memorySearch.query.", "memorySearch.query.hybrid."
@@ -77,6 +79,8 @@ MULTIMODAL: dict[str, object] = {
     M + "enabled": True,
 }
 COMPATIBLE = {**SERVICE, S + "provider": "openai-compatible", S + "model": "nomic"}
+
+SANDBOX: dict[str, object] = {D + "sandbox.mode": "all", D + "sandbox.workspaceAccess": "rw"}
 
 ACTS: dict[str, Acts] = {
     S + "enabled": Acts(True, False, tools),
@@ -158,6 +162,34 @@ ACTS: dict[str, Acts] = {
     "tools.allow": Acts([], ["memory_get"], tools),
     "tools.deny": Acts([], ["group:memory"], tools),
     "plugins.slots.memory": Acts("memory-core", "none", tools),
+    "tools.profile": Acts("full", "minimal", tools),
+    "tools.alsoAllow": Acts(
+        one=[], other=["memory_get"], look=tools, beside={"tools.profile": "messaging"}
+    ),
+    **{
+        f"tools.bySession.{kind}.{name}": Acts([], ["memory_get"], tools_by_session)
+        for kind in BySession._fields
+        for name in ("allow", "deny")
+    },
+    "tools.subagents.tools.allow": Acts([], ["memory_get"], tools_by_session),
+    "tools.subagents.tools.alsoAllow": Acts([], ["memory_get"], tools_by_session),
+    "tools.subagents.tools.deny": Acts([], ["memory_get"], tools_by_session),
+    "tools.sandbox.tools.allow": Acts(
+        one=[], other=["memory_get"], look=tools_by_session, beside=SANDBOX
+    ),
+    "tools.sandbox.tools.alsoAllow": Acts(
+        one=[],
+        other=["memory_search"],
+        look=tools_by_session,
+        beside={**SANDBOX, "tools.sandbox.tools.allow": ["memory_get"]},
+    ),
+    "tools.sandbox.tools.deny": Acts(
+        one=[], other=["memory_get"], look=tools_by_session, beside=SANDBOX
+    ),
+    D + "sandbox.mode": Acts("off", "non-main", tools_by_session),
+    D + "sandbox.workspaceAccess": Acts(
+        one="ro", other="none", look=tools_by_session, beside=SANDBOX
+    ),
     D + "workspace": Acts("{workspace}", "{folder}/extra", found),
     D + "userTimezone": Acts("Pacific/Kiritimati", "Pacific/Pago_Pago", today),
     D + "bootstrapMaxChars": Acts(60, 20_000, prompt),
@@ -343,13 +375,11 @@ def test_a_service_is_reached_through_the_proxy(place: Place, server: EmbeddingS
 
 NOT_USED = {
     "plugins": {"entries": {"memory-wiki": {"enabled": True}}},
-    "agents": {"defaults": {"sandbox": {"workspaceAccess": "ro"}}},
     "memorySearch": {"provider": "none", "multimodal": {"enabled": True}},
     "memory": {"qmd": {"mcporter": {"enabled": True}}},
 }
 NAMED = (
     "plugins.entries.memory-wiki",
-    "sandbox.workspaceAccess",
     "memorySearch.multimodal",
     "memory.qmd.mcporter",
 )

@@ -145,6 +145,8 @@ class BuiltinBackend:
         stats = reader.stats({hit.path for hit in found.hits})
         due_vectors = count_due_vectors(reader, self.parts.embedders)
         self.parts.metrics.count("searches")
+        if found.degraded is not None and self.parts.counts is not None:
+            self.parts.counts.add("fallbacks")
         found = found._replace(
             nothing=self._why_nothing(found.nothing),
             fallback_from=self._missed_provider(found),

@@ -24,7 +24,7 @@ from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Identity, MediaRules, Query
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.system.counters import Metrics
+from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def build(
 ) -> BuiltinBackend:
     """Build the built-in backend; nothing is opened or loaded yet."""
     options = loaded.settings.memory_search
-    sources = source_file(places)
+    sources, counts = source_file(places), event_counts(places)
     has_sessions = "sessions" in options.sources
     workspace = Workspace(
         root=places.workspace,
@@ -66,6 +66,7 @@ def build(
         extra_patterns=options.extra_patterns,
         sources=sources.read,
         media=_media_rules(options.multimodal),
+        counts=counts,
     )
     # Without a cache, only the vectors of indexed passages are kept.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
@@ -110,6 +111,7 @@ def build(
         revive=revive,
         scout=instant if instant is not None and instant.traits.instant else None,
         rerank=_rerank_step(places, options) if options.query.rerank.provider != "none" else None,
+        counts=counts,
     )
     return BuiltinBackend(
         parts,
@@ -149,6 +151,11 @@ def require_index(settings: Settings) -> None:
 def source_file(places: Places) -> SourceFile:
     """Return the list of the folders that were added to a memory."""
     return SourceFile(os.path.join(places.state_dir, "sources", f"{places.agent_id}.json"))
+
+
+def event_counts(places: Places) -> SharedCounts:
+    """Return the counters of a memory that all its processes share."""
+    return SharedCounts(os.path.join(places.state_dir, "counts", f"{places.agent_id}.json"))
 
 
 def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
+    from clawmark.agent.tools.policy import Access
     from clawmark.composition.slot import SlotParts
+    from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
     from clawmark.memory import Memory
+    from clawmark.model.reports import FlushTimes
 
 
 def make_notebook(memory: Memory) -> Notebook:
@@ -57,15 +60,32 @@ def search_scope(settings: Settings, session_key: str | None, chat_type: str) ->
     return scope
 
 
+def session_access(
+    settings: Settings, session_key: str | None, *, chat_type: str = "", sandboxed: bool = False
+) -> Access:
+    """Return what the settings let a session do with the memory."""
+    from clawmark.agent.tools.policy import access_of
+
+    return access_of(
+        session_key,
+        chat_type=chat_type,
+        citations=settings.memory.citations,
+        shared=settings.memory.shared_sessions,
+        sandbox=settings.sandbox,
+        sandboxed=sandboxed,
+    )
+
+
 def make_tools(
-    memory: Memory, session_key: str | None, *, append: bool, chat_type: str
+    memory: Memory, session_key: str | None, *, append: bool, chat_type: str, sandboxed: bool
 ) -> list[Tool]:
     """Return the tools of the memory plugin that the settings allow for a session."""
     parts = memory.slot
-    session = parts.session(session_key, chat_type)
+    session = parts.session(session_key, chat_type, sandboxed=sandboxed)
     tools = parts.slot.active.plugin.tools(session, append=append)
-    absent = memory.settings.tools.denied
-    return [tool for tool in tools if tool.name not in absent]
+    names = [tool.name for tool in tools]
+    permitted = session.access.permitted(names, memory.settings.tools)
+    return [tool for tool in tools if tool.name in permitted]
 
 
 def make_prompt(
@@ -76,17 +96,18 @@ def make_prompt(
     chat_type: str,
     mode: str,
     time: bool,
+    sandboxed: bool,
     brief_status: Callable[[], tuple[str, str, int]],
 ) -> Prompt:
     """Return the memory's part of a session's system prompt."""
-    from clawmark.agent.prompt.context import ContextReader, Limits
+    from clawmark.agent.prompt.context import Context, ContextReader, Limits
     from clawmark.agent.prompt.sections import Facts, build_prompt, check_mode, with_pulse
 
     check_mode(mode)
     now = memory.now()
     settings, startup = memory.settings, memory.settings.startup_context
-    session, active = memory.slot.session(session_key, chat_type), memory.slot.slot.active
-    access = session.access
+    session = memory.slot.session(session_key, chat_type, sandboxed=sandboxed)
+    access, active = session.access, memory.slot.slot.active
     limits = Limits(
         per_file=settings.bootstrap_max_chars,
         total=settings.bootstrap_total_max_chars,
@@ -106,12 +127,17 @@ def make_prompt(
     )
     reader = memory.context_reader or ContextReader(memory.workspace.root)
     memory.context_reader = reader  # it caches unchanged files
-    context = reader.read(access.kind, facts.today, limits, curates=access.curates)
+    if access.sandbox == "none":
+        facts = facts._replace(workspace="")
+        context = Context(kind=access.kind, files=(), logs=(), notices=())
+    else:
+        context = reader.read(access.kind, facts.today, limits, curates=access.curates)
     if not access.reads:
         return build_prompt(
             context, tools=(), cites=access.cites, facts=facts, memory="", mode=mode
         )
-    tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
+    given = memory.tools(session_key, append=append, chat_type=chat_type, sandboxed=sandboxed)
+    tools = [tool.name for tool in given]
     if settings.memory_search.enabled and active.name == MEMORY_CORE:
         facts = with_pulse(facts, brief_status)
     section = active.plugin.prompt_section(session, tools)
@@ -128,15 +154,17 @@ def recall_text(
     max_results: int,
     min_score: float | None,
     chat_type: str,
+    sandboxed: bool,
 ) -> str:
     """Return what the memory plugin recalls for a message, as a block of quoted data."""
     from clawmark.agent.plugins.core import recall
 
     parts = memory.slot
     if parts.slot.recall.name != MEMORY_CORE:
-        return parts.hooks(session_key, chat_type).before_agent_start(text)
-    session = parts.session(session_key, chat_type)
-    if not memory.settings.memory_search.enabled or not session.may_search:
+        return parts.hooks(session_key, chat_type, sandboxed=sandboxed).before_agent_start(text)
+    session = parts.session(session_key, chat_type, sandboxed=sandboxed)
+    may_search = session.may_search and session.access.reads
+    if not memory.settings.memory_search.enabled or not may_search:
         return ""
     return recall(
         memory.search, text, session.access.kind, max_results=max_results, min_score=min_score
@@ -172,6 +200,7 @@ def make_conversation(
         given = host_options.chat_type if host_options else ""
         return given or parts.store.get(session_key).chat_type
 
+    sandboxed = host_options is not None and host_options.sandboxed
     callbacks = SessionCallbacks(
         prompt=lambda: (
             memory.prompt(
@@ -180,16 +209,17 @@ def make_conversation(
                 chat_type=chat_type(),
                 mode=host_options.prompt_mode if host_options else "full",
                 time=host_options.prompt_time if host_options else False,
+                sandboxed=sandboxed,
             ).text
         ),
         recall=lambda text: (
-            memory.recall(text, session_key, chat_type=chat_type())
+            memory.recall(text, session_key, chat_type=chat_type(), sandboxed=sandboxed)
             if recall or memory.slot.slot.recalls_by_itself
             else ""
         ),
         started=lambda: memory.session_started(session_key),
         compacted=memory.compacted,
-        hooks=lambda: memory.slot.hooks(session_key, chat_type()),
+        hooks=lambda: memory.slot.hooks(session_key, chat_type(), sandboxed=sandboxed),
     )
     return Conversation(
         session_key=session_key, parts=parts, callbacks=callbacks, host_options=host_options
@@ -210,6 +240,16 @@ def run_heartbeat(
 
     parts = heartbeat.make_heartbeat(memory, completer, model, apply=apply, days=days)
     return heartbeat.run_heartbeat(parts, force=force)
+
+
+def flush_times(places: Places) -> tuple[dict[str, FlushTimes], FlushTimes | None]:
+    """Return when the sessions of an agent were flushed, by the file name of the transcript, and
+    all of them together.
+    """
+    from clawmark.agent.flush.times import latest_flush, read_flush_times
+
+    times = read_flush_times(dict.fromkeys((places.sessions_dir, places.conversations_dir)))
+    return times, latest_flush(times)
 
 
 def make_question_writer(settings: Settings, completer: Completer | None) -> Completer:

@@ -16,9 +16,8 @@ from clawmark.agent.plugins.base import (
 from clawmark.agent.plugins.failures import PluginFailures, failures_path
 from clawmark.agent.plugins.lifecycle import Lifecycle, SessionHooks
 from clawmark.agent.plugins.slot import MemorySlot, list_plugins, open_slot
-from clawmark.agent.tools.policy import access_of
 from clawmark.composition import redactor_of
-from clawmark.composition.agent import search_scope
+from clawmark.composition.agent import search_scope, session_access
 from clawmark.config.plugin_schema import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
 
@@ -35,21 +34,22 @@ class SlotParts(NamedTuple):
     failures: PluginFailures
     memory: Memory
 
-    def session(self, session_key: str | None, chat_type: str = "") -> PluginSession:
+    def session(
+        self, session_key: str | None, chat_type: str = "", *, sandboxed: bool = False
+    ) -> PluginSession:
         """Return the session that a plugin is called for."""
-        options = self.memory.settings.memory
-        access = access_of(
-            session_key,
-            chat_type=chat_type,
-            citations=options.citations,
-            shared=options.shared_sessions,
+        access = session_access(
+            self.memory.settings, session_key, chat_type=chat_type, sandboxed=sandboxed
         )
         may_search = search_scope(self.memory.settings, session_key, chat_type)
         return PluginSession(session_key, access, may_search)
 
-    def hooks(self, session_key: str | None, chat_type: str = "") -> SessionHooks:
+    def hooks(
+        self, session_key: str | None, chat_type: str = "", *, sandboxed: bool = False
+    ) -> SessionHooks:
         """Return the lifecycle hooks of a session."""
-        return SessionHooks(self.lifecycle, self.session(session_key, chat_type))
+        session = self.session(session_key, chat_type, sandboxed=sandboxed)
+        return SessionHooks(self.lifecycle, session)
 
     def section(self, session_key: str | None, tools: Collection[str], chat_type: str = "") -> str:
         """Return what the active plugin says about tools with these names."""

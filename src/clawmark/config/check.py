@@ -167,7 +167,11 @@ def _model(key: Key, written: Written) -> str:
     """A model's name, or OpenClaw's object with a primary model and fallbacks, of which the primary
     one is used.
     """
-    value = written.value.get("primary") if isinstance(written.value, dict) else written.value
+    value = written.value
+    if isinstance(value, dict):
+        if value.get("primary") is None and "fallbacks" in value:
+            return ""
+        value = value.get("primary")
     if isinstance(value, str) and value.strip() and not _has_controls(value) and len(value) <= 512:
         return value.strip()
     raise refuse(

@@ -66,6 +66,7 @@ class _Loader:
         providers = models.get("providers") if isinstance(models, dict) else None
         self.gathered.model_providers.update(providers if isinstance(providers, dict) else {})
         self._add_plugin_entries(file.tree.get("plugins"), source)
+        self.warnings += _channel_warnings(file)
         for section in sections_for(file.tree, agent, source):
             for key, written in self._leaves(section, source):
                 self._put(key, written)
@@ -117,7 +118,7 @@ class _Loader:
     def _put(self, key: str, written: Written) -> None:
         gathered = self.gathered
         value = check(BY_NAME[key], written, self.warnings)
-        if key.startswith("tools."):
+        if key in ("tools.allow", "tools.deny"):
             assert isinstance(value, tuple)
             gathered.tool_lists[key, written.path[0]] = value
         is_added = bool(written.source.file)
@@ -177,6 +178,28 @@ def _unknown_sections(file: ConfigFile) -> list[str]:
             warnings.append(
                 f"{file.path}: there is no section {_short(name)}; it is ignored.{suggestion}"
             )
+    return warnings
+
+
+def _channel_warnings(file: ConfigFile) -> list[str]:
+    """Warnings about the tool lists of groups, rooms and senders of channels that name memory."""
+    waiting: list[tuple[tuple[str | int, ...], object]] = [
+        (("channels",), file.tree.get("channels"))
+    ]
+    warnings = list[str]()
+    while waiting:
+        path, value = waiting.pop()
+        if not isinstance(value, dict):
+            continue
+        for name, inner in value.items():
+            if name not in ("tools", "toolsBySender"):
+                waiting.append(((*path, name), inner))
+            elif "memory" in str(inner):
+                shown = _short(show_path((*path, name)))
+                warnings.append(
+                    f"{file.path}: {shown} has no effect: use tools.deny and tools.bySession for "
+                    f"the memory tools."
+                )
     return warnings
 
 

@@ -6,11 +6,12 @@ from these classes. Defaults are those of OpenClaw's configuration tables."""
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext, ToolPolicy
+from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext
 from clawmark.config.check import Key
 from clawmark.config.media_schema import Multimodal
 from clawmark.config.plugin_schema import PluginOptions
 from clawmark.config.qmd_schema import QmdOptions, QmdSearchOptions
+from clawmark.config.tool_schema import Sandbox, ToolPolicy
 from clawmark.config.upkeep_schema import DailyLogOptions, Heartbeat
 
 
@@ -372,6 +373,7 @@ class Settings(NamedTuple):
     ] = 0
     compaction: Compaction = Compaction()
     heartbeat: Heartbeat = Heartbeat()
+    sandbox: Sandbox = Sandbox()
     hooks: Hooks = Hooks()
     session_reset: SessionReset = SessionReset()
     plugins: PluginOptions = PluginOptions()

@@ -28,8 +28,18 @@ _WHOLE_GROUPS = (
     "agents.defaults.startupContext",
     "agents.defaults.compaction.memoryFlush",
     "hooks.internal.entries.session-memory",
+    "tools.bySession",
 )
 """Groups in the host's sections that are only about memory: an unknown key in them is a mistake."""
+_AGENTS_OWN = (
+    "model",
+    "sandbox",
+    "heartbeat",
+    "bootstrapMaxChars",
+    "bootstrapTotalMaxChars",
+    "contextLimits",
+)
+"""Keys of `agents.defaults` that the entry of an agent may have too."""
 _INPUT_TYPES = ("inputType", "queryInputType", "documentInputType")
 
 
@@ -142,11 +152,7 @@ def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterato
         if entry.id == agent:
             yield from _search_sections(tree, (*entry.path, "memorySearch"), source)
             yield from _search_sections(tree, (*entry.path, "memory", "search"), source)
-            own = {
-                name: value
-                for name, value in entry.values.items()
-                if name in ("model", "sandbox", "heartbeat")
-            }
+            own = {name: value for name, value in entry.values.items() if name in _AGENTS_OWN}
             yield Section("agents.defaults", entry.path, _about_memory("agents.defaults", own))
             yield Section("", entry.path, _about_memory("", {"tools": entry.values.get("tools")}))
 

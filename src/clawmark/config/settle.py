@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
@@ -25,15 +24,13 @@ from clawmark.config.schema import (
     MemorySearch,
     Settings,
 )
+from clawmark.config.tool_schema import ToolRule
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
 from clawmark.model.errors import ConfigError
 
 LEAST_TOKENS = 16
 """A smaller passage does not hold a sentence, and a large file would become a million of them."""
 MOST_CANDIDATES = 20
-MEMORY_TOOLS = ("memory_search", "memory_get", "memory_append")
-MEMORY_TOOL_GROUPS = ("group:memory", "group:openclaw", "group:plugins", "memory-core")
-"""Names for all memory tools in OpenClaw's tool lists."""
 Values = dict[str, tuple[object, Written]]
 
 
@@ -79,8 +76,8 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
         extra_patterns=_settled_patterns(search.extra_paths, gathered.patterns, places)
     )
     search = _with_providers(search, gathered.model_providers, warnings)
-    denied = denied_tools(gathered.tool_lists)
-    settings = settings._replace(memory_search=search, tools=settings.tools._replace(denied=denied))
+    tools = settings.tools._replace(layers=tool_layers(gathered.tool_lists))
+    settings = _with_subagents(settings._replace(memory_search=search, tools=tools), origins)
     plugins = settled_plugins(settings.plugins.slots.memory, gathered.plugin_entries, warnings)
     settings = settings._replace(plugins=plugins)
     warnings += unsupported_warnings(gathered.unsupported)
@@ -140,23 +137,35 @@ def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
     return warnings
 
 
-def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozenset[str]:
-    """The memory tools that some list leaves out; a tool must pass the lists for all agents and
-    those of the agent.
-    """
-    return frozenset(
-        tool
-        for tool in MEMORY_TOOLS
-        for (key, _), entries in lists.items()
-        if entries and _is_listed(tool, entries) == (key == "tools.deny")
+def tool_layers(lists: Mapping[tuple[str, str | int], tuple[str, ...]]) -> tuple[ToolRule, ...]:
+    """The lists for all agents and those of the agent; a tool must pass both."""
+    layers = (
+        ToolRule(
+            allow=lists.get(("tools.allow", level), ()), deny=lists.get(("tools.deny", level), ())
+        )
+        for level in dict.fromkeys(level for _, level in lists)
     )
+    return tuple(layer for layer in layers if layer.allow or layer.deny)
 
 
-def _is_listed(tool: str, entries: Sequence[str]) -> bool:
-    return any(
-        entry in MEMORY_TOOL_GROUPS or fnmatchcase(tool, entry)
-        for entry in (one.lower() for one in entries)
-    )
+def _with_subagents(settings: Settings, origins: dict[str, str]) -> Settings:
+    """Let sub-agents read the memory if `tools.subagents.tools` names a memory tool.
+
+    Then they have the named tools only, as in OpenClaw."""
+    lists = settings.tools.subagents.tools
+    named = (*lists.allow, *lists.also_allow)
+    shared = settings.memory.shared_sessions
+    if "subagent" in shared or not any(names_memory(name) for name in named):
+        return settings
+    key = "allow" if any(map(names_memory, lists.allow)) else "alsoAllow"
+    origins["memory.sharedSessions"] = origins[f"tools.subagents.tools.{key}"]
+    settings = with_value(settings, "memory.sharedSessions", (*shared, "subagent"))
+    return with_value(settings, "tools.subagents.tools.allow", named)
+
+
+def names_memory(entry: str) -> bool:
+    """Whether an entry of a tool list is the name of a memory tool or a group of them."""
+    return entry.lower().startswith(("memory_", "memory-", "group:memory"))
 
 
 def _settled_sources(search: MemorySearch) -> tuple[str, ...]:

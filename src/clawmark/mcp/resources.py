@@ -92,7 +92,7 @@ class Resources:
     async def read(self, uri: str) -> ReadResourceResult:
         """Return the text of a file or of cited lines."""
         if not self._access.reads:
-            raise _error(str(unavailable(self._access.kind)["error"]))
+            raise _error(str(unavailable(self._access.kind, self._access.sandbox)["error"]))
         try:
             text = await self._text(path_of(uri))
         except ClawmarkError as error:

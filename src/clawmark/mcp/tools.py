@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from clawmark.agent.tools import Payload, render
 from clawmark.agent.tools.base import one_line
 from clawmark.aio import AsyncMemory
-from clawmark.mcp.instructions import STATUS_TOOL
+from clawmark.mcp.instructions import STATUS_TOOL, offers_status, session_access
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.reports import Status
 
@@ -146,7 +146,8 @@ class SessionTools:
         self.tools: list[Tool] = []
         for tool in memory.tools(session_key, append=True, chat_type=chat_type):
             self._add(tool.name, tool.description, tool.parameters, tool.call)
-        if memory.settings.plugins.has_memory:
+        access = session_access(memory, session_key, chat_type)
+        if memory.settings.plugins.has_memory and offers_status(memory, access):
             self._add(
                 STATUS_TOOL,
                 _STATUS_DESCRIPTION,
@@ -176,8 +177,12 @@ class SessionTools:
         )
 
     def _unknown(self, name: str) -> Payload:
-        known = f"Use one of {', '.join(self._calls)}." if self._calls else "There are no tools."
-        return {"error": f"There is no tool {one_line(name, 80)}.", "action": known}
+        return {
+            "error": f"There is no tool {one_line(name, 80)}.",
+            "action": f"Use one of {', '.join(self._calls)}."
+            if self._calls
+            else "This session has no tools; answer from this conversation alone.",
+        }
 
     def _add(self, name: str, description: str, parameters: Payload, call: Call) -> None:
         info = TOOLS.get(name) or _plugin_tool(name)

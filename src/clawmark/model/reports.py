@@ -88,6 +88,18 @@ class SourceReport(NamedTuple):
     """Images and audio files that are searched."""
 
 
+class FlushTimes(NamedTuple):
+    """When a session was flushed; times are in UTC, empty if there is none."""
+
+    last: str
+    failures: int
+    """Attempts that failed since then."""
+    failed: str
+    """The time of the last failure."""
+    next_attempt: str
+    """When a failed flush is tried again at the earliest; a compaction does not wait."""
+
+
 class Status(NamedTuple):
     """The state of the memory, measured when it is requested."""
 
@@ -160,6 +172,12 @@ class Status(NamedTuple):
     """The plugin in the memory slot."""
     plugin_problems: tuple[str, ...] = ()
     """Why a configured plugin is not used, and which hooks failed in the last days."""
+    events: dict[str, dict[str, object]] = {}  # noqa: RUF012 - never changed
+    """What has happened in all processes: for `denied`, `readErrors` and `fallbacks` the `count`
+    and the time of the `last` one in UTC; without those that never happened.
+    """
+    flush: FlushTimes | None = None
+    """The latest flush of any session, and what failed since; None if there was none."""
 
 
 class Fallback(NamedTuple):
@@ -194,6 +212,8 @@ class Transcript(NamedTuple):
     """The time of the first message in UTC; empty when unknown."""
     last: str
     status: Literal["indexed", "due", "not a source"]
+    flush: FlushTimes | None = None
+    """None if the session was never flushed, or is not one of the agent's own."""
 
 
 class Finding(NamedTuple):

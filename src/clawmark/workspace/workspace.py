@@ -24,6 +24,7 @@ from clawmark.model.values import (
     Skipped,
     is_media,
 )
+from clawmark.system.counters import SharedCounts
 from clawmark.workspace import daily, guard, places, read, temporary
 from clawmark.workspace.scan import scan_workspace
 
@@ -46,6 +47,7 @@ class Workspace:
         extra_patterns: Mapping[str, tuple[str, ...]] | None = None,
         sources: Callable[[], tuple[places.Source, ...]] = tuple,
         media: MediaRules | None = None,
+        counts: SharedCounts | None = None,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
@@ -58,6 +60,7 @@ class Workspace:
         self.sessions = sessions
         """The transcripts, if they are a source."""
         self._has_memory = has_memory
+        self._counts = counts
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
@@ -331,7 +334,7 @@ class Workspace:
         self, path: str, extras: Sequence[places.Extra], writing: bool = False
     ) -> Iterator[tuple[guard.Folder, places.Place]]:
         """Find a path and open its root; refusals are counted."""
-        with self._counted():
+        with self._counted(reading=not writing):
             place = places.locate(self.root, self._aliases, extras, path)
             if writing and not place.writable:
                 what = "belongs to an extra path, and those are only read"
@@ -351,12 +354,18 @@ class Workspace:
                 self.changes += 1
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self, *, reading: bool = True) -> Iterator[None]:
         try:
             yield
         except PathDenied:
             with self._counting:
                 self.denied += 1
+            if self._counts is not None:
+                self._counts.add("denied")
+            raise
+        except WorkspaceError as error:
+            if reading and self._counts is not None and _is_failed_read(error):
+                self._counts.add("readErrors")
             raise
 
     def _opened(self, root: str) -> guard.Folder:
@@ -376,3 +385,9 @@ class Workspace:
 
 def _gone(path: str) -> WorkspaceError:
     return WorkspaceError(f"{guard.shown(path)} is gone.", hint="Run the sync again.")
+
+
+def _is_failed_read(error: WorkspaceError) -> bool:
+    """Whether the system failed to read a file that is there."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)

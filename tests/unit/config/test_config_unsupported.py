@@ -66,15 +66,8 @@ def test_a_group_is_one_warning_however_many_keys_it_holds(tmp_path: Path) -> No
                 }
             }
         },
-        {"agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "rw"}}}},
-        {
-            "tools": {
-                "profile": "coding",
-                "subagents": {"tools": {"allow": ["read"]}},
-                "exec": {"security": "deny"},
-            }
-        },
-        {"plugins": 5, "agents": {"defaults": {"sandbox": 1}}},
+        {"tools": {"byProvider": {"google": {"deny": ["exec"]}}, "exec": {"security": "deny"}}},
+        {"plugins": 5, "agents": {"defaults": {"cliBackends": 1}}},
     ],
     ids=str,
 )
@@ -85,13 +78,10 @@ def test_a_value_that_asks_for_what_happens_anyway_causes_no_warning(
 
 
 def test_the_entry_of_the_agent_is_read_too(tmp_path: Path) -> None:
-    entry = {"id": "main", "sandbox": {"workspaceAccess": "ro"}, "tools": {"profile": "minimal"}}
-    sandbox, profile = loaded(tmp_path, {"agents": {"list": [entry]}}).warnings
-    assert (
-        'agents.list[0].sandbox.workspaceAccess is "ro", which has no effect: there is no sandbox'
-        in sandbox
-    )
-    assert "agents.list[0].tools.profile" in profile
+    policy = {"openai": {"deny": ["group:memory"]}}
+    entry = {"id": "main", "tools": {"byProvider": policy}}
+    (warning,) = loaded(tmp_path, {"agents": {"list": [entry]}}).warnings
+    assert "agents.list[0].tools.byProvider has no effect: " in warning
 
 
 def test_our_file_in_an_openclaw_folder_silences_the_warning(tmp_path: Path) -> None:

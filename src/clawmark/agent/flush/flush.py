@@ -64,7 +64,7 @@ SKIP_REASONS: dict[SkipReason, str] = {
     "disabled": "flushing is switched off",
     "heartbeat": "a heartbeat is not a conversation",
     "read-only": "the session may only read",
-    "sandboxed": "the session is sandboxed",
+    "sandboxed": "the session's sandbox may not write to the workspace",
     "cli-backed": "the model keeps its own memory",
     "no-session": "there is no such session",
     "no-model": "no model is configured",
@@ -233,7 +233,7 @@ def decide_flush(
         return Flush("compaction", projected, threshold)
     if projected < threshold and not _has_grown(usage, entry, settings):
         return SkipFlush("below-threshold")
-    if usage.now_ms < entry.memory_flush_failed_at + _pause(entry.memory_flush_failures):
+    if usage.now_ms < retry_at(entry):
         return SkipFlush("backing-off")
     return Flush("tokens" if projected >= threshold else "transcript", projected, threshold)
 
@@ -250,8 +250,11 @@ def _has_grown(usage: Usage, entry: SessionEntry, settings: FlushSettings) -> bo
     return 0 < settings.force_flush_transcript_bytes <= grown
 
 
-def _pause(failures: int) -> int:
-    return int(1000 * RETRY.wait(failures)) if failures > 0 else 0
+def retry_at(entry: SessionEntry) -> int:
+    """Return when a flush that failed may be tried again, in milliseconds since 1970."""
+    failures = entry.memory_flush_failures
+    pause = int(1000 * RETRY.wait(failures)) if failures > 0 else 0
+    return entry.memory_flush_failed_at + pause
 
 
 class FlushForecast(NamedTuple):

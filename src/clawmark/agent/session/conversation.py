@@ -32,6 +32,7 @@ from clawmark.agent.flush.flush import (
 )
 from clawmark.agent.models.completer import Completer
 from clawmark.agent.notes.session_note import (
+    NoNote,
     NoteOutcome,
     NoteParts,
     NoteSettings,
@@ -58,11 +59,12 @@ from clawmark.agent.session.setup import (
     rollover_settings,
 )
 from clawmark.agent.session.transcript_writer import TranscriptWriter
+from clawmark.agent.tools.policy import access_of, may_write
 from clawmark.config.schema import Settings
+from clawmark.config.tool_schema import Sandbox
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.secrets.redact import Redactor
-from clawmark.text.transcripts.session_keys import kind_of
 from clawmark.workspace import Workspace
 
 
@@ -79,6 +81,7 @@ class Parts(NamedTuple):
     rollover: Rollover
     flush_policy: FlushPolicy | None = FlushPolicy()
     """How the memory plugin flushes; None if it does not."""
+    sandbox: Sandbox = Sandbox()
 
 
 class SessionCallbacks(NamedTuple):
@@ -109,6 +112,7 @@ class HostOptions(NamedTuple):
     """Whether the prompt tells the time."""
     read_only: bool = False
     sandboxed: bool = False
+    """Whether the host runs the session in a sandbox, whatever `sandbox.mode` says."""
     cli_backed: bool = False
     records_answers: bool = False
     """Whether every answer is passed to `on_usage`: a conversation without one has failed and gets
@@ -277,13 +281,7 @@ class Conversation:
 
     def end(self, reason: Reason = "exit") -> NoteOutcome:
         """End the session and write its note; the next start is a new session."""
-        outcome = note_session(
-            self.note_parts(self.parts.models.usual),
-            self.session_key,
-            reason=reason,
-            source=self._host.source,
-            needs_answer=self._host.records_answers,
-        )
+        outcome = self._note(reason)
         ended = self.parts.store.get(self.session_key)
         self.parts.store.change(
             self.session_key, lambda entry: {"ended": True} if entry.session_id else None
@@ -293,6 +291,17 @@ class Conversation:
         self._started = ""
         self._writer = None
         return outcome
+
+    def _note(self, reason: Reason) -> NoteOutcome:
+        if self.state().sandboxed:
+            return NoNote("sandboxed")
+        return note_session(
+            self.note_parts(self.parts.models.usual),
+            self.session_key,
+            reason=reason,
+            source=self._host.source,
+            needs_answer=self._host.records_answers,
+        )
 
     def note_parts(self, completer: Completer | None) -> NoteParts:
         """Return what a session note is made with; the completer names it."""
@@ -363,12 +372,18 @@ class Conversation:
 
     def _state(self, entry: SessionEntry) -> SessionState:
         host = self._host
+        access = access_of(
+            self.session_key,
+            chat_type=host.chat_type or entry.chat_type,
+            sandbox=self.parts.sandbox,
+            sandboxed=host.sandboxed,
+        )
         return SessionState(
             entry=entry,
             read_only=host.read_only or not os.access(self.parts.workspace.root, os.W_OK),
-            sandboxed=host.sandboxed,
+            sandboxed=not may_write(access.sandbox),
             cli_backed=host.cli_backed,
-            heartbeat=kind_of(self.session_key, host.chat_type or entry.chat_type) == "heartbeat",
+            heartbeat=access.kind == "heartbeat",
         )
 
     def _transcript(self, entry: SessionEntry) -> TranscriptWriter:
@@ -414,4 +429,5 @@ def open_parts(
         note=note_settings(settings),
         now=now,
         rollover=rollover_settings(settings),
+        sandbox=settings.sandbox,
     )

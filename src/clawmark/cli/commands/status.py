@@ -17,7 +17,7 @@ from clawmark.config.paths import Places
 from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY
 from clawmark.memory import Memory
 from clawmark.model.errors import EmbeddingError
-from clawmark.model.reports import SourceReport, Status
+from clawmark.model.reports import FlushTimes, SourceReport, Status
 from clawmark.model.values import Space
 
 SHOWN = 3
@@ -139,9 +139,19 @@ def status_facts(
     yield paint("Repaired", "yellow"), plain(status.healed)
     yield (
         "Path checks",
-        f"by {status.containment}"
-        + (f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""),
+        f"by {status.containment}" + _denied(status),
     )
+    yield (
+        paint("Read errors", "yellow"),
+        _event(status, "readErrors", "time") if "readErrors" in status.events else "",
+    )
+    yield (
+        "Fallbacks",
+        _event(status, "fallbacks", "answer") + " without the configured provider"
+        if "fallbacks" in status.events
+        else "",
+    )
+    yield "Last flush", _flush(status.flush)
     if status.degraded is not None:
         yield (
             paint("Degraded", "yellow"),
@@ -177,6 +187,36 @@ def _engine_facts(status: Status) -> Iterator[tuple[str, str]]:
     )
     yield paint("Disk", "yellow"), _disk(status.shared_disk)
     yield "Cache", _cache(status)
+
+
+def _event(status: Status, name: str, noun: str) -> str:
+    """Describe what has happened in all processes: `3 paths (last 2026-11-15 09:30 UTC)`."""
+    event = status.events[name]
+    count, last = event.get("count"), str(event.get("last", ""))
+    when = f" (last {_utc(last)})" if last else ""
+    return f"{plural(count if isinstance(count, int) else 0, noun)}{when}"
+
+
+def _denied(status: Status) -> str:
+    """Describe the paths that were refused in all processes, at least those of this one."""
+    if "denied" in status.events:
+        return f" · {_event(status, 'denied', 'path')} denied"
+    return f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""
+
+
+def _flush(times: FlushTimes | None) -> str:
+    """Describe the last flush of any session, or return an empty string."""
+    if times is None:
+        return ""
+    parts = [_utc(times.last) if times.last else "none yet"]
+    if times.failures:
+        failed = f"{plural(times.failures, 'attempt')} failed since, last {_utc(times.failed)}"
+        parts += [paint(failed, "yellow"), f"next attempt after {_utc(times.next_attempt)}"]
+    return " · ".join(parts)
+
+
+def _utc(time: str) -> str:
+    return f"{time[:10]} {time[11:16]} UTC"
 
 
 def _reason(status: Status) -> list[str]:

@@ -23,6 +23,8 @@ from clawmark.model.values import FileRow, Mode, Scan, Skipped, Space, SyncPlan,
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.store.sqlite.running import running_sync
 from clawmark.store.sqlite.snapshot import SqliteSnapshot
+from clawmark.system.shared_counts import read_counts
+from clawmark.text.dates import utc_time
 
 WRONG_CONTENT = "its content is not of a type that its name stands for"
 
@@ -89,6 +91,7 @@ def status(parts: IndexParts, last_error: str = "") -> Status:
         unsearched_files=unsearched,
         media=media,
         running=running_sync(path),
+        events=_events(parts),
     )
 
 
@@ -180,6 +183,14 @@ def due_files_by_source(
     ):
         due[source] = due.get(source, 0) + 1
     return due
+
+
+def _events(parts: IndexParts) -> dict[str, dict[str, object]]:
+    """Return how often each event has happened in any process, and when last."""
+    counted = read_counts(parts.counts.path) if parts.counts is not None else {}
+    return {
+        name: {"count": one.times, "last": utc_time(one.last_ms)} for name, one in counted.items()
+    }
 
 
 def _metrics(
