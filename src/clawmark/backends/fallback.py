@@ -22,7 +22,8 @@ from clawmark.model.errors import (
 from clawmark.model.reports import Fallback, Probe, Progress, Status, SyncReport
 from clawmark.model.values import Degraded, Found, Query, Scan, SyncPlan
 from clawmark.system.backoff import Backoff
-from clawmark.system.cancellation import Cancelled, current_cancellation
+from clawmark.system.cancellation import Cancelled
+from clawmark.system.time_limit import TimeLimitExceeded, call_within
 
 T = TypeVar("T")
 PAUSE = Backoff(first=30.0, longest=1800.0)
@@ -51,6 +52,7 @@ class FallbackBackend:
         *,
         limits: TimeLimits = TimeLimits(),  # noqa: B008 - a named tuple, never changed
         clean: Callable[[str], str] = str,
+        on_failure: Callable[[], object] = int,
         pause: Backoff = PAUSE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -62,6 +64,7 @@ class FallbackBackend:
         self._limits = limits
         self._clean = clean
         """Masks the secrets in the message of an error."""
+        self._on_failure = on_failure
         self._pause = pause
         self._clock = clock
         self._lock = threading.Lock()
@@ -193,38 +196,24 @@ class FallbackBackend:
             self._failures += 1
             self._failure = failure
             self._retry_at = self._clock() + self._pause.wait(self._failures)
+        self._on_failure()
         if backend is not None:
             _close(backend)
         return failure
 
 
 def _within(seconds: float, call: Callable[[], T], name: str) -> T:
-    """Run a call in a thread of its own, and give up waiting for it after some seconds.
-
-    A call that never returns keeps its thread; nothing can stop it."""
-    answers: list[T] = []
-    errors: list[BaseException] = []
-    cancellation = current_cancellation()
-
-    def run() -> None:
-        try:
-            answers.append(call() if cancellation is None else cancellation.run(call))
-        except BaseException as error:  # the boundary of a thread: the caller gets it
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name=f"clawmark-{name}", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if answers:
-        return answers[0]
-    if not errors:
-        raise BackendUnavailable(
-            f"The backend {name} took longer than {seconds:g} s.", backend=name
-        )
-    error = errors[0]
-    if isinstance(error, Exception | Cancelled):
-        raise error
-    raise BackendUnavailable(f"The backend {name} ended with {error!r}.", backend=name)
+    """Wait for a call of the backend for some seconds; raises Exception and Cancelled only."""
+    try:
+        return call_within(seconds, call, name)
+    except TimeLimitExceeded as error:
+        message = f"The backend {name} took longer than {seconds:g} s."
+        raise BackendUnavailable(message, backend=name) from error
+    except (Exception, Cancelled):
+        raise
+    except BaseException as error:  # the boundary of a plugin call: it may end the interpreter
+        message = f"The backend {name} ended with {error!r}."
+        raise BackendUnavailable(message, backend=name) from error
 
 
 def _close(backend: MemoryBackend) -> None:

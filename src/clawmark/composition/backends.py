@@ -16,7 +16,7 @@ from clawmark.backends.qmd.answers import SnippetLimits
 from clawmark.backends.qmd.backend import FIRST_SECONDS, QmdBackend, SearchOptions
 from clawmark.backends.qmd.indexer import Indexer, IndexerOptions
 from clawmark.backends.qmd.process import QmdFolders, QmdProcess
-from clawmark.composition import redactor_of
+from clawmark.composition import event_counts, redactor_of
 from clawmark.config.qmd_schema import QmdLimits, QmdOptions, QmdUpdate
 from clawmark.model.errors import BackendUnavailable
 
@@ -48,6 +48,7 @@ def open_other(
         AnswerCheck(name, context.workspace),
         limits=_time_limits(settings) if name == "qmd" else TimeLimits(),
         clean=redactor_of(settings.memory_search).clean,
+        on_failure=lambda: event_counts(places).add("fallbacks"),
     )
     if background and name == "qmd":
         fallback.start()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from clawmark.agent.tools.base import one_line
 from clawmark.model.errors import ClawmarkError
+from clawmark.system.cancellation import Cancelled
+from clawmark.system.time_limit import TimeLimitExceeded, call_within
 
 LONGEST_ERROR = 300
 """Characters of a plugin's error that are shown."""
@@ -28,24 +29,14 @@ def call_plugin(call: Callable[[], _T], seconds: float, clean: Callable[[str], s
 
     A call that takes longer is abandoned: its thread goes on, and what it returns is dropped.
     `clean` masks secrets in the text of an error."""
-    returned: list[_T] = []
-    raised: list[BaseException] = []
-    done = threading.Event()
-
-    def run() -> None:
-        try:
-            returned.append(call())
-        except BaseException as error:  # boundary of a plugin call and of a thread
-            raised.append(error)
-        finally:
-            done.set()
-
-    threading.Thread(target=run, name="clawmark-plugin", daemon=True).start()
-    if not done.wait(seconds):
+    try:
+        return call_within(seconds, call, "plugin")
+    except TimeLimitExceeded:
         return Failed(f"did not answer within {seconds:g} seconds", is_late=True)
-    if raised:
-        return Failed(f"failed ({error_text(raised[0], clean)})")
-    return returned[0]
+    except Cancelled:
+        raise
+    except BaseException as error:  # the boundary of a plugin call
+        return Failed(f"failed ({error_text(error, clean)})")
 
 
 def error_text(error: BaseException, clean: Callable[[str], str]) -> str:

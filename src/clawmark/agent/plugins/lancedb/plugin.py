@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 
 from clawmark.agent.plugins.base import (
@@ -17,7 +18,6 @@ from clawmark.agent.plugins.base import (
 )
 from clawmark.agent.plugins.lancedb.capture import capture, recall
 from clawmark.agent.plugins.lancedb.settings import EmbeddingSettings, read_settings
-from clawmark.agent.plugins.lancedb.time_limit import within
 from clawmark.agent.plugins.lancedb.tools import Parts, make_tools
 from clawmark.agent.tools.base import Tool
 from clawmark.backends.lancedb.backend import LanceBackend
@@ -27,6 +27,7 @@ from clawmark.config.schema import Remote
 from clawmark.embed.base import Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.embed.choose import make as make_embedder
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable, PluginError
+from clawmark.system.time_limit import TimeLimitExceeded, call_within
 
 RECALL_SECONDS = 3.0
 """How long a message waits for vectors: importing LanceDB or a slow service may take longer."""
@@ -114,13 +115,17 @@ class LancePlugin:
     def _warm_up(self, session: PluginSession) -> None:
         """Import LanceDB and add rows that are due, before the first message waits for it."""
         if session.access.reads:
-            within(0.0, lambda: self.backend.refresh("session-start"), lambda: True)
+            with suppress(TimeLimitExceeded):  # it goes on in the background
+                call_within(0.0, lambda: self.backend.refresh("session-start"), "lancedb")
 
     def _recall(self, session: PluginSession, message: str) -> str | None:
         def by(*, vectors: bool) -> str | None:
             return recall(self.backend, session, message, settings=self.settings, vectors=vectors)
 
-        return within(RECALL_SECONDS, lambda: by(vectors=True), lambda: by(vectors=False))
+        try:
+            return call_within(RECALL_SECONDS, lambda: by(vectors=True), "lancedb")
+        except TimeLimitExceeded:
+            return by(vectors=False)
 
     def _capture(self, session: PluginSession, turn: Turn) -> None:
         def run() -> None:
@@ -133,7 +138,8 @@ class LancePlugin:
                 now=self._context.now,
             )
 
-        within(CAPTURE_SECONDS, run, lambda: None)
+        with suppress(TimeLimitExceeded):  # it goes on in the background
+            call_within(CAPTURE_SECONDS, run, "lancedb")
 
     def _embedder(self) -> Embedder | None:
         wanted = self.settings.embedding
