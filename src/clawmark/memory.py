@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
 from clawmark.composition.managers import lease_manager
+from clawmark.composition.upkeep import Upkeep
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.sync.scan import look_ahead
-from clawmark.memory_upkeep import Upkeep
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.system.counters import Metrics

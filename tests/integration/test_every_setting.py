@@ -51,7 +51,7 @@ from setting_effects import (
 )
 
 from clawmark.config.keys import BY_NAME
-from clawmark.config.tool_schema import BySession
+from clawmark.config.schema.tools import BySession
 
 ROOT = Path(__file__).resolve().parents[2]
 S, Q, H = "memorySearch.", "memorySearch.query.", "memorySearch.query.hybrid."

@@ -13,7 +13,7 @@ from media_scene import BICYCLE, HERON, INVOICE, KEY, PNG, Scene, found, open_sc
 
 from clawmark.agent.tools import render
 from clawmark.composition import scope_hash
-from clawmark.config.media_schema import Multimodal
+from clawmark.config.schema.media import Multimodal
 from clawmark.engine.sync import media as media_sync
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.none import NoMemoryBackend, NoSearchBackend, empty_slot
-from clawmark.config.media_schema import Multimodal
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
+from clawmark.config.schema.media import Multimodal
 from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup

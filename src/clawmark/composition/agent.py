@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
-from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY
+from clawmark.config.schema.plugins import MEMORY_CORE, NO_MEMORY
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -17,7 +17,7 @@ from clawmark.backends.qmd.backend import FIRST_SECONDS, QmdBackend, SearchOptio
 from clawmark.backends.qmd.indexer import Indexer, IndexerOptions
 from clawmark.backends.qmd.process import QmdFolders, QmdProcess
 from clawmark.composition import event_counts, redactor_of
-from clawmark.config.qmd_schema import QmdLimits, QmdOptions, QmdUpdate
+from clawmark.config.schema.qmd import QmdLimits, QmdOptions, QmdUpdate
 from clawmark.model.errors import BackendUnavailable
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from clawmark.agent.plugins.lifecycle import Lifecycle, SessionHooks
 from clawmark.agent.plugins.slot import MemorySlot, list_plugins, open_slot
 from clawmark.composition import redactor_of
 from clawmark.composition.agent import search_scope, session_access
-from clawmark.config.plugin_schema import MEMORY_CORE
+from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
 
 if TYPE_CHECKING:

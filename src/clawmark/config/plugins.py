@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from clawmark.config.check import Written, refuse, show
 from clawmark.config.json5 import show_path
-from clawmark.config.plugin_schema import (
+from clawmark.config.schema.plugins import (
     MEMORY_CORE,
     NO_MEMORY,
     PluginEntry,

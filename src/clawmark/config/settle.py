@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
 from clawmark.config.keys import with_value
-from clawmark.config.media_schema import MODEL, Multimodal, can_embed
 from clawmark.config.paths import Places
 from clawmark.config.plugins import settled_plugins
 from clawmark.config.schema import (
@@ -24,7 +23,8 @@ from clawmark.config.schema import (
     MemorySearch,
     Settings,
 )
-from clawmark.config.tool_schema import ToolRule
+from clawmark.config.schema.media import MODEL, Multimodal, can_embed
+from clawmark.config.schema.tools import ToolRule
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
 from clawmark.model.errors import ConfigError
 

@@ -15,7 +15,7 @@ from clawmark.agent.prompt.context import (
     Limits,
 )
 from clawmark.agent.prompt.sections import Facts, build_prompt
-from clawmark.config.plugin_schema import MEMORY_CORE
+from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.transcripts.session_keys import SessionKind, is_private, kind_of
 

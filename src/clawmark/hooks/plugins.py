@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.agent.session.transcript_reader import recent_messages
 from clawmark.composition import redactor_of
-from clawmark.config.plugin_schema import MEMORY_CORE
+from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.hooks.events import Event
 from clawmark.text.transcripts.records import TranscriptMessage
 

@@ -12,7 +12,7 @@ from clawmark.agent.prompt.sections import Facts, build_prompt
 from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.aio import AsyncMemory
 from clawmark.composition import agent as agent_parts
-from clawmark.config.plugin_schema import MEMORY_CORE
+from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.memory import Memory
 
 STATUS_TOOL = "memory_status"

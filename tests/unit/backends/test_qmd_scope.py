@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clawmark.backends.qmd.scope import facts_of, is_allowed
-from clawmark.config.qmd_schema import DIRECT_ONLY
+from clawmark.config.schema.qmd import DIRECT_ONLY
 
 
 @pytest.mark.parametrize(

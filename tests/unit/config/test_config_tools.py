@@ -10,7 +10,7 @@ import pytest
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.config.schema import Loaded
-from clawmark.config.tool_schema import ToolRule
+from clawmark.config.schema.tools import ToolRule
 from clawmark.model.errors import ConfigError
 
 

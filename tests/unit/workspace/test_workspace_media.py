@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawmark.config.media_schema import can_embed
+from clawmark.config.schema.media import can_embed
 from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.model.values import MediaRules
 from clawmark.workspace import Workspace

@@ -14,7 +14,7 @@ from clawmark.agent.plugins.base import GROUP, MemoryPlugin, PluginContext
 from clawmark.agent.plugins.calls import Failed, call_plugin
 from clawmark.agent.plugins.failures import PluginFailures
 from clawmark.agent.plugins.guarded import METHODS, GuardedPlugin
-from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY, PluginOptions
+from clawmark.config.schema.plugins import MEMORY_CORE, NO_MEMORY, PluginOptions
 from clawmark.model.errors import ConfigError, PluginError
 from clawmark.model.reports import PluginReport
 from clawmark.net.headers import secrets_of

@@ -61,7 +61,7 @@ from clawmark.agent.session.setup import (
 from clawmark.agent.session.transcript_writer import TranscriptWriter
 from clawmark.agent.tools.policy import access_of, may_write
 from clawmark.config.schema import Settings
-from clawmark.config.tool_schema import Sandbox
+from clawmark.config.schema.tools import Sandbox
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.secrets.redact import Redactor

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from clawmark.agent.tools.base import Payload
-from clawmark.config.tool_schema import Sandbox, ToolPolicy, ToolRule
+from clawmark.config.schema.tools import Sandbox, ToolPolicy, ToolRule
 from clawmark.text.transcripts.session_keys import (
     SessionKind,
     is_main_heartbeat,

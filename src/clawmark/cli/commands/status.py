@@ -14,7 +14,7 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
 from clawmark.cli.unsearched_files import find_unsearched
 from clawmark.config.paths import Places
-from clawmark.config.plugin_schema import MEMORY_CORE, NO_MEMORY
+from clawmark.config.schema.plugins import MEMORY_CORE, NO_MEMORY
 from clawmark.memory import Memory
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.reports import FlushTimes, SourceReport, Status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clawmark.agent.tools.policy import LOCAL, access_of, allowed_tools, unavailable
-from clawmark.config.tool_schema import (
+from clawmark.config.schema.tools import (
     BySession,
     Sandbox,
     ToolLists,

@@ -6,13 +6,13 @@ from these classes. Defaults are those of OpenClaw's configuration tables."""
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext
 from clawmark.config.check import Key
-from clawmark.config.media_schema import Multimodal
-from clawmark.config.plugin_schema import PluginOptions
-from clawmark.config.qmd_schema import QmdOptions, QmdSearchOptions
-from clawmark.config.tool_schema import Sandbox, ToolPolicy
-from clawmark.config.upkeep_schema import DailyLogOptions, Heartbeat
+from clawmark.config.schema.agent import Compaction, Hooks, SessionReset, StartupContext
+from clawmark.config.schema.media import Multimodal
+from clawmark.config.schema.plugins import PluginOptions
+from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
+from clawmark.config.schema.tools import Sandbox, ToolPolicy
+from clawmark.config.schema.upkeep import DailyLogOptions, Heartbeat
 
 
 class Local(NamedTuple):
