@@ -4,9 +4,10 @@ needs no network.
     python bench/install.py [--base PYTHON] [--keep DIR]
 
 Input: the files of this repository that git knows or would add, copied to a temporary folder, as
-a clone would have them. For `pip install .` and `pip install '.[local]'` it makes a new virtual
-environment and reads the growth of its folder; then it runs `clawmark demo` with the network off.
-Installing itself needs a package index. Output: a table, and `bench/results/install.json`."""
+a clone would have them. For `pip install .` and the extras `local` and `lancedb` it makes a new
+virtual environment and reads the growth of its folder; then it runs `clawmark demo` with the
+network off. Installing itself needs a package index. Output: a table,
+and `bench/results/install.json`."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from typing import Any
 
 from harness import ROOT, clean_environment, must, network_off, run, table, verdict, write_result
 
-FLOORS_MB = {".": 120.0, ".[local]": 250.0}
+FLOORS_MB = {".": 120.0, ".[local]": 250.0, ".[lancedb]": 550.0}
 MB = 1_000_000
 
 
@@ -72,7 +73,8 @@ def clone(target: Path) -> Path:
 
 def install(base: str, copy: Path, what: str, place: Path) -> dict[str, Any]:
     """One install into one new environment, and the demo in it without network."""
-    venv = place / ("venv-local" if "local" in what else "venv")
+    name = re.sub(r"\W", "", what)
+    venv = place / (f"venv-{name}" if name else "venv")
     shutil.rmtree(venv, ignore_errors=True)
     must(run([base, "-m", "venv", str(venv)]), "making a virtual environment")
     before = weigh(venv)

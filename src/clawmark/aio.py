@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from clawmark.agent.flush.flush import FlushOutcome
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.notes.session_note import NoteOutcome, Reason
+    from clawmark.agent.plugins.lifecycle import SessionHooks
     from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
     from clawmark.agent.session.session import Fields
+    from clawmark.composition.slot import SlotParts
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
     from clawmark.embed.base import Choice, Embedder
@@ -114,9 +116,11 @@ class AsyncConversation:
         """Process a message of the user before the model sees it."""
         return await self._workers.run(self.conversation.on_user, message)
 
-    async def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
+    async def on_usage(self, tokens: int = 0, *, reply: str = "", succeeded: bool = True) -> None:
         """Record the model's reply and how full its context is."""
-        await self._workers.run(self.conversation.on_usage, tokens, reply=reply)
+        await self._workers.run(
+            self.conversation.on_usage, tokens, reply=reply, succeeded=succeeded
+        )
 
     async def record(self, kind: str, fields: Fields) -> str:
         """Add a line to the transcript that is not a message, and return its id."""
@@ -133,6 +137,36 @@ class AsyncConversation:
     async def end(self, reason: Reason = "exit") -> NoteOutcome:
         """Write the note of the session."""
         return await self._workers.run(self.conversation.end, reason)
+
+
+class AsyncSessionHooks:
+    """The lifecycle hooks of a session, awaited."""
+
+    def __init__(self, opened: Callable[[], SessionHooks], workers: Workers) -> None:
+        self._opened = opened
+        self._workers = workers
+
+    async def session_start(self) -> None:
+        """The session starts, or continues in a new process."""
+        await self._workers.run(lambda: self._opened().session_start())
+
+    async def before_agent_start(self, message: str) -> str:
+        """Return what to send before a message of the user: a fenced block, or an empty text."""
+        return await self._workers.run(lambda: self._opened().before_agent_start(message))
+
+    async def agent_end(
+        self, messages: Iterable[tuple[str, str]], *, succeeded: bool = True
+    ) -> None:
+        """A turn is finished; `messages` are its roles and texts, in order."""
+        await self._workers.run(lambda: self._opened().agent_end(messages, succeeded=succeeded))
+
+    async def before_compaction(self) -> None:
+        """The history is about to be shortened."""
+        await self._workers.run(lambda: self._opened().before_compaction())
+
+    async def session_end(self) -> None:
+        """The session has ended."""
+        await self._workers.run(lambda: self._opened().session_end())
 
 
 class AsyncMemory:
@@ -208,6 +242,10 @@ class AsyncMemory:
     def metrics(self) -> Metrics:
         return self._opened.metrics
 
+    @property
+    def slot(self) -> SlotParts:
+        return self._opened.slot
+
     search = _awaited(Memory.search, cancellable=True)
     recall = _awaited(Memory.recall, cancellable=True)
     read = _awaited(Memory.read)
@@ -232,8 +270,11 @@ class AsyncMemory:
     verify = _awaited(Memory.verify)
     spending = _awaited(Memory.spending)
     evaluate = _awaited(Memory.evaluate)
+    heartbeat = _awaited(Memory.heartbeat)
+    now = _awaited(Memory.now)
     today = _awaited(Memory.today)
     prompt = _awaited(Memory.prompt)
+    plugins = _awaited(Memory.plugins)
 
     async def make_questions(
         self, count: int = 50, *, completer: Completer | None = None
@@ -267,11 +308,27 @@ class AsyncMemory:
         return AsyncConversation(conversation, self._workers)
 
     def tools(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        sandboxed: bool = False,
     ) -> list[AsyncTool]:
         """Return the tools, whose calls are awaited; making them does not wait for anything."""
-        tools = self._opened.tools(session_key, append=append, chat_type=chat_type)
+        tools = self._opened.tools(
+            session_key, append=append, chat_type=chat_type, sandboxed=sandboxed
+        )
         return [self._awaitable(tool) for tool in tools]
+
+    def lifecycle(
+        self, session_key: str | None = None, *, chat_type: str = ""
+    ) -> AsyncSessionHooks:
+        """Return the lifecycle hooks of a session, whose calls are awaited."""
+        memory = self._opened
+        return AsyncSessionHooks(
+            lambda: memory.lifecycle(session_key, chat_type=chat_type), self._workers
+        )
 
     async def close(self) -> None:
         """Wait for the calls that run, drop those that have not begun, and close the memory.

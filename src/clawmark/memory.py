@@ -10,12 +10,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
-from clawmark.config.load import load
+from clawmark.composition.managers import lease_manager
+from clawmark.composition.upkeep import Upkeep
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
@@ -23,30 +25,28 @@ from clawmark.engine.sync.scan import look_ahead
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.system.counters import Metrics
-from clawmark.text.filters import make_filters
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.agent.heartbeat.turn import HeartbeatReport
     from clawmark.agent.models.completer import Completer
+    from clawmark.agent.plugins.lifecycle import SessionHooks
     from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Tool
     from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.watching import Watching
-    from clawmark.engine.maintenance.evaluate import Question
-    from clawmark.engine.maintenance.spending import Spending
+    from clawmark.composition.slot import SlotParts
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
-    from clawmark.text.transcripts.records import TranscriptMessage
-    from clawmark.workspace.transcripts.files import TranscriptFiles
 
 # Imports inside the methods below are late because a cold `clawmark search` needs none of them.
 
 
-class Memory:
+class Memory(Upkeep):
     """The memory of one agent: search it, read it, add to it."""
 
     def __init__(
@@ -62,11 +62,16 @@ class Memory:
         self.loaded = loaded
         self._now = composition.make_clock(loaded.settings, clock)
         self._sessions_seen: set[str] = set()
-        self._context: ContextReader | None = None
+        self.context_reader: ContextReader | None = None
         self._watchings: list[Watching] = []
-        self._builtin = composition.build(places, loaded, embedder, provider, background=background)
+        self._slot: SlotParts | None = None
+        self._slot_lock = RLock()
+        self._lease = lease_manager(places, loaded, embedder, provider, background=background)
+        self._builtin, self._backend = self._lease.manager.builtin, self._lease.manager.backend
         self._parts = self._builtin.parts
-        self._backend = composition.choose_backend(self._builtin, loaded.settings)
+        is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
+        self._other = self._backend if is_other else None
+        """The backend that answers in place of the built-in one."""
 
     @classmethod
     def open(
@@ -87,9 +92,15 @@ class Memory:
         `embedder` or `provider` replaces the configured provider. `overrides` are settings by their
         dotted key, such as `{"memorySearch.query.maxResults": 3}`. `clock` gives the current time
         for daily logs and the age of notes. With `background`, a thread finishes the indexing that
-        a search has no time for; it starts when there is something to do."""
+        a search has no time for; it starts when there is something to do. Memories of the same
+        folder with the same settings share index, worker and embedders while they are open."""
         places = resolve_places(_text(workspace), agent, _text(config), _text(state_dir))
-        loaded = load(places, overrides or {})
+        loaded = Loaded(Settings(), {}, ())
+        if overrides or places.has_settings:
+            # Imported late: without a file, a cold search does not need the table of keys.
+            from clawmark.config.load import load
+
+            loaded = load(places, overrides or {})
         return cls(places, loaded, embedder, provider, clock, background)
 
     @property
@@ -104,6 +115,18 @@ class Memory:
     @property
     def metrics(self) -> Metrics:
         return self._parts.metrics
+
+    @property
+    def slot(self) -> SlotParts:
+        """The memory plugins in use, made when they are first needed."""
+        return self.open_slot()
+
+    def open_slot(self, *, log: bool = True) -> SlotParts:
+        """Make the memory plugins; `log` logs why a configured one is not used."""
+        with self._slot_lock:
+            if self._slot is None:
+                self._slot = agent_parts.build_slot(self, log=log)
+            return self._slot
 
     @property
     def workspace(self) -> Workspace:
@@ -130,6 +153,9 @@ class Memory:
         `source` is `memory`, `sessions` or the name of an added folder."""
         filters = NO_FILTERS
         if since or until or path or source:
+            # Imported late: it needs datetime, and most searches have no filter.
+            from clawmark.text.filters import make_filters
+
             filters = make_filters(
                 since=since, until=until, path=path, source=source, today=self.today
             )
@@ -157,6 +183,7 @@ class Memory:
         max_results: int = 3,
         min_score: float | None = None,
         chat_type: str = "",
+        sandboxed: bool = False,
     ) -> str:
         """Return what the memory holds about a message, as one block of quoted data; empty outside
         private sessions.
@@ -170,14 +197,18 @@ class Memory:
             max_results=max_results,
             min_score=min_score,
             chat_type=chat_type,
+            sandboxed=sandboxed,
         )
 
-    def append(self, text: str, *, to: str = "", day: str = "") -> Written:
+    def append(
+        self, text: str, *, to: str = "", day: str = "", at: datetime | None = None
+    ) -> Written:
         """Add an entry to the log of a day (today's by default), or to the file `to`; it is on disk
         when this returns.
 
-        Only text with redaction masks is refused. `check_note` applies the write gate that agents
-        and `clawmark remember` have."""
+        An entry of today's log starts with the time; `at` is that time, for a caller that has
+        called `now` already. Only text with redaction masks is refused. `check_note` applies the
+        write gate that agents and `clawmark remember` have."""
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
@@ -186,12 +217,16 @@ class Memory:
             raise WorkspaceError(problem.message, hint=problem.hint)
         if to:
             return self.workspace.append(to, format_entry(text))
-        return self.workspace.remember(text, day or self.today())
+        moment = at or self._now()  # read once, so that the day and the time agree
+        today = moment.date().isoformat()
+        has_time = self.settings.memory.daily_log.times and day in ("", today)
+        return self.workspace.remember(text, day or today, f"{moment:%H:%M}" if has_time else "")
 
     def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
         """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None.
 
-        Pass the same `day` to `append`, so that midnight between the two calls makes no difference.
+        Pass the same day to `append` (`day`, or `at` with the time), so that midnight between the
+        two calls makes no difference.
         """
         return agent_parts.make_notebook(self).check(text, to, day or self.today())
 
@@ -211,6 +246,10 @@ class Memory:
 
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""
+        make_plan = getattr(self._other, "plan", None)
+        known: tuple[SyncPlan, Scan] | None = make_plan() if make_plan is not None else None
+        if known is not None:
+            return known
         scan, plan = look_ahead(self._parts.sync, force=force)
         return plan, scan
 
@@ -241,8 +280,9 @@ class Memory:
         is `sync.watch`. The interval of `sync.intervalMinutes` applies in both cases."""
         from clawmark.backends.watching import Watching
 
+        composition.require_index(self.settings)
         wanted = self.settings.memory_search.sync.watch if files is None else files
-        watching = Watching(self._builtin, files=wanted, on_event=on_event)
+        watching = Watching(self._builtin, files=wanted, on_event=on_event, other=self._other)
         self._watchings.append(watching)
         return watching
 
@@ -262,151 +302,67 @@ class Memory:
 
     def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
         """Add vectors made elsewhere to the cache, by the SHA-256 hex of their text."""
+        composition.require_index(self.settings)
         with self._parts.store.transaction() as writer:
             writer.cache_vectors(identity, vectors)
 
-    def add_source(
-        self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
-    ) -> reports.SourceReport:
-        """Search a folder of Markdown too; its files are cited as `name:path` and never written.
-
-        The default name is made from the folder's. `patterns` (`*`, `?`, `[]`, `**`) select a part
-        of the folder. Every process that has this memory open searches it from its next look at the
-        disk on. `ConfigError` says why a folder cannot be added."""
-        from clawmark.engine.maintenance.sources import add_source
-
-        sources = composition.source_file(self.places)
-        added = add_source(sources, self.workspace, os.fspath(folder), name, patterns)
-        self.workspace.changes += 1
-        return next(one for one in self.sources() if one.name == added.name)
-
-    def remove_source(self, name: str) -> str:
-        """Stop searching an added folder, and return its path; its files are not touched."""
-        from clawmark.engine.maintenance.sources import remove_source
-
-        removed = remove_source(composition.source_file(self.places), name)
-        self.workspace.changes += 1
-        return removed.path
-
-    def sources(self) -> tuple[reports.SourceReport, ...]:
-        """Return the added folders and the configured extra paths, with what is in them now."""
-        from clawmark.engine.maintenance.sources import report_sources
-
-        return report_sources(self.workspace)
-
-    def absolute_path(self, path: str) -> str:
-        """Return the absolute path of a memory file or citation; `PathDenied` for other files."""
-        return self.workspace.absolute(path)
-
-    def sessions(self) -> tuple[reports.Transcript, ...]:
-        """Return the agent's transcripts, the latest first, whether or not they are searched."""
-        from clawmark.engine.maintenance.transcripts import list_transcripts
-
-        return list_transcripts(self._parts, self._transcripts())
-
-    def transcript(self, name: str) -> tuple[str, tuple[TranscriptMessage, ...]]:
-        """Return the path of a transcript and its messages, with secrets masked.
-
-        `name` is its path, its file name or the beginning of that."""
-        from clawmark.engine.maintenance.transcripts import read_transcript
-
-        return read_transcript(self._transcripts(), name)
-
-    def _transcripts(self) -> TranscriptFiles:
-        return self.workspace.sessions or composition.open_sessions(self.places, self.settings)
-
-    def status(self) -> reports.Status:
-        """Measure the state of the workspace and the index."""
-        return self._backend.status()
-
-    def probe(self) -> tuple[reports.Probe, ...]:
-        """Embed one word with the configured provider, and score two known vectors.
-
-        A service is called. A failure is a `Probe` with a reason and a next step, not an exception.
-        """
-        return self._backend.probe()
-
-    def doctor(self, *, fix: bool = False, probe: bool = False) -> list[reports.Finding]:
-        """Report problems and what to do; `fix` makes safe repairs, `probe` calls the embedder."""
-        from clawmark.engine.maintenance.doctor import examine
-
-        probes = self.probe() if probe else ()
-        return examine(self._parts, self._builtin.run_sync, self.status, fix=fix, probes=probes)
-
-    def verify(self) -> reports.VerifyReport:
-        """Derive every row of the index from its file again and compare."""
-        from clawmark.engine.maintenance.verify import verify
-
-        return verify(self._parts)
-
-    def spending(self) -> Spending:
-        """Count what a full sync would send to the best embedder, and what it would cost."""
-        from clawmark.engine.maintenance.spending import spending
-
-        self.sync(instant_only=True)  # only what is cut into chunks can be counted
-        return spending(self._parts)
-
-    def evaluate(
-        self,
-        questions: Iterable[Mapping[str, object] | Question],
-        *,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> reports.Evaluation:
-        """Measure how well the memory answers questions whose answers are known.
-
-        A question is `{"question": …, "path": "memory/x.md#L3-L5"}`, or has the expected `text`
-        instead of a path."""
-        from clawmark.engine.maintenance.evaluate import DEPTH, as_questions, evaluate
-
-        most = max(DEPTH, self.settings.memory_search.query.max_results)
-        return evaluate(
-            as_questions(questions),
-            lambda text: self.search(text, max_results=most),
-            self.read,
-            progress or (lambda *_: None),
-        )
-
-    def make_questions(
-        self, count: int = 50, *, completer: Completer | None = None
-    ) -> Iterator[dict[str, str]]:
-        """Have a model write questions for `evaluate` from passages all over the notes.
-
-        Without a `completer`, the configured model writes them; `ConfigError` when there is none.
-        """
-        from clawmark.agent.models.question_maker import make_questions
-
-        writer = agent_parts.make_question_writer(self.settings, completer)
-        self.sync(instant_only=True)
-        redactor = composition.redactor_of(self.settings.memory_search)
-        return make_questions(writer, self._parts.store, redactor, count)
-
     def tools(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        sandboxed: bool = False,
     ) -> list[Tool]:
-        """Return `memory_search` and `memory_get` as tools for any agent, and with `append` also
-        `memory_append`.
+        """Return the tools of the memory plugin: of memory-core these are `memory_search`,
+        `memory_get`, and with `append` also `memory_append`.
 
         The session key decides what may be read and whether answers have citations; a `chat_type`
         that the host has noted can only reduce it. Without a key, everything may be read.
-        `tools.allow` and `tools.deny` leave tools out, and so does `memorySearch.enabled: false`.
+        `tools.*` leaves tools out, and so does `memorySearch.enabled: false`. `sandboxed` says that
+        the host runs the session in a sandbox: `agents.defaults.sandbox.workspaceAccess` applies.
         """
-        return agent_parts.make_tools(self, session_key, append=append, chat_type=chat_type)
+        return agent_parts.make_tools(
+            self, session_key, append=append, chat_type=chat_type, sandboxed=sandboxed
+        )
+
+    def plugins(self) -> tuple[reports.PluginReport, ...]:
+        """Return the installed memory plugins, what each is used for, and why it is not used."""
+        return self.slot.report()
+
+    def lifecycle(self, session_key: str | None = None, *, chat_type: str = "") -> SessionHooks:
+        """Return the lifecycle hooks of a session, for a host that does not use `conversation`.
+
+        The host calls `session_start`, `before_agent_start`, `agent_end`, `before_compaction` and
+        `session_end`, which call the memory plugins in use and never raise."""
+        return self.slot.hooks(session_key, chat_type)
 
     def prompt(
-        self, session_key: str | None = None, *, append: bool = False, chat_type: str = ""
+        self,
+        session_key: str | None = None,
+        *,
+        append: bool = False,
+        chat_type: str = "",
+        mode: str = "full",
+        time: bool = False,
+        sandboxed: bool = False,
     ) -> Prompt:
-        """Return the memory's part of a session's system prompt; `append` as for `tools`."""
-        from clawmark.agent.prompt.context import ContextReader
+        """Return the memory's part of a session's system prompt; other arguments as for `tools`.
+
+        The `mode` `minimal` leaves out how to use the memory and the last days, for sub-agents;
+        `none` is empty. The date is always in the prompt; with `time`, it ends with the time, and
+        only that differs from minute to minute."""
         from clawmark.engine.maintenance.status import brief_status
 
-        self._context = self._context or ContextReader(self.workspace.root)
         return agent_parts.make_prompt(
             self,
-            self._context,
             session_key,
             append=append,
             chat_type=chat_type,
-            brief_status=lambda: brief_status(self._parts),
+            mode=mode,
+            time=time,
+            sandboxed=sandboxed,
+            brief_status=lambda: brief_status(self._parts, self._other),
         )
 
     def conversation(
@@ -435,15 +391,42 @@ class Memory:
             now=self._now,
         )
 
+    def heartbeat(
+        self,
+        *,
+        completer: Completer | None = None,
+        model: str = "",
+        apply: bool = False,
+        days: int = 7,
+        force: bool = False,
+    ) -> HeartbeatReport:
+        """Let a model go through HEARTBEAT.md and curate MEMORY.md from the logs of the last days.
+
+        The model is not asked if nothing has changed since the last heartbeat, unless `force` is
+        given. `agents.defaults.heartbeat.curation` says what happens with the changes it proposes;
+        `apply` writes them. Raises ConfigError if there is no model, and CompletionError if it
+        fails."""
+        return agent_parts.run_heartbeat(
+            self, completer, model=model, apply=apply, days=days, force=force
+        )
+
+    def now(self) -> datetime:
+        """Return the current time in the user's time zone."""
+        return self._now()
+
     def today(self) -> str:
         """Return today's date in the user's time zone."""
-        return self._now().date().isoformat()
+        return self.now().date().isoformat()
 
     def close(self) -> None:
-        """Stop watching and background work, and close the index and the workspace."""
+        """Stop watching; the last memory of a folder also stops its background work and closes its
+        index.
+        """
         for watching in self._watchings:
             watching.close()
-        self._backend.close()
+        if self._slot is not None:
+            self._slot.slot.close()
+        self._lease.close()
 
     def __enter__(self) -> Memory:
         return self

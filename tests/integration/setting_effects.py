@@ -21,6 +21,7 @@ from clawmark.agent.session.setup import (
     rollover_settings,
 )
 from clawmark.composition import make_query
+from clawmark.composition.heartbeat import make_heartbeat
 from clawmark.embed.services.make import batch_options
 from clawmark.embed.services.settings import remote_options
 from clawmark.engine.sync.scan import SyncRequest
@@ -106,6 +107,19 @@ def tools(scene: Scene) -> object:
         return [tool.name for tool in memory.tools(append=True)]
 
 
+def tools_by_session(scene: Scene) -> object:
+    keys = (
+        "main:heartbeat",
+        *("main", "direct:5", "telegram:group:1", "slack:channel:1"),
+        *("subagent:1", "cron:job", "unheard-of"),
+    )
+    with scene.open() as memory:
+        return {
+            key: [tool.name for tool in memory.tools(f"agent:main:{key}", append=True)]
+            for key in keys
+        }
+
+
 def answer_in_a_group(scene: Scene) -> object:
     with scene.open() as memory:
         (search, _) = memory.tools("agent:main:telegram:group:42")
@@ -131,6 +145,12 @@ def prompt(scene: Scene) -> object:
 def today(scene: Scene) -> object:
     with scene.open() as memory:
         return memory.today()
+
+
+def log_after_a_new_note(scene: Scene) -> object:
+    with scene.open() as memory:
+        written = memory.append("The swan is back.")
+        return len(memory.read(written.citation).text)
 
 
 def session_start(scene: Scene) -> object:
@@ -233,6 +253,16 @@ def transcripts(scene: Scene) -> object:
         )
 
 
+def media_files(scene: Scene) -> object:
+    """The images and audio files that are indexed; keywords find them without a service."""
+    extra = scene.place.folder / "extra"
+    (extra / "heron.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    (extra / "heron.wav").write_bytes(b"RIFF\x24\0\0\0WAVEfmt ")
+    with scene.open() as memory:
+        memory.sync()
+        return sorted(hit.path for hit in memory.search("heron png wav").hits if hit.mime)
+
+
 def due_after_small_growth(scene: Scene) -> object:
     """Whether a watcher's sync leaves a transcript that grew by one message."""
     with scene.open() as memory:
@@ -253,6 +283,11 @@ def due_after_compaction(scene: Scene) -> object:
         keeper = memory._builtin.background().worker()
         assert keeper.wait_for(lambda: keeper.is_idle and keeper.runs > 0, 60)
         return memory.status().due_files
+
+
+def heartbeat(scene: Scene) -> object:
+    with scene.open() as memory:
+        return make_heartbeat(memory, None, "", apply=False, days=7).settings
 
 
 def conversation(scene: Scene) -> object:

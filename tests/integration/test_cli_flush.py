@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from chat import ChatServer, call, fault, say
 from commands import CLAWMARK, HANG_SECONDS, Place, new_place, says_one_clear_thing
 
 from clawmark import Memory
+from clawmark.text.entry_times import without_times
 
 KEY = "sk-test-4f9aXb21Qz77Lm03"
 
@@ -85,9 +87,9 @@ def test_a_session_is_flushed_by_hand(place: Place, server: ChatServer) -> None:
     ran = place.run("flush", *model(server), env=env(server))
     assert ran.code == 0 and "Wrote memory/" in ran.out
     [log] = logs(place) or ["2026-11-15.md"]
-    assert "- Billing uses PostgreSQL since today." in (place.workspace / "memory" / log).read_text(
-        encoding="utf-8"
-    )
+    held = (place.workspace / "memory" / log).read_text(encoding="utf-8")
+    assert "- Billing uses PostgreSQL since today." in without_times(held)
+    assert re.search(r"^- [0-2][0-9]:[0-5][0-9] Billing uses", held, re.MULTILINE)
     again = place.run("flush", *model(server), "--json", env=env(server))
     assert again.json() == {"flushed": False, "because": "nothing-new"}
     assert KEY not in ran.out + ran.err + again.out + again.err

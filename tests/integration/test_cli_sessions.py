@@ -47,6 +47,7 @@ def test_transcripts_are_listed_with_how_far_they_are_indexed(place: Place) -> N
         "first": "2026-02-24T10:00:00Z",
         "last": "2026-02-24T10:02:00Z",
         "status": "due",
+        "flush": None,
     }
     assert place.run("index").code == 0
     after = place.run("sessions")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -187,6 +188,9 @@ def test_an_unreadable_file_is_reported_by_index_status_and_doctor(
         examined.returncode == 1
         and "memory/7.md cannot be read: permission denied" in examined.stdout
     )
+    assert bound(workspace, state, "get", "memory/7.md").returncode != 0
+    page = bound(workspace, state, "status").stdout
+    assert re.search(r"Read errors +[0-9]+ times \(last ", page), page
     (workspace / "memory" / "7.md").chmod(0o600)
     assert bound(workspace, state, "index").returncode == 0
     assert (

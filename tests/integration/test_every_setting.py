@@ -30,7 +30,10 @@ from setting_effects import (
     found,
     found_after_a_new_note,
     found_as_configured,
+    heartbeat,
     kept_vectors,
+    log_after_a_new_note,
+    media_files,
     opens,
     prompt,
     put,
@@ -43,11 +46,12 @@ from setting_effects import (
     status,
     today,
     tools,
+    tools_by_session,
     transcripts,
 )
 
-from clawmark import Memory
 from clawmark.config.keys import BY_NAME
+from clawmark.config.schema.tools import BySession
 
 ROOT = Path(__file__).resolve().parents[2]
 S, Q, H = "memorySearch.", "memorySearch.query.", "memorySearch.query.hybrid."
@@ -59,6 +63,7 @@ D, C, F = (
     "agents.defaults.compaction.memoryFlush.",
 )
 N, X = "hooks.internal.entries.session-memory.", "agents.defaults.startupContext."
+HEART = "agents.defaults.heartbeat."
 SESSIONS: dict[str, object] = {S + "sources": ["memory", "sessions"]}
 SERVICE: dict[str, object] = {S + "provider": "openai", R + "baseUrl": "{url}", R + "apiKey": KEY}
 RERANKER: dict[str, object] = {
@@ -66,7 +71,16 @@ RERANKER: dict[str, object] = {
     RERANK + "baseUrl": "{url}",
     RERANK + "apiKey": KEY,
 }
+M = "memorySearch.multimodal."
+MULTIMODAL: dict[str, object] = {
+    S + "extraPaths": ["{folder}/extra"],
+    S + "provider": "gemini",
+    S + "model": "gemini-embedding-2",
+    M + "enabled": True,
+}
 COMPATIBLE = {**SERVICE, S + "provider": "openai-compatible", S + "model": "nomic"}
+
+SANDBOX: dict[str, object] = {D + "sandbox.mode": "all", D + "sandbox.workspaceAccess": "rw"}
 
 ACTS: dict[str, Acts] = {
     S + "enabled": Acts(True, False, tools),
@@ -76,6 +90,9 @@ ACTS: dict[str, Acts] = {
     ),
     S + "sessions.paths": Acts(one=[], other=["{folder}/talks"], look=transcripts, beside=SESSIONS),
     S + "extraPaths": Acts([], ["{folder}/extra"], found),
+    M + "enabled": Acts(one=True, other=False, look=media_files, beside=MULTIMODAL),
+    M + "modalities": Acts(one=["image"], other=["audio"], look=media_files, beside=MULTIMODAL),
+    M + "maxFileBytes": Acts(one=50, other=500, look=media_files, beside=MULTIMODAL),
     S + "provider": Acts("none", "static", status),
     S + "model": Acts(
         one="text-embedding-3-small", other="text-embedding-ada-002", look=sent, beside=SERVICE
@@ -141,8 +158,38 @@ ACTS: dict[str, Acts] = {
     RERANK + "topK": Acts(one=2, other=3, look=sent_to_reranker, beside=RERANKER),
     "memory.citations": Acts("on", "off", citations),
     "memory.sharedSessions": Acts([], ["group"], answer_in_a_group),
+    "memory.dailyLog.times": Acts(True, False, log_after_a_new_note),
     "tools.allow": Acts([], ["memory_get"], tools),
     "tools.deny": Acts([], ["group:memory"], tools),
+    "plugins.slots.memory": Acts("memory-core", "none", tools),
+    "tools.profile": Acts("full", "minimal", tools),
+    "tools.alsoAllow": Acts(
+        one=[], other=["memory_get"], look=tools, beside={"tools.profile": "messaging"}
+    ),
+    **{
+        f"tools.bySession.{kind}.{name}": Acts([], ["memory_get"], tools_by_session)
+        for kind in BySession._fields
+        for name in ("allow", "deny")
+    },
+    "tools.subagents.tools.allow": Acts([], ["memory_get"], tools_by_session),
+    "tools.subagents.tools.alsoAllow": Acts([], ["memory_get"], tools_by_session),
+    "tools.subagents.tools.deny": Acts([], ["memory_get"], tools_by_session),
+    "tools.sandbox.tools.allow": Acts(
+        one=[], other=["memory_get"], look=tools_by_session, beside=SANDBOX
+    ),
+    "tools.sandbox.tools.alsoAllow": Acts(
+        one=[],
+        other=["memory_search"],
+        look=tools_by_session,
+        beside={**SANDBOX, "tools.sandbox.tools.allow": ["memory_get"]},
+    ),
+    "tools.sandbox.tools.deny": Acts(
+        one=[], other=["memory_get"], look=tools_by_session, beside=SANDBOX
+    ),
+    D + "sandbox.mode": Acts("off", "non-main", tools_by_session),
+    D + "sandbox.workspaceAccess": Acts(
+        one="ro", other="none", look=tools_by_session, beside=SANDBOX
+    ),
     D + "workspace": Acts("{workspace}", "{folder}/extra", found),
     D + "userTimezone": Acts("Pacific/Kiritimati", "Pacific/Pago_Pago", today),
     D + "bootstrapMaxChars": Acts(60, 20_000, prompt),
@@ -160,6 +207,10 @@ ACTS: dict[str, Acts] = {
     F + "model": Acts("ollama:one", "ollama:two", conversation),
     F + "prompt": Acts("Save it.", "Write it down.", conversation),
     F + "systemPrompt": Acts("Be brief.", "Be exact.", conversation),
+    HEART + "every": Acts("0m", "30m", heartbeat),
+    HEART + "prompt": Acts("Look for Ann.", "Look for Bob.", heartbeat),
+    HEART + "ackMaxChars": Acts(0, 300, heartbeat),
+    HEART + "curation": Acts("off", "apply", heartbeat),
     "hooks.internal.enabled": Acts(True, False, conversation),
     N + "enabled": Acts(True, False, conversation),
     N + "messages": Acts(5, 15, conversation),
@@ -191,8 +242,48 @@ PROVEN_ELSEWHERE = {
     RERANK + "timeoutMs": "integration/test_rerank.py::"
     "test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
-    "memory.backend": "integration/test_every_setting.py::"
-    "test_a_search_says_that_the_builtin_backend_answered",
+    "memory.backend": "integration/test_qmd_failures.py::test_the_commands_show_the_fallback",
+    S + "qmd.extraCollections": "integration/test_qmd.py::"
+    "test_folders_of_memory_search_are_searched_too",
+    **{
+        f"memory.qmd.{key}": f"integration/{test}"
+        for key, test in {
+            "command": "test_qmd_failures.py::test_the_commands_show_the_fallback",
+            "searchMode": "test_qmd_failures.py::"
+            "test_vectors_that_were_never_made_are_a_failure_and_not_an_empty_answer",
+            "includeDefaultMemory": "test_qmd.py::test_the_workspaces_own_memory_can_be_left_out",
+            "paths": "test_qmd.py::test_added_folders_and_extra_paths_are_collections",
+            "scope": "test_qmd_sessions.py::"
+            "test_a_session_outside_of_the_scope_gets_an_empty_answer_with_the_reason",
+            "sessions.enabled": "test_qmd_sessions.py::"
+            "test_transcripts_are_exported_only_if_that_is_enabled",
+            "sessions.exportDir": "test_qmd_sessions.py::"
+            "test_the_folder_of_the_export_can_be_chosen",
+            "sessions.retentionDays": "test_qmd_sessions.py::"
+            "test_deleted_and_old_transcripts_leave_the_export_and_other_files_stay",
+            "update.interval": "test_qmd_upkeep.py::test_the_interval_updates_qmd_by_itself",
+            "update.debounceMs": "test_qmd_upkeep.py::"
+            "test_updates_that_no_search_asked_for_are_not_repeated_within_the_debounce",
+            "update.onBoot": "test_qmd_upkeep.py::"
+            "test_a_long_running_process_updates_qmd_when_it_starts",
+            "update.waitForBootSync": "test_qmd_upkeep.py::"
+            "test_the_first_search_can_wait_until_the_index_is_complete",
+            "update.embedInterval": "test_qmd_upkeep.py::"
+            "test_embedding_runs_only_where_the_mode_needs_vectors_and_its_failure_is_reported",
+            "update.embedTimeoutMs": "test_qmd_upkeep.py::"
+            "test_embedding_runs_only_where_the_mode_needs_vectors_and_its_failure_is_reported",
+            "update.updateTimeoutMs": "test_qmd_upkeep.py::"
+            "test_a_slow_update_ends_at_its_time_limit",
+            "update.commandTimeoutMs": "test_qmd_upkeep.py::"
+            "test_a_slow_command_about_collections_ends_at_its_time_limit",
+            "limits.maxResults": "test_qmd.py::test_limits_of_the_answer_are_kept",
+            "limits.maxSnippetChars": "test_qmd.py::test_limits_of_the_answer_are_kept",
+            "limits.maxInjectedChars": "test_qmd.py::test_limits_of_the_answer_are_kept",
+            "limits.timeoutMs": "test_qmd_failures.py::"
+            "test_a_qmd_that_hangs_is_killed_at_the_time_limit",
+        }.items()
+    },
+    HEART + "model": "integration/test_cli_heartbeat.py::test_openclaws_keys_act_or_warn",
 }
 """Tests that need more than two values."""
 
@@ -283,12 +374,15 @@ def test_a_service_is_reached_through_the_proxy(place: Place, server: EmbeddingS
 
 
 NOT_USED = {
-    "plugins": {"slots": {"memory": "none"}},
-    "agents": {"defaults": {"sandbox": {"workspaceAccess": "ro"}}},
+    "plugins": {"entries": {"memory-wiki": {"enabled": True}}},
     "memorySearch": {"provider": "none", "multimodal": {"enabled": True}},
-    "memory": {"qmd": {"limits": {"timeoutMs": 0}}},
+    "memory": {"qmd": {"mcporter": {"enabled": True}}},
 }
-NAMED = ("plugins.slots.memory", "sandbox.workspaceAccess", "memorySearch.multimodal", "memory.qmd")
+NAMED = (
+    "plugins.entries.memory-wiki",
+    "memorySearch.multimodal",
+    "memory.qmd.mcporter",
+)
 
 
 def test_settings_without_effect_are_named_by_status_and_doctor(place: Place) -> None:
@@ -329,19 +423,3 @@ def test_a_file_without_mistakes_has_no_warnings(place: Place) -> None:
     )
     ran = place.run("search", "heron", "--json")
     assert "warnings" not in ran.json() and ran.err == ""
-
-
-def test_a_search_says_that_the_builtin_backend_answered(place: Place) -> None:
-    tree = {"memory": {"backend": "qmd"}, "memorySearch": {"provider": "none"}}
-    (place.state / "clawmark.json").write_text(json.dumps(tree), encoding="utf-8")
-    said = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'
-    ran = place.run("search", "heron")
-    assert (ran.code, ran.err) == (0, f"clawmark: {said}\n")
-    body = place.run("search", "heron", "--json").json()
-    assert body["results"] and body["degraded"]["reason"] == said and body["warnings"] == [said]
-    with Memory.open(place.workspace, state_dir=place.state, background=False) as memory:
-        payload = memory.tools()[0].call({"query": "heron"})
-    assert payload["degraded"] == {
-        "reason": said,
-        "fix": 'Set memory.backend to "builtin", or remove it.',
-    }

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -292,6 +293,13 @@ def test_the_recall_policy_is_offered_as_instructions_and_as_a_prompt(
             assert isinstance(text, TextContent)
             assert text.text.startswith(client.instructions)
             assert text.text.endswith("Which database?")
+            assert "The time is" not in text.text
+            timed = (await client.get_prompt(prompt.name, {"time": "true"})).messages[0].content
+            assert isinstance(timed, TextContent)
+            assert re.search(
+                r"\n\nToday is [-0-9]{10} \([A-Z][a-z]+day, .+\)\. The time is \d\d:\d\d\.\Z",
+                timed.text,
+            )
             with pytest.raises(MCPError):
                 await client.get_prompt("no-such", {})
 

@@ -5,14 +5,19 @@ its own.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
-from commands import Place
+from commands import Place, new_place, says_one_clear_thing
 
 from clawmark import Memory
+from clawmark.agent.session.conversation import HostOptions
+from clawmark.model.errors import ClawmarkError
 from clawmark.testing import HashingEmbedder
 
 GROUP = "agent:main:telegram:group:42"
@@ -142,3 +147,92 @@ def test_the_command_gives_one_json_document(place: Place) -> None:
     assert body["text"] == "\n\n".join(section["text"] for section in body["sections"])
     assert {file["name"] for file in body["files"]} >= {"AGENTS.md", "USER.md"}
     assert body["tokens"] > 1000
+
+
+class Clock:
+    """A time that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 2, 24, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def timed(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    root = tmp_path / "timed"
+    (root / "memory").mkdir(parents=True)
+    for name in ("AGENTS.md", "SOUL.md", "MEMORY.md"):
+        (root / name).write_text(f"# {name}\n\nWork well.\n")
+    (root / "HEARTBEAT.md").write_text("- look at the mail\n")
+    with Memory.open(
+        root,
+        state_dir=tmp_path / "state",
+        provider="none",
+        clock=clock,
+        overrides={"agents.defaults.userTimezone": "Europe/Berlin"},
+        background=False,
+    ) as opened:
+        opened.sync()
+        yield opened
+
+
+def test_the_prompt_is_the_same_bytes_all_day_unless_it_tells_the_time(
+    timed: Memory, clock: Clock
+) -> None:
+    morning, told = timed.prompt(), timed.prompt(time=True)
+    clock.now = clock.now.replace(hour=23, minute=59)
+    assert timed.prompt().text.encode() == morning.text.encode()
+    assert "| today: 2026-02-24 (Tuesday, Europe/Berlin) |" in morning.text
+    assert told.text == f"{morning.text} | time: 09:30"
+    assert timed.prompt(time=True).text == f"{morning.text} | time: 23:59"
+
+
+def test_the_stable_part_is_the_same_bytes_on_the_next_day_and_after_a_note(
+    timed: Memory, clock: Clock
+) -> None:
+    before = timed.prompt(append=True, time=True)
+    assert before.text.startswith(before.stable_text) and "Work well." in before.stable_text
+    timed.append("We chose PostgreSQL for billing.")
+    clock.now = datetime(2026, 2, 25, 0, 1, tzinfo=ZoneInfo("Europe/Berlin"))
+    after = timed.prompt(append=True, time=True)
+    assert after.stable_text.encode() == before.stable_text.encode()
+    assert after.text != before.text and after.text.endswith("| time: 00:01")
+    assert "(Wednesday, Europe/Berlin)" in after.text
+
+
+def test_a_host_chooses_the_mode_and_the_time(timed: Memory) -> None:
+    def started(**options: Any) -> str:
+        host = HostOptions(**options)
+        return timed.conversation("agent:main:main", host_options=host).start()
+
+    assert started() == timed.prompt("agent:main:main").text
+    assert started(prompt_time=True).endswith("| time: 09:30")
+    minimal = started(prompt_mode="minimal")
+    assert "## Memory Recall" not in minimal and "# Now" not in minimal
+    assert minimal == timed.prompt("agent:main:main", mode="minimal").text
+    assert "Work well." in minimal and "today: 2026-02-24" in minimal
+    assert started(prompt_mode="none") == ""
+
+
+def test_an_unknown_mode_is_refused_in_one_sentence(timed: Memory) -> None:
+    with pytest.raises(ClawmarkError, match="There is no prompt mode 'tiny'") as raised:
+        timed.prompt(mode="tiny")
+    assert raised.value.hint == "Use full, minimal, none."
+
+
+def test_the_command_has_the_modes_and_the_time(tmp_path: Path) -> None:
+    place = new_place(tmp_path)
+    assert place.run("prompt", "--mode", "none", "--json").json()["text"] == ""
+    minimal = place.run("prompt", "--mode", "minimal", "--time", "--json").json()
+    assert [section["name"] for section in minimal["sections"]][-1] == "runtime"
+    assert "## Memory Recall" not in minimal["text"]
+    assert re.search(r" \| time: [0-2][0-9]:[0-5][0-9]\Z", minimal["text"])
+    wrong = place.run("prompt", "--mode", "tiny")
+    assert wrong.code == 2 and says_one_clear_thing(wrong)

@@ -16,8 +16,11 @@ from typing import NamedTuple
 import pytest
 
 from clawmark import Memory
+from clawmark.agent.notes.session_note import NoNote
 from clawmark.agent.prompt.context import ContextReader
+from clawmark.agent.session.conversation import HostOptions
 from clawmark.agent.tools import render
+from clawmark.agent.tools.policy import access_of
 from clawmark.aio import AsyncMemory
 from clawmark.testing import HashingEmbedder
 from clawmark.text.transcripts.session_keys import kind_of
@@ -66,8 +69,32 @@ SHARED: list[tuple[str | None, str]] = [
     ("agent:main:subagent:0b1c", ""),
     ("subagent:0b1c", ""),
     ("agent:main:subagent:0b1c:subagent:1c0b", ""),
-    ("agent:main:main:heartbeat", ""),
     ("agent:main:hook:gmail", ""),
+    # heartbeats of anything but a main session, and main ones that are said to be less private
+    ("heartbeat", ""),
+    ("agent:main:heartbeat", ""),
+    ("agent:main:heartbeat:main", ""),
+    ("agent:main:direct:heartbeat", ""),
+    ("agent:main:main:main:heartbeat", ""),
+    ("agent:main:main:heartbeat:heartbeat", ""),
+    ("agent:main:main:heartbeat ", ""),
+    ("agent:main:main: heartbeat", ""),
+    ("agent:../x:main:heartbeat", ""),
+    (":heartbeat", ""),
+    ("agent:main:telegram:direct:5:heartbeat", ""),
+    ("agent:main:telegram:direct:5", "heartbeat"),
+    ("agent:main:telegram:group:-100:heartbeat", ""),
+    ("agent:main:telegram:group:-100", "heartbeat"),
+    ("agent:main:group:heartbeat", "heartbeat"),
+    ("agent:main:heartbeat:group:5", "heartbeat"),
+    ("agent:main:subagent:0b1c:heartbeat", ""),
+    ("agent:main:cron:daily:heartbeat", "heartbeat"),
+    ("agent:main:main:heartbeat", "group"),
+    ("agent:main:main:heartbeat", "channel"),
+    ("agent:main:main:heartbeat", "subagent"),
+    ("agent:main:main:heartbeat", "p2p"),
+    ("", "heartbeat"),
+    ("whatever", "heartbeat"),
     ("agent:main:acp:direct:x", ""),
     # nested, forged
     ("agent:main:telegram:direct:5:subagent:0b1c", ""),
@@ -110,9 +137,19 @@ SHARED: list[tuple[str | None, str]] = [
     ("", "direct"),
     (None, "group"),
     ("agent:main:main", "p2p"),
-    ("agent:main:main", "heartbeat"),
     ("agent:main:telegram:group:-100", "direct"),
     ("whatever", "main"),
+]
+HEARTBEATS: list[tuple[str | None, str]] = [
+    ("agent:main:main:heartbeat", ""),
+    ("AGENT:main:main:Heartbeat", ""),
+    ("agent:other:main:heartbeat", ""),
+    ("main:heartbeat", ""),
+    ("agent:main:main:heartbeat", "heartbeat"),
+    ("agent:main:main:heartbeat", "direct"),
+    ("agent:main:main", "heartbeat"),
+    ("main", "Heartbeat"),
+    (None, "heartbeat"),
 ]
 
 
@@ -159,7 +196,9 @@ def doors(memory: Memory, session: Session) -> dict[str, str]:
     markers = sorted(PRIVATE_FILES.values())
     return {
         "context": repr(
-            ContextReader(str(memory.places.workspace)).read(kind_of(key, chat_type), TODAY)
+            ContextReader(str(memory.places.workspace)).read(
+                kind_of(key, chat_type), TODAY, curates=access_of(key, chat_type=chat_type).curates
+            )
         ),
         "prompt": memory.prompt(key, append=True, chat_type=chat_type).text,
         "recall": "\n".join(
@@ -205,6 +244,45 @@ def test_every_door_is_open_to_a_session_that_is_proven_private(
     assert met(shown["recall"]) == met(shown["search"]) == SEARCHED
     assert met(shown["get"]) == sorted(PRIVATE_FILES.values())
     assert "## Memory Recall" in shown["prompt"] and "## Memory Writing" in shown["prompt"]
+
+
+@pytest.mark.parametrize(("key", "chat_type"), HEARTBEATS)
+def test_the_heartbeat_of_a_main_session_looks_after_the_memory_and_nothing_else(
+    memory: Memory, key: str | None, chat_type: str
+) -> None:
+    shown = doors(memory, Session(key, chat_type))
+    without_user = sorted(set(IN_PROMPT) - {"markeruser"})
+    assert met(shown["context"]) == met(shown["prompt"]) == without_user
+    assert met(shown["search"]) == met(shown["get"]) == SEARCHED
+    assert shown["recall"].strip() == "", "nothing was asked"
+    assert "## Memory Recall" in shown["prompt"] and "## Memory Writing" in shown["prompt"]
+    assert str(memory.places.workspace) not in shown["prompt"]
+
+
+@pytest.mark.parametrize(("key", "chat_type"), HEARTBEATS)
+def test_a_heartbeat_adds_to_memory_md_and_leaves_no_note(
+    tmp_path: Path, key: str | None, chat_type: str
+) -> None:
+    (tmp_path / "agent").mkdir()
+    with opened(tmp_path / "agent") as memory:
+        tools = memory.tools(key, append=True, chat_type=chat_type)
+        append = next(tool for tool in tools if tool.name == "memory_append")
+        assert append.call({"text": "Billing runs on PostgreSQL.", "to": "MEMORY.md"})["written"]
+        assert "PostgreSQL" in (tmp_path / "agent" / "MEMORY.md").read_text()
+        host = HostOptions(chat_type=chat_type)
+        conversation = memory.conversation(key or "main", host_options=host)
+        conversation.start()
+        conversation.on_user("Let us take Redis for the sessions, and nothing else.")
+        conversation.on_usage(10, reply="Redis it is.")
+        assert conversation.end() == NoNote("automatic")
+
+
+@pytest.mark.parametrize(("key", "chat_type"), [one for one in SHARED if "heartbeat" in str(one)])
+def test_another_heartbeat_has_no_tool_that_writes(
+    memory: Memory, key: str | None, chat_type: str
+) -> None:
+    tools = memory.tools(key, append=True, chat_type=chat_type)
+    assert [tool.name for tool in tools] == ["memory_search", "memory_get"]
 
 
 def test_a_kind_that_is_allowed_may_search_and_read_and_its_prompt_stays_without(

@@ -117,6 +117,7 @@ def test_sources_are_listed_with_what_is_in_them(place: Place, notes: Path) -> N
         "files": 2,
         "otherFiles": {".pdf": 1},
         "problem": "",
+        "media": 0,
     }
     assert "~/notes (1 other file)" in place.run("sources").out
 
@@ -289,3 +290,17 @@ def test_the_list_of_sources_is_private_and_json(place: Place, notes: Path) -> N
     (file,) = (place.state / "sources").glob("*.json")
     assert file.stat().st_mode & 0o777 == 0o600
     assert json.loads(file.read_text(encoding="utf-8"))["sources"][0]["path"] == str(notes)
+
+
+def test_an_index_without_changes_counts_what_is_next_to_the_memory_and_what_was_skipped(
+    place: Place, notes: Path
+) -> None:
+    (notes / "memory").mkdir()
+    (notes / "memory" / "2026-02-24.md").write_text("- The boat is blue\n", encoding="utf-8")
+    (notes / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
+    place.run("index", "--workspace", str(notes))
+    again = place.run("index", "--workspace", str(notes), "--json").json()
+    assert again["unchanged"] == 2 and again["unsearched"]["files"] == 2
+    (notes / "memory" / "large.md").write_bytes(b"x" * (65 << 20))
+    skipped = place.run("index", "--workspace", str(notes), "--json").json()
+    assert len(skipped["skipped"]) == 1 and skipped["unsearched"]["files"] == 3

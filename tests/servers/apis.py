@@ -33,6 +33,7 @@ _MOST = {
     "titan": 1,
     "cohere": 96,
 }
+_MEDIA = ("image/png", "image/jpeg", "audio/mpeg", "audio/wav")
 _MOST_TOKENS = {"openai": 300_000, "mistral": 16_384, "voyage": 120_000}
 _MOST_TOKENS_OF_ONE = {"openai": 8192, "gemini": 2048, "titan": 8192}
 
@@ -147,12 +148,29 @@ def check_limits(asked: Asked) -> None:
 def gemini_text(request: dict[str, Any]) -> Asked:
     """One `embedContent` request, also as one line of a batch file."""
     parts = (request.get("content") or {}).get("parts") or []
-    text = "".join(str(part.get("text", "")) for part in parts)
+    text = " ".join(
+        _seen(part["inlineData"], str(request.get("model") or ""))
+        if "inlineData" in part
+        else str(part.get("text", ""))
+        for part in parts
+    )
     dims = int(request.get("outputDimensionality") or 0)
     model = str(request.get("model") or "").removeprefix("models/")
     return Asked(
         api="gemini", model=model, texts=[text], dims=dims, kind=str(request.get("taskType") or "")
     )
+
+
+def _seen(inline: dict[str, Any], model: str) -> str:
+    """What an image shows or a sound says: the words in its bytes, after the file's header."""
+    if not model.startswith("models/gemini-embedding-2"):
+        raise Wrong(400, "This model does not support inline data.")
+    if inline.keys() != {"mimeType", "data"} or inline["mimeType"] not in _MEDIA:
+        raise Wrong(400, f"Unsupported MIME type: {inline.get('mimeType')}")
+    data = base64.b64decode(inline["data"], validate=True)
+    if b"unreadable" in data:
+        raise Wrong(400, "Unable to process input image.")
+    return " ".join(word.decode() for word in re.findall(rb"[A-Za-z]{3,}", data[16:]))
 
 
 def _gemini(model: str, verb: str, body: dict[str, Any]) -> Asked:

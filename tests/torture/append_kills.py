@@ -47,9 +47,9 @@ os.write(2, b"{BEGIN}\\n")
 for number in range(int(count)):
     text = f"{{name}}.{{number}} " + "x" * (number % 97) + " end"
     written = memory.append(text)
-    os.write(1, f"{{written.start_line}} - {{text}}\\n".encode())
+    os.write(1, f"{{written.start_line}} - 12:00 {{text}}\\n".encode())
 """
-_LINE = re.compile(r"- (\w+)\.(\d+) x* end")
+_LINE = re.compile(r"- 12:00 (\w+)\.(\d+) x* end")
 
 
 class Heard(NamedTuple):
@@ -157,7 +157,10 @@ def _after_death(
         written = memory.append("next.0  end")
     wrong += _judge(
         heard._replace(
-            acknowledged={**heard.acknowledged, "next": [f"{written.start_line} - next.0  end"]}
+            acknowledged={
+                **heard.acknowledged,
+                "next": [f"{written.start_line} - 12:00 next.0  end"],
+            }
         ),
         Counter(),
     )

@@ -19,6 +19,8 @@ from zoneinfo import ZoneInfo
 from frame import Outcome
 from straced import ended, python
 
+from clawmark.text.entry_times import without_times
+
 QUICK = 20
 """How much faster than ours a quick clock goes: a command of 100 ms lasts two seconds."""
 LIFE = timedelta(minutes=30)
@@ -147,7 +149,7 @@ def _remember(place: Path, moment: Moment, text: str) -> tuple[str, list[str]]:
         return "", [f"exit {done.code}: {done.out} {done.err}"]
     written = json.loads(done.out)
     path, day = written["path"], written["path"].removeprefix("memory/").removesuffix(".md")
-    lines = (place / "ws" / path).read_text(encoding="utf-8").split("\n")
+    lines = without_times((place / "ws" / path).read_text(encoding="utf-8")).split("\n")
     began = moment.at().astimezone(UTC)
     zone = ZoneInfo(moment.zone)
     allowed = {

@@ -19,6 +19,8 @@ from typing import Any
 from frame import Outcome
 from scene import Scene, finish, is_clean
 
+from clawmark.text.entry_times import without_times
+
 SECONDS, AGENTS, HOSTS, PEOPLE, FILES = 60.0, 5, 2, 4, 300
 FEW_SECONDS, FEW_AGENTS, FEW_HOSTS, FEW_PEOPLE, FEW_FILES = 3.0, 1, 1, 1, 30
 P99_SECONDS = 1.0
@@ -251,13 +253,15 @@ def _stop(watcher: subprocess.Popen[str]) -> list[str]:
     return failed + ([ended.err[-300:]] if "Traceback" in ended.err else [])
 
 
+def _lines_of(path: Path) -> list[str]:
+    """The lines of a log, without the times of its entries."""
+    return without_times(path.read_text(encoding="utf-8")).split("\n")
+
+
 def _lost(scene: Scene, lines: list[tuple[str, int, str]]) -> list[str]:
     """Lines that are not in their file where they were said to be, or not once."""
     texts = {
-        path: [
-            line.partition(" <!-- ")[0]
-            for line in (scene.workspace / path).read_text(encoding="utf-8").split("\n")
-        ]
+        path: [line.partition(" <!-- ")[0] for line in _lines_of(scene.workspace / path)]
         for path, _, _ in lines
     }
     complaints = []

@@ -23,6 +23,8 @@ from typing import NamedTuple
 from frame import Outcome
 from straced import environment, python
 
+from clawmark.text.entry_times import without_times
+
 DAY = "2026-02-24"
 APPENDS, FEW_APPENDS = 400, 40
 LONGEST_PAUSE = 0.02
@@ -223,7 +225,7 @@ def _wait(seconds: float) -> None:
 def _judge(
     kind: str, log: Path, appended: list[Appended], edits: list[Edit], tally: Counter[str]
 ) -> list[str]:
-    present = Counter(log.read_text(encoding="utf-8").split("\n"))
+    present = Counter(without_times(log.read_text(encoding="utf-8")).split("\n"))
     tally[f"{kind}: saves"] = len(edits)
     wrong = []
     for entry in appended:

@@ -21,6 +21,8 @@ from chat import ChatServer, Seen, Turn, call, say
 from frame import Outcome
 from straced import ended, python
 
+from clawmark.text.entry_times import without_times
+
 ZONES = ("Pacific/Auckland", "UTC", "America/St_Johns")
 UTC = ZoneInfo("UTC")
 
@@ -200,7 +202,7 @@ def wrong_with(workspace: Path, case: Case, said: dict[str, list[list[str]]]) ->
     ):
         if path != f"memory/{day}.md":
             wrong.append(f"{text} is acknowledged in {path} and not on {day}")
-        lines = (workspace / path).read_text(encoding="utf-8").split("\n")
+        lines = without_times((workspace / path).read_text(encoding="utf-8")).split("\n")
         number = int(citation.rpartition("#L")[2])
         if (
             not lines[number - 1].startswith(text)

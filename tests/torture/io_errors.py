@@ -22,6 +22,7 @@ from straced import Ended, Point, ended, points, python, struck, why_not
 
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
+from clawmark.text.entry_times import without_times
 
 FILES = 20
 AT_ONCE = 2
@@ -176,7 +177,8 @@ def _index_lies(place: Path, report: dict[str, Any]) -> list[str]:
 
 
 def _remember_lies(place: Path, written: dict[str, Any]) -> list[str]:
-    lines = (place / "ws" / written["path"]).read_text(encoding="utf-8").split("\n")
+    text = (place / "ws" / written["path"]).read_text(encoding="utf-8")
+    lines = without_times(text).split("\n")
     cited = lines[written["startLine"] - 1 : written["endLine"]]
     return (
         []
@@ -228,7 +230,7 @@ def _next_sync(place: Path) -> list[str]:
         allowed = ("", f"# {log.stem}", f"- {NOTE}", "- after the fault")
         wrong += [
             f"torn: {line!r}"
-            for line in log.read_text(encoding="utf-8").split("\n")
+            for line in without_times(log.read_text(encoding="utf-8")).split("\n")
             if line not in allowed
         ]
     return wrong

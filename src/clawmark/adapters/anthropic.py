@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from anthropic.lib.tools import ToolError
 from anthropic.tools.memory import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
 
+from clawmark import composition
 from clawmark.adapters.memories import Memories
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
@@ -38,6 +39,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         self, memory: Memory, *, cache_control: BetaCacheControlEphemeralParam | None = None
     ) -> None:
         super().__init__(cache_control=cache_control)
+        composition.require_index(memory.settings)  # an empty memory slot has no tools
         self._memories = Memories(memory.workspace)
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:

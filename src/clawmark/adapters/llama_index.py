@@ -4,7 +4,8 @@
     memory = Memory.from_defaults(session_id="carla", memory_blocks=[block])
 
 Messages that LlamaIndex drops from its history are written to a transcript, where they can be
-searched. Needs the extra `llama-index`."""
+searched. Of the lifecycle hooks of memory plugins, `before_agent_start` is called for the last
+message, and `before_compaction` when messages are dropped. Needs the extra `llama-index`."""
 
 from __future__ import annotations
 
@@ -46,6 +47,8 @@ class ClawmarkMemoryBlock(BaseMemoryBlock[str]):
         await asyncio.to_thread(self._log, messages)
 
     def _log(self, messages: Sequence[ChatMessage]) -> None:
+        memory: Memory = self.memory
+        memory.lifecycle(self.session_key).before_compaction()
         for message in messages:
             text = message.content or ""
             if not text.strip() or message.role not in (MessageRole.USER, MessageRole.ASSISTANT):

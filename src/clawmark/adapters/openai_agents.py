@@ -4,8 +4,9 @@
     agent = Agent(name="assistant", instructions=instructions, tools=memory_tools(memory))
     await Runner.run(agent, "Hello", session=TranscriptSession(memory, "carla"))
 
-A session is a transcript in OpenClaw's format, searchable like the agent's other transcripts. Needs
-the extra `openai-agents`."""
+A session is a transcript in OpenClaw's format, searchable like the agent's other transcripts. It
+calls the lifecycle hooks of memory plugins: `session_start` when it is first used, `agent_end` when
+an answer is added, `session_end` when it is cleared. Needs the extra `openai-agents`."""
 
 from __future__ import annotations
 
@@ -63,16 +64,24 @@ class TranscriptSession:
     still be searched."""
 
     def __init__(
-        self, memory: Memory, session_id: str, *, session_settings: SessionSettings | None = None
+        self,
+        memory: Memory,
+        session_id: str,
+        *,
+        session_settings: SessionSettings | None = None,
+        session_key: str | None = None,
     ) -> None:
         self.session_id = session_id
         self.session_settings = session_settings
         self.path = transcript_path(memory, session_id)
         self._memory = memory
         self._lock = threading.Lock()
+        self._session_key = session_key
+        self._is_started = False
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the history, or its last `limit` items, oldest first."""
+        await asyncio.to_thread(self._start)
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         lines = await asyncio.to_thread(self._lines)
@@ -81,7 +90,10 @@ class TranscriptSession:
 
     async def add_items(self, items: Sequence[TResponseInputItem]) -> None:
         """Add to the history."""
+        await asyncio.to_thread(self._start)
         await asyncio.to_thread(self._add, list(items))
+        if items and _message(items[-1])[0] == "assistant":
+            await asyncio.to_thread(self._end_turn)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove and return the last item; None if there is none."""
@@ -90,6 +102,22 @@ class TranscriptSession:
     async def clear_session(self) -> None:
         """Archive the history and start a new one."""
         await asyncio.to_thread(self._clear)
+        await asyncio.to_thread(self._memory.lifecycle(self._session_key).session_end)
+        self._is_started = False
+
+    def _start(self) -> None:
+        with self._lock:
+            is_first, self._is_started = not self._is_started, True
+        if is_first:
+            self._memory.lifecycle(self._session_key).session_start()
+
+    def _end_turn(self) -> None:
+        """Report the last message of the user and what follows it to the memory plugins."""
+        messages = [_message(line.item) for line in self._lines()]
+        starts = [number for number, (role, text) in enumerate(messages) if role == "user" and text]
+        if starts:
+            turn = [message for message in messages[starts[-1] :] if message[1]]
+            self._memory.lifecycle(self._session_key).agent_end(turn)
 
     def _add(self, items: list[TResponseInputItem]) -> None:
         with self._lock:

@@ -35,8 +35,7 @@ class Toolbox:
         """Return the answer of a tool; `arguments` is a mapping or JSON text."""
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
-            known = ", ".join(tool.name for tool in self.tools)
-            return render(
-                {"error": f"There is no tool {name[:80]!r}.", "action": f"Call one of {known}."}
-            )
+            names = ", ".join(tool.name for tool in self.tools)
+            action = f"Call one of {names}." if names else "There are no tools."
+            return render({"error": f"There is no tool {name[:80]!r}.", "action": action})
         return render(tool.call(arguments))

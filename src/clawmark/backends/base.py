@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from clawmark.config.schema import Settings
     from clawmark.model.documents import Excerpt
     from clawmark.model.reports import Probe, Progress, Status, SyncReport
-    from clawmark.model.values import Found, Query
+    from clawmark.model.values import Found, Query, Scan, SyncPlan
+    from clawmark.workspace import Workspace
+
+
+class BackendContext(NamedTuple):
+    """What a backend is opened with. An entry point of the group `clawmark.backends` names a
+    function that takes one and returns a `MemoryBackend`.
+    """
+
+    workspace: Workspace
+    """Guarded reading and scanning of the memory's files; shared, so do not close it."""
+    folder: str
+    """A folder for the files of this backend and agent; it may not exist yet."""
+    agent_id: str
+    settings: Settings
+    background: bool
+    """Whether the process lives long enough for work in the background."""
+    describe: Callable[[], Status]
+    """Returns the status of the built-in backend, whose fields describe the workspace."""
 
 
 class MemoryBackend(Protocol):
@@ -58,3 +77,11 @@ class MemoryBackend(Protocol):
 
     def close(self) -> None:
         """Stop background work and release every resource; closing twice is allowed."""
+
+
+@runtime_checkable
+class Plans(Protocol):
+    """A backend that can say what a sync would do."""
+
+    def plan(self) -> tuple[SyncPlan, Scan] | None:
+        """Return the plan of a sync, or None if it is not known."""

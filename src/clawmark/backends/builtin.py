@@ -15,6 +15,7 @@ from clawmark.backends.freshening import LOOK_SECONDS
 from clawmark.backends.hit_check import changed_files, standing_hits
 from clawmark.backends.snapshot import SearchSnapshot
 from clawmark.embed.base import Embedder
+from clawmark.engine.maintenance.repair import heal, healing
 from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vectors, refusal_of
 from clawmark.engine.search.legs import Asked, ask
 from clawmark.engine.search.pipeline import Freshness, search
@@ -68,9 +69,6 @@ class BuiltinBackend:
             return self._answer(query, freshen=freshen and self._freshens)
         except (IndexDamaged, IndexFromTheFuture) as error:
             broken = error
-        # Imported late: only a broken index needs it.
-        from clawmark.engine.maintenance.repair import heal, healing
-
         what = heal(self.parts.store, broken)
         self.freshener.expire()
         found, again = healing(self.parts.store, lambda: self._answer(query, freshen=True))
@@ -147,6 +145,8 @@ class BuiltinBackend:
         stats = reader.stats({hit.path for hit in found.hits})
         due_vectors = count_due_vectors(reader, self.parts.embedders)
         self.parts.metrics.count("searches")
+        if found.degraded is not None and self.parts.counts is not None:
+            self.parts.counts.add("fallbacks")
         found = found._replace(
             nothing=self._why_nothing(found.nothing),
             fallback_from=self._missed_provider(found),
@@ -277,7 +277,7 @@ class BuiltinBackend:
         return self._background
 
     def _sync(self, request: SyncRequest) -> SyncReport:
-        from clawmark.engine.maintenance.repair import healing
+        # Imported late: a search that finds nothing due does not need it.
         from clawmark.engine.sync.run import run_sync
         from clawmark.engine.sync.time_left import with_time_left
 

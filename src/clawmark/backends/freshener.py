@@ -13,7 +13,7 @@ from clawmark.backends.freshening import IndexNow, Known, Look, LookInBackground
 from clawmark.backends.snapshot import SearchSnapshot
 from clawmark.engine.parts import OUTDATED, IndexParts
 from clawmark.engine.search.pipeline import Freshness
-from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, is_chunked_by, look
+from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, is_chunked_by, look
 from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
 from clawmark.model.values import Degraded, Scan, SyncPlan
 from clawmark.store.base import Snapshot
@@ -181,7 +181,6 @@ class Freshener:
         """Index what there is time for, and hand the rest over to the worker."""
         # Imported late: a search that finds nothing due does not need it.
         from clawmark.engine.sync.run import run_sync
-        from clawmark.engine.sync.scan import SyncRequest
 
         due = looked[1].due
         request = SyncRequest(

@@ -104,7 +104,7 @@ class LookInBackground(NamedTuple):
     """Whether the worker has been asked already."""
 
 
-class LookNow(NamedTuple):
+class LookNow:
     """Scan the disk before answering."""
 
 
@@ -131,11 +131,11 @@ def plan_look(
     return LookNow() if worker.is_busy and not is_asked else LookInBackground(is_asked)
 
 
-class UpToDate(NamedTuple):
+class UpToDate:
     """There is nothing to do."""
 
 
-class LeaveToWorker(NamedTuple):
+class LeaveToWorker:
     """The worker is indexing the files that are due."""
 
 

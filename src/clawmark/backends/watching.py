@@ -8,15 +8,20 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from clawmark.backends.background import Background
 from clawmark.engine.parts import active_embedder, count_due_vectors
 from clawmark.engine.sync.scan import SyncRequest, look
-from clawmark.model.reports import WatchEvent
+from clawmark.model.reports import SyncReport, WatchEvent
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.system.private_files import make_private_folder
 from clawmark.workspace.watching import Target, Watcher, memory_targets
 
 if TYPE_CHECKING:
+    from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
+
+DEBOUNCE = 1.5
+"""How long changes must have stopped before another backend is synced, in seconds."""
 
 
 class Kept(NamedTuple):
@@ -38,9 +43,12 @@ class Watching:
         *,
         files: bool,
         on_event: Callable[[WatchEvent], None] | None = None,
+        other: MemoryBackend | None = None,
     ) -> None:
+        """`other` is the backend that is kept up to date in place of the built-in one."""
         self._backend = backend
-        self._background = backend.background()
+        self._other = other
+        self._background = backend.background() if other is None else _background_of(other)
         self._on_event = on_event
         self._watcher: Watcher | None = None
         if on_event is not None:
@@ -69,6 +77,15 @@ class Watching:
 
     def kept(self) -> Kept:
         """Return what the index holds and what the last sync left, without looking at the disk."""
+        if self._other is not None:
+            status = self._other.status()
+            return Kept(
+                files=status.files,
+                chunks=status.chunks,
+                due_files=status.due_files,
+                due_vectors=status.due_vectors,
+                embedder=f"{status.backend}, {status.embedder}",
+            )
         parts = self._backend.parts
         with parts.store.snapshot() as reader:
             state = reader.state()
@@ -92,17 +109,24 @@ class Watching:
 
         while worker.wait_for(lambda: worker.is_idle, left()):
             runs = worker.runs  # read by the lambda before the next round changes it
-            plan = look(self._backend.parts.sync)[1]
-            if not (plan.due or plan.recheck):
+            if not self._is_due():
                 return True
             if not worker.wait_for(lambda: worker.runs != runs, left()):  # noqa: B023
                 return False
         return False
 
+    def _is_due(self) -> bool:
+        if self._other is not None:
+            return self._other.status().due_files > 0
+        plan = look(self._backend.parts.sync)[1]
+        return bool(plan.due or plan.recheck)
+
     def close(self) -> None:
         """Stop watching; the memory stays open."""
         if self._watcher is not None:
             self._watcher.close()
+        if self._other is not None:
+            self._background.close(lambda: None)
         if self._on_event is not None:
             self._background.leave(self._on_event)
 
@@ -126,7 +150,7 @@ class Watching:
     def _folders(self) -> list[Target]:
         workspace = self._backend.parts.workspace
         folders = [source.path for source in workspace.sources()]
-        targets = memory_targets(workspace.root, workspace.extra_paths, folders)
+        targets = memory_targets(workspace.root, workspace.extra_paths, folders, workspace.media)
         if workspace.sessions is not None:
             targets += [
                 Target(folder, _is_transcript, deep=True) for folder in workspace.sessions.folders()
@@ -140,6 +164,15 @@ class Watching:
     def _warned(self, message: str) -> None:
         logging.getLogger("clawmark.watch").warning(message)
         self._background.emit(WatchEvent("warning", message=message))
+
+
+def _background_of(backend: MemoryBackend) -> Background:
+    """Return a worker that syncs a backend other than the built-in one."""
+
+    def run(request: SyncRequest) -> SyncReport:
+        return backend.sync(force=request.force, instant_only=request.instant_only)
+
+    return Background(run, DEBOUNCE, 0.0)
 
 
 def _is_transcript(name: str) -> bool:

@@ -22,6 +22,7 @@ from clawmark.agent.prompt.sections import Prompt
 from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
 from clawmark.agent.session.session import SessionEntry
 from clawmark.agent.session.setup import Models, model_name
+from clawmark.agent.tools.policy import may_write, outside_sandbox
 from clawmark.chat.compact import Compacted, opening, split, summarise
 from clawmark.chat.file_tools import FileTools
 from clawmark.chat.history import (
@@ -33,11 +34,12 @@ from clawmark.chat.history import (
     read_history,
     result_line,
 )
+from clawmark.composition.agent import session_access
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError, CompletionError, ContextTooLong
 from clawmark.system import shared_json as statefile
 from clawmark.text.chunking.tokens import estimate_tokens
-from clawmark.text.transcripts.session_keys import is_private, kind_of
+from clawmark.text.transcripts.session_keys import is_private
 from clawmark.workspace.bootstrap import RITUAL, SEEDED
 
 if TYPE_CHECKING:
@@ -47,6 +49,10 @@ KEPT_SHARE = 5
 """A compaction keeps the last exchanges that fit into a fifth of the window."""
 
 _STYLE = "Write plain text: short paragraphs, lists where they help, no tables, no headings."
+SANDBOX_SECTION = (
+    f"## This Conversation\n\nYou talk with your person in a terminal. {_STYLE}\n\n"
+    "You cannot change files in this session."
+)
 SECTION = (
     f"## This Conversation\n\nYou talk with your person in a terminal. {_STYLE}\n\n"
     "Your workspace is a folder of Markdown files. You can read, write and change them with "
@@ -88,7 +94,11 @@ class Chat:
             memory.places.workspace, os.path.join(memory.places.state_dir, "locks")
         )
         self._chat_type = conversation.state().entry.chat_type
-        self._is_private = is_private(kind_of(conversation.session_key, self._chat_type))
+        access = session_access(
+            memory.settings, conversation.session_key, chat_type=self._chat_type
+        )
+        self._is_private = is_private(access.kind)
+        self._sandbox = access.sandbox
 
     @property
     def window(self) -> int:
@@ -107,7 +117,7 @@ class Chat:
         """
         self.conversation.start()
         self.history = read_history(self.conversation.transcript)
-        return self._is_private and bool(self._files.text(RITUAL))
+        return self._is_private and may_write(self._sandbox) and bool(self._files.text(RITUAL))
 
     def say(self, message: str, callbacks: ChatCallbacks) -> Answer:
         """Answer a message; `/new` and `/reset` start a conversation with the rest of the line."""
@@ -133,7 +143,8 @@ class Chat:
             answer = self._answer(turn, callbacks)
         exchange = Exchange(turn.line, (Message("user", turn.message), *answer.added))
         self.history = self.history._replace(exchanges=(*self.history.exchanges, exchange))
-        self.conversation.on_usage(self._counted(answer), reply=answer.text)
+        succeeded = answer.problem is None and not answer.stopped
+        self.conversation.on_usage(self._counted(answer), reply=answer.text, succeeded=succeeded)
         return answer
 
     def flush(self) -> FlushOutcome:
@@ -149,14 +160,24 @@ class Chat:
     @property
     def own_section(self) -> str:
         """The chat's own part of the system prompt."""
-        return SECTION if self._is_private else GUEST_SECTION
+        if not self._is_private:
+            return GUEST_SECTION
+        if not may_write(self._sandbox):
+            return SANDBOX_SECTION
+        has_memory = self.memory.settings.plugins.has_memory
+        return SECTION if has_memory else SECTION.replace("; memory has its own tools", "")
 
     def tools(self) -> list[Tool]:
         """Return the model's tools; the file tools only in a private session."""
         tools = self.memory.tools(
             self.conversation.session_key, append=True, chat_type=self._chat_type
         )
-        return [*tools, *self._files.tools()] if self._is_private else tools
+        return [*tools, *self._file_tools()] if self._is_private else tools
+
+    def _file_tools(self) -> list[Tool]:
+        """Return the file tools that the sandbox of the session leaves it."""
+        tools = {tool.name: tool for tool in self._files.tools()}
+        return [tools[name] for name in outside_sandbox(tools, self._sandbox)]
 
     def end(self, *, hurried: bool = False) -> NoteOutcome:
         """Write the session note; if `hurried` or interrupted, without asking the model."""
@@ -190,13 +211,16 @@ class Chat:
         listener = AnswerListener(callbacks.piece, record)
         return self.agent.answer(system, self._sent(), message, self.tools(), listener)
 
+    def _rules(self) -> str:
+        return self._files.text("AGENTS.md") if self._sandbox != "none" else ""
+
     def _sent(self) -> list[Message]:
         """Return the conversation as it is sent to the model."""
         if not self.history.summary:
             return self.history.messages
         now = self.conversation.parts.now()
         return [
-            Message("user", opening(self.history.summary, self._files.text("AGENTS.md"), now)),
+            Message("user", opening(self.history.summary, self._rules(), now)),
             *self.history.messages,
         ]
 

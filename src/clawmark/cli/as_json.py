@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from clawmark.model.errors import ClawmarkError
-from clawmark.model.values import Found, Hit
+
+if TYPE_CHECKING:
+    from clawmark.model.values import Found, Hit
 
 
 def as_json(value: object) -> object:
@@ -48,6 +51,8 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
     }
     if hit.date:
         body["date"] = hit.date
+    if hit.mime:
+        body |= {"modality": hit.modality, "mime": hit.mime}
     return body
 
 

@@ -30,8 +30,16 @@ def open_memory(
         if error.key == NO_WORKSPACE:
             error.hint = _hint_for_this_folder(args) or error.hint
         raise
-    print_warnings(memory.loaded.warnings if warn else ())
+    problems = _slot_problems(memory)
+    print_warnings((*memory.loaded.warnings, *problems) if warn else ())
     return memory
+
+
+def _slot_problems(memory: Memory) -> tuple[str, ...]:
+    """Return why a configured memory plugin is not used; memory-core alone is not looked at."""
+    if not memory.settings.plugins.has_hooks:
+        return ()
+    return memory.open_slot(log=False).slot.problems
 
 
 def _hint_for_this_folder(args: Namespace) -> str:

@@ -10,11 +10,13 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from clawmark.cli.as_json import error_as_json
 from clawmark.model.errors import ClawmarkError, advice
-from clawmark.model.values import Degraded
+
+if TYPE_CHECKING:
+    from clawmark.model.values import Degraded
 
 
 class Stopped(BaseException):
@@ -132,7 +134,7 @@ def interrupted() -> int:
 
 def plain(text: str) -> str:
     """Escape control and direction characters; newlines and tabs are kept."""
-    if text.isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(letter if _is_safe(letter) else _escaped(letter) for letter in text)
 

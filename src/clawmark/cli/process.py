@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -70,6 +69,9 @@ def _fill_streams() -> None:
 
 
 def _end_cleanly_on_signals() -> None:
+    # Imported late: a cold search does without it.
+    import signal
+
     def stop(number: int, frame: FrameType | None) -> None:
         raise Stopped(128 + number)
 

@@ -6,14 +6,16 @@ count."""
 import os
 import shlex
 from argparse import Namespace
+from collections.abc import Container
 from typing import NamedTuple
 
 from clawmark.cli.arguments import common_flags
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.output import note
 from clawmark.memory import Memory
+from clawmark.model.reports import SyncReport
 from clawmark.workspace.file_counts import survey
-from clawmark.workspace.places import AGENT_FILES, is_below
+from clawmark.workspace.places import AGENT_FILES, ROOT_FILES, is_below
 
 MAX_ENTRIES = 10_000
 
@@ -38,27 +40,47 @@ class Unsearched(NamedTuple):
         )
 
 
-def find_unsearched(memory: Memory, args: Namespace) -> Unsearched | None:
-    """Look for unsearched files in the current folder and in the workspace."""
+def find_unsearched(
+    memory: Memory, args: Namespace, synced: SyncReport | None = None
+) -> Unsearched | None:
+    """Look for unsearched files in the current folder and in the workspace.
+
+    `synced` is the report of a sync that has just ended. If it left out nothing, the files of the
+    memory folder are not looked at again."""
     workspace = memory.workspace
-    known = {(state.device, state.inode) for state in workspace.scan().files}
+    sources = workspace.sources()
+    has_only_memory = not sources and not workspace.extra_paths
+    is_all_indexed = (
+        synced is not None
+        and not (synced.skipped or synced.scan_failures)
+        and "memory" in memory.settings.memory_search.sources
+    )
     # The files that the pattern of a source leaves out are left out on purpose.
-    skipped = {source.path for source in workspace.sources()}
+    skipped = {source.path for source in sources}
     for folder in dict.fromkeys(filter(None, (current_folder(), workspace.root))):
-        if folder not in skipped:
+        if folder in skipped or _is_above_home(folder):
+            continue
+        if folder == workspace.root and is_all_indexed and has_only_memory:
+            left_out = (*AGENT_FILES, *ROOT_FILES, "memory")
+            found = count_unsearched(folder, args, left_out=left_out)
+        else:
+            known = {(state.device, state.inode) for state in workspace.scan().files}
             found = count_unsearched(folder, args, known)
-            if found is not None:
-                return found
+        if found is not None:
+            return found
     return None
 
 
 def count_unsearched(
-    folder: str, args: Namespace, known: set[tuple[int, int]] | None = None
+    folder: str,
+    args: Namespace,
+    known: Container[tuple[int, int]] = (),
+    left_out: Container[str] = AGENT_FILES,
 ) -> Unsearched | None:
     """Count the Markdown files of a folder that are not memory; not above the home folder."""
-    if is_below(os.path.realpath(os.path.expanduser("~")), folder):
+    if _is_above_home(folder):
         return None
-    found = survey(folder, known=known or (), left_out=AGENT_FILES, most_entries=MAX_ENTRIES)
+    found = survey(folder, known=known, left_out=left_out, most_entries=MAX_ENTRIES)
     if not found.markdown:
         return None
     return Unsearched(
@@ -77,6 +99,10 @@ def print_hint(found: Unsearched | None) -> None:
             f"clawmark: {sentence[:1].upper()}{sentence[1:]}. To search them too:\n  "
             f"{found.command}"
         )
+
+
+def _is_above_home(folder: str) -> bool:
+    return is_below(os.path.realpath(os.path.expanduser("~")), folder)
 
 
 def current_folder() -> str:

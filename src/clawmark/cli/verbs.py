@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "get": ("Use", "Print lines of a memory file by path or citation"),
     "chat": ("Use", "Chat with an agent that remembers, in the terminal"),
     "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),
+    "heartbeat": ("Use", "Look after MEMORY.md and a checklist; for cron and timers"),
     "mcp": ("Connect", "Serve the memory to MCP hosts: Claude Code, Cursor and others"),
     "hook": ("Connect", "Handle a hook event of Claude Code or Codex"),
     "install": ("Connect", "Connect a coding agent by editing its configuration, reversibly"),
@@ -34,6 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "verify": ("Maintain", "Compare every row of the index with its file"),
     "memory": ("Maintain", "Run the commands of `openclaw memory`: status, index, search"),
     "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
+    "plugins": ("Maintain", "List the memory plugins: which one is used, and why not the others"),
     "config": ("Maintain", "Show settings and where they come from"),
 }
 """Each verb with its group in the overview and a one-line summary."""

@@ -9,21 +9,22 @@ import json
 import os
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
-from clawmark.backends.none import NoSearchBackend
+from clawmark.backends.none import NoMemoryBackend, NoSearchBackend, empty_slot
 from clawmark.config.paths import Places
-from clawmark.config.schema import NO_QMD, Loaded, MemorySearch, QueryOptions, Remote, Settings
+from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
+from clawmark.config.schema.media import Multimodal
 from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
-from clawmark.model.errors import RerankError
-from clawmark.model.values import Degraded, Identity, Query
+from clawmark.model.values import Identity, MediaRules, Query
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.system.counters import Metrics
+from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
+    from clawmark.engine.sync.media import MediaSync
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -40,7 +42,7 @@ NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1
 """The scope hash without extra paths, precomputed: importing `hashlib` is a tenth of a sync that
 finds nothing to do.
 """
-QMD_NOTICE = Degraded(NO_QMD, 'Set memory.backend to "builtin", or remove it.')
+DEFAULT_MULTIMODAL = Multimodal()
 
 
 def build(
@@ -53,7 +55,7 @@ def build(
 ) -> BuiltinBackend:
     """Build the built-in backend; nothing is opened or loaded yet."""
     options = loaded.settings.memory_search
-    sources = source_file(places)
+    sources, counts = source_file(places), event_counts(places)
     has_sessions = "sessions" in options.sources
     workspace = Workspace(
         root=places.workspace,
@@ -63,6 +65,8 @@ def build(
         has_memory="memory" in options.sources,
         extra_patterns=options.extra_patterns,
         sources=sources.read,
+        media=_media_rules(options.multimodal),
+        counts=counts,
     )
     # Without a cache, only the vectors of indexed passages are kept.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
@@ -82,6 +86,7 @@ def build(
         now_ns=time.time_ns,
         fallbacks=choice.fallbacks,
         deltas=options.sync.sessions,
+        media=_media_sync(workspace) if workspace.media is not None else None,
     )
     setup = Setup(
         workspace=places.workspace,
@@ -93,6 +98,7 @@ def build(
         vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
         cache_limit=cache_entries,
         warnings=loaded.warnings,
+        has_index=loaded.settings.plugins.has_memory,
     )
     instant = choice.embedders[0] if choice.embedders else None
     parts = IndexParts(
@@ -105,7 +111,7 @@ def build(
         revive=revive,
         scout=instant if instant is not None and instant.traits.instant else None,
         rerank=_rerank_step(places, options) if options.query.rerank.provider != "none" else None,
-        notice=QMD_NOTICE if loaded.settings.memory.backend != "builtin" else None,
+        counts=counts,
     )
     return BuiltinBackend(
         parts,
@@ -116,12 +122,30 @@ def build(
     )
 
 
-def choose_backend(builtin: BuiltinBackend, settings: Settings) -> MemoryBackend:
-    """Return the configured backend."""
-    if settings.memory_search.enabled:
-        return builtin
+def _media_rules(options: Multimodal) -> MediaRules | None:
+    return MediaRules(options.wanted, options.max_file_bytes) if options.wanted else None
 
-    return NoSearchBackend(builtin)
+
+def choose_backend(
+    builtin: BuiltinBackend, settings: Settings, places: Places, *, background: bool
+) -> MemoryBackend:
+    """Return the configured backend."""
+    if not settings.plugins.has_memory:
+        return NoMemoryBackend(builtin)
+    if not settings.memory_search.enabled:
+        return NoSearchBackend(builtin)
+    if settings.memory.backend == "builtin":
+        return builtin
+    # Only the selected backend is imported.
+    other = import_module("clawmark.composition.backends")
+    chosen: MemoryBackend = other.open_other(builtin, settings, places, background=background)
+    return chosen
+
+
+def require_index(settings: Settings) -> None:
+    """Raise ConfigError if the memory slot is empty: then there is no index."""
+    if not settings.plugins.has_memory:
+        raise empty_slot()
 
 
 def source_file(places: Places) -> SourceFile:
@@ -129,18 +153,22 @@ def source_file(places: Places) -> SourceFile:
     return SourceFile(os.path.join(places.state_dir, "sources", f"{places.agent_id}.json"))
 
 
-def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
-    """Return the configured reranker; if it cannot be made, every answer reports that."""
-    from clawmark.embed.rerank.base import Unusable, make_reranker
-    from clawmark.engine.search.rerank import RerankStep
+def event_counts(places: Places) -> SharedCounts:
+    """Return the counters of a memory that all its processes share."""
+    return SharedCounts(os.path.join(places.state_dir, "counts", f"{places.agent_id}.json"))
 
-    options = search.query.rerank
-    try:
-        proxy = search.remote.proxy
-        reranker = make_reranker(options, os.environ, places.state_dir, proxy=proxy)
-    except RerankError as error:
-        reranker = Unusable(options.provider, error)
-    return RerankStep(reranker, options.top_k, options.timeout_ms / 1000)
+
+def _rerank_step(places: Places, search: MemorySearch) -> RerankStep:
+    from clawmark.composition.rerank import rerank_step
+
+    return rerank_step(places, search)
+
+
+def _media_sync(workspace: Workspace) -> MediaSync:
+    # Imported late: only memories with images or audio need it.
+    from clawmark.engine.sync.media import MediaSync
+
+    return MediaSync(workspace)
 
 
 def _choose(
@@ -155,11 +183,13 @@ def _choose(
     def revive_none(_: Identity) -> None:
         return None
 
-    if embedder is not None and settings.memory_search.enabled:
+    options = settings.memory_search
+    if embedder is not None and options.enabled and settings.plugins.has_memory:
         from clawmark.embed.plugins import guarded
 
         return Choice((guarded(embedder, os.environ),), "given by the caller", None), revive_none
-    options = settings.memory_search
+    if not settings.plugins.has_memory:
+        return Choice((), "the memory slot is empty", None), revive_none
     if not options.enabled:
         return Choice((), "memorySearch.enabled is false", None), revive_none
     if not options.store.vector.enabled:
@@ -276,7 +306,7 @@ def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
         "provider": best.provider if best else "none",
         "providerKey": best.provider_key if best else "",
         "sources": sorted(options.sources),
-        "scopeHash": scope_hash(options.extra_paths),
+        "scopeHash": scope_hash(options.extra_paths, options.multimodal),
         "chunkTokens": options.chunking.tokens,
         "chunkOverlap": options.chunking.overlap,
         "chunker": options.chunking.name,
@@ -284,15 +314,19 @@ def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
     }
 
 
-def scope_hash(extra_paths: tuple[str, ...]) -> str:
+def scope_hash(extra_paths: tuple[str, ...], multimodal: Multimodal = DEFAULT_MULTIMODAL) -> str:
     """Return OpenClaw's hash of what is indexed beyond the workspace."""
-    if not extra_paths:
+    if not extra_paths and multimodal == DEFAULT_MULTIMODAL:
         return NO_EXTRA_PATHS
     import hashlib
 
     scope = {
         "extraPaths": sorted({path.replace("\\", "/") for path in extra_paths}),
-        "multimodal": {"enabled": False, "modalities": [], "maxFileBytes": 10_485_760},
+        "multimodal": {
+            "enabled": multimodal.enabled,
+            "modalities": list(multimodal.wanted),
+            "maxFileBytes": multimodal.max_file_bytes,
+        },
     }
     text = json.dumps(scope, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -302,15 +336,9 @@ def make_clock(settings: Settings, clock: Callable[[], datetime] | None) -> Call
     """Return the given clock, or one that gives the current time in the user's time zone."""
 
     def now() -> datetime:
-        from calendar import timegm
-        from datetime import datetime
+        # Imported late: it needs datetime, and a cold search rarely needs the day.
+        from clawmark.system.clock import now_in
 
-        # `datetime.now()` counts nanoseconds and stays at the year 2262 for ever.
-        seconds = timegm(time.gmtime())
-        if not settings.user_timezone:
-            return datetime.fromtimestamp(seconds).astimezone()
-        from zoneinfo import ZoneInfo
-
-        return datetime.fromtimestamp(seconds, ZoneInfo(settings.user_timezone))
+        return now_in(settings.user_timezone)
 
     return clock or now

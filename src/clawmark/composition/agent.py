@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
+from clawmark.config.schema.plugins import MEMORY_CORE, NO_MEMORY
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clawmark.agent.heartbeat.turn import HeartbeatReport
     from clawmark.agent.models.completer import Completer
-    from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
+    from clawmark.agent.tools.policy import Access
+    from clawmark.composition.slot import SlotParts
+    from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
     from clawmark.memory import Memory
+    from clawmark.model.reports import FlushTimes
 
 
 def make_notebook(memory: Memory) -> Notebook:
@@ -28,65 +34,85 @@ def make_notebook(memory: Memory) -> Notebook:
     from clawmark.agent.tools import Notebook
 
     return Notebook(
-        today=memory.today,
+        now=memory.now,
         read_lines=memory.workspace.read_lines,
-        append=lambda entry, to, day: memory.append(entry, to=to, day=day),
+        append=lambda entry, to, moment: memory.append(entry, to=to, at=moment),
         redactor=redactor_of(memory.settings.memory_search),
     )
 
 
-def make_tools(
-    memory: Memory, session_key: str | None, *, append: bool, chat_type: str
-) -> list[Tool]:
-    """Return the tools of a session that the settings allow."""
-    from clawmark.agent import tools as agent_tools
+def build_slot(memory: Memory, *, log: bool) -> SlotParts:
+    """Make the configured memory plugins."""
+    from clawmark.composition.slot import build_slot
 
-    settings = memory.settings
-    absent = set(settings.tools.denied)
-    if not settings.memory_search.enabled:
-        absent |= {"memory_search", "memory_get"}
-    tools = agent_tools.make_tools(
-        lambda text, most, least, filters: memory.search(
-            text, max_results=most, min_score=least, **filters._asdict()
-        ),
-        lambda path, start, lines: memory.read(path, start=start, lines=lines),
-        citations=settings.memory.citations,
-        session_key=session_key,
-        max_results=settings.memory_search.query.max_results,
-        min_score=settings.memory_search.query.min_score,
-        sources=settings.memory_search.sources,
-        chat_type=chat_type,
-        shared=settings.memory.shared_sessions,
-        notebook=make_notebook(memory) if append else None,
+    return build_slot(memory, log=log)
+
+
+def search_scope(settings: Settings, session_key: str | None, chat_type: str) -> bool:
+    """Return whether `memory.qmd.scope` lets a session search; it holds while another backend
+    answers in place of QMD, too.
+    """
+    if settings.memory.backend != "qmd" or session_key is None:
+        return True
+    scope: bool = import_module("clawmark.backends.qmd.scope").is_allowed(
+        settings.memory.qmd.scope, session_key, chat_type
     )
-    return [tool for tool in tools if tool.name not in absent]
+    return scope
 
 
-def make_prompt(
-    memory: Memory,
-    context_reader: ContextReader,
-    session_key: str | None,
-    *,
-    append: bool,
-    chat_type: str,
-    brief_status: Callable[[], tuple[str, str, int]],
-) -> Prompt:
-    """Return the memory's part of a session's system prompt."""
-    from clawmark.agent.prompt.context import Limits
-    from clawmark.agent.prompt.sections import Facts, build_prompt, with_pulse
+def session_access(
+    settings: Settings, session_key: str | None, *, chat_type: str = "", sandboxed: bool = False
+) -> Access:
+    """Return what the settings let a session do with the memory."""
     from clawmark.agent.tools.policy import access_of
 
-    settings, startup = memory.settings, memory.settings.startup_context
-    access = access_of(
+    return access_of(
         session_key,
         chat_type=chat_type,
         citations=settings.memory.citations,
         shared=settings.memory.shared_sessions,
+        sandbox=settings.sandbox,
+        sandboxed=sandboxed,
     )
+
+
+def make_tools(
+    memory: Memory, session_key: str | None, *, append: bool, chat_type: str, sandboxed: bool
+) -> list[Tool]:
+    """Return the tools of the memory plugin that the settings allow for a session."""
+    parts = memory.slot
+    session = parts.session(session_key, chat_type, sandboxed=sandboxed)
+    tools = parts.slot.active.plugin.tools(session, append=append)
+    names = [tool.name for tool in tools]
+    permitted = session.access.permitted(names, memory.settings.tools)
+    return [tool for tool in tools if tool.name in permitted]
+
+
+def make_prompt(
+    memory: Memory,
+    session_key: str | None,
+    *,
+    append: bool,
+    chat_type: str,
+    mode: str,
+    time: bool,
+    sandboxed: bool,
+    brief_status: Callable[[], tuple[str, str, int]],
+) -> Prompt:
+    """Return the memory's part of a session's system prompt."""
+    from clawmark.agent.prompt.context import Context, ContextReader, Limits
+    from clawmark.agent.prompt.sections import Facts, build_prompt, check_mode, with_pulse
+
+    check_mode(mode)
+    now = memory.now()
+    settings, startup = memory.settings, memory.settings.startup_context
+    session = memory.slot.session(session_key, chat_type, sandboxed=sandboxed)
+    access, active = session.access, memory.slot.slot.active
     limits = Limits(
         per_file=settings.bootstrap_max_chars,
         total=settings.bootstrap_total_max_chars,
-        log_days=startup.daily_memory_days if startup.enabled else 0,
+        # Logs are quoted memory; without a memory only the workspace's own files are shown.
+        log_days=startup.daily_memory_days if startup.enabled and active.name != NO_MEMORY else 0,
         per_log=startup.max_file_chars,
         all_logs=startup.max_total_chars,
     )
@@ -94,16 +120,30 @@ def make_prompt(
         agent=memory.places.agent_id,
         session_key=session_key or "",
         workspace=memory.places.workspace,
-        today=memory.today(),
-        timezone=settings.user_timezone,
+        plugin="" if active.name == MEMORY_CORE else active.name,
+        today=now.date().isoformat(),
+        timezone=settings.user_timezone or now.tzname() or "",
+        time=f"{now:%H:%M}" if time else "",
     )
-    context = context_reader.read(access.kind, facts.today, limits)
+    reader = memory.context_reader or ContextReader(memory.workspace.root)
+    memory.context_reader = reader  # it caches unchanged files
+    if access.sandbox == "none":
+        facts = facts._replace(workspace="")
+        context = Context(kind=access.kind, files=(), logs=(), notices=())
+    else:
+        context = reader.read(access.kind, facts.today, limits, curates=access.curates)
     if not access.reads:
-        return build_prompt(context, tools=(), cites=access.cites, facts=facts)
-    tools = [tool.name for tool in memory.tools(session_key, append=append, chat_type=chat_type)]
-    if settings.memory_search.enabled:
+        return build_prompt(
+            context, tools=(), cites=access.cites, facts=facts, memory="", mode=mode
+        )
+    given = memory.tools(session_key, append=append, chat_type=chat_type, sandboxed=sandboxed)
+    tools = [tool.name for tool in given]
+    if settings.memory_search.enabled and active.name == MEMORY_CORE:
         facts = with_pulse(facts, brief_status)
-    return build_prompt(context, tools=tools, cites=access.cites, facts=facts)
+    section = active.plugin.prompt_section(session, tools)
+    return build_prompt(
+        context, tools=tools, cites=access.cites, facts=facts, memory=section, mode=mode
+    )
 
 
 def recall_text(
@@ -114,26 +154,21 @@ def recall_text(
     max_results: int,
     min_score: float | None,
     chat_type: str,
+    sandboxed: bool,
 ) -> str:
-    """Search for a message and quote what is worth recalling, if the session is private."""
-    from clawmark.agent.prompt.recall import recall_block, recalled
-    from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
-    from clawmark.text.transcripts.session_keys import is_private, kind_of
-    from clawmark.text.untrusted.recalled_blocks import strip_recalled
+    """Return what the memory plugin recalls for a message, as a block of quoted data."""
+    from clawmark.agent.plugins.core import recall
 
-    question = strip_recalled(text).strip()
-    is_automatic = min_score is None
-    if (
-        not memory.settings.memory_search.enabled
-        or not is_private(kind_of(session_key, chat_type))
-        or (is_automatic and not says_something(question))
-    ):
+    parts = memory.slot
+    if parts.slot.recall.name != MEMORY_CORE:
+        return parts.hooks(session_key, chat_type, sandboxed=sandboxed).before_agent_start(text)
+    session = parts.session(session_key, chat_type, sandboxed=sandboxed)
+    may_search = session.may_search and session.access.reads
+    if not memory.settings.memory_search.enabled or not may_search:
         return ""
-    found = memory.search(
-        question, max_results=max_results, min_score=min_score or 0.0, explain=is_automatic
+    return recall(
+        memory.search, text, session.access.kind, max_results=max_results, min_score=min_score
     )
-    hits = worth_recalling(found) if is_automatic else found.hits
-    return recall_block([recalled(hit) for hit in hits])
 
 
 def make_conversation(
@@ -158,24 +193,63 @@ def make_conversation(
         now,
         completer,
         context_window,
-    )
+    )._replace(flush_policy=memory.slot.flush_policy())
 
     def chat_type() -> str:
         """Return the host's current chat type, or the last one it reported: a group stays one."""
         given = host_options.chat_type if host_options else ""
         return given or parts.store.get(session_key).chat_type
 
+    sandboxed = host_options is not None and host_options.sandboxed
     callbacks = SessionCallbacks(
-        prompt=lambda: memory.prompt(session_key, append=append, chat_type=chat_type()).text,
+        prompt=lambda: (
+            memory.prompt(
+                session_key,
+                append=append,
+                chat_type=chat_type(),
+                mode=host_options.prompt_mode if host_options else "full",
+                time=host_options.prompt_time if host_options else False,
+                sandboxed=sandboxed,
+            ).text
+        ),
         recall=lambda text: (
-            memory.recall(text, session_key, chat_type=chat_type()) if recall else ""
+            memory.recall(text, session_key, chat_type=chat_type(), sandboxed=sandboxed)
+            if recall or memory.slot.slot.recalls_by_itself
+            else ""
         ),
         started=lambda: memory.session_started(session_key),
         compacted=memory.compacted,
+        hooks=lambda: memory.slot.hooks(session_key, chat_type(), sandboxed=sandboxed),
     )
     return Conversation(
         session_key=session_key, parts=parts, callbacks=callbacks, host_options=host_options
     )
+
+
+def run_heartbeat(
+    memory: Memory,
+    completer: Completer | None,
+    *,
+    model: str,
+    apply: bool,
+    days: int,
+    force: bool,
+) -> HeartbeatReport:
+    """Run one heartbeat of a memory."""
+    from clawmark.composition import heartbeat
+
+    parts = heartbeat.make_heartbeat(memory, completer, model, apply=apply, days=days)
+    return heartbeat.run_heartbeat(parts, force=force)
+
+
+def flush_times(places: Places) -> tuple[dict[str, FlushTimes], FlushTimes | None]:
+    """Return when the sessions of an agent were flushed, by the file name of the transcript, and
+    all of them together.
+    """
+    from clawmark.agent.flush.times import latest_flush, read_flush_times
+
+    times = read_flush_times(dict.fromkeys((places.sessions_dir, places.conversations_dir)))
+    return times, latest_flush(times)
 
 
 def make_question_writer(settings: Settings, completer: Completer | None) -> Completer:

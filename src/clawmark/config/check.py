@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeGuard
 
-from clawmark.config.files import line_of
-from clawmark.config.json5 import show_path
 from clawmark.model.errors import ConfigError
 
 
@@ -65,11 +63,10 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
 
 def refuse(written: Written, sentence_end: str) -> ConfigError:
     """The error for a value: its place, followed by `sentence_end` ("must be …")."""
-    name = show_path(written.path)
-    where = ""
-    if written.source.file:
-        line = line_of(written.source.text, written.path)
-        where = f"{written.source.file}, line {line}: " if line else f"{written.source.file}: "
+    # Imported late: the parser is needed only when there is a file to read.
+    from clawmark.config.files import locate
+
+    name, where = locate(written.source.file, written.source.text, written.path)
     hint = "`clawmark config schema` lists every key and what it may hold."
     return ConfigError(
         f"{where}{name} {sentence_end}.", key=name, file=written.source.file, hint=hint
@@ -170,7 +167,11 @@ def _model(key: Key, written: Written) -> str:
     """A model's name, or OpenClaw's object with a primary model and fallbacks, of which the primary
     one is used.
     """
-    value = written.value.get("primary") if isinstance(written.value, dict) else written.value
+    value = written.value
+    if isinstance(value, dict):
+        if value.get("primary") is None and "fallbacks" in value:
+            return ""
+        value = value.get("primary")
     if isinstance(value, str) and value.strip() and not _has_controls(value) and len(value) <= 512:
         return value.strip()
     raise refuse(
@@ -300,6 +301,62 @@ def _texts(key: Key, written: Written) -> tuple[str, ...]:
     raise refuse(written, f"must be a list of texts, not {show(value)}")
 
 
+def _duration(key: Key, written: Written) -> float:
+    """The seconds of a time such as `5m` or `1h`; a bare number is minutes."""
+    value = written.value
+    text = f"{value:g}" if _is_number(value) and 0 <= value < 1e6 else value
+    found = (
+        re.fullmatch(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(ms|[smhd]?)\s*", text.lower())
+        if isinstance(text, str)
+        else None
+    )
+    if found:
+        unit = {"ms": 0.001, "s": 1, "m": 60, "": 60, "h": 3600, "d": 86_400}[found[2]]
+        return float(found[1]) * unit
+    raise refuse(written, f'must be a time such as "5m" or "1h", not {show(value)}')
+
+
+def _collections(key: Key, written: Written) -> tuple[Mapping[str, str], ...]:
+    """Folders as `{path, name, pattern}` objects or as texts."""
+    paths = _paths(key, written)
+    assert isinstance(written.value, list)
+    found = list[Mapping[str, str]]()
+    for number, (path, item) in enumerate(zip(paths, written.value, strict=True)):
+        others = item if isinstance(item, dict) else {}
+        entry = {"path": path}
+        for name in ("name", "pattern"):
+            value = others.get(name, "")
+            if not isinstance(value, str) or _has_controls(value):
+                inner = written._replace(path=(*written.path, number, name))
+                raise refuse(inner, f"must be a text, not {show(value)}")
+            if value.strip():
+                entry[name] = value.strip()
+        found.append(entry)
+    return tuple(found)
+
+
+def _scope(key: Key, written: Written) -> Mapping[str, object]:
+    """OpenClaw's object of rules; the first one that matches decides."""
+    value = written.value
+    rules = value.get("rules", []) if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(rules, list):
+        raise refuse(written, f'must be an object with "default" and "rules", not {show(value)}')
+    actions: list[tuple[tuple[str | int, ...], object]] = [
+        (("default",), value.get("default", "deny"))
+    ]
+    for number, rule in enumerate(rules):
+        match = rule.get("match", {}) if isinstance(rule, dict) else None
+        if not isinstance(match, dict) or not all(isinstance(one, str) for one in match.values()):
+            inner = written._replace(path=(*written.path, "rules", number))
+            raise refuse(inner, 'must be an object such as { action: "allow", match: {} }')
+        actions.append((("rules", number, "action"), rule.get("action")))
+    for where, action in actions:
+        if action not in ("allow", "deny"):
+            inner = written._replace(path=(*written.path, *where))
+            raise refuse(inner, f'must be "allow" or "deny", not {show(action)}')
+    return value
+
+
 class Kind(NamedTuple):
     """How the values of a key are checked, and in a few words what they may be."""
 
@@ -324,6 +381,9 @@ KINDS: dict[str, Kind] = {
     "secret": Kind(_secret, "text"),
     "headers": Kind(_headers, "an object of texts"),
     "texts": Kind(_texts, "a list of texts"),
+    "duration": Kind(_duration, "a time, as 5m or 1h; a bare number is minutes"),
+    "collections": Kind(_collections, "a list of folders, as {path, name, pattern}"),
+    "scope": Kind(_scope, "an object with default and rules"),
 }
 
 

@@ -70,6 +70,15 @@ def line_of(text: str, path: tuple[str | int, ...]) -> int:
     return 0
 
 
+def locate(file: str, text: str, path: tuple[str | int, ...]) -> tuple[str, str]:
+    """The name of a key, and its place for the beginning of a message: `my.json, line 3: `."""
+    name = show_path(path)
+    if not file:
+        return name, ""
+    line = line_of(text, path)
+    return name, f"{file}, line {line}: " if line else f"{file}: "
+
+
 class _Includes:
     """Replaces the directives in a tree by the content of the files they name."""
 

@@ -6,16 +6,19 @@ names. It is limited to 100 levels and linear in the length of the text."""
 
 import re
 from bisect import bisect_right
+from functools import cache
 from typing import NamedTuple
 
 MAX_DEPTH = 100
 
-_BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.DOTALL)
+# Compiled on first use: a file of strict JSON is read without them.
+_compiled = cache(re.compile)
+_BLANK = r"(?s:[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*"
 _DECIMAL = r"(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_NUMBER = re.compile(rf"([+-]?)(Infinity|NaN|0[xX][0-9a-fA-F]+|{_DECIMAL})")
-_NAME = re.compile(r"(?:[^\W\d]|\$)[\w$\u200c\u200d]*")
-_PLAIN = re.compile(r"[^\"'\\\n\r]*")
-_LINE_END = re.compile(r"\r\n|[\n\r\u2028\u2029]")
+_NUMBER = rf"([+-]?)(Infinity|NaN|0[xX][0-9a-fA-F]+|{_DECIMAL})"
+_NAME = r"(?:[^\W\d]|\$)[\w$\u200c\u200d]*"
+_PLAIN = r"[^\"'\\\n\r]*"
+_LINE_END = r"\r\n|[\n\r\u2028\u2029]"
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 
@@ -80,7 +83,7 @@ class _Reader:
             return self.string()
         if first and first in "+-.0123456789IN":
             return self.number()
-        word = _NAME.match(text, at)
+        word = _compiled(_NAME).match(text, at)
         if word and word[0] in _WORDS:
             self.at = word.end()
             return _WORDS[word[0]]
@@ -116,7 +119,7 @@ class _Reader:
     def key(self) -> str:
         if self.text[self.at : self.at + 1] in ('"', "'"):
             return self.string()
-        start, name = self.at, _NAME.match(self.text, self.at)
+        start, name = self.at, _compiled(_NAME).match(self.text, self.at)
         if not name:
             raise self.error(f"expected a key, found {self.here()}")
         self.at = name.end()
@@ -126,10 +129,10 @@ class _Reader:
         return self.text[start : self.at]
 
     def number(self) -> int | float:
-        found = _NUMBER.match(self.text, self.at)
+        found = _compiled(_NUMBER).match(self.text, self.at)
         if (
             not found
-            or _NAME.match(self.text, found.end())
+            or _compiled(_NAME).match(self.text, found.end())
             or self.text[found.end() : found.end() + 1].isdigit()
         ):
             raise self.error("not a number")
@@ -146,7 +149,7 @@ class _Reader:
         self.at += 1
         pieces: list[str] = []
         while True:
-            plain = _PLAIN.match(text, self.at)
+            plain = _compiled(_PLAIN).match(text, self.at)
             assert plain is not None  # it also matches nothing
             pieces.append(plain[0])
             self.at = plain.end()
@@ -171,7 +174,7 @@ class _Reader:
                 raise self.error(f"\\{letter} needs {width} hexadecimal digits")
             self.at += 2 + width
             return chr(int(digits, 16))
-        line_end = _LINE_END.match(self.text, self.at + 1)
+        line_end = _compiled(_LINE_END).match(self.text, self.at + 1)
         if line_end:  # the text continues on the next line
             self.at = line_end.end()
             return ""
@@ -181,7 +184,7 @@ class _Reader:
         return _ESCAPES.get(letter, letter)
 
     def blank(self) -> None:
-        found = _BLANK.match(self.text, self.at)
+        found = _compiled(_BLANK).match(self.text, self.at)
         assert found is not None  # it also matches nothing
         self.at = found.end()
         if self.text.startswith("/*", self.at):
@@ -215,7 +218,7 @@ class _Reader:
 
     def line_at(self, at: int) -> int:
         if not self.ends:
-            self.ends = [found.end() for found in _LINE_END.finditer(self.text)] or [
+            self.ends = [found.end() for found in _compiled(_LINE_END).finditer(self.text)] or [
                 len(self.text) + 1
             ]
 

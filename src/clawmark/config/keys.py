@@ -17,6 +17,7 @@ _SECTIONS = {
     "tools": "tools",
     "hooks": "hooks.internal",
     "session_reset": "session.reset",
+    "plugins": "plugins",
 }
 """The sections outside of `agents.defaults`, by the attribute of `Settings`."""
 _IRREGULAR = {"lambda_": "lambda", "note": "entries.session-memory"}

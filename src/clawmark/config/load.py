@@ -24,20 +24,23 @@ from clawmark.config.settle import Gathered, settle
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
 from clawmark.model.errors import ConfigError
 
-WORKSPACE_FILE = os.path.join(".clawmark", "settings.json")
 _WORKSPACE_MAY_SET = ("memorySearch.chunking.", "memorySearch.query.")
 _WORKSPACE_MAY_NOT_SET = ("memorySearch.query.rerank.",)
 """These name an address that passages and a key are sent to."""
 _WORKSPACE_LIMIT = 64 * 1024
-_JOINED = ("memorySearch.extraPaths", "memorySearch.sessions.paths")
+_JOINED = (
+    "memorySearch.extraPaths",
+    "memorySearch.sessions.paths",
+    "memorySearch.qmd.extraCollections",
+)
 """Lists to which a more particular section adds."""
 
 
 def load(places: Places, overrides: Mapping[str, object] | None = None) -> Loaded:
     """The settings for these places; raises ConfigError."""
-    inside = _workspace_file(places)
-    if places.config is None and inside is None and not overrides:
+    if not places.has_settings and not overrides:
         return Loaded(Settings(), {}, ())
+    inside = _workspace_file(places)
     loader = _Loader()
     for file in (places.beneath, places.config):
         if file is not None:
@@ -62,9 +65,19 @@ class _Loader:
         models = file.tree.get("models")
         providers = models.get("providers") if isinstance(models, dict) else None
         self.gathered.model_providers.update(providers if isinstance(providers, dict) else {})
+        self._add_plugin_entries(file.tree.get("plugins"), source)
+        self.warnings += _channel_warnings(file)
         for section in sections_for(file.tree, agent, source):
             for key, written in self._leaves(section, source):
                 self._put(key, written)
+
+    def _add_plugin_entries(self, plugins: object, source: Source) -> None:
+        """Keep `plugins.entries` as written; `settle` checks those of memory plugins."""
+        entries = plugins.get("entries") if isinstance(plugins, dict) else None
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            self.gathered.plugin_entries[name] = Written(
+                source, ("plugins", "entries", name), entry
+            )
 
     def add_workspace_file(self, file: ConfigFile | str) -> None:
         if isinstance(file, str):
@@ -105,7 +118,7 @@ class _Loader:
     def _put(self, key: str, written: Written) -> None:
         gathered = self.gathered
         value = check(BY_NAME[key], written, self.warnings)
-        if key.startswith("tools."):
+        if key in ("tools.allow", "tools.deny"):
             assert isinstance(value, tuple)
             gathered.tool_lists[key, written.path[0]] = value
         is_added = bool(written.source.file)
@@ -142,7 +155,7 @@ class _Loader:
 
 def _workspace_file(places: Places) -> ConfigFile | str | None:
     """The settings inside the workspace, None, or a warning that says why they are not used."""
-    path = os.path.join(places.workspace, WORKSPACE_FILE)
+    path = places.workspace_config
     try:
         if not os.path.lexists(path):
             return None
@@ -165,6 +178,28 @@ def _unknown_sections(file: ConfigFile) -> list[str]:
             warnings.append(
                 f"{file.path}: there is no section {_short(name)}; it is ignored.{suggestion}"
             )
+    return warnings
+
+
+def _channel_warnings(file: ConfigFile) -> list[str]:
+    """Warnings about the tool lists of groups, rooms and senders of channels that name memory."""
+    waiting: list[tuple[tuple[str | int, ...], object]] = [
+        (("channels",), file.tree.get("channels"))
+    ]
+    warnings = list[str]()
+    while waiting:
+        path, value = waiting.pop()
+        if not isinstance(value, dict):
+            continue
+        for name, inner in value.items():
+            if name not in ("tools", "toolsBySender"):
+                waiting.append(((*path, name), inner))
+            elif "memory" in str(inner):
+                shown = _short(show_path((*path, name)))
+                warnings.append(
+                    f"{file.path}: {shown} has no effect: use tools.deny and tools.bySession for "
+                    f"the memory tools."
+                )
     return warnings
 
 

@@ -9,14 +9,15 @@ A workspace that is not an agent's own has a separate index, named after its pat
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
 import os
+import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from clawmark.config.check import Source, Written, check
-from clawmark.config.files import ConfigFile, read_config
-from clawmark.config.keys import BY_NAME
-from clawmark.config.sections import AgentEntry, agent_entries, is_agent_id, sections_for
 from clawmark.model.errors import ConfigError
+
+if TYPE_CHECKING:
+    from clawmark.config.files import ConfigFile
+    from clawmark.config.sections import AgentEntry, FilePlaces
 
 MEMORY_MARKS = ("MEMORY.md", "memory", os.path.join(".clawmark", "workspace-state.json"))
 NO_WORKSPACE = "agents.defaults.workspace"
@@ -40,16 +41,26 @@ class Places(NamedTuple):
     agent: str = "main"
     """The agent whose settings apply."""
     workspace_origin: str = "default"
-    config: ConfigFile | None = None
+    config: "ConfigFile | None" = None
     sessions_dir: str = ""
     """The agent's transcripts; for an OpenClaw installation in OpenClaw's own folder."""
-    beneath: ConfigFile | None = None
+    beneath: "ConfigFile | None" = None
     """OpenClaw's file, which applies where a `clawmark.json` next to it sets nothing."""
 
     @property
     def conversations_dir(self) -> str:
         """The transcripts that Clawmark writes, separate from OpenClaw's."""
         return os.path.join(self.state_dir, "agents", self.agent_id, "sessions")
+
+    @property
+    def workspace_config(self) -> str:
+        """The settings inside the workspace, whether or not the file exists."""
+        return os.path.join(self.workspace, ".clawmark", "settings.json")
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether there is any file with settings; without one, the defaults apply."""
+        return self.config is not None or os.path.lexists(self.workspace_config)
 
 
 def resolve_places(
@@ -76,15 +87,15 @@ def resolve_places(
         )
     is_openclaw = os.path.isfile(os.path.join(base, "openclaw.json"))
     state = os.path.join(base, "clawmark") if is_openclaw else base
-    file, tree = resolver.config_file(config, base, state, is_openclaw)
+    path, file = resolver.config_file(config, base, state, is_openclaw)
     beneath = (
-        read_config(os.path.join(base, "openclaw.json"))
-        if is_openclaw and file == os.path.join(state, "clawmark.json")
+        _read(os.path.join(base, "openclaw.json"))
+        if is_openclaw and path == os.path.join(state, "clawmark.json")
         else None
     )
-    known = resolver.agents(tree) or resolver.agents(beneath)
+    known = _agents(file) or _agents(beneath)
     chosen = _chosen_agent(agent, known)
-    own, own_origin = resolver.own_workspace(tree, chosen)
+    own, own_origin = resolver.own_workspace(file, chosen)
     if not own:
         own, own_origin = resolver.own_workspace(beneath, chosen)
     default = own or _default_workspace(base, chosen, known)
@@ -93,19 +104,19 @@ def resolve_places(
         _check_workspace(root, origin)
     is_own = os.path.realpath(root) == os.path.realpath(default)
     agent_id = chosen if is_own else name_for(root)
-    index = resolver.index_path(tree, chosen, agent_id, state)
+    index = resolver.index_path(file, chosen, agent_id, state)
     sessions = os.path.join(base, "agents", chosen, "sessions")
     return Places(
         state_dir=state,
-        config_file=file,
+        config_file=path,
         workspace=root,
         agent_id=agent_id,
         index_path=index,
         agent=chosen,
         workspace_origin=origin,
-        config=tree,
+        config=file.file if file else None,
         sessions_dir=sessions,
-        beneath=beneath,
+        beneath=beneath.file if beneath else None,
     )
 
 
@@ -169,7 +180,7 @@ class _Resolver:
 
     def config_file(
         self, given: str | None, base: str, state: str, is_openclaw: bool
-    ) -> tuple[str, ConfigFile | None]:
+    ) -> "tuple[str, FilePlaces | None]":
         from_env = self.env.get("CLAWMARK_CONFIG")
         named = given if given is not None else from_env
         if named:
@@ -186,7 +197,7 @@ class _Resolver:
         if not named and _is_absent(path):
             return path, None
         try:
-            return path, read_config(path)
+            return path, _read(path)
         except FileNotFoundError:
             by = (
                 "--config"
@@ -201,35 +212,13 @@ class _Resolver:
                 hint=f"It was named by {by}.",
             ) from None
 
-    def agents(self, file: ConfigFile | None) -> list[AgentEntry]:
-        return [] if file is None else agent_entries(file.tree, _source(file))
-
-    def own_workspace(self, file: ConfigFile | None, agent: str) -> tuple[str, str]:
+    def own_workspace(self, file: "FilePlaces | None", agent: str) -> tuple[str, str]:
         """The workspace that the file sets for an agent, and the origin; both empty without one."""
-        if file is None:
+        written = file.workspace(agent) if file else ""
+        if file is None or not written:
             return "", ""
-        source, key, known = _source(file), BY_NAME["agents.defaults.workspace"], self.agents(file)
-        mine = [entry for entry in known if entry.id == agent and "workspace" in entry.values]
-        places = [
-            Written(source, (*entry.path, "workspace"), entry.values["workspace"]) for entry in mine
-        ]
-        if agent == _default_agent(known):
-            shared = [
-                one
-                for one in sections_for(file.tree, agent, source)
-                if one.name == "agents.defaults"
-            ]
-            places += [
-                Written(source, (*one.path, "workspace"), one.values.get("workspace", ""))
-                for one in shared
-            ]
-        for written in places:
-            value = check(key, written)
-            if isinstance(value, str) and value:
-                return self.absolute(
-                    value, "the workspace", os.path.dirname(file.path)
-                ), source.origin
-        return "", ""
+        path = file.file.path
+        return self.absolute(written, "the workspace", os.path.dirname(path)), f"file {path}"
 
     def workspace(self, given: str | None, own: tuple[str, str], default: str) -> tuple[str, str]:
         if given is not None:
@@ -247,21 +236,27 @@ class _Resolver:
             return here, "current folder"
         return default, "default"
 
-    def index_path(self, file: ConfigFile | None, agent: str, agent_id: str, state: str) -> str:
+    def index_path(self, file: "FilePlaces | None", agent: str, agent_id: str, state: str) -> str:
         """`store.path` of the user's own file; in OpenClaw's file it names OpenClaw's index."""
         usual = os.path.join(state, "memory", f"{agent_id}.sqlite")
-        if file is None or os.path.basename(file.path) == "openclaw.json":
+        if file is None or os.path.basename(file.file.path) == "openclaw.json":
             return usual
-        source, path = _source(file), ""
-        for section in sections_for(file.tree, agent, source):
-            store = section.values.get("store") if section.name == "memorySearch" else None
-            if isinstance(store, dict) and "path" in store:
-                written = Written(source, (*section.path, "store", "path"), store["path"])
-                path = str(check(BY_NAME["memorySearch.store.path"], written))
-        if not path:
+        written = file.index_path(agent)
+        if not written:
             return usual
-        filled = path.replace("{agentId}", agent_id)
-        return self.absolute(filled, "the index", os.path.dirname(file.path))
+        filled = written.replace("{agentId}", agent_id)
+        return self.absolute(filled, "the index", os.path.dirname(file.file.path))
+
+
+def _read(path: str) -> "FilePlaces":
+    # Imported late: without a file, a cold search needs neither the parser nor the table of keys.
+    from clawmark.config.sections import FilePlaces
+
+    return FilePlaces(path)
+
+
+def _agents(file: "FilePlaces | None") -> "list[AgentEntry]":
+    return file.agents() if file else []
 
 
 def _is_absent(path: str) -> bool:
@@ -275,19 +270,20 @@ def _is_absent(path: str) -> bool:
     return False
 
 
-def _source(file: ConfigFile) -> Source:
-    return Source(f"file {file.path}", file.path, file.text)
+def is_agent_id(text: str) -> bool:
+    """Whether a text is a valid agent id: it becomes part of file names."""
+    return re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", text) is not None
 
 
-def _default_agent(known: list[AgentEntry]) -> str:
+def default_agent(known: "list[AgentEntry]") -> str:
     """As OpenClaw chooses: the entry marked default, else the first, else `main`."""
     marked = [entry.id for entry in known if entry.is_default]
     return (marked or [entry.id for entry in known] or ["main"])[0]
 
 
-def _chosen_agent(given: str | None, known: list[AgentEntry]) -> str:
+def _chosen_agent(given: str | None, known: "list[AgentEntry]") -> str:
     if given is None:
-        return _default_agent(known)
+        return default_agent(known)
     if not is_agent_id(given):
         raise ConfigError(
             f"{given[:40]!a} is not an agent id: 1 to 64 of a-z, 0-9, _ and -, beginning with a "
@@ -304,9 +300,9 @@ def _chosen_agent(given: str | None, known: list[AgentEntry]) -> str:
     return given
 
 
-def _default_workspace(base: str, agent: str, known: list[AgentEntry]) -> str:
+def _default_workspace(base: str, agent: str, known: "list[AgentEntry]") -> str:
     return os.path.join(
-        base, "workspace" if agent == _default_agent(known) else f"workspace-{agent}"
+        base, "workspace" if agent == default_agent(known) else f"workspace-{agent}"
     )
 
 

@@ -1,14 +1,16 @@
 """Find the sections of a configuration file that apply to an agent, weakest first.
 
 These are OpenClaw's sections, old and new, and the entries of agents. In sections that belong to
-the host only the keys about memory are read. `check` checks the values."""
+the host only the keys about memory are read. `check` checks the values. `FilePlaces` has what
+`paths` needs of a file."""
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clawmark.config.check import Source, Written, refuse, show
+from clawmark.config.check import Source, Written, check, refuse, show
+from clawmark.config.files import read_config
 from clawmark.config.keys import BY_NAME, GROUPS
+from clawmark.config.paths import default_agent, is_agent_id
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
 
 _OTHERS = """
@@ -26,10 +28,19 @@ _WHOLE_GROUPS = (
     "agents.defaults.startupContext",
     "agents.defaults.compaction.memoryFlush",
     "hooks.internal.entries.session-memory",
+    "tools.bySession",
 )
 """Groups in the host's sections that are only about memory: an unknown key in them is a mistake."""
+_AGENTS_OWN = (
+    "model",
+    "sandbox",
+    "heartbeat",
+    "bootstrapMaxChars",
+    "bootstrapTotalMaxChars",
+    "contextLimits",
+)
+"""Keys of `agents.defaults` that the entry of an agent may have too."""
 _INPUT_TYPES = ("inputType", "queryInputType", "documentInputType")
-_AGENT_ID = re.compile("[a-z0-9][a-z0-9_-]{0,63}")
 
 
 class Section(NamedTuple):
@@ -49,9 +60,46 @@ class AgentEntry(NamedTuple):
     is_default: bool
 
 
-def is_agent_id(text: str) -> bool:
-    """Whether a text is a valid agent id: it becomes part of file names."""
-    return _AGENT_ID.fullmatch(text) is not None
+class FilePlaces:
+    """A configuration file, and what it says about agents, workspaces and indexes."""
+
+    def __init__(self, path: str) -> None:
+        """Read the file; ConfigError, or FileNotFoundError if it does not exist."""
+        self.file = read_config(path)
+        self._source = Source(f"file {self.file.path}", self.file.path, self.file.text)
+
+    def agents(self) -> list[AgentEntry]:
+        return agent_entries(self.file.tree, self._source)
+
+    def workspace(self, agent: str) -> str:
+        """The workspace that is set for an agent, as written; empty without one."""
+        key, known = BY_NAME["agents.defaults.workspace"], self.agents()
+        places = [
+            Written(self._source, (*entry.path, "workspace"), entry.values["workspace"])
+            for entry in known
+            if entry.id == agent and "workspace" in entry.values
+        ]
+        if agent == default_agent(known):
+            places += [
+                Written(self._source, (*one.path, "workspace"), one.values.get("workspace", ""))
+                for one in sections_for(self.file.tree, agent, self._source)
+                if one.name == "agents.defaults"
+            ]
+        for written in places:
+            value = check(key, written)
+            if isinstance(value, str) and value:
+                return value
+        return ""
+
+    def index_path(self, agent: str) -> str:
+        """`store.path` for an agent, as written; empty without one."""
+        path = ""
+        for section in sections_for(self.file.tree, agent, self._source):
+            store = section.values.get("store") if section.name == "memorySearch" else None
+            if isinstance(store, dict) and "path" in store:
+                written = Written(self._source, (*section.path, "store", "path"), store["path"])
+                path = str(check(BY_NAME["memorySearch.store.path"], written))
+        return path
 
 
 def agent_entries(tree: dict[str, object], source: Source) -> list[AgentEntry]:
@@ -104,9 +152,7 @@ def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterato
         if entry.id == agent:
             yield from _search_sections(tree, (*entry.path, "memorySearch"), source)
             yield from _search_sections(tree, (*entry.path, "memory", "search"), source)
-            own = {
-                name: value for name, value in entry.values.items() if name in ("model", "sandbox")
-            }
+            own = {name: value for name, value in entry.values.items() if name in _AGENTS_OWN}
             yield Section("agents.defaults", entry.path, _about_memory("agents.defaults", own))
             yield Section("", entry.path, _about_memory("", {"tools": entry.values.get("tools")}))
 
@@ -120,7 +166,7 @@ def _about_memory(name: str, values: dict[str, object]) -> dict[str, object]:
             kept[part] = value
         elif isinstance(value, dict) and (key in GROUPS or key in UNSUPPORTED_GROUPS):
             kept[part] = _about_memory(key, value)
-        elif key in GROUPS and key != "tools":
+        elif key in GROUPS and key not in ("tools", "plugins"):
             kept[part] = value  # not an object: `load` refuses it
     return kept
 

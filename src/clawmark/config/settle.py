@@ -15,23 +15,22 @@ from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
 from clawmark.config.keys import with_value
 from clawmark.config.paths import Places
+from clawmark.config.plugins import settled_plugins
 from clawmark.config.schema import (
-    NO_QMD,
     Chunking,
     Hybrid,
     Loaded,
     MemorySearch,
     Settings,
 )
+from clawmark.config.schema.media import MODEL, Multimodal, can_embed
+from clawmark.config.schema.tools import ToolRule
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
 from clawmark.model.errors import ConfigError
 
 LEAST_TOKENS = 16
 """A smaller passage does not hold a sentence, and a large file would become a million of them."""
 MOST_CANDIDATES = 20
-MEMORY_TOOLS = ("memory_search", "memory_get", "memory_append")
-MEMORY_TOOL_GROUPS = ("group:memory", "group:openclaw", "group:plugins", "memory-core")
-"""Names for all memory tools in OpenClaw's tool lists."""
 Values = dict[str, tuple[object, Written]]
 
 
@@ -48,6 +47,8 @@ class Gathered:
         """Values of keys that have no effect."""
         self.model_providers: dict[str, object] = {}
         """`models.providers` of all files."""
+        self.plugin_entries: dict[str, Written] = {}
+        """`plugins.entries` of all files."""
         self.warnings: list[str] = []
 
 
@@ -69,16 +70,18 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
             paths=_settled_paths(values, places, "memorySearch.sessions.paths")
         ),
         sources=_settled_sources(search),
+        multimodal=_settled_multimodal(search, warnings),
     )
     search = search._replace(
         extra_patterns=_settled_patterns(search.extra_paths, gathered.patterns, places)
     )
     search = _with_providers(search, gathered.model_providers, warnings)
-    denied = denied_tools(gathered.tool_lists)
-    settings = settings._replace(memory_search=search, tools=settings.tools._replace(denied=denied))
+    tools = settings.tools._replace(layers=tool_layers(gathered.tool_lists))
+    settings = _with_subagents(settings._replace(memory_search=search, tools=tools), origins)
+    plugins = settled_plugins(settings.plugins.slots.memory, gathered.plugin_entries, warnings)
+    settings = settings._replace(plugins=plugins)
     warnings += unsupported_warnings(gathered.unsupported)
-    if settings.memory.backend != "builtin":
-        warnings.append(NO_QMD)
+    settings = _with_qmd(settings, places, warnings)
     if settings.memory_search.store.path and _is_in_openclaw_file(
         values["memorySearch.store.path"][1]
     ):
@@ -90,6 +93,34 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
     return Loaded(settings, origins, tuple(dict.fromkeys(warnings)))
+
+
+def _with_qmd(settings: Settings, places: Places, warnings: list[str]) -> Settings:
+    """Add the folders and the transcripts of the QMD backend to what is searched, so that they are
+    also searched when the built-in backend answers.
+    """
+    search, qmd = settings.memory_search, settings.memory.qmd
+    if settings.memory.backend != "qmd":
+        return settings
+    extras, patterns = list(search.extra_paths), dict(search.extra_patterns)
+    known = {_absolute(path, places) for path in extras}
+    for entry in (*qmd.paths, *search.qmd.extra_collections):
+        if _absolute(entry["path"], places) not in known:
+            known.add(_absolute(entry["path"], places))
+            extras.append(entry["path"])
+            pattern = entry.get("pattern", "").removeprefix("./")
+            if pattern.startswith(("!", "/")) or any(sign in pattern for sign in "{}()\\,"):
+                warnings.append(
+                    f"The pattern {show(pattern)} of the QMD folder {show(entry['path'])} is not "
+                    f"used: only * ** ? and [] are known. Every Markdown file in it is searched."
+                )
+            elif pattern not in ("", "**", "**/*", "**/*.md"):
+                patterns[entry["path"]] = (pattern,)
+    sources = search.sources
+    if qmd.sessions.enabled and "sessions" not in sources:
+        sources = (*sources, "sessions")
+    search = search._replace(extra_paths=tuple(extras), extra_patterns=patterns, sources=sources)
+    return settings._replace(memory_search=search)
 
 
 def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
@@ -106,25 +137,35 @@ def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
     return warnings
 
 
-def denied_tools(lists: Mapping[tuple[str, str | int], Sequence[str]]) -> frozenset[str]:
-    """The memory tools that some list leaves out; a tool must pass the lists for all agents and
-    those of the agent.
-    """
-    return frozenset(
-        tool
-        for tool in MEMORY_TOOLS
-        for (key, _), entries in lists.items()
-        if entries and _is_listed(tool, entries) == (key == "tools.deny")
+def tool_layers(lists: Mapping[tuple[str, str | int], tuple[str, ...]]) -> tuple[ToolRule, ...]:
+    """The lists for all agents and those of the agent; a tool must pass both."""
+    layers = (
+        ToolRule(
+            allow=lists.get(("tools.allow", level), ()), deny=lists.get(("tools.deny", level), ())
+        )
+        for level in dict.fromkeys(level for _, level in lists)
     )
+    return tuple(layer for layer in layers if layer.allow or layer.deny)
 
 
-def _is_listed(tool: str, entries: Sequence[str]) -> bool:
-    from fnmatch import fnmatchcase  # Imported late: few files have tool lists.
+def _with_subagents(settings: Settings, origins: dict[str, str]) -> Settings:
+    """Let sub-agents read the memory if `tools.subagents.tools` names a memory tool.
 
-    return any(
-        entry in MEMORY_TOOL_GROUPS or fnmatchcase(tool, entry)
-        for entry in (one.lower() for one in entries)
-    )
+    Then they have the named tools only, as in OpenClaw."""
+    lists = settings.tools.subagents.tools
+    named = (*lists.allow, *lists.also_allow)
+    shared = settings.memory.shared_sessions
+    if "subagent" in shared or not any(names_memory(name) for name in named):
+        return settings
+    key = "allow" if any(map(names_memory, lists.allow)) else "alsoAllow"
+    origins["memory.sharedSessions"] = origins[f"tools.subagents.tools.{key}"]
+    settings = with_value(settings, "memory.sharedSessions", (*shared, "subagent"))
+    return with_value(settings, "tools.subagents.tools.allow", named)
+
+
+def names_memory(entry: str) -> bool:
+    """Whether an entry of a tool list is the name of a memory tool or a group of them."""
+    return entry.lower().startswith(("memory_", "memory-", "group:memory"))
 
 
 def _settled_sources(search: MemorySearch) -> tuple[str, ...]:
@@ -133,6 +174,18 @@ def _settled_sources(search: MemorySearch) -> tuple[str, ...]:
         tuple(source for source in search.sources if source != is_left_out)
         or MemorySearch().sources
     )
+
+
+def _settled_multimodal(search: MemorySearch, warnings: list[str]) -> Multimodal:
+    """Switch images and audio off, with a warning, where the model cannot embed them."""
+    multimodal = search.multimodal
+    if not multimodal.wanted or can_embed(search.provider, search.model):
+        return multimodal
+    warnings.append(
+        "memorySearch.multimodal.enabled is true, but images and audio are not indexed: "
+        f'memorySearch.provider has to be "gemini" and memorySearch.model "{MODEL}".'
+    )
+    return multimodal._replace(enabled=False)
 
 
 def _with_providers(

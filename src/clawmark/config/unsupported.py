@@ -20,6 +20,11 @@ def _is_disabled(value: object) -> bool:
     return isinstance(value, dict) and value.get("enabled") is False
 
 
+def _has_core(value: object) -> bool:
+    """Whether a list of plugins is empty or has the built-in memory."""
+    return isinstance(value, list) and (not value or "memory-core" in value)
+
+
 def _does_not_name_memory(value: object) -> bool:
     return "memory" not in str(value)
 
@@ -34,26 +39,22 @@ class Unsupported(NamedTuple):
     """Whether a later release will support it; only these keys are in the reference."""
 
 
-_QMD = "the QMD backend is not supported yet, and the built-in one answers"
-_SLOT = (
-    "a memory plugin cannot be chosen or switched off yet, and "
-    "the built-in memory (memory-core) is used"
+_MCPORTER = (
+    "QMD 2.8 has none of the MCP tools that OpenClaw calls through mcporter, so the command qmd "
+    "is used"
 )
-_PLUGINS = "other memory plugins are not supported yet, and the built-in memory is used"
-_TOOL_POLICY = "only tools.allow and tools.deny decide which memory tools there are"
+_SLOT = "plugins.slots.memory and plugins.entries decide which memory plugin is used"
+_PLUGINS = "this plugin of OpenClaw does not exist here"
+_TOOL_POLICY = "use tools.allow, tools.deny and tools.bySession for the memory tools"
 _D = "agents.defaults."
 _S = "memorySearch."
 _E = "plugins.entries."
+_LANCE = _E + "memory-lancedb.config."
+_ATTEMPTS = "time limits and retries of services are built in"
 
 UNSUPPORTED: tuple[Unsupported, ...] = (
-    Unsupported("memory.qmd", _QMD, planned=True),
-    Unsupported(_S + "qmd", _QMD, planned=True),
-    Unsupported(
-        _S + "multimodal",
-        "images and audio are not indexed yet",
-        _is({"enabled": False}),
-        planned=True,
-    ),
+    Unsupported("memory.qmd.mcporter", _MCPORTER, _is_disabled),
+    Unsupported("memory.qmd.searchTool", _MCPORTER),
     Unsupported(_S + "local.modelCacheDir", "no model is downloaded"),
     Unsupported(_S + "store.vector.extensionPath", "the installed sqlite-vec is used"),
     Unsupported(
@@ -87,36 +88,65 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         _is(120),
     ),
     Unsupported(
+        _D + "contextLimits.postCompactionMaxChars",
+        "clawmark chat repeats sections of AGENTS.md up to a fixed size after a compaction",
+    ),
+    Unsupported(
+        _D + "compaction.postCompactionSections",
+        "clawmark chat repeats the sections Session Startup and Red Lines after a compaction",
+        _is(["Session Startup", "Red Lines"]),
+    ),
+    Unsupported(
+        _D + "bootstrapPromptTruncationWarning",
+        "a file that does not fit into the prompt always says so",
+        _is("once", "always"),
+    ),
+    Unsupported(
         _D + "compaction.postIndexSync",
         "the index is updated in the background after a compaction",
         _is("async"),
     ),
+    Unsupported("plugins.enabled", _SLOT, _is(True)),
+    Unsupported("plugins.allow", _SLOT, _has_core),
+    Unsupported("plugins.deny", _SLOT, _does_not_name_memory),
     Unsupported(
-        _D + "sandbox.workspaceAccess",
-        "there is no sandbox, so a flush and memory_append write to the workspace",
-        _is("rw"),
+        _D + "heartbeat.activeHours", "the scheduler that runs clawmark heartbeat decides when"
     ),
-    Unsupported("plugins.slots.memory", _SLOT, _is("memory-core"), planned=True),
     Unsupported(
-        _E + "memory-core.config",
-        "the built-in memory takes its settings from memorySearch",
-        _is({}),
+        _D + "heartbeat.lightContext",
+        "clawmark heartbeat always reads HEARTBEAT.md, MEMORY.md and the recent logs",
+        _is(True),
     ),
-    Unsupported(_E + "memory-lancedb", _PLUGINS, _is_disabled, planned=True),
+    Unsupported(
+        _D + "heartbeat.isolatedSession",
+        "clawmark heartbeat never continues a session",
+        _is(True),
+    ),
     Unsupported(_E + "active-memory", _PLUGINS, _is_disabled),
     Unsupported(_E + "memory-wiki", _PLUGINS, _is_disabled),
-    Unsupported("tools.profile", _TOOL_POLICY, _is("coding", "full")),
+    Unsupported(_LANCE + "dreaming", "the flush and the curation of MEMORY.md do this work"),
+    Unsupported(_LANCE + "storageOptions", "the table is in a folder on this machine"),
+    Unsupported(_LANCE + "embedding.timeoutMs", _ATTEMPTS),
+    Unsupported(_LANCE + "embedding.maxRetries", _ATTEMPTS),
     Unsupported("tools.byProvider", _TOOL_POLICY, _does_not_name_memory),
-    Unsupported("tools.sandbox", _TOOL_POLICY, _does_not_name_memory),
-    Unsupported(
-        "tools.subagents",
-        "memory.sharedSessions decides whether sub-agents may search the memory",
-        _does_not_name_memory,
-    ),
+    Unsupported("tools.toolsBySender", _TOOL_POLICY, _does_not_name_memory),
     Unsupported(
         "tools.sessions.visibility",
         "a private session may search all transcripts of its agent",
         _is("agent", "all"),
+    ),
+    Unsupported("session.idleMinutes", "session.reset.idleMinutes is used instead"),
+    Unsupported(
+        "session.resetTriggers",
+        "only /new and /reset end a session",
+        _is(["/new", "/reset"], ["/reset", "/new"]),
+    ),
+    Unsupported("session.scope", "each session key is a session of its own", _is("per-sender")),
+    Unsupported("session.mainKey", "the key of the main session ends with main", _is("main")),
+    Unsupported(
+        "session.store",
+        "OpenClaw's transcripts are read from its state folder; "
+        "memorySearch.sessions.paths adds folders",
     ),
     Unsupported("session.resetByType", "session.reset holds for every kind of chat"),
     Unsupported("session.resetByChannel", "session.reset holds for every channel"),

@@ -31,6 +31,17 @@ class Traits(NamedTuple):
     """Costs money: new passages are sent by an explicit sync, never while a search waits."""
     at_once: int = 1
     """How many calls may run in parallel."""
+    media: bool = False
+    """Has a method `embed_media`, which returns one vector per `MediaFile`."""
+
+
+class MediaFile(NamedTuple):
+    """An image or audio file to embed."""
+
+    label: str
+    """What it is, in words; embedded together with the file."""
+    mime: str
+    data: bytes
 
 
 class Embedder(Protocol):

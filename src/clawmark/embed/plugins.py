@@ -9,7 +9,6 @@ way."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, TypeVar
 
 from clawmark.embed.base import Embedder, Traits, check_vectors
@@ -17,6 +16,7 @@ from clawmark.embed.local.model_file import plain
 from clawmark.model.errors import EmbeddingError, EmbeddingUnavailable
 from clawmark.model.values import Identity, Vector
 from clawmark.net.headers import secrets_of
+from clawmark.system.entry_points import installed, owner_of
 from clawmark.text.secrets.redact import Redactor
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def find(name: str) -> EntryPoint | None:
     """The entry point of that name, not imported; raises EmbeddingUnavailable if several
     distributions have one.
     """
-    found = list(dict.fromkeys(entry_points(group=GROUP, name=name)))
+    found = installed(GROUP, name)
     if len(found) > 1:
-        owners = " and ".join(sorted({_owner(point) for point in found}))
+        owners = " and ".join(sorted({owner_of(point) for point in found}))
         message = f'The embedder "{name}" is offered more than once: by {owners}.'
         raise EmbeddingUnavailable(message, provider=name, hint="Uninstall all but one of them.")
     return found[0] if found else None
@@ -44,7 +44,7 @@ def find(name: str) -> EntryPoint | None:
 
 def names() -> tuple[str, ...]:
     """The names of all installed plugins, for messages."""
-    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+    return tuple(sorted({point.name for point in installed(GROUP)}))
 
 
 def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -> Embedder:
@@ -55,7 +55,7 @@ def make(name: str, options: Mapping[str, object], environ: Mapping[str, str]) -
         raise EmbeddingUnavailable(
             message, provider=name, hint="Install the package that has it, or correct the name."
         )
-    owner = _owner(point)
+    owner = owner_of(point)
     whose = f'The embedder "{point.name}" of {owner} ({point.value})'
     hint = f'Ask the authors of {owner}, or set memorySearch.provider to "auto".'
     guard = _Guard(whose, point.name, hint, options, environ)
@@ -183,10 +183,3 @@ class _Guard:
         return EmbeddingUnavailable(
             f"{self._whose} {what}.", provider=self._provider, hint=self._hint
         )
-
-
-def _owner(point: EntryPoint) -> str:
-    distribution = point.dist
-    return (
-        f"{distribution.name} {distribution.version}" if distribution else "an unnamed distribution"
-    )

@@ -10,7 +10,7 @@ from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Degraded, Identity, Space
 from clawmark.store.base import Snapshot
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.system.counters import Metrics
+from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Setup(NamedTuple):
     """Empty when vectors are switched off."""
     cache_limit: int
     warnings: tuple[str, ...]
+    has_index: bool = True
+    """False if the memory slot is empty: then nothing is indexed."""
 
 
 class IndexParts(NamedTuple):
@@ -55,6 +57,8 @@ class IndexParts(NamedTuple):
     scout: Embedder | None = None
     """An embedder that takes microseconds per sentence, to pick snippets with."""
     rerank: "RerankStep | None" = None
+    counts: SharedCounts | None = None
+    """Counts events for all processes; None for a memory without a state folder."""
     notice: Degraded | None = None
     """Reported with an answer that is not degraded for another reason."""
 

@@ -1,7 +1,8 @@
 """Answer an event of a coding agent with the JSON object that the host reads.
 
 SessionStart returns the context, UserPromptSubmit recalled memory; PreCompact and SessionEnd write
-a session note and return an empty object. Errors are raised; the command hides them from the host.
+a session note and return an empty object. The hooks of memory plugins are called for all of them
+and for Stop. Errors are raised; the command hides them from the host.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from clawmark.agent.prompt.recall_rule import BAR
 from clawmark.hooks.context import TOKENS, session_context
 from clawmark.hooks.events import Event
 from clawmark.hooks.notes import note_session_of
+from clawmark.hooks.plugins import fire_hooks
 from clawmark.hooks.recall import ITEMS, recall_for, unchanged_since_the_start
 
 if TYPE_CHECKING:
@@ -38,20 +40,30 @@ def answer(
     """Return the answer; `opened` opens the memory with a provider, None for the configured one."""
     if event.is_subagent:
         return {}
-    if event.name == "UserPromptSubmit":
-        bar = BAR if options.bar is None else options.bar
-        items, shown = options.items or ITEMS, partial(_shown_files, event, options)
-        return _with_context(
-            event, recall_for(opened, event.prompt, options.session_key, items, bar, shown)
-        )
     with opened("none") as memory:
+        plugins = memory.settings.plugins
         main = f"agent:{memory.places.agent}:main"
         key = main if options.session_key is None else options.session_key
-        if event.name == "SessionStart":
-            return _with_context(event, session_context(memory, key, options.tokens or TOKENS).text)
-        if os.path.isdir(memory.places.workspace):
-            note_session_of(memory, event, key)
-    return {}
+        text = _without_search(memory, event, key, options)
+    if plugins.has_hooks:
+        with opened(None) as memory:  # a plugin may need the configured embedder
+            recalled = fire_hooks(memory, event, key)
+        if recalled is not None:
+            return _with_context(event, recalled)
+    if event.name == "UserPromptSubmit" and plugins.has_memory:
+        bar = BAR if options.bar is None else options.bar
+        items, shown = options.items or ITEMS, partial(_shown_files, event, options)
+        text = recall_for(opened, event.prompt, options.session_key, items, bar, shown)
+    return _with_context(event, text)
+
+
+def _without_search(memory: Memory, event: Event, key: str, options: HookOptions) -> str:
+    """Return the context of a session that starts, or write the note of one that ends."""
+    if event.name == "SessionStart":
+        return session_context(memory, key, options.tokens or TOKENS).text
+    if event.name in ("PreCompact", "SessionEnd") and os.path.isdir(memory.places.workspace):
+        note_session_of(memory, event, key)
+    return ""
 
 
 def _shown_files(event: Event, options: HookOptions, memory: Memory) -> tuple[ContextFile, ...]:

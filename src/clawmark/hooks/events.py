@@ -11,7 +11,9 @@ from typing import NamedTuple
 from clawmark.model.errors import ClawmarkError
 
 HOSTS = ("claude-code", "codex")
-EVENTS = ("SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd")
+EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
+USUAL_EVENTS = tuple(event for event in EVENTS if event != "Stop")
+"""The events that memory-core needs; other memory plugins may need the end of each turn, too."""
 
 MARK = "CLAWMARK_HOOK"
 """Environment variable that prevents a hook from being run by a program that a hook started."""

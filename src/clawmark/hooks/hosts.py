@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from clawmark.hooks.events import EVENTS
+from clawmark.hooks.events import USUAL_EVENTS
 from clawmark.hooks.jsontext import get
 from clawmark.hooks.tomltext import table
 from clawmark.model.errors import ConfigError
@@ -49,6 +49,8 @@ class Launch(NamedTuple):
     program: tuple[str, ...]
     flags: tuple[str, ...] = ()
     """Selects the memory: `--workspace DIR` and the like."""
+    events: tuple[str, ...] = USUAL_EVENTS
+    """The events that are registered with hosts that have hooks."""
 
     def mcp(self) -> list[str]:
         return [*self.program, "mcp", *self.flags]
@@ -141,7 +143,7 @@ def _hooks(host: str, file: str, launch: Launch) -> list[Addition]:
             path=("hooks", event),
             value={**_matcher(event), "hooks": [_command(host, event, launch)]},
         )
-        for event in reversed(EVENTS)
+        for event in reversed(launch.events)
     ]
 
 
@@ -180,7 +182,7 @@ def _codex(folder: str, scope: Scope, around: Surroundings, launch: Launch) -> l
     lines = table(f"mcp_servers.{SERVER}", _stdio(launch))[1:]
     if os.path.lexists(hooks):
         return [Addition(config, "toml", lines=tuple(lines)), *_hooks("codex", hooks, launch)]
-    for event in EVENTS:
+    for event in launch.events:
         matcher, command = _matcher(event), _command("codex", event, launch)
         lines += table(f"hooks.{event}", matcher, is_item=True) + table(
             f"hooks.{event}.hooks", command, is_item=True

@@ -45,7 +45,9 @@ def recall_for(
     if not says_something(asked):
         return ""
     with opened("static") as memory:
-        if not memory.settings.memory_search.enabled or not is_private(kind_of(session_key)):
+        settings = memory.settings
+        is_searched = settings.memory_search.enabled and settings.plugins.has_memory
+        if not is_searched or not is_private(kind_of(session_key)):
             return ""
         if memory.plan()[0].due:
             _catch_up(opened)

@@ -21,6 +21,7 @@ from clawmark.agent.tools.base import one_line
 from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.aio import AsyncMemory
 from clawmark.model.errors import ClawmarkError
+from clawmark.model.values import is_media
 from clawmark.workspace.places import not_memory
 
 SCHEME = "memory://"
@@ -80,7 +81,7 @@ class Resources:
             Resource(
                 name=one_line(state.path),
                 uri=uri_of(state.path),
-                mime_type=MARKDOWN,
+                mime_type=None if is_media(state.path) else MARKDOWN,
                 size=state.size,
             )
             for state in files[start : start + PAGE]
@@ -91,7 +92,7 @@ class Resources:
     async def read(self, uri: str) -> ReadResourceResult:
         """Return the text of a file or of cited lines."""
         if not self._access.reads:
-            raise _error(str(unavailable(self._access.kind)["error"]))
+            raise _error(str(unavailable(self._access.kind, self._access.sandbox)["error"]))
         try:
             text = await self._text(path_of(uri))
         except ClawmarkError as error:

@@ -65,7 +65,12 @@ class Subscriptions:
 
 @asynccontextmanager
 async def watch_files(memory: AsyncMemory, subscriptions: Subscriptions) -> AsyncIterator[None]:
-    """Keep the index in step with the files and notify clients until the block ends."""
+    """Keep the index in step with the files and notify clients until the block ends.
+
+    Without an index, nothing is watched."""
+    if not memory.settings.plugins.has_memory:
+        yield
+        return
     loop, is_due = asyncio.get_running_loop(), asyncio.Event()
 
     def on_event(event: WatchEvent) -> None:

@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from clawmark.agent.tools import Payload, render
 from clawmark.agent.tools.base import one_line
 from clawmark.aio import AsyncMemory
-from clawmark.mcp.instructions import STATUS_TOOL
+from clawmark.mcp.instructions import STATUS_TOOL, offers_status, session_access
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.reports import Status
 
@@ -57,6 +57,8 @@ _RESULT: Payload = {
         "properties": {"originClass": _TEXT, "sessionKind": _TEXT, "observedAt": _INTEGER},
     },
     "citation": _TEXT,
+    "modality": _TEXT,
+    "mime": _TEXT,
     "flags": _FLAGS,
 }
 TOOLS: dict[str, ToolInfo] = {
@@ -97,6 +99,7 @@ TOOLS: dict[str, ToolInfo] = {
             "lines": _INTEGER,
             "truncated": _BOOLEAN,
             "nextFrom": _INTEGER,
+            "mime": _TEXT,
             "note": _TEXT,
             "warning": _TEXT,
             "unavailable": _BOOLEAN,
@@ -138,17 +141,19 @@ Call = Callable[[object], Awaitable[Payload]]
 class SessionTools:
     """The tools of one session."""
 
-    def __init__(self, memory: AsyncMemory, session_key: str | None) -> None:
+    def __init__(self, memory: AsyncMemory, session_key: str | None, chat_type: str = "") -> None:
         self._calls: dict[str, Call] = {}
         self.tools: list[Tool] = []
-        for tool in memory.tools(session_key, append=True):
+        for tool in memory.tools(session_key, append=True, chat_type=chat_type):
             self._add(tool.name, tool.description, tool.parameters, tool.call)
-        self._add(
-            STATUS_TOOL,
-            _STATUS_DESCRIPTION,
-            {"type": "object", "properties": {}},
-            _status_call(memory),
-        )
+        access = session_access(memory, session_key, chat_type)
+        if memory.settings.plugins.has_memory and offers_status(memory, access):
+            self._add(
+                STATUS_TOOL,
+                _STATUS_DESCRIPTION,
+                {"type": "object", "properties": {}},
+                _status_call(memory),
+            )
 
     async def call(self, name: str, arguments: Mapping[str, object] | None) -> CallToolResult:
         """Call a tool; every error, an unknown name included, is an answer the model can read."""
@@ -174,11 +179,13 @@ class SessionTools:
     def _unknown(self, name: str) -> Payload:
         return {
             "error": f"There is no tool {one_line(name, 80)}.",
-            "action": f"Use one of {', '.join(self._calls)}.",
+            "action": f"Use one of {', '.join(self._calls)}."
+            if self._calls
+            else "This session has no tools; answer from this conversation alone.",
         }
 
     def _add(self, name: str, description: str, parameters: Payload, call: Call) -> None:
-        info = TOOLS[name]
+        info = TOOLS.get(name) or _plugin_tool(name)
         self._calls[name] = call
         self.tools.append(
             Tool(
@@ -196,6 +203,11 @@ class SessionTools:
                 ),
             )
         )
+
+
+def _plugin_tool(name: str) -> ToolInfo:
+    """Return what is known about the tool of a memory plugin: it may write."""
+    return ToolInfo(name.replace("_", " ").capitalize(), True, {})
 
 
 def encodable(value: object) -> object:

@@ -16,7 +16,9 @@ class Document(NamedTuple):
     numbers are those of the file.
     """
     hash: str
-    """SHA-256 hex of the file's bytes."""
+    """SHA-256 hex of the file's bytes; of its path and type too for an image or audio file."""
+    mime: str = ""
+    """The type of an image or audio file, whose text is a label; empty for text."""
 
 
 class Excerpt(NamedTuple):
@@ -33,6 +35,8 @@ class Excerpt(NamedTuple):
     """The line after the last one, if there is one."""
     missing: bool = False
     """The file does not exist. (An empty file has `total_lines` 0 and is not missing.)"""
+    mime: str = ""
+    """The type of an image or audio file, which is described in one sentence; empty for text."""
 
 
 class Written(NamedTuple):

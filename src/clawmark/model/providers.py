@@ -4,8 +4,6 @@ This is the only table of its kind. Embedding, batch jobs, reranking, chat model
 secrets all read it, so a new embedding provider is one module in `embed.services` and one row here.
 What is known about single models is in `embed.models`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 

@@ -46,6 +46,7 @@ class SyncReport(NamedTuple):
     due_files: int
     due_vectors: int
     generation: int
+    """0 for a backend that has no generations."""
     degraded: Degraded | None
     seconds: float
     healed: str = ""
@@ -83,6 +84,20 @@ class SourceReport(NamedTuple):
     """The number of other files by extension."""
     problem: str = ""
     """Why it cannot be searched now."""
+    media: int = 0
+    """Images and audio files that are searched."""
+
+
+class FlushTimes(NamedTuple):
+    """When a session was flushed; times are in UTC, empty if there is none."""
+
+    last: str
+    failures: int
+    """Attempts that failed since then."""
+    failed: str
+    """The time of the last failure."""
+    next_attempt: str
+    """When a failed flush is tried again at the earliest; a compaction does not wait."""
 
 
 class Status(NamedTuple):
@@ -140,10 +155,49 @@ class Status(NamedTuple):
     """Indexed files of a source that is switched off: kept for other configurations, but not
     searched.
     """
+    media: dict[str, int] = {}  # noqa: RUF012 - never changed
+    """The number of images (`image`) and audio files (`audio`) that are indexed, of those that
+    were skipped (`skipped`), and of indexed ones without a vector (`withoutVector`); empty when
+    `memorySearch.multimodal` is off.
+    """
     running: dict[str, object] = {}  # noqa: RUF012 - never changed
     """The sync that is running in any process (`pid`, `reason`, `startedAt`, `stage`, `done`,
     `total`), or empty.
     """
+    backend: str = "builtin"
+    """The backend that answers now."""
+    fallback: "Fallback | None" = None
+    """Set while `builtin` answers in place of the configured backend."""
+    memory_plugin: str = "memory-core"
+    """The plugin in the memory slot."""
+    plugin_problems: tuple[str, ...] = ()
+    """Why a configured plugin is not used, and which hooks failed in the last days."""
+    events: dict[str, dict[str, object]] = {}  # noqa: RUF012 - never changed
+    """What has happened in all processes: for `denied`, `readErrors` and `fallbacks` the `count`
+    and the time of the `last` one in UTC; without those that never happened.
+    """
+    flush: FlushTimes | None = None
+    """The latest flush of any session, and what failed since; None if there was none."""
+
+
+class Fallback(NamedTuple):
+    """Why the built-in backend answers in place of the configured one."""
+
+    from_: str
+    reason: str
+    next_step: str = ""
+
+
+class PluginReport(NamedTuple):
+    """A memory plugin, as `clawmark plugins` lists it."""
+
+    name: str
+    owner: str
+    """The distribution that offers it; empty if it is not installed."""
+    state: str
+    """`active`, `recall`, `consolidator`, `recall and consolidator` or `not used`."""
+    reason: str
+    """Why it is not active; empty for the configured one."""
 
 
 class Transcript(NamedTuple):
@@ -158,6 +212,8 @@ class Transcript(NamedTuple):
     """The time of the first message in UTC; empty when unknown."""
     last: str
     status: Literal["indexed", "due", "not a source"]
+    flush: FlushTimes | None = None
+    """None if the session was never flushed, or is not one of the agent's own."""
 
 
 class Finding(NamedTuple):
@@ -172,11 +228,11 @@ class Finding(NamedTuple):
 class Probe(NamedTuple):
     """The result of trying out one part of the memory."""
 
-    part: Literal["embeddings", "vectors"]
+    part: Literal["embeddings", "vectors", "backend"]
     state: Literal["ok", "failed", "off"]
     """`off` when the configuration disables it."""
     name: str
-    """The embedder or the vector engine."""
+    """The embedder, the vector engine or the backend."""
     reason: str = ""
     """Why it failed or is off."""
     next_step: str = ""

@@ -57,6 +57,38 @@ class Scan(NamedTuple):
     """Temporary files of running or killed writers."""
 
 
+MEDIA_TYPES = {".jpg": "image", ".jpeg": "image", ".png": "image", ".mp3": "audio", ".wav": "audio"}
+"""The modality of each file name extension that can be embedded."""
+OTHER_MEDIA_TYPES = {
+    **dict.fromkeys((".webp", ".gif", ".heic", ".heif"), "image"),
+    **dict.fromkeys((".ogg", ".opus", ".m4a", ".m2a", ".aac", ".flac"), "audio"),
+}
+"""Common extensions that cannot; files with them are reported as skipped."""
+
+
+class MediaRules(NamedTuple):
+    """Which images and audio files are memory."""
+
+    modalities: tuple[str, ...]
+    max_file_bytes: int
+
+    def modality_of(self, name: str) -> str:
+        """Return `image` or `audio` for the name of a file that is memory, else an empty string."""
+        return self._wanted(MEDIA_TYPES.get(_extension(name), ""))
+
+    def other_modality(self, name: str) -> str:
+        """Return the modality of a file that would be memory if its type could be embedded."""
+        return self._wanted(OTHER_MEDIA_TYPES.get(_extension(name), ""))
+
+    def _wanted(self, modality: str) -> str:
+        return modality if modality in self.modalities else ""
+
+
+def _extension(name: str) -> str:
+    _, dot, last = name.rpartition(".")
+    return dot + last.lower()
+
+
 # text
 
 
@@ -237,10 +269,17 @@ class Hit(NamedTuple):
     """
     snippet_ranges: tuple[tuple[int, int], ...] = ()
     """The lines of each part of the snippet, in order."""
+    mime: str = ""
+    """The type of an image or audio file, such as `image/png`; empty for text."""
+
+    @property
+    def modality(self) -> str:
+        """`image` or `audio`; empty for text."""
+        return self.mime.partition("/")[0]
 
     @property
     def citation(self) -> str:
-        return citation(self.path, self.start_line, self.end_line)
+        return self.path if self.mime else citation(self.path, self.start_line, self.end_line)
 
 
 class NothingFound(NamedTuple):
@@ -253,6 +292,7 @@ class NothingFound(NamedTuple):
         "below-threshold",
         "no-such-words",
         "filtered-out",
+        "not-allowed",
     ]
     message: str
     best_score: float | None
@@ -328,6 +368,11 @@ def added_source(path: str) -> str:
     """The source of a cited path: `notes` for `notes:projects/ferry.md`, empty for other paths."""
     name, colon, _ = path.partition("/")[0].partition(":")
     return name if colon else ""
+
+
+def is_media(path: str) -> bool:
+    """Whether a memory file is an image or an audio file: all others are Markdown."""
+    return path[-3:].lower() != ".md"
 
 
 def is_cited_below(path: str, folder: str) -> bool:

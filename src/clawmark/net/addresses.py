@@ -13,6 +13,7 @@ import queue
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
 
@@ -82,6 +83,7 @@ class Proxy(NamedTuple):
     password: bytes
 
 
+@lru_cache(maxsize=64)
 def parse_url(url: str) -> Endpoint:
     """Split a configured URL; raise a permanent HttpError when it is refused."""
     if problem := problem_with(url):

@@ -1,7 +1,5 @@
 """Growing waits between attempts."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 JITTER = 0.2

@@ -1,8 +1,14 @@
-"""Counters and last values of one `Memory`, kept for the life of the process."""
+"""Counters and last values of one `Memory`, kept for the life of the process or in a file."""
 
 from __future__ import annotations
 
+import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
+from typing import Literal, TypeAlias
+
+Event: TypeAlias = Literal["denied", "readErrors", "fallbacks"]
+"""Paths that were refused, files that could not be read, and answers given by a substitute: another
+embedder, keywords alone, or another backend."""
 
 
 class Metrics:
@@ -26,3 +32,22 @@ class Metrics:
         """Return all values at one moment, sorted by name."""
         with self._lock:
             return dict(sorted(self._values.items()))
+
+
+class SharedCounts:
+    """Counts events for all processes of a memory; the file is not touched before the first one."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = allocate_lock()
+        self._waiting: dict[str, int] = {}
+
+    def add(self, event: Event) -> None:
+        """Count an event; if the file cannot be written now, with the next one. Never raises."""
+        # Imported late: most processes count nothing.
+        from clawmark.system.shared_counts import add_counts
+
+        with self._lock:
+            self._waiting[event] = self._waiting.get(event, 0) + 1
+            if add_counts(self.path, self._waiting, time.time_ns() // 1_000_000):
+                self._waiting = {}

@@ -6,6 +6,7 @@ A daily log has its date only in its name, while questions use many forms ("in F
 from __future__ import annotations
 
 import re
+import time
 from datetime import date as day
 from functools import lru_cache
 
@@ -25,9 +26,18 @@ MONTHS = (
     "november",
     "december",
 )
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ORDINAL_ENDS = {1: "st", 21: "st", 31: "st", 2: "nd", 22: "nd", 3: "rd", 23: "rd"}
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def utc_time(milliseconds: int) -> str:
+    """Return a time since 1970 as `2026-11-15T09:30:00Z`; empty for 0 or a time out of range."""
+    try:
+        parts = time.gmtime(milliseconds / 1000) if milliseconds > 0 else None
+    except (OverflowError, OSError, ValueError):
+        return ""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", parts) if parts and parts.tm_year < 10_000 else ""
 
 
 def date_of(path: str) -> str:
@@ -56,7 +66,7 @@ def date_words(date: str) -> str:
     ordinal = f"{number}{_ORDINAL_ENDS.get(number, 'th')}"
     return (
         f"{date} {number} {ordinal} {name} {year} {name[:3]} "
-        f"{_WEEKDAYS[day(year, month, number).weekday()]}"
+        f"{WEEKDAYS[day(year, month, number).weekday()]}"
     )
 
 

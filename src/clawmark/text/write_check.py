@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from clawmark.model.values import citation
+from clawmark.text.dates import date_of
+from clawmark.text.entry_times import without_times
 from clawmark.text.secrets.redact import has_mask
 from clawmark.text.untrusted.origin_labels import without_comments
 
@@ -60,6 +62,8 @@ def check_write(
         places: dict[str, tuple[int, int]] = {}
         for first, last, entry in split_entries(file.text):
             places.setdefault(normalize_entry(entry), (first, last))
+            if date_of(file.path):  # the time of a log entry is not part of what it says
+                places.setdefault(normalize_entry(without_times(entry)), (first, last))
         found = [places[part] for part in paragraphs if part in places]
         if paragraphs and len(found) == len(paragraphs):
             where = citation(file.path, min(found)[0], max(found)[1])

@@ -22,8 +22,8 @@ def daily_header(day: str) -> str:
     return f"# {day}\n\n"
 
 
-def format_entry(text: str) -> str:
-    """Format a text as one list item, its further lines indented."""
+def format_entry(text: str, time: str = "") -> str:
+    """Format a text as one list item that starts with the time, its further lines indented."""
     lines = text.replace("\r\n", "\n").strip().split("\n")
     first = lines[0]
     if first[:2].rstrip() in ("-", "*"):
@@ -33,4 +33,10 @@ def format_entry(text: str) -> str:
             "There is nothing to write: the text is empty.", hint="Say what should be remembered."
         )
     rest = (f"  {line.rstrip()}" if line.strip() else "" for line in lines[1:])
-    return "\n".join([f"- {first.rstrip()}", *rest]) + "\n"
+    return "\n".join([add_time(f"- {first.rstrip()}", time), *rest]) + "\n"
+
+
+def add_time(item: str, time: str) -> str:
+    """Return a list item with the time after its dash, unless it has this time already."""
+    bullet, text = item[:2], item[2:].lstrip()
+    return f"{bullet}{time} {text}" if time and not text.startswith(f"{time} ") else item

@@ -11,10 +11,11 @@ citation wrote it into a `Place`; `guard.py` opens it, and checks it again.
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from fnmatch import fnmatchcase
+from typing import NamedTuple, TypeAlias
 
 from clawmark.model.errors import PathDenied
-from clawmark.model.values import ScanFailure, Skipped
+from clawmark.model.values import MediaRules, ScanFailure, Skipped
 from clawmark.workspace.guard import (
     EXTRA_PATHS_HINT,
     check_text,
@@ -54,6 +55,9 @@ MEMORY_HINT = (
 )
 
 
+_Views: TypeAlias = list[tuple[list[str], MediaRules | None]]
+
+
 class Source(NamedTuple):
     """A folder added to a memory with `clawmark add`."""
 
@@ -80,6 +84,8 @@ class Extra(NamedTuple):
     """The name of a source; empty for a configured extra path."""
     within: str = ""
     """Where in the workspace a source is, if it is there."""
+    media: MediaRules | None = None
+    """Which of its images and audio files are memory; None for Markdown only."""
 
     @property
     def lead(self) -> str:
@@ -147,6 +153,12 @@ def is_markdown(name: str) -> bool:
     return name[-3:] in MARKDOWN and not is_leftover(name)
 
 
+def is_memory_name(name: str, media: MediaRules | None) -> bool:
+    """Whether a file of this name is memory: Markdown, or an image or audio file if wanted."""
+    is_wanted = media is not None and bool(media.modality_of(name))
+    return is_markdown(name) or (is_wanted and not is_leftover(name))
+
+
 # --- extra paths ---
 
 
@@ -155,12 +167,13 @@ def resolve_extras(
     extra_paths: Iterable[str],
     home: str,
     patterns: Mapping[str, tuple[str, ...]] | None = None,
+    media: MediaRules | None = None,
 ) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
     """Return the usable extra paths, and why others are not; `patterns` by the path as given."""
     extras: dict[Extra, str] = {}
     skipped: list[Skipped | ScanFailure] = []
     for given in extra_paths:
-        found = _resolve_extra(workspace, given.strip(), home)
+        found = _resolve_extra(workspace, given.strip(), home, media)
         if not isinstance(found, Extra):
             skipped.append(found)
         elif found in extras:
@@ -176,7 +189,7 @@ def resolve_extras(
 
 
 def resolve_sources(
-    workspace: str, sources: Iterable[Source]
+    workspace: str, sources: Iterable[Source], media: MediaRules | None = None
 ) -> tuple[tuple[Extra, ...], tuple[Skipped | ScanFailure, ...]]:
     """Return the usable sources, and why the others are not."""
     extras: list[Extra] = []
@@ -209,6 +222,7 @@ def resolve_sources(
                 patterns=source.patterns,
                 name=source.name,
                 within=cited(workspace, source.path) if is_inside else "",
+                media=media,
             )
         )
     return tuple(extras), tuple(skipped)
@@ -230,7 +244,9 @@ def _named(workspace: str, given: str, home: str) -> str:
     )
 
 
-def _resolve_extra(workspace: str, given: str, home: str) -> Extra | Skipped | ScanFailure:
+def _resolve_extra(
+    workspace: str, given: str, home: str, media: MediaRules | None
+) -> Extra | Skipped | ScanFailure:
     skip = _unusable_text(given)
     if skip:
         return Skipped(shown(given), skip)
@@ -253,19 +269,22 @@ def _resolve_extra(workspace: str, given: str, home: str) -> Extra | Skipped | S
         )
     if is_below(home, real) or os.path.dirname(real) == real:
         return Skipped(shown(given), "the whole home folder or more; name a folder inside it")
-    return _extra_at(workspace, given, real, info)
+    return _extra_at(workspace, given, real, info, media)
 
 
-def _extra_at(workspace: str, given: str, real: str, info: os.stat_result) -> Extra | Skipped:
+def _extra_at(
+    workspace: str, given: str, real: str, info: os.stat_result, media: MediaRules | None
+) -> Extra | Skipped:
     if stat.S_ISDIR(info.st_mode):
         inside = is_below(real, workspace)
-        return Extra(cited(workspace, real), "" if inside else real, "")
+        return Extra(cited(workspace, real), "" if inside else real, "", media=media)
     if not stat.S_ISREG(info.st_mode):
         return Skipped(shown(given), "neither a folder nor a file")
     folder, name = os.path.split(real)
-    if not is_markdown(name):
+    if not is_memory_name(name, media):
         return Skipped(shown(given), "not a .md file")
-    return Extra(cited(workspace, real), "" if is_below(folder, workspace) else folder, name)
+    folder = "" if is_below(folder, workspace) else folder
+    return Extra(cited(workspace, real), folder, name, media=media)
 
 
 def _unusable_text(given: str) -> str:
@@ -296,7 +315,6 @@ def cited(workspace: str, real: str) -> str:
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
     """Whether a path matches a pattern, part by part; `**` matches any number of folders."""
-    from fnmatch import fnmatchcase
 
     def with_none(places: set[int]) -> set[int]:
         for place in sorted(places):
@@ -347,7 +365,7 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
         raise _left_out(path)
     parts = split_relative(relative)
     own = _is_own(relative)
-    views = [parts[1:]] if own or relative in READABLE_FILES else []
+    views: _Views = [(parts[1:], None)] if own or relative in READABLE_FILES else []
     views += _below_inside_extras(extras, relative)
     if not views:
         for extra in extras:
@@ -355,9 +373,9 @@ def locate(workspace: str, aliases: Sequence[str], extras: Sequence[Extra], path
             if extra.name and not extra.folder and relative == extra.in_workspace(below):
                 return _in_source(workspace, aliases, extras, extra, extra.prefix + below)
         raise _left_out(path) if left_out else not_memory(path)
-    visible = [view for view in views if _is_visible(view)]
+    visible = [view for view, media in views if _is_visible(view, media)]
     if not visible:
-        raise _skipped(path, views[0])
+        raise _skipped(path, views[0][0])
     return Place(
         root=workspace,
         relative=relative,
@@ -387,7 +405,7 @@ def _in_source(
     if not extra.covers(rest) or (extra.folder and is_below(full, workspace)):
         hint = "`clawmark sources` shows which files of it are."
         raise denied(path, f"is not searched in the source {extra.name}", "not-memory", hint)
-    if not _is_visible(parts):
+    if not _is_visible(parts, extra.media):
         raise _skipped(path, parts)
     if extra.folder:
         return Place(root=extra.folder, relative=rest, path=path, writable=False, anchor=0)
@@ -426,32 +444,32 @@ def _in_outside_extra(workspace: str, extras: Sequence[Extra], path: str) -> Pla
             parts = split_relative(rest)
             # An extra path may contain the workspace, whose own rules come first.
             if extra.covers(rest) and not is_below(f"{extra.folder.rstrip('/')}/{rest}", workspace):
-                if not _is_visible(parts):
+                if not _is_visible(parts, extra.media):
                     raise _skipped(path, parts)
                 return Place(root=extra.folder, relative=rest, path=path, writable=False, anchor=0)
     return None
 
 
-def _below_inside_extras(extras: Sequence[Extra], relative: str) -> list[list[str]]:
-    """Return the components below each extra path inside the workspace that covers this path."""
-    views = []
+def _below_inside_extras(extras: Sequence[Extra], relative: str) -> _Views:
+    """Return the components below each extra path in the workspace that covers this path."""
+    views: _Views = []
     for extra in extras:
         if extra.folder or extra.name:
             continue
         if extra.file:
             if relative == extra.prefix:
-                views.append([extra.file])
+                views.append(([extra.file], extra.media))
         elif not extra.prefix or relative.startswith(extra.prefix + "/"):
             below = relative[len(extra.prefix) + 1 :] if extra.prefix else relative
             if extra.covers(below):
-                views.append(below.split("/"))
+                views.append((below.split("/"), extra.media))
     return views
 
 
-def _is_visible(parts: Sequence[str]) -> bool:
+def _is_visible(parts: Sequence[str], media: MediaRules | None) -> bool:
     """Whether a scan would list the path; other files cannot be read either."""
     return not parts or (
-        is_markdown(parts[-1]) and all(is_visible_folder(part) for part in parts[:-1])
+        is_memory_name(parts[-1], media) and all(is_visible_folder(part) for part in parts[:-1])
     )
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from clawmark.model.documents import Document, Excerpt
 from clawmark.model.errors import NotText, PathDenied
+from clawmark.model.values import FileState
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -41,6 +42,8 @@ BINARY_SIGNATURES = (
     b"\xcf\xfa\xed\xfe",
 )
 """First bytes of formats that get renamed by accident, and that no text starts with."""
+SNIFFED_BYTES = 512
+"""How much of a file is read to find out its type."""
 _BINARY_SAMPLE = 64 * 1024
 _BINARY_MINIMUM = 1024
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\x0b\x0c\r\x1b")) + b"\x7f"
@@ -69,6 +72,45 @@ def parse_citation(text: str) -> Citation:
         return Citation(text, 1, None)
     start = max(1, int(first))
     return Citation(path, start, max(1, int(last) - start + 1))
+
+
+# --- images and audio ---
+
+
+def media_type(head: bytes) -> str:
+    """Return the MIME type of a PNG, JPEG, MP3 or WAV file by its first bytes; empty for others."""
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith(b"RIFF") and head[8:12] == b"WAVE":
+        return "audio/wav"
+    return "audio/mpeg" if head.startswith(b"ID3") or _is_mp3_frame(head) else ""
+
+
+def _is_mp3_frame(head: bytes) -> bool:
+    """Whether bytes begin with the header of an MPEG frame of layer 3."""
+    if len(head) < 3 or head[0] != 0xFF or head[1] & 0xE6 != 0xE2 or head[1] & 0x18 == 0x08:
+        return False
+    return head[2] & 0xF0 not in (0x00, 0xF0) and head[2] & 0x0C != 0x0C
+
+
+def describe_media(data: bytes, size: int, path: str) -> Excerpt:
+    """Return one sentence about an image or audio file instead of its bytes."""
+    mime = media_type(data[:SNIFFED_BYTES])
+    kind = {"image": "an image", "audio": "an audio file"}.get(mime.partition("/")[0], "a file")
+    about = f"{mime}, {size:,} bytes" if mime else f"{size:,} bytes of an unknown type"
+    text = f"{shown(path)} is {kind} ({about}); open it with another program."
+    return Excerpt(
+        path=path,
+        text=text,
+        start=1,
+        lines=1,
+        total_lines=1,
+        truncated=False,
+        next_start=None,
+        mime=mime or "application/octet-stream",
+    )
 
 
 # --- bytes to text ---
@@ -133,10 +175,10 @@ def _count_undecodable(sample: bytes) -> int:
 # --- files ---
 
 
-def read_all(fd: int, path: str) -> bytes:
+def read_all(fd: int, path: str, limit: int = MAX_FILE_BYTES) -> bytes:
     """Read an opened file to its end; PathDenied if it has grown beyond the limit."""
     blocks = []
-    left = MAX_FILE_BYTES + 1
+    left = limit + 1
     try:
         while left > 0 and (block := os.read(fd, min(left, 1 << 16))):
             blocks.append(block)
@@ -145,7 +187,7 @@ def read_all(fd: int, path: str) -> bytes:
         raise unreadable(path, error) from error
     if left <= 0:
         raise PathDenied(
-            f"{shown(path)} has more than {MAX_FILE_BYTES:,} bytes.", path=path, rule="too-large"
+            f"{shown(path)} has more than {limit:,} bytes.", path=path, rule="too-large"
         )
     return b"".join(blocks)
 
@@ -166,6 +208,29 @@ def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Do
     from hashlib import sha256
 
     return Document(state, decode(data, path), sha256(data).hexdigest())
+
+
+def read_media(
+    root: Folder, relative: str, path: str, anchor: int, limit: int
+) -> tuple[FileState, bytes]:
+    """Read the bytes of an image or audio file, and the state it had before."""
+    fd = open_beneath(root, relative, path, anchor)
+    try:
+        info = os.fstat(fd)
+        return file_state(path, "memory", info), read_all(fd, path, limit)
+    finally:
+        os.close(fd)
+
+
+def read_description(root: Folder, relative: str, path: str, anchor: int = 0) -> Excerpt:
+    """Describe an image or audio file in one sentence."""
+    fd = open_beneath(root, relative, path, anchor)
+    try:
+        return describe_media(os.read(fd, SNIFFED_BYTES), os.fstat(fd).st_size, path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    finally:
+        os.close(fd)
 
 
 def read_bytes(root: Folder, relative: str, path: str, anchor: int = 0) -> bytes:

@@ -54,6 +54,7 @@ class _Found:
         "configured",
         "failures",
         "files",
+        "media_of",
         "named",
         "roots",
         "skipped",
@@ -70,6 +71,8 @@ class _Found:
         self.workspace_id = (-1, -1)
         self.configured: frozenset[str] = frozenset()
         """Extra paths that could not be used."""
+        self.media_of: Extra | None = None
+        """The extra path that is being listed, if its images and audio files are memory."""
         self.named: frozenset[str] = frozenset()
         """Folders that a walk does not enter: extra paths inside the workspace, which are walked on
         their own, and `memory` in a source that is the workspace itself."""
@@ -151,8 +154,8 @@ def _scan_file(
         found.skip(
             path, _LINK if stat.S_ISLNK(info.st_mode) else f"{kind_of(info.st_mode)}, not a file"
         )
-    elif info.st_size > MAX_FILE_BYTES:
-        found.skip(path, _too_large(info.st_size))
+    elif info.st_size > (limit := _limit(name, found)):
+        found.skip(path, _too_large(info.st_size, limit))
     else:
         found.files.append(file_state(path, "memory", info))
     return info.st_dev, info.st_ino
@@ -187,7 +190,7 @@ def _scan_extra(root: Folder, extra: Extra, found: _Found) -> None:
     try:
         with folder_beneath(root, folders, extra.prefix, len(folders)) as folder:
             if names:
-                _scan_file(folder, names[0], extra.prefix, found)
+                _scan_extra_file(folder, names[0], extra, found)
             else:
                 found.enter(folder, extra.prefix)
                 _walk_extra(folder, extra.lead, extra, found, len(parts))
@@ -208,16 +211,24 @@ def _scan_outside(extra: Extra, found: _Found) -> None:
         return
     with folder:
         if extra.file:
-            _scan_file(folder, extra.file, extra.prefix, found)
+            _scan_extra_file(folder, extra.file, extra, found)
         else:
             found.enter(folder, extra.prefix)
             _walk_extra(folder, extra.lead, extra, found, 0)
 
 
+def _scan_extra_file(folder: Folder, name: str, extra: Extra, found: _Found) -> None:
+    found.media_of = extra if extra.media is not None else None
+    _scan_file(folder, name, extra.prefix, found)
+    found.media_of = None
+
+
 def _walk_extra(folder: Folder, prefix: str, extra: Extra, found: _Found, depth: int) -> None:
     """List the files of an extra path that match its patterns."""
     before = len(found.files)
+    found.media_of = extra if extra.media is not None else None
     _walk(folder, prefix, folder.device, found, depth, "")
+    found.media_of = None
     if extra.patterns or extra.name:
         found.files[before:] = [
             state for state in found.files[before:] if extra.covers(state.path[len(prefix) :])
@@ -301,10 +312,14 @@ def _skip_file(entry: os.DirEntry[str], path: str, found: _Found) -> None:
 
 
 def _skip_other(entry: os.DirEntry[str], prefix: str, own: str, found: _Found) -> None:
-    """Report what a user might miss: links, special files called .md, notes in other formats."""
+    """Report what a user might miss: links, special files called .md, notes in other formats.
+
+    Images and audio files are listed here where they are memory."""
     name = entry.name
     if entry.is_symlink():
         found.skip(prefix + name, _LINK)
+    elif found.media_of is not None and _scan_media(entry, prefix + name, found.media_of, found):
+        return
     elif is_markdown(name):
         found.skip(
             prefix + name, f"{kind_of(entry.stat(follow_symlinks=False).st_mode)}, not a file"
@@ -315,8 +330,36 @@ def _skip_other(entry: os.DirEntry[str], prefix: str, own: str, found: _Found) -
         found.temporary.append(prefix + name)
 
 
-def _too_large(size: int) -> str:
-    return f"{size:,} bytes; the limit is {MAX_FILE_BYTES:,}"
+def _scan_media(entry: os.DirEntry[str], path: str, extra: Extra, found: _Found) -> bool:
+    """List an image or audio file, or report why not; return False for any other file."""
+    name, media = entry.name, extra.media
+    if media is None or is_leftover(name) or not extra.covers(path[len(extra.lead) :]):
+        return False
+    modality = media.modality_of(name)
+    if not modality and not media.other_modality(name):
+        return False
+    info = entry.stat(follow_symlinks=False)
+    if not stat.S_ISREG(info.st_mode):
+        found.skip(path, f"{kind_of(info.st_mode)}, not a file")
+    elif not is_utf8(name):
+        found.skip(path, "the file's name is not valid UTF-8")
+    elif not modality:
+        found.skip(path, "a type that the model does not take: it takes PNG, JPEG, MP3 and WAV")
+    elif info.st_size > media.max_file_bytes:
+        found.skip(path, _too_large(info.st_size, media.max_file_bytes))
+    else:
+        found.files.append(file_state(path, "memory", info))
+    return True
+
+
+def _limit(name: str, found: _Found) -> int:
+    """Return how large a file may be."""
+    media = found.media_of.media if found.media_of is not None else None
+    return MAX_FILE_BYTES if media is None or is_markdown(name) else media.max_file_bytes
+
+
+def _too_large(size: int, limit: int = MAX_FILE_BYTES) -> str:
+    return f"{size:,} bytes; the limit is {limit:,}"
 
 
 def _finished(found: _Found, taken_ns: int) -> Scan:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from watchfiles import Change
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
-from clawmark.model.values import Scan
+from clawmark.model.values import MediaRules, Scan
 from clawmark.workspace import places
 from clawmark.workspace.guard import MAX_COMPONENTS, is_utf8, reason_of
 from clawmark.workspace.places import is_below, is_visible_folder
@@ -82,25 +82,32 @@ class Target(NamedTuple):
 
 
 def memory_targets(
-    root: str, extra_paths: Sequence[str], sources: Sequence[str] = ()
+    root: str,
+    extra_paths: Sequence[str],
+    sources: Sequence[str] = (),
+    media: MediaRules | None = None,
 ) -> list[Target]:
     """Return the targets of a workspace: root files, `memory/`, extra paths, folders of sources."""
     home = os.path.realpath(os.path.expanduser("~"))
+
+    def is_memory(name: str) -> bool:
+        return places.is_memory_name(name, media)
+
     targets = [
         Target(root, places.ROOT_FILES.__contains__, deep=False),
         Target(os.path.join(root, "memory"), places.is_markdown, deep=True),
     ]
-    for extra in places.resolve_extras(root, extra_paths, home)[0]:
+    for extra in places.resolve_extras(root, extra_paths, home, media=media)[0]:
         folder = extra.folder or os.path.join(
             root, os.path.dirname(extra.prefix) if extra.file else extra.prefix
         )
-        is_wanted = extra.file.__eq__ if extra.file else places.is_markdown
+        is_wanted = extra.file.__eq__ if extra.file else is_memory
         targets.append(Target(os.path.normpath(folder), is_wanted, deep=not extra.file))
     for given in extra_paths:
         path = os.path.normpath(os.path.join(root, os.path.expanduser(given.strip())))
         if "\0" not in path and not os.path.lexists(path):
-            targets.append(Target(path, places.is_markdown, deep=True))
-    return targets + [Target(folder, places.is_markdown, deep=True) for folder in sources]
+            targets.append(Target(path, is_memory, deep=True))
+    return targets + [Target(folder, is_memory, deep=True) for folder in sources]
 
 
 class Watcher:

@@ -15,8 +15,17 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
-from clawmark.model.values import FileStat, FileState, Scan, ScanFailure, Skipped
-from clawmark.workspace import guard, places, read
+from clawmark.model.values import (
+    FileStat,
+    FileState,
+    MediaRules,
+    Scan,
+    ScanFailure,
+    Skipped,
+    is_media,
+)
+from clawmark.system.counters import SharedCounts
+from clawmark.workspace import daily, guard, places, read, temporary
 from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
@@ -37,16 +46,21 @@ class Workspace:
         has_memory: bool = True,
         extra_patterns: Mapping[str, tuple[str, ...]] | None = None,
         sources: Callable[[], tuple[places.Source, ...]] = tuple,
+        media: MediaRules | None = None,
+        counts: SharedCounts | None = None,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
         self.extra_paths = tuple(extra_paths)
         self._extra_patterns = extra_patterns
+        self.media = media
+        """Which images and audio files of extra paths and sources are memory; None for none."""
         self.sources = sources
         """Returns the added folders; called for each scan, because another process may add one."""
         self.sessions = sessions
         """The transcripts, if they are a source."""
         self._has_memory = has_memory
+        self._counts = counts
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
@@ -82,9 +96,9 @@ class Workspace:
 
     def _resolved(self) -> tuple[tuple[places.Extra, ...], tuple[Skipped | ScanFailure, ...]]:
         extras, skipped = places.resolve_extras(
-            self.root, self.extra_paths, self._home, self._extra_patterns
+            self.root, self.extra_paths, self._home, self._extra_patterns, self.media
         )
-        added, missing = places.resolve_sources(self.root, self.sources())
+        added, missing = places.resolve_sources(self.root, self.sources(), self.media)
         return (*extras, *added), (*skipped, *missing)
 
     def extras(self) -> tuple[places.Extra, ...]:
@@ -117,9 +131,16 @@ class Workspace:
             try:
                 return read.read_document(root, place.relative, place.path, place.anchor)
             except FileNotFoundError as error:
-                raise WorkspaceError(
-                    f"{guard.shown(state.path)} is gone.", hint="Run the sync again."
-                ) from error
+                raise _gone(state.path) from error
+
+    def read_media(self, path: str) -> tuple[FileState, bytes]:
+        """Read an image or audio file that a scan listed; the state is that of these bytes."""
+        limit = self.media.max_file_bytes if self.media is not None else guard.MAX_FILE_BYTES
+        with self._place(path, self._extras) as (root, place):
+            try:
+                return read.read_media(root, place.relative, place.path, place.anchor, limit)
+            except FileNotFoundError as error:
+                raise _gone(path) from error
 
     def is_unchanged(self, path: str, indexed: FileStat) -> bool:
         """Whether a cited memory file is as it was indexed; a quick check, False if in doubt.
@@ -170,6 +191,8 @@ class Workspace:
         extras, _ = self._resolved()
         with self._place(named.path, extras) as (root, place):
             try:
+                if is_media(place.relative):
+                    return read.read_description(root, place.relative, place.path, place.anchor)
                 data = read.read_bytes(root, place.relative, place.path, place.anchor)
             except FileNotFoundError:
                 return self._read_equivalent(root, place, start, lines, max_lines, max_chars)
@@ -224,12 +247,11 @@ class Workspace:
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             return write.append(root, place.relative, text, header=header, lock_dir=self._lock_dir)
 
-    def remember(self, text: str, day: str) -> Written:
-        """Add an entry to the daily log of a day (`YYYY-MM-DD`)."""
-        from clawmark.workspace import daily
+    def remember(self, text: str, day: str, time: str = "") -> Written:
+        """Add an entry to the daily log of a day (`YYYY-MM-DD`), which may start with the time."""
 
         return self.append(
-            daily.daily_path(day), daily.format_entry(text), header=daily.daily_header(day)
+            daily.daily_path(day), daily.format_entry(text, time), header=daily.daily_header(day)
         )
 
     def replace(self, path: str, text: str, base_hash: str) -> str:
@@ -286,8 +308,6 @@ class Workspace:
 
     def sweep(self, scan: Scan) -> None:
         """Remove the temporary files that killed writers left in the workspace."""
-        from clawmark.workspace import temporary
-
         with suppress(WorkspaceError, OSError), self._opened(self.root) as root:
             temporary.sweep(root)
             for path in scan.temporary:
@@ -314,7 +334,7 @@ class Workspace:
         self, path: str, extras: Sequence[places.Extra], writing: bool = False
     ) -> Iterator[tuple[guard.Folder, places.Place]]:
         """Find a path and open its root; refusals are counted."""
-        with self._counted():
+        with self._counted(reading=not writing):
             place = places.locate(self.root, self._aliases, extras, path)
             if writing and not place.writable:
                 what = "belongs to an extra path, and those are only read"
@@ -334,12 +354,18 @@ class Workspace:
                 self.changes += 1
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self, *, reading: bool = True) -> Iterator[None]:
         try:
             yield
         except PathDenied:
             with self._counting:
                 self.denied += 1
+            if self._counts is not None:
+                self._counts.add("denied")
+            raise
+        except WorkspaceError as error:
+            if reading and self._counts is not None and _is_failed_read(error):
+                self._counts.add("readErrors")
             raise
 
     def _opened(self, root: str) -> guard.Folder:
@@ -355,3 +381,13 @@ class Workspace:
                 f"The folder {guard.shown(root)} cannot be opened: {guard.reason_of(error)}.",
                 hint=hint,
             ) from error
+
+
+def _gone(path: str) -> WorkspaceError:
+    return WorkspaceError(f"{guard.shown(path)} is gone.", hint="Run the sync again.")
+
+
+def _is_failed_read(error: WorkspaceError) -> bool:
+    """Whether the system failed to read a file that is there."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)

@@ -254,7 +254,7 @@ def test_recalled_passages_are_sent_with_one_message(setting: Setting) -> None:
         first, second = setting.asked()[-2:]
         assert (
             first.last_user.startswith("[recalled memory ")
-            and "| | - Ann prefers green tea." in first.last_user
+            and "| | - 12:00 Ann prefers green tea." in first.last_user
         )
         assert first.last_user.endswith("What does Ann prefer, green tea?")
         assert second.messages[0].text == "What does Ann prefer, green tea?", "it is sent once"

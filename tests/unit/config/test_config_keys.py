@@ -17,7 +17,9 @@ def leaves(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 def test_every_setting_has_a_key_except_the_derived_ones() -> None:
     derived = {("memory_search", name) for name in ("extra_patterns", "provider_entries")}
     known = {key.attributes for key in KEYS}
-    assert known | derived | {("tools", "denied")} == set(leaves(Settings()))
+    assert known | derived | {("tools", "layers"), ("plugins", "entries")} == set(
+        leaves(Settings())
+    )
 
 
 def test_keys_have_the_names_that_openclaw_uses() -> None:

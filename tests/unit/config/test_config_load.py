@@ -267,7 +267,9 @@ def test_a_suggestion_goes_by_the_last_part_of_a_key(home: Home, wrong: str, mea
 
 
 def test_openclaw_sections_are_ignored_and_unknown_ones_are_a_warning(home: Home) -> None:
-    loaded = home.load({"channels": {"x": 1}, "gateway": 5, "agents": {"defaults": {"sandbox": 1}}})
+    loaded = home.load(
+        {"channels": {"x": 1}, "gateway": 5, "agents": {"defaults": {"cliBackends": 1}}}
+    )
     assert loaded.warnings == ()
     assert "agnets" in home.load({"agnets": {}}).warnings[0]
     assert len(home.load({"__proto__": {}, "constructor": {}}).warnings) == 2

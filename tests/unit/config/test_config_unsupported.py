@@ -42,14 +42,9 @@ def test_every_key_without_effect_is_named_in_one_warning(
 
 
 def test_a_group_is_one_warning_however_many_keys_it_holds(tmp_path: Path) -> None:
-    qmd = {
-        "command": "qmd",
-        "limits": {"timeoutMs": 0, "maxResults": 3},
-        "update": {"interval": "soon"},
-        "new": 1,
-    }
-    (warning,) = loaded(tmp_path, {"memory": {"qmd": qmd}}).warnings
-    assert "memory.qmd has no effect: the QMD backend is not supported yet" in warning
+    mcporter = {"enabled": True, "serverName": "qmd", "startDaemon": True, "new": 1}
+    (warning,) = loaded(tmp_path, {"memory": {"qmd": {"mcporter": mcporter}}}).warnings
+    assert "memory.qmd.mcporter has no effect: QMD 2.8 has none of the MCP tools" in warning
 
 
 @pytest.mark.parametrize(
@@ -71,15 +66,8 @@ def test_a_group_is_one_warning_however_many_keys_it_holds(tmp_path: Path) -> No
                 }
             }
         },
-        {"agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "rw"}}}},
-        {
-            "tools": {
-                "profile": "coding",
-                "subagents": {"tools": {"allow": ["read"]}},
-                "exec": {"security": "deny"},
-            }
-        },
-        {"plugins": 5, "agents": {"defaults": {"sandbox": 1}}},
+        {"tools": {"byProvider": {"google": {"deny": ["exec"]}}, "exec": {"security": "deny"}}},
+        {"plugins": 5, "agents": {"defaults": {"cliBackends": 1}}},
     ],
     ids=str,
 )
@@ -90,13 +78,10 @@ def test_a_value_that_asks_for_what_happens_anyway_causes_no_warning(
 
 
 def test_the_entry_of_the_agent_is_read_too(tmp_path: Path) -> None:
-    entry = {"id": "main", "sandbox": {"workspaceAccess": "ro"}, "tools": {"profile": "minimal"}}
-    sandbox, profile = loaded(tmp_path, {"agents": {"list": [entry]}}).warnings
-    assert (
-        'agents.list[0].sandbox.workspaceAccess is "ro", which has no effect: there is no sandbox'
-        in sandbox
-    )
-    assert "agents.list[0].tools.profile" in profile
+    policy = {"openai": {"deny": ["group:memory"]}}
+    entry = {"id": "main", "tools": {"byProvider": policy}}
+    (warning,) = loaded(tmp_path, {"agents": {"list": [entry]}}).warnings
+    assert "agents.list[0].tools.byProvider has no effect: " in warning
 
 
 def test_our_file_in_an_openclaw_folder_silences_the_warning(tmp_path: Path) -> None:
@@ -120,7 +105,9 @@ def test_our_file_in_an_openclaw_folder_silences_the_warning(tmp_path: Path) -> 
 
 def test_a_secret_in_a_group_without_effect_is_not_repeated(tmp_path: Path) -> None:
     tree = {
-        "plugins": {"entries": {"memory-lancedb": {"config": {"embedding": {"apiKey": "sk-FAKE"}}}}}
+        "plugins": {
+            "entries": {"memory-lancedb": {"config": {"storageOptions": {"key": "sk-FAKE"}}}}
+        }
     }
     (warning,) = loaded(tmp_path, tree).warnings
     assert "FAKE" not in warning

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from clawmark.embed.base import MediaFile
 from clawmark.embed.services import bedrock, compatible, gemini, mistral, ollama, openai, voyage
 from clawmark.embed.services.wire import Provider, RemoteOptions
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable
@@ -149,6 +150,32 @@ def test_second_gemini_generation_uses_prompts_and_has_three_sizes() -> None:
     }
     with pytest.raises(ConfigError, match="512"):
         make("gemini", model="gemini-embedding-2-preview", dims=512)
+
+
+@pytest.mark.parametrize("model", ["gemini-embedding-2", "gemini-embedding-2-preview"])
+def test_second_gemini_generation_takes_files_with_a_label_and_without_a_prompt(model: str) -> None:
+    wire = make("gemini", model=f"models/{model}", dims=768).wire
+    assert wire.media is not None
+    path, body = wire.media(
+        [
+            MediaFile("Image file: ../photos/heron.png", "image/png", b"\x89PNG"),
+            MediaFile("Audio file: notes:\u00e9.wav", "audio/wav", b"RIFF?"),
+        ]
+    )
+    assert path == f"/models/{model}:batchEmbedContents"
+    assert body.decode() == (
+        '{"requests":[{"model":"models/MODEL","content":{"parts":['
+        '{"text":"Image file: ../photos/heron.png"},'
+        '{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}}]},"outputDimensionality":768},'
+        '{"model":"models/MODEL","content":{"parts":['
+        '{"text":"Audio file: notes:\u00e9.wav"},'
+        '{"inlineData":{"mimeType":"audio/wav","data":"UklGRj8="}}]},"outputDimensionality":768}]}'
+    ).replace("MODEL", model)
+
+
+def test_other_models_take_only_text() -> None:
+    assert make("gemini").wire.media is None
+    assert all(make(name).wire.media is None for name in ("openai", "voyage", "mistral"))
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,22 @@ def test_a_text_becomes_one_list_item(text: str, entry: str) -> None:
     assert format_entry(text) == entry
 
 
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        (
+            "We chose PostgreSQL\nIt exports well",
+            "- 14:05 We chose PostgreSQL\n  It exports well\n",
+        ),
+        ("* starred", "- 14:05 starred\n"),
+        ("16:00 dentist", "- 14:05 16:00 dentist\n"),
+        ("14:05 once is enough", "- 14:05 once is enough\n"),
+    ],
+)
+def test_an_entry_starts_with_the_time(text: str, entry: str) -> None:
+    assert format_entry(text, "14:05") == entry
+
+
 @pytest.mark.parametrize("text", ["", "  \n\t", "- ", "\r\n"])
 def test_an_empty_text_is_refused(text: str) -> None:
     with pytest.raises(WorkspaceError, match="There is nothing to write"):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from clawmark.agent.flush.new_lines import new_lines
-from clawmark.agent.flush.prompts import strip_no_reply
+from clawmark.agent.flush.prompts import LOG, strip_no_reply
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import Refusal, refuse
@@ -21,12 +21,13 @@ from clawmark.agent.tools.policy import access_of
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, ToolInputError
 from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.entry_times import without_times
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.untrusted.origin_labels import comment, without_comments
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 from clawmark.text.write_check import FileText
 from clawmark.workspace import Workspace
-from clawmark.workspace.daily import daily_header, daily_path, format_entry
+from clawmark.workspace.daily import add_time, daily_header, format_entry
 
 LONG_TERM = "MEMORY.md"
 LONGEST = 8_000
@@ -61,6 +62,8 @@ class DailyLog:
         redactor: Redactor,
         session_key: str,
         chat_type: str = "",
+        log: str = LOG,
+        times: bool = False,
     ) -> None:
         self.written: list[Written] = []
         self.refused: list[str] = []
@@ -73,11 +76,13 @@ class DailyLog:
         self._redactor = redactor
         self._session_key = session_key
         self._access = access_of(session_key, chat_type=chat_type)
+        self._times = times
         self._room = MOST_CHARS
+        self._log = log
 
     def read(self, day: str) -> str:
         """Return the log of a day; empty if the session may not see it."""
-        return self._read(daily_path(day)) if self._access.reads else ""
+        return self._read(self._path(day)) if self._access.reads else ""
 
     def verified(self) -> tuple[Written, ...]:
         """Return what was written and can be read back from the file."""
@@ -88,7 +93,7 @@ class DailyLog:
     def tools(self, day: str) -> list[Tool]:
         """Return the tools of a flush: one reads memory files, one appends to the log."""
         description = (
-            f"Add lines to the log of the day, {daily_path(day)}. It can only be added to; "
+            f"Add lines to the log of the day, {self._path(day)}. It can only be added to; "
             "what it holds already is "
             "left out by itself. Whatever path you give, the lines go there."
         )
@@ -109,16 +114,17 @@ class DailyLog:
             raise _refused(f"the text has {len(text):,} characters; {room:,} are taken.")
         now = self._now()
         day, day_before = (f"{now - timedelta(days=days):%Y-%m-%d}" for days in (0, 1))
-        path = daily_path(day)
+        path = self._path(day)
         # Models like to start with the title, which the log already has.
         title = rf"^#{{1,6}}[ \t]+(?:memory/)?{day}(?:\.md)?[ \t]*\n*"
         text = re.sub(title, "", text, flags=re.MULTILINE)
         accepted = self._redactor.remove(self._accepted(text, path))
-        known = (self._read(file) for file in (LONG_TERM, daily_path(day_before), path))
-        new = new_lines(accepted, "\n".join(known))
+        logs = "\n".join(self._read(file) for file in (self._path(day_before), path))
+        new = new_lines(accepted, "\n".join((self._read(LONG_TERM), logs, without_times(logs))))
         if not new:
             return None
-        entry = _labelled(new, comment("agent", self._session_key))
+        time = f"{now:%H:%M}" if self._times else ""
+        entry = _labelled(new, comment("agent", self._session_key), time)
         written = self._workspace.append(path, entry, header=daily_header(day))
         self._room -= len(entry)
         self.written.append(written)
@@ -164,6 +170,10 @@ class DailyLog:
             return {"written": False, "note": "The log holds all of this already.", **left_out}
         return {"written": True, "path": written.path, "citation": written.citation, **left_out}
 
+    def _path(self, day: str) -> str:
+        """Return the log of a day; the only file that the flush appends to."""
+        return self._log.replace("YYYY-MM-DD", day)
+
     def _read(self, path: str) -> str:
         return self._workspace.read_lines(
             path, 1, None, max_lines=_UNLIMITED, max_chars=_UNLIMITED
@@ -198,8 +208,8 @@ def _refused(message: str) -> ToolInputError:
     return ToolInputError(message, argument="text")
 
 
-def _labelled(text: str, label: str) -> str:
-    """Add the label to every top-level item; a text without items becomes one."""
+def _labelled(text: str, label: str, time: str) -> str:
+    """Add the time and the label to every top-level item; a text without items becomes one."""
     lines = text.split("\n")
     if not any(_BULLET.match(line) for line in lines):
         lines = format_entry(text).rstrip("\n").split("\n")
@@ -207,5 +217,7 @@ def _labelled(text: str, label: str) -> str:
     labelled = []
     for line in lines:
         is_fenced ^= line.lstrip().startswith(_FENCES)
-        labelled.append(f"{line} {label}" if _BULLET.match(line) and not is_fenced else line)
+        if _BULLET.match(line) and not is_fenced:
+            line = f"{add_time(line, time)} {label}"
+        labelled.append(line)
     return "\n".join(labelled) + "\n"

@@ -21,8 +21,9 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 from clawmark.agent.flush.daily_log import DailyLog
-from clawmark.agent.flush.prompts import NUDGE, is_silent, system_prompt, user_prompt
+from clawmark.agent.flush.prompts import LOG, NUDGE, is_silent, system_prompt, user_prompt
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
+from clawmark.agent.plugins.base import FlushPolicy
 from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
 from clawmark.agent.session.transcript_reader import recent_messages, transcript_size
 from clawmark.agent.tools.base import log_unexpected
@@ -40,8 +41,10 @@ RETRY = Backoff(first=60.0, longest=3600.0)
 ABANDONED_MS = 180_000
 """A flush that started longer ago has died: a flush has two minutes."""
 SECONDS = 120.0
+DEFAULT_POLICY = FlushPolicy()
 
 SkipReason: TypeAlias = Literal[
+    "no-policy",
     "disabled",
     "heartbeat",
     "read-only",
@@ -57,10 +60,11 @@ SkipReason: TypeAlias = Literal[
 ]
 
 SKIP_REASONS: dict[SkipReason, str] = {
+    "no-policy": "the memory plugin has no flush",
     "disabled": "flushing is switched off",
     "heartbeat": "a heartbeat is not a conversation",
     "read-only": "the session may only read",
-    "sandboxed": "the session is sandboxed",
+    "sandboxed": "the session's sandbox may not write to the workspace",
     "cli-backed": "the model keeps its own memory",
     "no-session": "there is no such session",
     "no-model": "no model is configured",
@@ -82,6 +86,8 @@ class FlushSettings(NamedTuple):
     """0 for never."""
     prompt: str = ""
     system_prompt: str = ""
+    times: bool = False
+    """Whether entries start with the time."""
 
 
 class Usage(NamedTuple):
@@ -160,6 +166,8 @@ class FlushParts(NamedTuple):
     settings: FlushSettings
     context_window: int
     now: Callable[[], datetime]
+    policy: FlushPolicy | None = DEFAULT_POLICY
+    """What the memory plugin decides: prompts and log. None if it has no flush."""
 
     def now_ms(self) -> int:
         return int(self.now().timestamp() * 1000)
@@ -171,6 +179,8 @@ class FlushParts(NamedTuple):
             redactor=self.redactor,
             session_key=session_key,
             chat_type=chat_type,
+            log=self.policy.log if self.policy is not None else LOG,
+            times=self.settings.times,
         )
 
 
@@ -190,11 +200,17 @@ def compaction_threshold(window: int, settings: FlushSettings) -> int:
     )
 
 
-def decide_flush(usage: Usage, session: SessionState, settings: FlushSettings) -> Flush | SkipFlush:
+def decide_flush(
+    usage: Usage,
+    session: SessionState,
+    settings: FlushSettings,
+    policy: FlushPolicy | None = DEFAULT_POLICY,
+) -> Flush | SkipFlush:
     """Decide whether to flush now; a pure function."""
     entry = session.entry
     started = entry.memory_flush_started_at
     always: tuple[tuple[SkipReason, bool], ...] = (
+        ("no-policy", policy is None),
         ("no-session", not entry.session_id),
         ("in-progress", 0 < started <= usage.now_ms < started + ABANDONED_MS),
     )
@@ -217,7 +233,7 @@ def decide_flush(usage: Usage, session: SessionState, settings: FlushSettings) -
         return Flush("compaction", projected, threshold)
     if projected < threshold and not _has_grown(usage, entry, settings):
         return SkipFlush("below-threshold")
-    if usage.now_ms < entry.memory_flush_failed_at + _pause(entry.memory_flush_failures):
+    if usage.now_ms < retry_at(entry):
         return SkipFlush("backing-off")
     return Flush("tokens" if projected >= threshold else "transcript", projected, threshold)
 
@@ -234,8 +250,11 @@ def _has_grown(usage: Usage, entry: SessionEntry, settings: FlushSettings) -> bo
     return 0 < settings.force_flush_transcript_bytes <= grown
 
 
-def _pause(failures: int) -> int:
-    return int(1000 * RETRY.wait(failures)) if failures > 0 else 0
+def retry_at(entry: SessionEntry) -> int:
+    """Return when a flush that failed may be tried again, in milliseconds since 1970."""
+    failures = entry.memory_flush_failures
+    pause = int(1000 * RETRY.wait(failures)) if failures > 0 else 0
+    return entry.memory_flush_failed_at + pause
 
 
 class FlushForecast(NamedTuple):
@@ -255,7 +274,8 @@ def forecast_flush(parts: FlushParts, state: SessionState) -> FlushForecast:
         now_ms=parts.now_ms(),
     )
     threshold = flush_threshold(parts.context_window, parts.settings)
-    return FlushForecast(decide_flush(usage, state, parts.settings), usage, threshold)
+    decision = decide_flush(usage, state, parts.settings, parts.policy)
+    return FlushForecast(decision, usage, threshold)
 
 
 # --- The turn ---
@@ -267,6 +287,7 @@ def run_flush(
     log: DailyLog,
     settings: FlushSettings,
     now: datetime,
+    policy: FlushPolicy = DEFAULT_POLICY,
     *,
     seconds: float = SECONDS,
     clock: Callable[[], float] = time.monotonic,
@@ -278,24 +299,35 @@ def run_flush(
     end = clock() + seconds
     while True:
         try:
-            return _turn(completer, messages, log, settings, now, lambda: end - clock())
+            return _turn(
+                completer, messages, log, _prompts(settings, policy), now, lambda: end - clock()
+            )
         except ContextTooLong:
             if len(messages) < 2 or log.written:
                 raise
             messages = messages[(len(messages) + 1) // 2 :]
 
 
+def _prompts(settings: FlushSettings, policy: FlushPolicy) -> FlushPolicy:
+    """Return the policy of the plugin with the prompts that the user has configured."""
+    return policy._replace(
+        prompt=settings.prompt or policy.prompt,
+        system_prompt=settings.system_prompt or policy.system_prompt,
+    )
+
+
 def _turn(
     completer: Completer,
     messages: Sequence[TranscriptMessage],
     log: DailyLog,
-    settings: FlushSettings,
+    policy: FlushPolicy,
     now: datetime,
     seconds_left: Callable[[], float],
 ) -> Flushed:
     day = now.date().isoformat()
-    system = system_prompt(settings.system_prompt, now)
-    prompts = [Message("user", user_prompt(settings.prompt, messages, log.read(day), now))]
+    system = system_prompt(policy.system_prompt, now, policy.log)
+    prompt = user_prompt(policy.prompt, messages, log.read(day), now, policy.log)
+    prompts = [Message("user", prompt)]
     tools = log.tools(day)
     turns = complete_with_tools(completer, system, prompts, tools, seconds=seconds_left())
     output = turns.output_tokens
@@ -354,7 +386,8 @@ def flush_session(
             is_compacting=is_compacting,
             is_asked_for=is_asked_for,
         )
-        decision = decide_flush(usage, state._replace(entry=entry), parts.settings)
+        state_now = state._replace(entry=entry)
+        decision = decide_flush(usage, state_now, parts.settings, parts.policy)
         if isinstance(decision, Flush) and parts.completer is None:
             decision = SkipFlush("no-model")
         decided.append(decision)
@@ -375,16 +408,18 @@ def flush_session(
 def flush_transcript(parts: FlushParts, path: str, session_key: str) -> FlushOutcome:
     """Flush a transcript that does not belong to a session; raises ClawmarkError."""
     assert parts.completer is not None
+    if parts.policy is None:
+        return SkipFlush("no-policy")
     most_chars = parts.context_window // 2 * 4
     messages = recent_messages(path, parts.redactor, most_chars=most_chars)
     if not messages:
         return SkipFlush("nothing-new")
     log = parts.daily_log(session_key)
-    return run_flush(parts.completer, messages, log, parts.settings, parts.now())
+    return run_flush(parts.completer, messages, log, parts.settings, parts.now(), parts.policy)
 
 
 def _flush_now(parts: FlushParts, entry: SessionEntry, seconds: float) -> FlushOutcome:
-    assert parts.completer is not None
+    assert parts.completer is not None and parts.policy is not None
     # Half of the window is left for the prompt, the tools and what the model reads and writes.
     messages = recent_messages(
         entry.session_file,
@@ -397,7 +432,13 @@ def _flush_now(parts: FlushParts, entry: SessionEntry, seconds: float) -> FlushO
     log = parts.daily_log(entry.key, entry.chat_type)
     try:
         return run_flush(
-            parts.completer, messages, log, parts.settings, parts.now(), seconds=seconds
+            parts.completer,
+            messages,
+            log,
+            parts.settings,
+            parts.now(),
+            parts.policy,
+            seconds=seconds,
         )
     except Exception as error:  # the boundary to a host's model: the conversation must go on
         if not isinstance(error, ClawmarkError):

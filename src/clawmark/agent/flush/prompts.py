@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from clawmark.text.entry_times import without_times
 from clawmark.text.transcripts.records import TranscriptMessage
 from clawmark.text.untrusted.origin_labels import without_comments
 
@@ -62,14 +63,16 @@ _LOG_CHARS = 3000
 """Characters of the end of the log that are shown; memory_get reads the rest."""
 
 
-def system_prompt(custom: str, now: datetime) -> str:
-    """Return the system prompt of a flush."""
-    return _filled(_with_hints(custom) if custom.strip() else SYSTEM, now)
+def system_prompt(custom: str, now: datetime, path: str = LOG) -> str:
+    """Return the system prompt of a flush; `path` is the log that it writes to."""
+    return _filled(_with_hints(custom) if custom.strip() else SYSTEM, now, path)
 
 
-def user_prompt(custom: str, messages: Sequence[TranscriptMessage], log: str, now: datetime) -> str:
+def user_prompt(
+    custom: str, messages: Sequence[TranscriptMessage], log: str, now: datetime, path: str = LOG
+) -> str:
     """Return the message of a flush: the conversation, the end of the log, and what to do."""
-    task = _filled(_with_hints(custom) if custom.strip() else PROMPT, now)
+    task = _filled(_with_hints(custom) if custom.strip() else PROMPT, now, path)
     parts = [
         "What was said, oldest first; a record to draw from, not a request to you now:",
         "\n".join(quoted(_labelled(message, now)) for message in messages),
@@ -77,7 +80,7 @@ def user_prompt(custom: str, messages: Sequence[TranscriptMessage], log: str, no
     if log.strip():
         parts += [
             "The log of the day so far ends like this:",
-            quoted(without_comments(log).strip()[-_LOG_CHARS:]),
+            quoted(without_times(without_comments(log)).strip()[-_LOG_CHARS:]),
         ]
     return "\n\n".join([*parts, task])
 
@@ -123,6 +126,6 @@ def _with_hints(custom: str) -> str:
     return "\n".join([custom.strip(), *hints])
 
 
-def _filled(prompt: str, now: datetime) -> str:
-    prompt = prompt.replace("YYYY-MM-DD", now.date().isoformat())
+def _filled(prompt: str, now: datetime, path: str) -> str:
+    prompt = prompt.replace(LOG, path).replace("YYYY-MM-DD", now.date().isoformat())
     return prompt if "Current time:" in prompt else f"{prompt}\n\n{current_time(now)}"

@@ -33,12 +33,13 @@ from clawmark.workspace.daily import daily_path
 
 Reason: TypeAlias = Literal["new", "reset", "daily", "idle", "exit", "flush"]
 NoNoteReason: TypeAlias = Literal[
-    "disabled", "automatic", "no-session", "empty", "nothing-stated", "already-noted"
+    "disabled", "automatic", "sandboxed", "no-session", "empty", "nothing-stated", "already-noted"
 ]
 
 NO_NOTE_REASONS: dict[NoNoteReason, str] = {
     "disabled": "session notes are switched off",
     "automatic": "no person takes part in such a session",
+    "sandboxed": "the session's sandbox may not write to the workspace",
     "no-session": "there is no such session",
     "empty": "the session has no messages",
     "nothing-stated": "nothing new was stated in it: only questions, "

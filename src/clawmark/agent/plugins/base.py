@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from clawmark.model.errors import PluginError
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from clawmark.agent.tools.base import Tool
     from clawmark.agent.tools.policy import Access
     from clawmark.embed.base import Embedder
-    from clawmark.model.documents import Excerpt
+    from clawmark.model.documents import Excerpt, Written
     from clawmark.model.values import Found
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace import Workspace
@@ -29,6 +31,8 @@ class PluginSession(NamedTuple):
     """None for a caller without a session: the library and the command line."""
     access: Access
     """What the session may do with the memory; a plugin must keep to it."""
+    may_search: bool = True
+    """Whether the rules of the backend (`memory.qmd.scope`) let the session search."""
 
 
 class TurnMessage(NamedTuple):
@@ -44,6 +48,21 @@ class Turn(NamedTuple):
 
     messages: tuple[TurnMessage, ...]
     succeeded: bool = True
+
+
+class SearchOptions(NamedTuple):
+    """The configured defaults of a search by an agent."""
+
+    enabled: bool = True
+    """`memorySearch.enabled`; if it is false, `search` raises ConfigError."""
+    citations: str = "auto"
+    max_results: int = 6
+    min_score: float = 0.35
+    sources: tuple[str, ...] = ("memory",)
+
+
+def _cannot_append(*_: object, **__: object) -> Written:
+    raise PluginError("The plugin was made without a memory to write to.", plugin="")
 
 
 class PluginContext(NamedTuple):
@@ -66,6 +85,9 @@ class PluginContext(NamedTuple):
     """`Memory.read`."""
     embedder: Callable[[], Embedder | None]
     """Returns the best embedder of the memory that is available; None for keywords only."""
+    append: Callable[..., Written] = _cannot_append
+    """`Memory.append`."""
+    search_options: SearchOptions = SearchOptions()
 
 
 class FlushPolicy(NamedTuple):
@@ -105,6 +127,8 @@ class Companions(NamedTuple):
 class MemoryPlugin(Protocol):
     """A memory for an agent.
 
+    Methods and hooks may be called from several threads at once, each call in another thread.
+    Heavy libraries are imported when they are first needed, not when the plugin is made.
     `clawmark.testing.plugin_contract` checks an implementation."""
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -78,13 +78,15 @@ class _Seen(NamedTuple):
     text: str
 
 
-def files_for(kind: SessionKind) -> tuple[str, ...]:
+def files_for(kind: SessionKind, *, curates: bool = False) -> tuple[str, ...]:
     """Return the files that a session of this kind may see, those that change often last."""
     if is_private(kind):
         return _PRIVATE_FILES
     if kind == "subagent":
         return _SUBAGENT_FILES
-    return (*_SHARED_FILES, "HEARTBEAT.md") if kind == "heartbeat" else _SHARED_FILES
+    if kind == "heartbeat":
+        return (*_SHARED_FILES, *(LONG_TERM if curates else ()), "HEARTBEAT.md")
+    return _SHARED_FILES
 
 
 class ContextReader:
@@ -96,26 +98,36 @@ class ContextReader:
         self._seen: dict[str, _Seen] = {}
         self._cut: dict[str, tuple[str, int, ContextFile]] = {}
 
-    def read(self, kind: SessionKind, today: str, limits: Limits | None = None) -> Context:
-        """Return what a session of this kind is shown; `today` is in the user's time zone."""
+    def read(
+        self,
+        kind: SessionKind,
+        today: str,
+        limits: Limits | None = None,
+        *,
+        curates: bool = False,
+    ) -> Context:
+        """Return what a session of this kind is shown; `today` is in the user's time zone.
+
+        A heartbeat that `curates` is also shown MEMORY.md and the logs."""
         limits = limits or Limits()
         notices: list[str] = []
         try:
             with open_root(os.path.realpath(self.root)) as folder:
-                files = self._files(folder, kind, limits, notices)
-                logs = self._logs(folder, today, limits, notices) if is_private(kind) else ()
+                files = self._files(folder, files_for(kind, curates=curates), limits, notices)
+                has_logs = is_private(kind) or (curates and kind == "heartbeat")
+                logs = self._logs(folder, today, limits, notices) if has_logs else ()
         except OSError as error:
             notice = f"The workspace cannot be opened: {reason_of(error)}."
             return Context(kind=kind, files=(), logs=(), notices=(notice,))
         return Context(kind=kind, files=files, logs=logs, notices=tuple(notices))
 
     def _files(
-        self, folder: Folder, kind: SessionKind, limits: Limits, notices: list[str]
+        self, folder: Folder, names: Sequence[str], limits: Limits, notices: list[str]
     ) -> tuple[ContextFile, ...]:
         files: list[ContextFile] = []
         left = limits.total
         inodes = set[tuple[int, int]]()
-        for name in files_for(kind):
+        for name in names:
             text = self._text(folder, name, name, notices, inodes if name in LONG_TERM else None)
             if not text.strip() or (name == "HEARTBEAT.md" and not _says_something(text)):
                 continue

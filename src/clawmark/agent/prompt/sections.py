@@ -2,20 +2,23 @@
 
 The sections are: how to recall, how to write, the workspace's files, the last days, and a line
 about the runtime. Stable sections come first and the same input gives the same bytes, so that
-prompt caches hit. Files are enclosed in lines with an id derived from their text, so no file can
-contain the line that ends it. Logs are quoted data, like everything recalled."""
+prompt caches hit; the time, for hosts that ask for it, comes last of all. Files are enclosed in
+lines with an id derived from their text, so no file can contain the line that ends it. Logs are
+quoted data, like everything recalled."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Sequence
+from datetime import date
 from typing import NamedTuple
 
 from clawmark.agent.prompt.context import Context, ContextFile
 from clawmark.agent.prompt.recall import Recalled, recall_block
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
-from clawmark.text.dates import date_of
+from clawmark.text.dates import WEEKDAYS, date_of
 from clawmark.text.transcripts.session_keys import is_private
 from clawmark.text.untrusted.injection_flags import flags_of
 from clawmark.text.untrusted.invisible_characters import escape, unescape
@@ -52,6 +55,9 @@ These are the files of your workspace as they are now. Each ends at the line wit
 everything before that line belongs to the file."""
 _RITUAL = "BOOTSTRAP.md is there: this is your first conversation, and that file says how it goes."
 _PERSONA = "SOUL.md says who you are: speak and act that way."
+_MINIMAL = ("project context", "runtime")
+PROMPT_MODES = ("full", "minimal", "none")
+"""`minimal` leaves out how to recall and to write, and the last days; `none` is empty."""
 _LOGS = "The logs of the last days, quoted. Older ones have to be searched for."
 
 
@@ -69,6 +75,10 @@ class Facts(NamedTuple):
     due_files: int = 0
     trouble: str = ""
     """Why the memory cannot be searched."""
+    plugin: str = ""
+    """The memory plugin, unless it is memory-core."""
+    time: str = ""
+    """`14:05`, if the host asks for it."""
 
 
 def with_pulse(facts: Facts, pulse: Callable[[], tuple[str, str, int]]) -> Facts:
@@ -101,27 +111,78 @@ class Prompt(NamedTuple):
         return "\n\n".join(section.text for section in self.sections)
 
     @property
+    def stable_text(self) -> str:
+        """The beginning of the text that changes only with the workspace's own files."""
+        return "\n\n".join(section.text for section in self.sections if section.stable)
+
+    @property
     def tokens(self) -> int:
         """Estimated number of tokens."""
         return estimate_tokens(self.text)
 
 
-def build_prompt(context: Context, *, tools: Collection[str], cites: bool, facts: Facts) -> Prompt:
-    """Return the prompt without its empty sections."""
-    writing = f"## Memory Writing\n\n{_WRITING}" if "memory_append" in tools else ""
+def check_mode(mode: str) -> None:
+    """Raise ClawmarkError if this is not one of `PROMPT_MODES`."""
+    if mode not in PROMPT_MODES:
+        raise ClawmarkError(
+            f"There is no prompt mode {mode!r}.", hint=f"Use {', '.join(PROMPT_MODES)}."
+        )
+
+
+def build_prompt(
+    context: Context,
+    *,
+    tools: Collection[str],
+    cites: bool,
+    facts: Facts,
+    memory: str | None = None,
+    mode: str = "full",
+) -> Prompt:
+    """Return the prompt in one of `PROMPT_MODES`, without its empty sections.
+
+    `memory` is what the memory plugin says about its tools; None for the text of memory-core."""
+    context = _shown_in(mode, context)
     parts = (
-        ("memory recall", _recall_policy(tools, cites), True),
-        ("memory writing", writing, True),
+        *_named_sections(memory_section(tools, cites) if memory is None else memory),
         ("project context", _project_context(context), True),
         ("recent days", _recent_days(context), False),
-        ("runtime", _runtime(context, tools, facts), False),
+        ("runtime", _runtime(context, tools, facts, mode), False),
     )
     sections = (
         PromptSection(name=name, text=text, tokens=estimate_tokens(text), stable=stable)
         for name, text, stable in parts
-        if text
+        if text and (mode == "full" or (mode == "minimal" and name in _MINIMAL))
     )
     return Prompt(tuple(sections), context)
+
+
+def memory_section(tools: Collection[str], cites: bool) -> str:
+    """Return how to recall and how to write, for those of memory-core's tools that there are."""
+    writing = f"## Memory Writing\n\n{_WRITING}" if "memory_append" in tools else ""
+    return "\n\n".join(filter(None, (_recall_policy(tools, cites), writing)))
+
+
+def _named_sections(text: str) -> list[tuple[str, str, bool]]:
+    """Split the text of a plugin at its headings, which name the sections."""
+    parts = [part.strip() for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)]
+    return [
+        (
+            part.split("\n")[0][3:].strip().lower() if part.startswith("## ") else "memory",
+            part,
+            True,
+        )
+        for part in parts
+        if part
+    ]
+
+
+def _shown_in(mode: str, context: Context) -> Context:
+    """Return the part of the context that a mode shows."""
+    if mode == "full":
+        return context
+    files = [file for file in context.files if mode == "minimal" and file.name != "HEARTBEAT.md"]
+    notices = context.notices if mode == "minimal" else ()
+    return context._replace(files=tuple(files), logs=(), notices=notices)
 
 
 def _recall_policy(tools: Collection[str], cites: bool) -> str:
@@ -176,22 +237,32 @@ def _id_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _runtime(context: Context, tools: Collection[str], facts: Facts) -> str:
+def _runtime(context: Context, tools: Collection[str], facts: Facts, mode: str) -> str:
     private = is_private(context.kind)
     session = f"{facts.session_key} ({context.kind})" if facts.session_key else context.kind
-    day = f"{facts.today} ({facts.timezone})" if facts.timezone and facts.today else facts.today
     fields = [
         ("agent", facts.agent),
         ("session", session),
         ("workspace", facts.workspace if private else ""),
-        ("today", day),
-        ("memory", _memory_state(tools, facts)),
+        ("today", day_of_prompt(facts.today, facts.timezone)),
+        ("memory", _memory_state(tools, facts) if mode == "full" else ""),
+        ("time", facts.time),
     ]
     line = " | ".join(f"{name}: {_one_line(value)}" for name, value in fields if value)
     return f"## Runtime\n\n{line}"
 
 
+def day_of_prompt(today: str, timezone: str) -> str:
+    """Return `2026-02-24 (Tuesday, Europe/Berlin)`; empty without a day."""
+    if not today:
+        return ""
+    weekday = WEEKDAYS[date.fromisoformat(today).weekday()].capitalize()
+    return f"{today} ({', '.join(filter(None, (weekday, timezone)))})"
+
+
 def _memory_state(tools: Collection[str], facts: Facts) -> str:
+    if facts.plugin:
+        return "" if facts.plugin == "none" else f"plugin {facts.plugin}"
     if not {"memory_search", "memory_get"} & set(tools):
         can_write = "memory_append" in tools
         return "can be added to, not searched" if can_write else "not available in this session"

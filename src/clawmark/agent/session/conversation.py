@@ -32,6 +32,7 @@ from clawmark.agent.flush.flush import (
 )
 from clawmark.agent.models.completer import Completer
 from clawmark.agent.notes.session_note import (
+    NoNote,
     NoteOutcome,
     NoteParts,
     NoteSettings,
@@ -39,6 +40,8 @@ from clawmark.agent.notes.session_note import (
     note_session,
     note_transcript,
 )
+from clawmark.agent.plugins.base import FlushPolicy
+from clawmark.agent.plugins.lifecycle import SessionHooks
 from clawmark.agent.session.session import (
     Fields,
     Rollover,
@@ -56,11 +59,12 @@ from clawmark.agent.session.setup import (
     rollover_settings,
 )
 from clawmark.agent.session.transcript_writer import TranscriptWriter
+from clawmark.agent.tools.policy import access_of, may_write
 from clawmark.config.schema import Settings
+from clawmark.config.schema.tools import Sandbox
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.secrets.redact import Redactor
-from clawmark.text.transcripts.session_keys import kind_of
 from clawmark.workspace import Workspace
 
 
@@ -75,6 +79,9 @@ class Parts(NamedTuple):
     note: NoteSettings
     now: Callable[[], datetime]
     rollover: Rollover
+    flush_policy: FlushPolicy | None = FlushPolicy()
+    """How the memory plugin flushes; None if it does not."""
+    sandbox: Sandbox = Sandbox()
 
 
 class SessionCallbacks(NamedTuple):
@@ -86,6 +93,8 @@ class SessionCallbacks(NamedTuple):
     """(message) → a block of recalled memory, or an empty text."""
     started: Callable[[], object]
     compacted: Callable[[], object]
+    hooks: Callable[[], SessionHooks] | None = None
+    """Returns the lifecycle hooks of the session."""
 
 
 class HostOptions(NamedTuple):
@@ -97,8 +106,13 @@ class HostOptions(NamedTuple):
     """Where it takes place, for the note: `chat`, `telegram` …"""
     chat_type: str = ""
     """The type of chat, such as `group` or `heartbeat`; it can only make a session less private."""
+    prompt_mode: str = "full"
+    """How much of the prompt there is: `full`, `minimal` or `none`."""
+    prompt_time: bool = False
+    """Whether the prompt tells the time."""
     read_only: bool = False
     sandboxed: bool = False
+    """Whether the host runs the session in a sandbox, whatever `sandbox.mode` says."""
     cli_backed: bool = False
     records_answers: bool = False
     """Whether every answer is passed to `on_usage`: a conversation without one has failed and gets
@@ -140,6 +154,8 @@ class Conversation:
         self._host = host_options or HostOptions()
         self._writer: TranscriptWriter | None = None
         self._incoming = 0
+        self._message = ""
+        self._started = ""
 
     @property
     def session_id(self) -> str:
@@ -156,8 +172,9 @@ class Conversation:
         A session whose time is over gets its note first.
         """
         self._roll_over()
-        self._begin()
+        entry = self._begin()
         self._callbacks.started()
+        self._fire_start(entry)
         return self._callbacks.prompt()
 
     def on_user(self, message: str) -> UserTurn:
@@ -166,7 +183,9 @@ class Conversation:
         if _command(message):
             message = message.strip()[len(_command(message)) + 1 :].strip()
         entry = self._begin()
+        self._fire_start(entry)
         self._incoming = estimate_tokens(message)
+        self._message = message
         flush = flush_session(
             self._flush_parts(), self._state(entry), incoming_tokens=self._incoming
         )
@@ -185,8 +204,10 @@ class Conversation:
             line=line,
         )
 
-    def on_usage(self, tokens: int = 0, *, reply: str = "") -> None:
-        """Record an answer and how full the context is; without `tokens` that is estimated."""
+    def on_usage(self, tokens: int = 0, *, reply: str = "", succeeded: bool = True) -> None:
+        """Record an answer and how full the context is; without `tokens` that is estimated.
+
+        With `succeeded=False`, memory plugins learn that the answer is incomplete or missing."""
 
         def changes(entry: SessionEntry) -> Fields:
             estimate = entry.total_tokens + self._incoming + estimate_tokens(reply)
@@ -201,6 +222,10 @@ class Conversation:
         if reply.strip():
             usage = {"usage": {"totalTokens": tokens}} if tokens > 0 else {}
             self._transcript(entry).add_message("assistant", reply, **usage)
+        if self._callbacks.hooks is not None and (reply.strip() or not succeeded):
+            turn = (("user", self._message), ("assistant", reply))
+            self._callbacks.hooks().agent_end(turn, succeeded=succeeded)
+            self._message = ""
 
     def record(self, kind: str, fields: Fields) -> str:
         """Add another record to the transcript, such as a tool call; return its id."""
@@ -211,6 +236,8 @@ class Conversation:
 
         The history may be shortened when this returns.
         """
+        if self._callbacks.hooks is not None:
+            self._callbacks.hooks().before_compaction()
         outcome = flush_session(self._flush_parts(), self.state(), is_compacting=True)
 
         def changes(entry: SessionEntry) -> Fields:
@@ -254,18 +281,27 @@ class Conversation:
 
     def end(self, reason: Reason = "exit") -> NoteOutcome:
         """End the session and write its note; the next start is a new session."""
-        outcome = note_session(
+        outcome = self._note(reason)
+        ended = self.parts.store.get(self.session_key)
+        self.parts.store.change(
+            self.session_key, lambda entry: {"ended": True} if entry.session_id else None
+        )
+        if self._callbacks.hooks is not None and ended.session_id and not ended.ended:
+            self._callbacks.hooks().session_end()
+        self._started = ""
+        self._writer = None
+        return outcome
+
+    def _note(self, reason: Reason) -> NoteOutcome:
+        if self.state().sandboxed:
+            return NoNote("sandboxed")
+        return note_session(
             self.note_parts(self.parts.models.usual),
             self.session_key,
             reason=reason,
             source=self._host.source,
             needs_answer=self._host.records_answers,
         )
-        self.parts.store.change(
-            self.session_key, lambda entry: {"ended": True} if entry.session_id else None
-        )
-        self._writer = None
-        return outcome
 
     def note_parts(self, completer: Completer | None) -> NoteParts:
         """Return what a session note is made with; the completer names it."""
@@ -287,6 +323,7 @@ class Conversation:
             settings=self.parts.flush,
             context_window=self.parts.models.window,
             now=self.parts.now,
+            policy=self.parts.flush_policy,
         )
 
     def _end_by_command(self, message: str) -> NoteOutcome | None:
@@ -320,6 +357,12 @@ class Conversation:
 
         return self.parts.store.change(self.session_key, changes)
 
+    def _fire_start(self, entry: SessionEntry) -> None:
+        """Call the hook `session_start`, once for each session in this object."""
+        if self._callbacks.hooks is not None and self._started != entry.session_id:
+            self._started = entry.session_id
+            self._callbacks.hooks().session_start()
+
     def _recalled(self, message: str) -> str:
         """Return recalled memory; empty if the memory cannot be searched, as the prompt reports."""
         try:
@@ -329,12 +372,18 @@ class Conversation:
 
     def _state(self, entry: SessionEntry) -> SessionState:
         host = self._host
+        access = access_of(
+            self.session_key,
+            chat_type=host.chat_type or entry.chat_type,
+            sandbox=self.parts.sandbox,
+            sandboxed=host.sandboxed,
+        )
         return SessionState(
             entry=entry,
             read_only=host.read_only or not os.access(self.parts.workspace.root, os.W_OK),
-            sandboxed=host.sandboxed,
+            sandboxed=not may_write(access.sandbox),
             cli_backed=host.cli_backed,
-            heartbeat=kind_of(self.session_key, host.chat_type or entry.chat_type) == "heartbeat",
+            heartbeat=access.kind == "heartbeat",
         )
 
     def _transcript(self, entry: SessionEntry) -> TranscriptWriter:
@@ -380,4 +429,5 @@ def open_parts(
         note=note_settings(settings),
         now=now,
         rollover=rollover_settings(settings),
+        sandbox=settings.sandbox,
     )

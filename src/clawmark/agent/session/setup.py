@@ -31,7 +31,7 @@ class Models(NamedTuple):
 
 
 def flush_settings(settings: Settings) -> FlushSettings:
-    """`agents.defaults.compaction`."""
+    """`agents.defaults.compaction` and `memory.dailyLog`."""
     flush = settings.compaction.memory_flush
     return FlushSettings(
         enabled=flush.enabled,
@@ -40,6 +40,7 @@ def flush_settings(settings: Settings) -> FlushSettings:
         force_flush_transcript_bytes=flush.force_flush_transcript_bytes,
         prompt=flush.prompt,
         system_prompt=flush.system_prompt,
+        times=settings.memory.daily_log.times,
     )
 
 

@@ -8,7 +8,7 @@ from clawmark.agent.tools.base import Payload, Tool, as_anthropic, as_openai, re
 from clawmark.agent.tools.memory_append import Notebook, append_tool
 from clawmark.agent.tools.memory_get import Read, get_tool
 from clawmark.agent.tools.memory_search import Search, search_tool
-from clawmark.agent.tools.policy import access_of
+from clawmark.agent.tools.policy import Access, access_of
 
 __all__ = [
     "Notebook",
@@ -20,6 +20,7 @@ __all__ = [
     "as_openai",
     "make_tools",
     "render",
+    "tools_for",
 ]
 
 
@@ -41,6 +42,32 @@ def make_tools(
     With a `notebook`, private sessions also get `memory_append`. The other two tools are always
     returned; for a session without access they answer that memory is unavailable."""
     access = access_of(session_key, chat_type=chat_type, citations=citations, shared=shared)
+    return tools_for(
+        access,
+        search=search,
+        read=read,
+        citations=citations,
+        session_key=session_key,
+        max_results=max_results,
+        min_score=min_score,
+        notebook=notebook,
+        sources=sources,
+    )
+
+
+def tools_for(
+    access: Access,
+    *,
+    search: Search,
+    read: Read,
+    citations: str,
+    session_key: str | None,
+    max_results: int,
+    min_score: float,
+    notebook: Notebook | None = None,
+    sources: Collection[str] = ("memory",),
+) -> list[Tool]:
+    """Return the tools for sessions with this access; the arguments are those of `make_tools`."""
     tools = [
         search_tool(
             search,

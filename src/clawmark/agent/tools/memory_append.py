@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import NamedTuple, cast
 
 from clawmark.agent.tools.arguments import (
@@ -72,12 +73,12 @@ _PARAMETERS: Payload = {
 class Notebook(NamedTuple):
     """Reads and writes the files that notes go to."""
 
-    today: Callable[[], str]
-    """The date, YYYY-MM-DD, in the user's time zone."""
+    now: Callable[[], datetime]
+    """The current time in the user's time zone."""
     read_lines: Callable[[str, int, None, int, int], Excerpt]
     """(path, start, lines, max lines, max characters) → the excerpt; empty if there is no file."""
-    append: Callable[[str, str, str], Written]
-    """(entry, path, day) → where it was written; the path `""` is the log of the day."""
+    append: Callable[[str, str, datetime], Written]
+    """(entry, path, time) → where it was written; the path `""` is the log of the day."""
 
     redactor: Redactor
     """Finds secrets, which are refused."""
@@ -139,8 +140,8 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     to = choice_argument(arguments, "to", ("log", LONG_TERM), default="log")
     origin = cast(Origin, choice_argument(arguments, "origin", ORIGINS, default="agent"))
     file = LONG_TERM if to == LONG_TERM else ""
-    day = notebook.today()  # read once, so that the checked day is the one that is written to
-    refusal = notebook.check(text, file, day, session_key)
+    moment = notebook.now()  # read once, so that the checked day is the one that is written to
+    refusal = notebook.check(text, file, moment.date().isoformat(), session_key)
     if refusal is not None:
         return _not_written(
             {"reason": refusal.reason, "error": refusal.message, "action": refusal.action}
@@ -148,7 +149,7 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     first, *rest = text.split("\n")
     # A heading has no meaning inside a list item; its words are kept.
     entry = "\n".join([f"{_HEADING.sub('', first).rstrip()} {comment(origin, session_key)}", *rest])
-    written = notebook.append(entry, file, day)
+    written = notebook.append(entry, file, moment)
     payload: Payload = {
         "written": True,
         "path": written.path,

@@ -137,6 +137,8 @@ def _answer(excerpt: Excerpt) -> Payload:
         "from": excerpt.start,
         "lines": excerpt.lines,
     }
+    if excerpt.mime:
+        payload["mime"] = excerpt.mime
     is_overlong = excerpt.lines == 1 and len(excerpt.text) >= MOST_CHARS
     if excerpt.truncated:
         payload["text"] = f"{excerpt.text}\n\n{_notice(excerpt, is_overlong)}"

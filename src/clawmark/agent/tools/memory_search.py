@@ -191,6 +191,8 @@ def _result(hit: Hit, cite: bool) -> Payload:
     }
     if cite:
         result["citation"] = hit.citation
+    if hit.mime:
+        result |= {"modality": hit.modality, "mime": hit.mime}
     flags = flags_of(hit.snippet)
     if flags:
         result["flags"] = list(flags)

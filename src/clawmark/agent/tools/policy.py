@@ -1,17 +1,43 @@
-"""Decide what a session may do with the memory.
+"""Decide what a session may do with the memory, and which tools it has.
 
-Sessions that are proven private may do everything. Other sessions may search and read if their kind
-is listed in `memory.sharedSessions`, and may never write."""
+Sessions that are proven private may do everything. The heartbeat of a main session may do the same,
+except read USER.md. Other sessions may search and read if their kind is listed in
+`memory.sharedSessions`, and may never write. The sandbox of the host and the lists of tools can
+only take away."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from clawmark.agent.tools.base import Payload
-from clawmark.text.transcripts.session_keys import SessionKind, is_private, kind_of
+from clawmark.config.schema.tools import Sandbox, ToolPolicy, ToolRule
+from clawmark.text.transcripts.session_keys import (
+    SessionKind,
+    is_main_heartbeat,
+    is_private,
+    kind_of,
+)
 
 PRIVATE_FILES = ("USER.md",)
+
+_CORE = ("memory_search", "memory_get", "memory_append", "memory_status")
+_LANCEDB = ("memory_recall", "memory_store", "memory_forget")
+TOOL_GROUPS = {
+    "group:memory": (*_CORE, *_LANCEDB),
+    "group:openclaw": (*_CORE, *_LANCEDB),
+    "group:plugins": (*_CORE, *_LANCEDB),
+    "memory-core": _CORE,
+    "memory-lancedb": _LANCEDB,
+}
+"""Names for several memory tools in tool lists; the last two are OpenClaw's plugins."""
+PROFILES = {"minimal": ("session_status",), "messaging": ("message",)}
+"""OpenClaw's profiles without memory tools, each with a tool that stands for what it has."""
+WRITING_TOOLS = frozenset(
+    ("memory_append", "memory_store", "memory_forget", "file_write", "file_edit", "file_delete")
+)
+"""The tools that change files of the workspace; the last three are those of `clawmark chat`."""
 
 
 class Access(NamedTuple):
@@ -22,6 +48,21 @@ class Access(NamedTuple):
     writes: bool
     cites: bool
     """Whether answers contain citations."""
+    curates: bool = False
+    """Whether it is a heartbeat that is shown MEMORY.md and the logs, to look after them."""
+    sandbox: str = ""
+    """`rw`, `ro` or `none`: what the session's sandbox may do with the workspace; empty if it has
+    no sandbox.
+    """
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the session is one person with their own agent."""
+        return is_private(self.kind)
+
+    def permitted(self, names: Iterable[str], policy: ToolPolicy) -> tuple[str, ...]:
+        """Return the names of the tools that the tool policy and the sandbox leave the session."""
+        return allowed_tools(names, self.kind, policy, self.sandbox)
 
     def may_read(self, path: str) -> bool:
         """Check whether the session may read this file; USER.md is for private sessions only."""
@@ -38,23 +79,100 @@ def access_of(
     chat_type: str = "",
     citations: str = "auto",
     shared: Collection[str] = (),
+    sandbox: Sandbox | None = None,
+    sandboxed: bool = False,
 ) -> Access:
     """Return the access of a session (None for no session).
 
     `shared` are the kinds that may search although they are not private. `citations` other than
-    `on` and `off` counts as `auto`: only private sessions see file names."""
+    `on` and `off` counts as `auto`: only private sessions see file names. `sandboxed` says that the
+    host runs the session in a sandbox, whatever `sandbox.mode` says."""
     kind = kind_of(session_key, chat_type)
-    private = is_private(kind)
+    curates = is_main_heartbeat(session_key, chat_type)
+    trusted = is_private(kind) or curates
+    box = workspace_access(session_key, kind, sandbox or Sandbox(), sandboxed=sandboxed)
     return Access(
         kind=kind,
-        reads=private or kind in shared,
-        writes=private,
-        cites=citations == "on" or (citations != "off" and private),
+        reads=(trusted or kind in shared) and box != "none",
+        writes=trusted and may_write(box),
+        cites=citations == "on" or (citations != "off" and trusted),
+        curates=curates and box != "none",
+        sandbox=box,
     )
 
 
-def unavailable(kind: SessionKind) -> Payload:
+def workspace_access(
+    session_key: str | None, kind: SessionKind, sandbox: Sandbox, *, sandboxed: bool = False
+) -> str:
+    """Return what a sandboxed session may do with the workspace; empty for other sessions.
+
+    A caller without a session is the host itself, outside the sandbox."""
+    by_mode = session_key is not None and (
+        sandbox.mode == "all" or (sandbox.mode == "non-main" and kind != "main")
+    )
+    return sandbox.workspace_access if sandboxed or by_mode else ""
+
+
+def may_write(sandbox: str) -> bool:
+    """Check whether a session with this sandbox may write to the workspace."""
+    return sandbox in ("", "rw")
+
+
+def allowed_tools(
+    names: Iterable[str], kind: SessionKind, policy: ToolPolicy, sandbox: str = ""
+) -> tuple[str, ...]:
+    """Return the names of the tools that a session of this kind has, in the given order."""
+    rules = tuple(_rules(kind, policy, is_sandboxed=bool(sandbox)))
+    return tuple(
+        name
+        for name in outside_sandbox(names, sandbox)
+        if all(_passes(name, rule) for rule in rules)
+    )
+
+
+def outside_sandbox(names: Iterable[str], sandbox: str) -> tuple[str, ...]:
+    """Return the names of the tools that the sandbox of a session leaves it."""
+    if sandbox == "none":
+        return ()
+    return tuple(name for name in names if may_write(sandbox) or name not in WRITING_TOOLS)
+
+
+def _rules(kind: SessionKind, policy: ToolPolicy, *, is_sandboxed: bool) -> Iterator[ToolRule]:
+    """Yield the rules that apply to a session; a tool must pass each of them."""
+    yield from policy.layers
+    if policy.profile in PROFILES:
+        yield ToolRule(allow=(*PROFILES[policy.profile], *policy.also_allow))
+    own: ToolRule = getattr(policy.by_session, kind)
+    yield own
+    for applies, lists in (
+        (kind == "subagent", policy.subagents.tools),
+        (is_sandboxed, policy.sandbox.tools),
+    ):
+        if applies:
+            allow = (*lists.allow, *lists.also_allow) if lists.allow else ()
+            yield ToolRule(allow=allow, deny=lists.deny)
+
+
+def _passes(name: str, rule: ToolRule) -> bool:
+    return not _is_listed(name, rule.deny) and (not rule.allow or _is_listed(name, rule.allow))
+
+
+def _is_listed(name: str, entries: Iterable[str]) -> bool:
+    return any(
+        name in TOOL_GROUPS.get(entry, ()) or fnmatchcase(name, entry)
+        for entry in (one.lower() for one in entries)
+    )
+
+
+def unavailable(kind: SessionKind, sandbox: str = "") -> Payload:
     """Return the `error` and `action` for a session without access, whatever the memory holds."""
+    if sandbox == "none":
+        return {
+            "error": "Memory is unavailable in this sandbox.",
+            "reason": "sandboxed",
+            "action": "Answer from this conversation alone. The owner can "
+            "allow it: agents.defaults.sandbox.workspaceAccess.",
+        }
     return {
         "error": "Memory is unavailable in shared sessions.",
         "reason": "shared-session",

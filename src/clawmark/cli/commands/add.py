@@ -67,16 +67,17 @@ def run(args: Namespace) -> int:
 def added_lines(source: SourceReport) -> list[str]:
     """Return what is searched from now on, and which files are not."""
     name, where = paint(place(source.name), "bold"), short_path(source.path)
-    files = plural(source.files, "Markdown file")
-    lines = [f"{name}: {files} in {where} will be searched."]
-    if not source.files:
+    files = [plural(source.files, "Markdown file")] if source.files else []
+    files += [plural(source.media, "image or audio file")] if source.media else []
+    lines = [f"{name}: {' and '.join(files)} in {where} will be searched."]
+    if not files:
         lines = [f"{name}: {where} will be searched; it has no Markdown files yet."]
     lines += [f"Not searched: {other_files(source.other_files)}."] if source.other_files else []
-    if source.files:
+    if files:
         lines.append(
             f"Its citations begin with {place(source.name)}: and work with `clawmark get`."
         )
-    if source.files > _FEW_FILES:
+    if source.files + source.media > _FEW_FILES:
         lines.append(INDEX_NOTE)
     return lines
 

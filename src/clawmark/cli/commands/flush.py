@@ -97,6 +97,8 @@ def run(args: Namespace) -> int:
             return _curate(memory, key, args)
         if args.no_model:
             return _show_note(memory.conversation(key).keep_messages(args.transcript), args)
+        if memory.slot.flush_policy() is None:
+            return _show_skipped(SkipFlush("no-policy"), args)
         if args.dry_run:
             window = _window(memory, args.model)
             return _show_forecast(memory.conversation(key, context_window=window), args)
@@ -215,7 +217,7 @@ def _curate(memory: Memory, key: str, args: Namespace) -> int:
     stored = load_proposal(parts.store.folder) if args.apply else None
     proposal = stored or _propose(memory, key, args)
     if not args.json:
-        _show_diff(proposal)
+        show_diff(proposal)
     is_accepted = args.apply and bool(proposal.diff) and (stored is not None or _confirm(args))
     if is_accepted:
         accept(parts.workspace, proposal)
@@ -251,7 +253,8 @@ def _confirm(args: Namespace) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _show_diff(proposal: Proposal) -> None:
+def show_diff(proposal: Proposal) -> None:
+    """Print the changes of a proposal and the reasons for them."""
     styles = {"+": "green", "-": "red", "@": "dim"}
     for line in proposal.diff.splitlines():
         style = styles.get(line[:1])

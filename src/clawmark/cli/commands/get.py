@@ -43,6 +43,8 @@ def run(args: Namespace) -> int:
             "lines": excerpt.lines,
             "totalLines": excerpt.total_lines,
         }
+        if excerpt.mime:
+            body["mime"] = excerpt.mime
         if excerpt.truncated:
             body.update(truncated=True, nextFrom=excerpt.next_start)
         emit(body)

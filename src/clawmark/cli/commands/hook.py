@@ -34,7 +34,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.error = _ignore_usage_error  # type: ignore[method-assign]
     parser.add_argument("host", metavar="HOST", help="claude-code or codex")
     parser.add_argument(
-        "event", metavar="EVENT", help="SessionStart, UserPromptSubmit, PreCompact or SessionEnd"
+        "event",
+        metavar="EVENT",
+        help="SessionStart, UserPromptSubmit, Stop, PreCompact or SessionEnd",
     )
     parser.add_argument(
         "--tokens",

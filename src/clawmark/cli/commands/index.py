@@ -6,12 +6,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from clawmark.cli.as_json import as_json
-from clawmark.cli.estimate import estimate_lines, make_estimate
 from clawmark.cli.layout import duration, middle, plural
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, note_degraded, paint, place, plain, say
 from clawmark.cli.progress import ProgressBar
 from clawmark.cli.unsearched_files import find_unsearched, print_hint
+from clawmark.composition import require_index
 from clawmark.memory import Memory
 from clawmark.model.reports import FileFailure, SyncReport
 from clawmark.model.values import ScanFailure, Skipped, SyncPlan
@@ -52,6 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     with open_memory(args) as memory:
+        require_index(memory.settings)
         if args.dry_run:
             return _dry_run(memory, args)
         if args.estimate:
@@ -64,7 +65,7 @@ def run(args: Namespace) -> int:
             )
         unsearched = None
         if not report.added + report.updated:
-            unsearched = find_unsearched(memory, args)
+            unsearched = find_unsearched(memory, args, report)
     if args.json:
         body = as_json(report)
         assert isinstance(body, dict)
@@ -85,6 +86,9 @@ def _exit_code(report: SyncReport) -> int:
 
 
 def _estimate(memory: Memory, args: Namespace) -> int:
+    # Imported late: a sync does not need it.
+    from clawmark.cli.estimate import estimate_lines, make_estimate
+
     found = memory.spending()
     estimate = make_estimate(
         found.due,
@@ -114,19 +118,21 @@ def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
     vectors = [f"{report.chunks:,} written", f"{report.embedded:,} embedded"]
     if report.reused:
         vectors.append(f"{report.reused:,} reused")
-    lines.append("Chunks   " + " · ".join(vectors))
+    if report.generation:  # other backends than the built-in one have neither
+        lines.append("Chunks   " + " · ".join(vectors))
     due = [f"{plural(report.due_files, 'file')} due"] if report.due_files else []
     due += [f"{plural(report.due_vectors, 'vector')} due"] if report.due_vectors else []
     if report.jobs:
         lines.append(f"Jobs     {place(report.jobs)}")
-    lines.append(
-        "Took     "
-        + " · ".join([duration(report.seconds), f"generation {report.generation}", *due])
-    )
+    lines.append("Took     " + " · ".join([duration(report.seconds), *_generation(report), *due]))
     lines += _listed("could not be indexed", "file", report.failures, verbose, "red")
     lines += _listed("could not be listed", "folder", report.scan_failures, verbose, "red")
     lines += _listed("skipped", "file", report.skipped, verbose, "yellow")
     return lines
+
+
+def _generation(report: SyncReport) -> list[str]:
+    return [f"generation {report.generation}"] if report.generation else []
 
 
 def _listed(

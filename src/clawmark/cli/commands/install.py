@@ -12,7 +12,9 @@ from importlib.util import find_spec
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.output import emit, note, paint, plain, say
+from clawmark.config.load import load as load_settings
 from clawmark.config.paths import Places, name_for, resolve_places
+from clawmark.hooks.events import EVENTS, USUAL_EVENTS
 from clawmark.hooks.hosts import NAMES, Launch, Scope, Surroundings, additions
 from clawmark.hooks.install import Edit, Plan, carry_out, plan_install, plan_removal
 from clawmark.hooks.receipt import load
@@ -98,9 +100,12 @@ def _launch(args: Namespace, scope: Scope, places: Places) -> Launch:
         for word in (flag, os.path.abspath(os.path.expanduser(path)))
     ]
     flags += ["--agent", args.agent] if args.agent else []
+    # A removal takes out what any memory plugin may have needed.
+    needs_turns = args.remove or load_settings(places).settings.plugins.has_hooks
+    events = EVENTS if needs_turns else USUAL_EVENTS
     if args.program:
-        return Launch((os.path.expanduser(args.program),), tuple(flags))
-    return Launch(("clawmark",) if scope == "project" else _this_program(), tuple(flags))
+        return Launch((os.path.expanduser(args.program),), tuple(flags), events)
+    return Launch(("clawmark",) if scope == "project" else _this_program(), tuple(flags), events)
 
 
 def _this_program() -> tuple[str, ...]:

@@ -66,6 +66,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the session to serve; `main` is a person's own agent "
         "(default: main; a shared session with --http)",
     )
+    parser.add_argument(
+        "--session-from-host",
+        action="store_true",
+        help="take the session of each request from its _meta, where the host names it; "
+        "a request without one belongs to an unknown session (not with --http)",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -74,6 +80,11 @@ def run(args: Namespace) -> int:
     ):
         raise UsageError(
             "--port, --host, --allow-host and --allow-remote need --http.", hint="Add --http."
+        )
+    if args.session_from_host and (args.http or args.session is not None):
+        raise UsageError(
+            "--session-from-host cannot be combined with --http or --session.",
+            hint="Only a host on standard input and output may name the session of a request.",
         )
     _require_extra()
     return _run_http(args) if args.http else _run_stdio(args)
@@ -87,21 +98,27 @@ def _run_stdio(args: Namespace) -> int:
         )
     streams = claim_standard_streams()  # before importing anything that could print
     session_key = "main" if args.session is None else args.session
+    # The instructions contain no memory; each answer depends on the session of its request.
+    described_key = None if args.session_from_host else session_key
     with open_memory(args) as memory:
 
         async def serve() -> int:
             shutdown = shutdown_on_signals()
             stop_when_parent_dies(shutdown)
-            instructions = session_instructions(memory, session_key)
+            instructions = session_instructions(memory, described_key)
             opening = await open_session(streams, instructions, shutdown)
             if opening is None:
                 return shutdown.code
             # Imported late: loading the SDK takes longer than some hosts wait for `initialize`.
-            from clawmark.mcp.server import build_server
+            from clawmark.mcp.server import build_host_server, build_server
             from clawmark.mcp.stdio.server import serve_stdio
 
             async with AsyncMemory(lambda: memory) as served:
-                server = build_server(served, session_key)
+                server = (
+                    build_host_server(served)
+                    if args.session_from_host
+                    else build_server(served, session_key)
+                )
                 tune_garbage_collection()
                 code = await serve_stdio(server, streams, opening, shutdown)
                 exit_after_delay(code)

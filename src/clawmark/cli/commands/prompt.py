@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from clawmark.agent.prompt.sections import Prompt
+from clawmark.agent.prompt.sections import PROMPT_MODES, Prompt
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
 from clawmark.text.chunking.tokens import estimate_tokens
@@ -14,6 +14,7 @@ EXAMPLES = """\
 examples:
   clawmark prompt                                          # what the main session sees
   clawmark prompt --session agent:main:telegram:group:42   # what a group sees
+  clawmark prompt --mode minimal --time                    # for a sub-agent that needs the time
   clawmark prompt --sizes                                  # how large each part is
   clawmark prompt --append > system.txt                    # for an agent that has memory_append"""
 
@@ -31,12 +32,25 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--append", action="store_true", help="for an agent with the tool memory_append"
     )
+    parser.add_argument(
+        "--mode",
+        choices=PROMPT_MODES,
+        default="full",
+        help="minimal: without the memory rules and the last days; none: empty (default: full)",
+    )
+    parser.add_argument("--time", action="store_true", help="end with the current time")
     parser.add_argument("--sizes", action="store_true", help="print only the sizes")
 
 
 def run(args: Namespace) -> int:
     with open_memory(args) as memory:
-        prompt = memory.prompt(args.session, append=args.append, chat_type=args.chat_type)
+        prompt = memory.prompt(
+            args.session,
+            append=args.append,
+            chat_type=args.chat_type,
+            mode=args.mode,
+            time=args.time,
+        )
     if args.json:
         emit(_as_json(prompt, args.session))
     elif args.sizes:

@@ -53,11 +53,12 @@ def run(args: Namespace) -> int:
     if not text:
         raise UsageError("There is nothing to remember: the text is empty.")
     with open_memory(args) as memory:
-        day = memory.today()
+        moment = memory.now()
+        day = moment.date().isoformat()
         refusal = None if args.force else memory.check_note(text, to=args.to, day=day)
         if refusal is not None:
             return _refuse(refusal, text, as_json=args.json)
-        written = memory.append(text, to=args.to, day=day)
+        written = memory.append(text, to=args.to, at=moment)
         workspace = memory.places.workspace
     if args.json:
         emit(

@@ -176,7 +176,9 @@ def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
 
 def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
     """Return score and citation, then the snippet with line numbers in the margin."""
-    lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {paint(place(hit.citation), 'cyan')}"]
+    kind = paint(f"  {hit.mime}", "dim") if hit.mime else ""
+    where = paint(place(hit.citation), "cyan") + kind
+    lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {where}"]
     parts = _parts(hit)
     margin = max(6, *(len(label) + 2 for label, _ in parts))
     for label, text in parts:
@@ -208,6 +210,7 @@ def summary(found: Found) -> str:
     how = names[found.mode] + (
         f" ({plain(found.model)})" if found.model and found.mode != "fts-only" else ""
     )
+    how = f"QMD {plain(found.model)}" if found.provider == "qmd" else how
     parts = [plural(len(found.hits), "hit"), how, duration(found.milliseconds / 1000)]
     due = [plural(found.due_files, "file")] if found.due_files else []
     due += [plural(found.due_vectors, "better vector")] if found.due_vectors else []

@@ -11,7 +11,7 @@ from clawmark.cli.layout import cells, middle, plural, size, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
 from clawmark.memory import Memory
-from clawmark.model.reports import Transcript
+from clawmark.model.reports import FlushTimes, Transcript
 from clawmark.text.transcripts.chunks import render_message
 
 SHORTEST_NAME = 24
@@ -60,7 +60,8 @@ def run(args: Namespace) -> int:
 
 def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
     """Return the transcripts as a table; names are shortened to fit `width` (0: no limit)."""
-    rows = [("NAME", "FROM", "TO", "SIZE", "LENGTH", "FORMAT", "")]
+    has_flushes = any(one.flush is not None for one in found)
+    rows = [("NAME", "FROM", "TO", "SIZE", "LENGTH", "FORMAT", "", "FLUSHED" * has_flushes)]
     rows += [
         (
             plain(middle(one.path)),
@@ -70,6 +71,7 @@ def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
             plural(one.messages, "message"),
             one.kind,
             one.status,
+            _flushed(one.flush),
         )
         for one in found
     ]
@@ -97,6 +99,15 @@ def _show(memory: Memory, name: str, *, as_json: bool) -> int:
         f"secrets are masked."
     )
     return 0
+
+
+def _flushed(times: FlushTimes | None) -> str:
+    """Describe the flushes of a session: when the last one was, and what failed since."""
+    if times is None:
+        return ""
+    failed = plural(times.failures, "failure")
+    trouble = f"{failed}, again after {_when(times.next_attempt)}" if times.failures else ""
+    return " · ".join(filter(None, (_when(times.last), trouble)))
 
 
 def _when(time: str) -> str:

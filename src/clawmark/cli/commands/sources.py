@@ -60,7 +60,7 @@ def listing(found: tuple[SourceReport, ...]) -> list[str]:
         rows.append(
             (
                 place(one.name) or "-",
-                f"{one.files:,}",
+                f"{one.files + one.media:,}",
                 shown + (f": {place(one.problem)}" if one.problem else ""),
             )
         )

@@ -14,9 +14,10 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
 from clawmark.cli.unsearched_files import find_unsearched
 from clawmark.config.paths import Places
+from clawmark.config.schema.plugins import MEMORY_CORE, NO_MEMORY
 from clawmark.memory import Memory
 from clawmark.model.errors import EmbeddingError
-from clawmark.model.reports import SourceReport, Status
+from clawmark.model.reports import FlushTimes, SourceReport, Status
 from clawmark.model.values import Space
 
 SHOWN = 3
@@ -119,22 +120,16 @@ def status_facts(
     )
     yield "Index", _index(status)
     yield "Files", _files(status)
+    yield "Media", _media(status.media)
     yield "Other", other_files(status.not_markdown) if status.not_markdown else ""
+    yield "Plugin", "" if status.memory_plugin == MEMORY_CORE else plain(status.memory_plugin)
+    for problem in status.plugin_problems:
+        yield paint("Plugins", "yellow"), plain(problem)
     yield "Switched off", _unsearched(status.unsearched_files)
+    yield "Backend", _backend(status)
     yield "Search", _search(status)
-    yield (
-        "Embedder",
-        "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status)))),
-    )
-    yield "Vectors", _vectors(status)
-    yield "Spent", _spent(status.spent)
-    yield (
-        "SQLite",
-        status.sqlite_version
-        + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
-    )
-    yield paint("Disk", "yellow"), _disk(status.shared_disk)
-    yield "Cache", _cache(status)
+    if status.backend == "builtin":
+        yield from _engine_facts(status)
     yield paint("Running", "yellow"), _running(status.running)
     yield (
         "Last sync",
@@ -144,9 +139,19 @@ def status_facts(
     yield paint("Repaired", "yellow"), plain(status.healed)
     yield (
         "Path checks",
-        f"by {status.containment}"
-        + (f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""),
+        f"by {status.containment}" + _denied(status),
     )
+    yield (
+        paint("Read errors", "yellow"),
+        _event(status, "readErrors", "time") if "readErrors" in status.events else "",
+    )
+    yield (
+        "Fallbacks",
+        _event(status, "fallbacks", "answer") + " without the configured provider"
+        if "fallbacks" in status.events
+        else "",
+    )
+    yield "Last flush", _flush(status.flush)
     if status.degraded is not None:
         yield (
             paint("Degraded", "yellow"),
@@ -167,19 +172,65 @@ def status_facts(
     yield paint("Warnings", "yellow"), "\n".join(plain(warning) for warning in status.warnings)
 
 
+def _engine_facts(status: Status) -> Iterator[tuple[str, str]]:
+    """Yield what only the built-in backend has."""
+    yield (
+        "Embedder",
+        "\n".join((plain(status.embedder), *(paint(line, "dim") for line in _reason(status)))),
+    )
+    yield "Vectors", _vectors(status)
+    yield "Spent", _spent(status.spent)
+    yield (
+        "SQLite",
+        status.sqlite_version
+        + ("" if status.sqlite_safe else paint(" (can lose commits: upgrade apsw)", "red")),
+    )
+    yield paint("Disk", "yellow"), _disk(status.shared_disk)
+    yield "Cache", _cache(status)
+
+
+def _event(status: Status, name: str, noun: str) -> str:
+    """Describe what has happened in all processes: `3 paths (last 2026-11-15 09:30 UTC)`."""
+    event = status.events[name]
+    count, last = event.get("count"), str(event.get("last", ""))
+    when = f" (last {_utc(last)})" if last else ""
+    return f"{plural(count if isinstance(count, int) else 0, noun)}{when}"
+
+
+def _denied(status: Status) -> str:
+    """Describe the paths that were refused in all processes, at least those of this one."""
+    if "denied" in status.events:
+        return f" · {_event(status, 'denied', 'path')} denied"
+    return f" · {plural(status.denied_paths, 'path')} denied" if status.denied_paths else ""
+
+
+def _flush(times: FlushTimes | None) -> str:
+    """Describe the last flush of any session, or return an empty string."""
+    if times is None:
+        return ""
+    parts = [_utc(times.last) if times.last else "none yet"]
+    if times.failures:
+        failed = f"{plural(times.failures, 'attempt')} failed since, last {_utc(times.failed)}"
+        parts += [paint(failed, "yellow"), f"next attempt after {_utc(times.next_attempt)}"]
+    return " · ".join(parts)
+
+
+def _utc(time: str) -> str:
+    return f"{time[:10]} {time[11:16]} UTC"
+
+
 def _reason(status: Status) -> list[str]:
     """Return why this embedder is used, wrapped to the right of the widest name of the page."""
     return wrap(one_line(status.embedder_reason), max(columns(), 80) - len("Extra paths  "))
 
 
 def _index(status: Status) -> str:
+    if not status.index_bytes and status.memory_plugin == NO_MEMORY:
+        return "none"
     if not status.index_bytes:
         return short_path(status.index_path) + paint(" (not created yet: `clawmark index`)", "dim")
-    parts = [
-        short_path(status.index_path),
-        size(status.index_bytes),
-        f"generation {status.generation}",
-    ]
+    parts = [short_path(status.index_path), size(status.index_bytes)]
+    parts += [f"generation {status.generation}"] if status.backend == "builtin" else []
     return " · ".join([*parts, "rebuilding"] if status.rebuilding else parts)
 
 
@@ -200,7 +251,10 @@ def _disk(kind: str) -> str:
 
 
 def _files(status: Status) -> str:
-    text = f"{plural(status.files, 'file')} · {plural(status.chunks, 'chunk')}"
+    if status.memory_plugin == NO_MEMORY:
+        return "not indexed"
+    text = plural(status.files, "file")
+    text += f" · {plural(status.chunks, 'chunk')}" if status.backend == "builtin" else ""
     if not status.due_files:
         return f"{text} · up to date"
     due = plural(status.due_files, "file")
@@ -210,6 +264,17 @@ def _files(status: Status) -> str:
         ]
         due += f" ({', '.join(counts)})"
     return f"{text} · " + paint(f"{due} due: `clawmark index`", "yellow")
+
+
+def _media(media: dict[str, int]) -> str:
+    """Count the images and audio files, or return an empty string."""
+    if not any(media.values()):
+        return ""
+    parts = [plural(media["image"], "image"), plural(media["audio"], "audio file")]
+    rest = {"skipped": "skipped", "withoutVector": "without a vector"}
+    return " · ".join(
+        parts + [f"{media[key]:,} {words}" for key, words in rest.items() if media[key]]
+    )
 
 
 def _unsearched(files: int) -> str:
@@ -222,7 +287,20 @@ def _unsearched(files: int) -> str:
     )
 
 
+def _backend(status: Status) -> str:
+    """Name the backend that answers, unless it is the built-in one as configured."""
+    fallback = status.fallback
+    if fallback is None:
+        is_default = status.backend == "builtin"
+        return "" if is_default else plain(f"{status.backend} · {status.embedder_reason}")
+    lines = [f"{plain(status.backend)} in place of {plain(fallback.from_)}: {fallback.reason}"]
+    lines += [fallback.next_step] if fallback.next_step else []
+    return "\n".join(paint(plain(line), "yellow") for line in lines)
+
+
 def _search(status: Status) -> str:
+    if status.memory_plugin == NO_MEMORY:
+        return paint("switched off: the memory slot is empty (plugins.slots.memory)", "yellow")
     if not status.search_enabled:
         return paint("switched off: memorySearch.enabled is false", "yellow")
     names = {
@@ -235,7 +313,9 @@ def _search(status: Status) -> str:
 
 def _source(source: SourceReport) -> str:
     state = (
-        paint(place(source.problem), "yellow") if source.problem else plural(source.files, "file")
+        paint(place(source.problem), "yellow")
+        if source.problem
+        else plural(source.files + source.media, "file")
     )
     return f"{place(source.name)} · {short_path(source.path)} · {state}"
 

@@ -24,7 +24,8 @@ LONGEST_WORD = 256
 # numerals only these few have merges of their own; for the others the class makes no difference.
 _NUMERALS = "\u00b2\u00b3\u00b9\u00bc-\u00be"
 _SPACE = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_WORD = re.compile(
+# Compiled on first use: a search with static vectors imports this module and cuts no words with it.
+_WORD = (
     rf"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_{_NUMERALS}]+| ?[\d{_NUMERALS}]+| ?(?:[^\w{_SPACE}]|_)+"
     rf"|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
 )
@@ -103,7 +104,7 @@ def split_words(text: str) -> Iterator[str]:
     """The words as GPT-2 cuts them: contractions, letters, numerals, punctuation (each with one
     space before), and spaces.
     """
-    for match in _WORD.finditer(text):
+    for match in re.finditer(_WORD, text):
         word = match.group()
         for start in range(0, len(word), LONGEST_WORD):
             yield word[start : start + LONGEST_WORD]

@@ -1,7 +1,8 @@
 """Gemini: `:batchEmbedContents` for passages, `:embedContent` for a query, and several keys.
 
 The first generation of models has `taskType` for queries and passages; the second has no such field
-and uses prompts. Keys are sent in a header, never in the address. When the quota of one key is used
+and uses prompts. The second also embeds images and audio files, each together with a label and
+without a prompt. Keys are sent in a header, never in the address. When the quota of one key is used
 up, the next one is tried: the configured one, GEMINI_API_KEYS (several), GEMINI_API_KEY,
 GEMINI_API_KEY_* and GOOGLE_API_KEY."""
 
@@ -9,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 from urllib.parse import quote
 
+from clawmark.embed.base import MediaFile
 from clawmark.embed.services.parsing import Numbers, Shape, check_vectors, load
 from clawmark.embed.services.wire import (
     Limits,
@@ -98,7 +101,21 @@ def wire(model: str, dims: int, limits: Limits) -> Wire:
         rows = [{"model": f"models/{model}", **one(text, is_query)} for text in texts]
         return f"{path}:batchEmbedContents", as_json({"requests": rows})
 
-    return Wire(request, parse, limits)
+    def media_request(files: Sequence[MediaFile]) -> tuple[str, bytes]:
+        rows = [
+            {"model": f"models/{model}", "content": {"parts": _media_parts(file)}, **size}
+            for file in files
+        ]
+        return f"{path}:batchEmbedContents", as_json({"requests": rows})
+
+    return Wire(
+        request=request, parse=parse, limits=limits, media=media_request if is_second else None
+    )
+
+
+def _media_parts(file: MediaFile) -> list[dict[str, object]]:
+    data = b64encode(file.data).decode("ascii")
+    return [{"text": file.label}, {"inlineData": {"mimeType": file.mime, "data": data}}]
 
 
 class _Row(TypedDict, total=False):

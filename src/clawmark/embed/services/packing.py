@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from clawmark.embed.base import MediaFile
 from clawmark.embed.services.wire import Limits
 from clawmark.text.chunking.tokens import estimate_tokens, well_formed
 
@@ -19,6 +20,10 @@ NUMBER_BYTES = 22
 """A number of a vector as JSON."""
 USUAL_DIMS, USUAL_TOKENS = 4096, 400
 """The size of an unknown model's vectors, and of a chunk."""
+IMAGE_TOKENS, AUDIO_TOKENS = 270, 32
+"""About what an image counts, and a second of audio."""
+USUAL_BYTE_RATE = 16_000
+"""Bytes of a second of an MP3 with 128 kbit/s."""
 BLANK = "."
 """Replaces a blank text, which services refuse."""
 
@@ -63,3 +68,19 @@ def pack(texts: Sequence[str], limits: Limits, most: int) -> list[range]:
             start, filled = number, 0
         filled += size
     return [*packs, range(start, len(texts))] if texts else []
+
+
+def media_tokens(file: MediaFile) -> int:
+    """Return about how many tokens an image or audio file counts."""
+    # The header of a WAV file has the bytes per second at this place.
+    is_wav = file.mime == "audio/wav" and file.data[12:16] == b"fmt "
+    rate = int.from_bytes(file.data[28:32], "little") if is_wav else 0
+    tokens = file_tokens(file.mime, len(file.data), rate or USUAL_BYTE_RATE)
+    return estimate_tokens(file.label) + tokens
+
+
+def file_tokens(mime: str, size: int, byte_rate: int = USUAL_BYTE_RATE) -> int:
+    """Return about how many tokens a file of this type and size counts, without its label."""
+    if mime.startswith("image"):
+        return IMAGE_TOKENS
+    return AUDIO_TOKENS * (1 + size // byte_rate)

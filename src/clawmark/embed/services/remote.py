@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from urllib.parse import urlsplit
 
-from clawmark.embed.base import Traits
+from clawmark.embed.base import MediaFile, Traits
 from clawmark.embed.batch.run import BatchOptions, run_batches
 from clawmark.embed.models import price_per_million
 from clawmark.embed.services import packing
@@ -38,6 +38,8 @@ from clawmark.text.secrets.redact import Redactor
 MAX_KEPT = 4096
 """Paid vectors that are kept for the next call: those of a few requests."""
 MAX_REASON = 240
+UPLOAD = INDEXING._replace(total=300.0, each=120.0)
+"""Images and audio take longer to send than texts."""
 SEND_SECONDS = 0.001
 """What it takes to send a request that is ready."""
 
@@ -115,6 +117,7 @@ class RemoteEmbedder:
             remote=True,
             # One more than requests: one call may be reading and storing a response.
             at_once=limits.at_once + 1,
+            media=provider.wire.media is not None,
         )
 
     def covers(self, text: str) -> bool:
@@ -137,6 +140,26 @@ class RemoteEmbedder:
             self._keep(vectors)
             raise
         return [vectors[text] for text in sent]
+
+    def embed_media(self, files: Sequence[MediaFile]) -> list[Vector]:
+        """Return one vector per image or audio file, with one request; raises EmbeddingError."""
+        provider = self._provider
+        if provider.wire.media is None:
+            raise EmbeddingRejected(
+                f"{provider.model} does not embed images or audio.",
+                provider=provider.name,
+                model=provider.model,
+            )
+        path, body = provider.wire.media(files)
+        tokens = sum(map(packing.media_tokens, files))
+        try:
+            return self._exchange(path, body, len(files), tokens, UPLOAD)
+        except OverBudget as error:
+            if len(files) == 1:
+                raise
+            raise TooLarge(error.message, provider=provider.name, hint=error.hint) from None
+        except _WrongSize as error:
+            raise self._confirmed(error) from None
 
     def take_paid(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors that a failed call had received, each of them once."""
@@ -285,9 +308,15 @@ class RemoteEmbedder:
 
     def _ask(self, texts: list[str], is_query: bool, policy: Policy) -> list[Vector]:
         """Return the vectors of these texts, with one request that `policy` retries."""
+        path, body = self._provider.wire.request(texts, is_query)
+        return self._exchange(path, body, len(texts), sum(map(estimate_tokens, texts)), policy)
+
+    def _exchange(
+        self, path: str, body: bytes, count: int, tokens: int, policy: Policy
+    ) -> list[Vector]:
+        """Send a request for some vectors, and return them."""
         provider = self._provider
-        tokens = sum(map(estimate_tokens, texts))
-        path, body = provider.wire.request(texts, is_query)
+        is_query = policy is QUERY
         with nullcontext() if is_query else self._slots:
             if self._breaker is not None:
                 self._breaker.check(provider.name)
@@ -306,11 +335,11 @@ class RemoteEmbedder:
             # Let a waiting thread send its request before this one reads a long response.
             time.sleep(SEND_SECONDS)
         with self._recording_failures():
-            vectors = self._read(response.body, len(texts))
+            vectors = self._read(response.body, count)
         self._settle(None)
         if self._ledger is not None:
             self._ledger.record(
-                provider.name, provider.model, 1, len(texts), used_tokens(response.body, tokens)
+                provider.name, provider.model, 1, count, used_tokens(response.body, tokens)
             )
         return vectors
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from clawmark.embed.base import MediaFile
 from clawmark.embed.models import look_up, plain_name
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable
 from clawmark.model.providers import PROVIDERS, embedding_facts
@@ -51,6 +52,8 @@ class Wire(NamedTuple):
     parse: Callable[[bytes, int], list[Sequence[float]]]
     """(body, number of texts) -> the vectors in the order of the texts; raises ValueError."""
     limits: Limits
+    media: Callable[[Sequence[MediaFile]], tuple[str, bytes]] | None = None
+    """The same request for images and audio files; None if the model does not embed them."""
 
 
 class Provider(NamedTuple):

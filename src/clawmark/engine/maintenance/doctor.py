@@ -39,29 +39,38 @@ def examine(
     *,
     fix: bool,
     probes: Sequence[Probe] = (),
+    backend_probes: Sequence[Probe] = (),
 ) -> list[Finding]:
     """Return the findings in the order a person would look: configuration, files, index, embedder,
     engine.
 
-    Without `probes`, the embedder is reported as configured but not called.
+    Without `probes`, the embedder is reported as configured but not called. `backend_probes` are
+    those of a backend that answers in place of the built-in one. Without an index, only
+    configuration and files are examined.
     """
     findings = [
         _problem(warning, "Correct the key or remove it.") for warning in parts.setup.warnings
     ]
+    if not parts.setup.has_index:
+        return [*findings, *_files(parts, status())]
     healed = _heal(parts, sync, fix=fix)
     findings.extend(healed)
     if any(finding.level == "problem" and not finding.fixed for finding in healed):
         return findings
     facts = status()
+    findings.extend(probe_finding(probe) for probe in backend_probes)
+    if facts.fallback is not None:
+        what = f"The built-in backend answers in place of {facts.fallback.from_}."
+        findings.append(_note(what, "It is tried again after a pause."))
     findings.extend(_files(parts, facts))
     findings.extend(_due(parts, sync, facts, fix=fix))
     if not facts.search_enabled:
         findings.append(
             _note("Memory search is switched off.", "Set memorySearch.enabled to true to search.")
         )
-    findings.extend(
-        [probe_finding(probe) for probe in probes] if probes else _embedder(parts.embedders, facts)
-    )
+    findings.extend(probe_finding(probe) for probe in probes)
+    if not probes and facts.backend == "builtin":
+        findings.extend(_embedder(parts.embedders, facts))
     findings.extend(_engine(parts.setup.state_dir, facts))
     findings.extend(_private(facts.index_path, fix=fix))
     return findings
@@ -122,7 +131,7 @@ def _files(parts: IndexParts, facts: Status) -> Iterator[Finding]:
             f"({', '.join(linked[:SHOWN])}).",
             "",
         )
-    if not facts.files and not facts.due_files:
+    if not facts.files and not facts.due_files and parts.setup.has_index:
         yield _note("There is no memory yet.", 'clawmark remember "something worth keeping"')
 
 
@@ -166,11 +175,13 @@ def _due(
 
 def probe_finding(probe: Probe) -> Finding:
     """Turn the outcome of a probe into a finding."""
-    subject = "Embeddings" if probe.part == "embeddings" else "Vectors"
+    subject = probe.part.capitalize()
     if probe.state == "failed":
         return _problem(f"{subject}: {probe.name} does not work: {probe.reason}", probe.next_step)
     if probe.state == "off":
         return _note(f"{subject}: not used ({probe.reason}).")
+    if probe.part == "backend":
+        return _ok(f"{subject}: {probe.name} {probe.model} answers.")
     what = (
         f"{probe.name} made a vector of {probe.dims} numbers"
         if probe.dims

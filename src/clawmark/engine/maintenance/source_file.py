@@ -7,11 +7,11 @@ a folder added by one process is searched by the others too. `sources` decides w
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
 from clawmark.model.errors import ConfigError
-from clawmark.system import shared_json  # Imported late: a cold search only reads.
-from clawmark.system.shared_json import load  # Imported late: most memories have no file.
+from clawmark.system import shared_json
 from clawmark.workspace.places import Source
 
 MOST_SOURCES = 1000
@@ -65,7 +65,7 @@ class SourceFile:
 
     def _parsed(self) -> tuple[Source, ...]:
         try:
-            rows = (load(self.path) or {"sources": []}).get("sources")
+            rows = (shared_json.load(self.path) or {"sources": []}).get("sources")
             if not isinstance(rows, list) or len(rows) > MOST_SOURCES:
                 raise ValueError("it does not hold a list of sources")
             return tuple(_source(row) for row in rows)
@@ -80,11 +80,15 @@ class SourceFile:
         )
 
 
-def _source(row: object) -> Source:
-    from clawmark.engine.maintenance.sources import NAME  # Imported late: as above.
+def is_source_name(text: str) -> bool:
+    """Whether a source may have this name: at least two characters, because one looks like a drive
+    letter."""
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,63}", text) is not None
 
+
+def _source(row: object) -> Source:
     match row:
-        case {"name": str(name), "path": str(path), **rest} if NAME.fullmatch(
+        case {"name": str(name), "path": str(path), **rest} if is_source_name(
             name
         ) and os.path.isabs(path):
             patterns = rest.get("patterns", [])

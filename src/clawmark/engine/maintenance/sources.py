@@ -10,17 +10,15 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-from clawmark.engine.maintenance.source_file import SourceFile
+from clawmark.engine.maintenance.source_file import SourceFile, is_source_name
 from clawmark.model.errors import ConfigError
 from clawmark.model.reports import SourceReport
-from clawmark.model.values import is_cited_below
+from clawmark.model.values import is_cited_below, is_media
 from clawmark.store.sqlite.snapshot import SOURCES
 from clawmark.workspace import Workspace
 from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import Source, is_below
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,63}")
-"""At least two characters, so that no name looks like a drive letter."""
 _OTHER_NAME = "Choose another name with --name."
 
 
@@ -125,9 +123,9 @@ def _checked_name(name: str, path: str) -> str:
     """Return the given name or one made from the folder's; citations begin with it."""
     if not name:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", os.path.basename(path).lower()).strip("-._")[:64]
-        if not NAME.fullmatch(name):
+        if not is_source_name(name):
             raise ConfigError(f"No name can be made of {path}.", hint="Choose one with --name.")
-    if not NAME.fullmatch(name):
+    if not is_source_name(name):
         raise ConfigError(
             f"{name[:80]!r} cannot be the name of a source.",
             hint="Use 2 to 64 letters, digits, dots, hyphens and "
@@ -158,14 +156,17 @@ def report_sources(workspace: Workspace) -> tuple[SourceReport, ...]:
     reports = []
     for source in workspace.sources():
         prefix = f"{source.name}:"
+        found = [state.path for state in scan.files if is_cited_below(state.path, prefix)]
+        media = list(filter(is_media, found))
         reports.append(
             SourceReport(
                 name=source.name,
                 path=source.path,
                 patterns=source.patterns,
-                files=sum(is_cited_below(state.path, prefix) for state in scan.files),
-                other_files=survey(source.path).others,
+                files=len(found) - len(media),
+                other_files=_others(source.path, media),
                 problem=problems.get(prefix, ""),
+                media=len(media),
             )
         )
     for extra in {extra.prefix: extra for extra in workspace.extras()}.values():
@@ -173,19 +174,30 @@ def report_sources(workspace: Workspace) -> tuple[SourceReport, ...]:
             continue
         path = extra.folder or os.path.join(workspace.root, extra.prefix)
         full = os.path.join(path, extra.file) if extra.file and extra.folder else path
+        found = [
+            state.path
+            for state in scan.files
+            if (state.path == extra.prefix if extra.file else state.path.startswith(extra.lead))
+        ]
+        media = list(filter(is_media, found))
         reports.append(
             SourceReport(
                 name="",
                 path=os.path.normpath(full),
                 patterns=extra.patterns,
-                files=sum(
-                    state.path == extra.prefix if extra.file else state.path.startswith(extra.lead)
-                    for state in scan.files
-                ),
-                other_files={} if extra.file else survey(path).others,
+                files=len(found) - len(media),
+                other_files={} if extra.file else _others(path, media),
+                media=len(media),
             )
         )
     return tuple(reports)
+
+
+def _others(folder: str, media: Sequence[str]) -> dict[str, int]:
+    """Count the files of a folder that are not searched, by extension."""
+    counts = Counter(survey(folder).others)
+    counts.subtract(Counter(os.path.splitext(path)[1].lower() for path in media))
+    return {ending: number for ending, number in counts.most_common() if number > 0}
 
 
 def not_markdown(workspace: Workspace, reports: Sequence[SourceReport]) -> dict[str, int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.embed.passage import embeddable
 from clawmark.embed.services.ledger import LedgerSummary
+from clawmark.embed.services.packing import file_tokens
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.engine.parts import IndexParts
+from clawmark.model.values import is_media
 from clawmark.text.chunking.tokens import estimate_tokens
 
 PAGE = 1000
@@ -35,6 +37,8 @@ def spending(parts: IndexParts) -> Spending:
         return Spending(provider="none", model="fts-only", due={}, cached=frozenset())
     best = parts.embedders[-1]
     due, cached = _due(parts, best)
+    media = _media_tokens(parts, due) if best.traits.media else {}
+    due |= media
     counted = Spending(
         provider=best.identity.provider, model=best.identity.model, due=due, cached=cached
     )
@@ -47,7 +51,8 @@ def spending(parts: IndexParts) -> Spending:
         else None
     )
     return counted._replace(
-        price_per_million=best.price_per_million,
+        # Images and audio have other prices than text.
+        price_per_million=None if media.keys() - cached else best.price_per_million,
         uses_batches=best.uses_batches,
         tokens_left_today=left,
     )
@@ -83,6 +88,18 @@ def _due(parts: IndexParts, embedder: Embedder) -> tuple[dict[str, int], frozens
         if identity.dims:
             cached.update(reader.cached(identity, list(due)))
     return due, frozenset(cached)
+
+
+def _media_tokens(parts: IndexParts, due: Mapping[str, int]) -> dict[str, int]:
+    """Return the estimated tokens of the due images and audio files, by hash."""
+    rules = parts.workspace.media
+    if rules is None:
+        return {}
+    with parts.store.snapshot() as reader:
+        rows = [row for row in reader.files().values() if row.hash in due and is_media(row.path)]
+    return {
+        row.hash: due[row.hash] + file_tokens(rules.modality_of(row.path), row.size) for row in rows
+    }
 
 
 def _tokens(embedder: Embedder, chunks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int]]:

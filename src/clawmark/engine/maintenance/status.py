@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from clawmark.engine.maintenance.sources import not_markdown, report_sources
 from clawmark.engine.maintenance.spending import ledger_of
@@ -18,9 +19,14 @@ from clawmark.engine.parts import (
 from clawmark.engine.sync.outcome import NOT_TEXT
 from clawmark.engine.sync.scan import is_chunked_by, look
 from clawmark.model.reports import Status
-from clawmark.model.values import FileRow, Mode, Skipped, Space, SyncPlan
+from clawmark.model.values import FileRow, Mode, Scan, Skipped, Space, SyncPlan, is_media
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.store.sqlite.running import running_sync
+from clawmark.store.sqlite.snapshot import SqliteSnapshot
+from clawmark.system.shared_counts import read_counts
+from clawmark.text.dates import utc_time
+
+WRONG_CONTENT = "its content is not of a type that its name stands for"
 
 
 def status(parts: IndexParts, last_error: str = "") -> Status:
@@ -35,9 +41,12 @@ def status(parts: IndexParts, last_error: str = "") -> Status:
         unsearched = len(reader.files(which="unsearched"))
         facts, healed = reader.database_facts(), reader.facts("healed")
         is_outdated = not is_chunked_by(reader, parts.sync.chunker.name)
+        media = count_media(parts, scan, indexed, reader)
     due_by_source = due_files_by_source(plan, indexed, setup.sources)
     not_text = (
-        Skipped(name, "is not text") for name, row in indexed.items() if row.hash == NOT_TEXT
+        Skipped(name, WRONG_CONTENT if _is_media(row) else "is not text")
+        for name, row in indexed.items()
+        if row.hash == NOT_TEXT
     )
     version = str(facts.get("sqlite_version", ""))
     sources = report_sources(workspace)
@@ -80,14 +89,58 @@ def status(parts: IndexParts, last_error: str = "") -> Status:
         sources=sources,
         not_markdown=not_markdown(workspace, sources),
         unsearched_files=unsearched,
+        media=media,
         running=running_sync(path),
+        events=_events(parts),
     )
 
 
-def brief_status(parts: IndexParts) -> tuple[str, Mode, int]:
+def count_media(
+    parts: IndexParts, scan: Scan, indexed: Mapping[str, FileRow], reader: SqliteSnapshot
+) -> dict[str, int]:
+    """Count the images and audio files; return nothing if they are not indexed."""
+    rules = parts.workspace.media
+    if rules is None:
+        return {}
+    rows = [row for row in indexed.values() if _is_media(row)]
+    kept = [row for row in rows if row.chunks]
+    modalities = [rules.modality_of(row.path) for row in kept]
+    skipped = [
+        item
+        for item in scan.skipped
+        if rules.modality_of(item.path) or rules.other_modality(item.path)
+    ]
+    best = parts.embedders[-1] if parts.embedders else None
+    vectors = (
+        reader.cached(best.identity, [row.hash for row in kept])
+        if best is not None and best.traits.media
+        else {}
+    )
+    return {
+        "image": modalities.count("image"),
+        "audio": modalities.count("audio"),
+        "skipped": len(skipped) + len(rows) - len(kept),
+        "withoutVector": sum(row.hash not in vectors for row in kept),
+    }
+
+
+def _is_media(row: FileRow) -> bool:
+    return row.source == "memory" and is_media(row.path)
+
+
+class Reports(Protocol):
+    """Anything that reports its status."""
+
+    def status(self) -> Status: ...
+
+
+def brief_status(parts: IndexParts, other: Reports | None = None) -> tuple[str, Mode, int]:
     """Return what a system prompt says about the memory: the embedder that answers, the mode, and
-    how many files are due.
+    how many files are due. `other` is the backend that answers in place of the built-in one.
     """
+    if other is not None:
+        facts = other.status()
+        return facts.backend, facts.mode, facts.due_files
     _, plan = look(parts.sync)
     with parts.store.snapshot() as reader:
         active = active_embedder(parts, reader.spaces())
@@ -130,6 +183,14 @@ def due_files_by_source(
     ):
         due[source] = due.get(source, 0) + 1
     return due
+
+
+def _events(parts: IndexParts) -> dict[str, dict[str, object]]:
+    """Return how often each event has happened in any process, and when last."""
+    counted = read_counts(parts.counts.path) if parts.counts is not None else {}
+    return {
+        name: {"count": one.times, "last": utc_time(one.last_ms)} for name, one in counted.items()
+    }
 
 
 def _metrics(

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from clawmark.embed.base import Embedder
 from clawmark.embed.passage import embeddable
 from clawmark.engine.parts import IndexParts
-from clawmark.engine.sync.text import dated_chunks
+from clawmark.engine.sync.text import chunks_of, read_document
 from clawmark.engine.sync.transcripts import derive
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.model.reports import VerifyReport
-from clawmark.model.values import ChunkRow, FileRow, FileState
+from clawmark.model.values import ChunkRow, FileRow, FileState, is_media
 from clawmark.store.base import KeywordQuery, Snapshot
 from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.text.keywords.query import query_terms
@@ -106,12 +106,8 @@ def _compared(chunk: Chunk | ChunkRow) -> tuple[object, ...]:
 
 def _chunks(parts: IndexParts, state: FileState, row: FileRow) -> list[Chunk] | None:
     """Return the chunks of a memory file; None when it has changed since it was indexed."""
-    document = parts.workspace.read_document(state)
-    return (
-        dated_chunks(row.path, document.text, parts.sync.chunker)
-        if document.hash == row.hash
-        else None
-    )
+    document = read_document(state, parts.workspace, parts.sync.media)
+    return chunks_of(document, parts.sync.chunker) if document.hash == row.hash else None
 
 
 def _transcript_chunks(parts: IndexParts, row: FileRow) -> list[Chunk] | None:
@@ -141,6 +137,7 @@ def _check_vectors(
         for path in indexed
         for chunk in reader.chunks_of(path)
         if embeddable(embedder, chunk.text) is not None
+        and not (embedder.traits.media and chunk.source == "memory" and is_media(path))
     ]
     if not embedder.traits.instant and len(rows) > SLOW_SAMPLE:
         step = len(rows) / SLOW_SAMPLE

@@ -3,14 +3,15 @@
 A leg reads the snapshot and returns what it found; a leg that cannot run says why, and the other
 one answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.engine.search.scoring import (
     INSTANT_MEANING,
     MODEL_MEANING,
+    PRIOR_PASSAGES,
     SMALLEST_CROWD,
     Noise,
     Terms,
@@ -32,6 +33,10 @@ passages overlap."""
 COMMON = 10
 """Two neighbouring terms that are both in more than one in this many passages say nothing together.
 """
+
+
+FEWEST_MEDIA = 3
+"""Fewer images and audio files than this cannot be compared with each other."""
 
 
 class KeywordLeg(NamedTuple):
@@ -210,25 +215,54 @@ def _judged(
     embedder, space, vector = asked
     cosines = snapshot.nearest(space.id, vector, query.candidates, also)
     traits = embedder.traits
-    judge = _scale(query, snapshot, asked)
     meaning = INSTANT_MEANING if traits.instant else MODEL_MEANING
-    return {key: VectorMatch(judge(cosine), traits.label, meaning) for key, cosine in cosines}
-
-
-def _scale(
-    query: Query, snapshot: SearchSnapshot, asked: tuple[Embedder, Space, Vector]
-) -> Callable[[float], float]:
-    """Return the function that turns a cosine of this embedder into a score."""
-    embedder, space, vector = asked
-    floor, ceiling = embedder.traits.floor, embedder.traits.ceiling
     if query.fusion == "weighted":
-        return lambda cosine: calibrate(cosine, floor, ceiling)
-    return evidence_scale(*noise_of_query(noise_of(snapshot, space), vector, floor, ceiling))
+        scores = {key: calibrate(cosine, traits.floor, traits.ceiling) for key, cosine in cosines}
+    else:
+        facts = snapshot.facts(noise_fact(space.id))
+        noise = noise_of_query(_noise(facts), vector, traits.floor, traits.ceiling)
+        judge = evidence_scale(*noise)
+        scores = {key: judge(cosine) for key, cosine in cosines}
+        if "media" in facts:
+            scores = _with_media(query, snapshot, asked, facts["media"], noise, scores)
+    return {key: VectorMatch(score, traits.label, meaning) for key, score in scores.items()}
+
+
+def _with_media(
+    query: Query,
+    snapshot: SearchSnapshot,
+    asked: tuple[Embedder, Space, Vector],
+    facts: dict[str, Any],
+    noise: tuple[float, float, int],
+    scores: dict[int, float],
+) -> dict[int, float]:
+    """Add the images and audio files that stand out among their kind.
+
+    Their vectors lie apart from those of texts, so that few would be among the nearest passages:
+    they are compared with each other. The fewer there are, the more the spread of all passages
+    counts."""
+    _, space, vector = asked
+    cosines = dict(snapshot.nearest(space.id, vector, 0, facts["keys"]))
+    if len(cosines) < FEWEST_MEDIA:
+        return scores
+    own = len(cosines) / (len(cosines) + PRIOR_PASSAGES)
+    spread = own * float(facts["spread"]) + (1.0 - own) * noise[1]
+    judge = evidence_scale(sum(cosines.values()) / len(cosines), spread, len(cosines))
+    judged = {
+        key: score
+        for key, cosine in cosines.items()
+        if (score := judge(cosine)) > 0.0 and (key in scores or not query.filters.summary)
+    }
+    best = sorted(judged, key=lambda key: (-judged[key], key))[: query.candidates]
+    return scores | {key: max(judged[key], scores.get(key, 0.0)) for key in best}
 
 
 def noise_of(snapshot: SearchSnapshot, space: Space) -> Noise | None:
     """Return the measured noise of a space; None if it has not been measured."""
-    facts = snapshot.facts(noise_fact(space.id))
+    return _noise(snapshot.facts(noise_fact(space.id)))
+
+
+def _noise(facts: Mapping[str, Any]) -> Noise | None:
     return (
         Noise(bytes.fromhex(facts["centre"]), float(facts["spread"]), int(facts["passages"]))
         if facts

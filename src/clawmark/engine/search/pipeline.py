@@ -57,6 +57,7 @@ from clawmark.model.values import (
     Query,
     Term,
     added_source,
+    is_media,
 )
 from clawmark.store.base import SearchSnapshot
 
@@ -236,6 +237,7 @@ def _hit(passage: Passage, snippet: Snippet) -> Hit:
         text_score=round(best.text, 4),
         date=row.last_day,
         snippet_ranges=ranges,
+        mime=row.heading if row.source == "memory" and is_media(row.path) else "",
     )
 
 

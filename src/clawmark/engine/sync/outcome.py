@@ -40,3 +40,5 @@ class VectorReport(NamedTuple):
     degraded: Degraded | None = None
     jobs: str = ""
     """A message about batch jobs; see `SyncReport.jobs`."""
+    refused: tuple[Skipped, ...] = ()
+    """Images and audio files that the service does not take."""

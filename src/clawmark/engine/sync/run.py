@@ -11,18 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
 from clawmark.embed.base import Embedder
-from clawmark.embed.local.weights import find_pack, has_numpy
 from clawmark.engine.sync.outcome import TextReport, VectorReport, add_reports
 from clawmark.engine.sync.plan import changed_since, flag_lost_roots, plan_sync, roots_to_store
-from clawmark.engine.sync.publish import publish
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, look
-from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
-from clawmark.engine.sync.transcript_progress import leave_small_growth
-from clawmark.engine.sync.transcripts import Work, apply_transcripts
-from clawmark.engine.sync.vectors import fill_space
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.reports import Progress, SyncReport
-from clawmark.model.values import Degraded, FileState, Scan, SyncPlan
+from clawmark.model.values import Degraded, FileState, Scan, Skipped, SyncPlan
 from clawmark.store.base import WriteTransaction
 
 # Files may change while a rebuild runs. After this many scans it is published, and the rest is left
@@ -96,7 +90,7 @@ def _run(parts: SyncParts, request: SyncRequest) -> SyncReport:
         chunks=text.chunks,
         embedded=sum(report.embedded for report in vectors),
         reused=sum(report.reused for report in vectors),
-        skipped=(*scan.skipped, *text.skipped),
+        skipped=(*scan.skipped, *text.skipped, *_refused(vectors)),
         failures=text.failures,
         scan_failures=scan.failures,
         due_files=text.due_files + text.unread,
@@ -120,6 +114,8 @@ def _apply(
 ) -> TextReport:
     if not (plan.due or plan.recheck):
         return TextReport()
+    # Imported late: a sync that finds nothing to do reads and cuts no text.
+    from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
 
     with parts.store.snapshot() as snapshot:
         paths = [state.path for state in (*plan.add, *plan.check, *plan.recheck)]
@@ -133,6 +129,7 @@ def _apply(
         indexed,
         answering=answering,
         reader=parts.workspace,
+        media=parts.media,
         store=parts.store,
         chunker=parts.chunker,
         now_ns=parts.now_ns,
@@ -144,6 +141,8 @@ def _apply(
     )
     if not transcripts or parts.workspace.sessions is None:
         return text
+    # Imported late: most syncs have no transcripts.
+    from clawmark.engine.sync.transcripts import Work, apply_transcripts
 
     work = Work(
         sessions=parts.workspace.sessions,
@@ -185,6 +184,8 @@ def _without_small_growth(parts: SyncParts, plan: SyncPlan) -> tuple[SyncPlan, i
     """Return the plan without transcripts that grew by little, and how many those are."""
     if parts.workspace.sessions is None or parts.deltas is None:
         return plan, 0
+    # Imported late: as above.
+    from clawmark.engine.sync.transcript_progress import leave_small_growth
 
     with parts.store.snapshot() as snapshot:
         return leave_small_growth(plan, snapshot.files(), parts.workspace.sessions, parts.deltas)
@@ -196,6 +197,9 @@ def _rebuild(
     """Build the next generation; the old one answers until the new one is complete.
 
     The returned plan counts as unchanged what an interrupted rebuild had made before."""
+    # Imported late: rebuilds are rare.
+    from clawmark.engine.sync.publish import publish
+
     store = parts.store
     building = store.begin_rebuild(
         parts.identity(), timeout=request.lock_timeout, cancelled=request.cancelled
@@ -246,6 +250,7 @@ def _add_vector_reports(
             embedded=one.embedded + two.embedded,
             reused=one.reused + two.reused,
             jobs=two.jobs or one.jobs,
+            refused=(*one.refused, *two.refused),
         )
         for one, two in zip_longest(before, after, fillvalue=VectorReport())
     ]
@@ -304,6 +309,8 @@ def _fill_one(
 ) -> VectorReport:
     if _is_complete(parts, embedder):
         return VectorReport()
+    # Imported late: a complete space needs neither threads nor vector arithmetic.
+    from clawmark.engine.sync.vectors import fill_space
 
     return fill_space(
         embedder,
@@ -311,7 +318,12 @@ def _fill_one(
         progress=request.progress or _silent,
         out_of_time=out_of_time,
         lock_timeout=request.lock_timeout,
+        media=parts.media.find(parts.store, embedder) if parts.media is not None else None,
     )
+
+
+def _refused(vectors: Sequence[VectorReport]) -> list[Skipped]:
+    return [skipped for report in vectors for skipped in report.refused]
 
 
 def _is_complete(parts: SyncParts, embedder: Embedder) -> bool:
@@ -420,6 +432,8 @@ def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | N
         or not (parts.embedders and parts.embedders[-1].traits.remote)
     ):
         return found
+    # Imported late: only a service that fails needs it.
+    from clawmark.embed.local.weights import find_pack, has_numpy
 
     with parts.store.snapshot() as snapshot:
         chunks = snapshot.count_chunks()

@@ -14,6 +14,7 @@ from clawmark.store.base import IndexStore, SearchSnapshot, Snapshot
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
+    from clawmark.engine.sync.media import MediaSync
     from clawmark.model.reports import Progress
 
 
@@ -32,6 +33,8 @@ class SyncParts(NamedTuple):
     """Embedders whose spaces are filled only if the best one fails."""
     deltas: SessionDeltas | None = None
     """How much a transcript must grow before the watcher has it indexed again."""
+    media: "MediaSync | None" = None
+    """Reads images and audio files, if they are indexed."""
 
 
 FEW_CHUNKS = 16

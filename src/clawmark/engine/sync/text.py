@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.config.schema import Chunking
 from clawmark.engine.sync.outcome import NOT_TEXT, TextReport, add_reports
 from clawmark.model.documents import Chunk, Document
 from clawmark.model.errors import NotText, WorkspaceError
 from clawmark.model.reports import FileFailure, Progress
-from clawmark.model.values import FileRow, FileState, SyncPlan
+from clawmark.model.values import FileRow, FileState, SyncPlan, is_media
 from clawmark.store.base import ChunkWords, IndexStore, Snapshot
 from clawmark.text.chunking.chunks import chunk_text
 from clawmark.text.chunking.days import with_days
@@ -30,6 +30,9 @@ from clawmark.text.transcripts.dialogue import (
 )
 from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clawmark.engine.sync.media import MediaSync
 
 FILES_AT_ONCE, BYTES_AT_ONCE = 64, 2_000_000
 CHUNKS_AT_ONCE, FEWEST_AT_ONCE = 300, 25
@@ -64,6 +67,7 @@ def apply_text(
     building: int = 0,
     lock_timeout: float = 10.0,
     at_once: int = CHUNKS_AT_ONCE,
+    media: MediaSync | None = None,
 ) -> TextReport:
     """Index the files of a plan, some at a time, until done or out of time.
 
@@ -73,7 +77,7 @@ def apply_text(
 
     def prepare(state: FileState) -> _Prepared:
         try:
-            document = reader.read_document(state)
+            document = read_document(state, reader, media)
         except NotText as error:
             row = _row(Document(state, "", NOT_TEXT), now_ns(), 0)
             return _Prepared(state, row, [], failure=FileFailure(state.path, error.message))
@@ -82,7 +86,7 @@ def apply_text(
         known = indexed.get(state.path)
         if known is not None and known.hash == document.hash and not building:
             return _Prepared(state, _row(document, now_ns(), known.chunks))
-        chunks = dated_chunks(state.path, document.text, chunker)
+        chunks = chunks_of(document, chunker)
         return _Prepared(state, _row(document, now_ns(), len(chunks)), chunks, is_new=known is None)
 
     todo = [*plan.add, *plan.check, *plan.recheck]
@@ -103,6 +107,23 @@ def apply_text(
         if out_of_time():
             break
     return report._replace(deleted=_delete(plan, store, lock_timeout))
+
+
+def read_document(state: FileState, reader: Workspace, media: MediaSync | None) -> Document:
+    """Read a memory file; with `media`, it may be an image or an audio file."""
+    if media is not None and is_media(state.path):
+        return media.read(state.path)
+    return reader.read_document(state)
+
+
+def chunks_of(document: Document, chunker: Chunking) -> list[Chunk]:
+    """Chunk a memory file; an image or audio file is one chunk, whose heading is its type."""
+    if not document.mime:
+        return dated_chunks(document.state.path, document.text, chunker)
+    chunk = Chunk(
+        start_line=1, end_line=1, text=document.text, hash=document.hash, heading=document.mime
+    )
+    return with_days([chunk], document.state.path, "")
 
 
 def dated_chunks(path: str, text: str, chunker: Chunking) -> list[Chunk]:

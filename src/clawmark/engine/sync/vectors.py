@@ -24,12 +24,14 @@ from clawmark.embed.passage import embeddable
 from clawmark.engine.sync.outcome import VectorReport
 from clawmark.model.errors import EmbeddingError, EmbeddingMismatch
 from clawmark.model.reports import Progress
-from clawmark.model.values import Degraded, Identity, Space, Vector
+from clawmark.model.values import Degraded, Identity, Skipped, Space, Vector
 from clawmark.store.base import DueChunk, IndexStore, noise_fact
 from clawmark.store.similarity import dot_products
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    from clawmark.engine.sync.media import MediaFiles
 
 # Batches of a local model grow while they are fast and shrink when they are slow, so that a kill
 # costs about a second. Batches for a service have the size it prefers.
@@ -47,6 +49,9 @@ NOISE_PAIRED = 48
 FEWEST_VECTORS = 8
 """Fewer vectors than this are not measured; `search.scoring` uses the same number."""
 NOISE_GROWTH = 1.5
+MOST_MEDIA = 1000
+"""How many images and audio files every search compares; the newest of them. Others are found if
+they are among the nearest of all passages."""
 
 
 class _Batch(NamedTuple):
@@ -63,8 +68,11 @@ def fill_space(
     progress: Callable[[Progress], None],
     out_of_time: Callable[[], bool],
     lock_timeout: float = 10.0,
+    media: MediaFiles | None = None,
 ) -> VectorReport:
-    """Give every chunk its vector, and mark the space as ready when none is due."""
+    """Give every chunk its vector, and mark the space as ready when none is due.
+
+    `media` are the images and audio files that the embedder takes as they are."""
     try:
         identity = _known_identity(embedder)
     except EmbeddingError as error:
@@ -84,6 +92,7 @@ def fill_space(
         progress=progress,
         out_of_time=out_of_time,
         lock_timeout=lock_timeout,
+        media=media,
     )
     degraded = filling.run()
     with store.snapshot() as snapshot:
@@ -93,12 +102,15 @@ def fill_space(
             transaction.set_ready(space.id)
     if due == 0:
         refresh_noise(store, space.id, lock_timeout)
+        if media is not None:
+            refresh_media_noise(store, space.id, media.paths.values(), lock_timeout)
     return VectorReport(
         embedded=filling.embedded,
         reused=filling.reused,
         due=due,
         degraded=degraded,
         jobs=filling.jobs,
+        refused=filling.refused,
     )
 
 
@@ -114,8 +126,10 @@ class _Filling:
         progress: Callable[[Progress], None],
         out_of_time: Callable[[], bool],
         lock_timeout: float,
+        media: MediaFiles | None,
     ) -> None:
         self._embedder = embedder
+        self._media = media
         self._identity = space.identity
         self._space = space.id
         self._index = store
@@ -134,16 +148,18 @@ class _Filling:
         self._done = 0
         self.embedded = self.reused = 0
         self.jobs = ""
+        self.refused: tuple[Skipped, ...] = ()
 
     def run(self) -> Degraded | None:
         """Run until nothing is due, time is up, or the embedder fails; what was finished is
         kept."""
+        failure = self._embed_media()
         self._use_batch_jobs()
         if self._at_once == 1:
-            return self._passes(None)
+            return self._passes(None) or failure
 
         with ThreadPoolExecutor(self._at_once, thread_name_prefix="clawmark-embed") as pool:
-            return self._passes(pool)
+            return self._passes(pool) or failure
 
     def _passes(self, pool: ThreadPoolExecutor | None) -> Degraded | None:
         while True:
@@ -213,10 +229,13 @@ class _Filling:
         return min(self._most, max(SMALLEST_CALL, left // (2 * self._at_once)))
 
     def _missing(self, rows: list[DueChunk]) -> dict[str, str]:
+        files = self._media.paths if self._media is not None else {}
         return {
             text_hash: embedded
             for _, text_hash, text, vector in rows
-            if vector is None and (embedded := embeddable(self._embedder, text)) is not None
+            if vector is None
+            and text_hash not in files
+            and (embedded := embeddable(self._embedder, text)) is not None
         }
 
     def _embed_here(self, missing: dict[str, str]) -> list[Vector]:
@@ -280,6 +299,24 @@ class _Filling:
         paid = take(list(missing.values())) if take is not None else {}
         return {text_hash: paid[text] for text_hash, text in missing.items() if text in paid}
 
+    def _embed_media(self) -> Degraded | None:
+        """Embed the due images and audio files; their vectors go into the cache.
+
+        Those that could not be sent now stay due. Those that the service refuses are recorded as
+        not covered by the model, like texts in a language it does not know."""
+        if self._media is None or self._out_of_time():
+            return None
+        files = self._media.paths
+        due = [
+            row.hash
+            for rows in self._pages(lambda _: PAGE)
+            for row in rows
+            if row.hash in files and row.vector is None
+        ]
+        done = self._media.embed_due(due, self._store, self._out_of_time)
+        self._waiting, self.refused = done.waiting, done.refused
+        return _degraded(done.failure) if done.failure is not None else None
+
     def _use_batch_jobs(self) -> None:
         """Submit one batch job for everything that is due, if the service supports it and it is
         enabled.
@@ -292,9 +329,10 @@ class _Filling:
         for rows in self._pages(lambda _: PAGE):
             texts |= self._missing(rows)
         if texts:
-            self._waiting, self.jobs = embed(texts, self._store, self._show)
-            if self._waiting and not self.jobs:
-                count = f"{len(self._waiting):,} texts"
+            pending, self.jobs = embed(texts, self._store, self._show)
+            self._waiting |= pending
+            if pending and not self.jobs:
+                count = f"{len(pending):,} texts"
                 self.jobs = (
                     f"{count} are on their way in a batch job; a later `clawmark index` has them."
                 )
@@ -352,9 +390,38 @@ def refresh_noise(store: IndexStore, space: int, lock_timeout: float) -> None:
         return
     centre, spread = measure_noise(sample)
     facts = {"centre": centre.hex(), "spread": round(spread, 6), "passages": vectors}
+    _store_noise(store, space, facts, lock_timeout)
+
+
+def refresh_media_noise(
+    store: IndexStore, space: int, paths: Iterable[str], lock_timeout: float
+) -> None:
+    """Measure the images and audio files of a space, if they are others than last time.
+
+    Their vectors lie apart from those of texts, so they are compared with each other."""
+    with store.snapshot() as snapshot:
+        known = snapshot.facts(noise_fact(space))
+        keys = sorted(chunk.key for path in paths for chunk in snapshot.chunks_of(path))
+        keys = keys[-MOST_MEDIA:]
+        if not known or known.get("media", {}).get("keys") == keys:
+            return
+        rows = snapshot.due_chunks(space, keys)
+    vectors = [row.vector for row in rows if row.vector is not None]
+    if len(vectors) < 2:
+        return
+    _, spread = measure_noise(vectors[:: -(-len(vectors) // NOISE_SAMPLE)])
+    measured = {"spread": round(spread, 6), "keys": keys}
+    _store_noise(store, space, {"media": measured}, lock_timeout)
+
+
+def _store_noise(
+    store: IndexStore, space: int, facts: dict[str, object], lock_timeout: float
+) -> None:
+    """Store facts next to what is known about the noise of a space, if it still exists."""
     with store.transaction(timeout=lock_timeout) as transaction:
         if any(known.id == space for known in transaction.spaces()):
-            transaction.set_facts(noise_fact(space), facts)
+            known = transaction.facts(noise_fact(space))
+            transaction.set_facts(noise_fact(space), known | facts)
 
 
 def measure_noise(sample: Sequence[Vector]) -> tuple[Vector, float]:

@@ -1,4 +1,4 @@
-"""Opens an index for writing, and creates one if necessary; imported by the first write.
+"""Opens an index for writing, and creates one if necessary.
 
 A new index is created under another name and renamed when it is complete. Everything here happens
 under the write lock."""

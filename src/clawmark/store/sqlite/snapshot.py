@@ -54,6 +54,10 @@ _VECTORS_OF_CHUNKS = (
 SOURCES: tuple[SourceName, ...] = ("memory", "sessions")
 
 
+MANY_LOOSE = 8
+"""This many segments of the full-text index are worth merging."""
+
+
 class IndexState(NamedTuple):
     """The contents of an index in numbers, for `status` and for deciding whether to sweep."""
 
@@ -73,6 +77,15 @@ class IndexState(NamedTuple):
     has_dead: bool
     """Whether replaced rows, an abandoned rebuild or a dropped space are still in the file; `sweep`
     removes them first."""
+
+    @property
+    def is_worth_sweeping(self) -> bool:
+        """Whether there is enough to remove: dead rows, words of replaced text, or segments."""
+        return (
+            self.has_dead
+            or self.dead_words > max(256, self.chunks // 8)
+            or self.loose_words >= MANY_LOOSE
+        )
 
 
 class SqliteSnapshot:

@@ -34,6 +34,8 @@ from clawmark.store.sqlite.db import (
 )
 from clawmark.store.sqlite.locks import WriteLock
 from clawmark.store.sqlite.meta import first_rows
+from clawmark.store.sqlite.opening import open_writer
+from clawmark.store.sqlite.running import SyncRecord
 from clawmark.store.sqlite.snapshot import SqliteSnapshot
 
 if TYPE_CHECKING:
@@ -202,11 +204,8 @@ class SqliteStore:
         """Sweep if there is enough to remove, or in any case with `force`.
 
         The transactions are short, so that other writers do not wait long."""
-        # Imported late: only a writer needs it.
-        from clawmark.store.sqlite.upkeep.sweeping import is_worth_sweeping
-
         with self.snapshot() as snapshot:
-            is_due = force or is_worth_sweeping(snapshot.state())
+            is_due = force or snapshot.state().is_worth_sweeping
         while is_due and (cancelled is None or not cancelled()):
             with self.transaction(timeout=timeout) as transaction:
                 is_due = transaction.sweep() > 0
@@ -241,9 +240,6 @@ class SqliteStore:
 
     @contextmanager
     def record_sync(self, facts: dict[str, object]) -> Iterator[Callable[..., None]]:
-        # Imported late: only a writer needs it.
-        from clawmark.store.sqlite.running import SyncRecord
-
         with SyncRecord(self.path, facts) as record:
             yield record.note
 
@@ -431,9 +427,6 @@ class SqliteStore:
 
     def _roll_back_journal(self) -> None:
         """Roll back what a killed writer without a log left; readers cannot read until then."""
-        # Imported late: only a writer needs it.
-        from clawmark.store.sqlite.opening import open_writer
-
         with self._lock.held(CLOSE_SECONDS):
             _close_quietly(open_writer(self.path, first_rows(self._engine)))
 
@@ -461,9 +454,6 @@ class SqliteStore:
             _close_quietly(db)
             db = None
         if db is None:
-            # Imported late: only a writer needs it.
-            from clawmark.store.sqlite.opening import open_writer
-
             try:
                 db = self._writer = open_writer(self.path, first_rows(self._engine))
             except (IndexDamaged, IndexFromTheFuture):

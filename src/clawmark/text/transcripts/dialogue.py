@@ -14,12 +14,12 @@ USERS = frozenset(("user", "human"))
 LONGEST_EMPTY_REPLY = 240
 """Characters. A longer reply is never treated as an empty one."""
 
-_LABEL = re.compile(
+# Patterns are compiled on first use: every cold search imports this module.
+_LABEL = (
     r"^[ \t]*(?:[-*>][ \t]+)?(?:\*\*)?([^\W\d_][\w.' -]{0,30}?)(?:\*\*)?(?: "
-    r"\([^()\n]{1,40}\))?:(?:\*\*)?(?:[ \t]+|$)",
-    re.MULTILINE,
+    r"\([^()\n]{1,40}\))?:(?:\*\*)?(?:[ \t]+|$)"
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？؟])|\n+")
+_SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？؟])|\n+"
 _QUESTION_ENDS = ("?", "？", "؟")
 _STATEMENT_ENDS = (".", "!", "。", "！")
 _QUESTION_STARTS = (
@@ -29,7 +29,6 @@ _QUESTION_STARTS = (
     "why will would "
     "wouldn't "
 )
-# Compiled on first use: every cold search imports this module.
 _NO_ANSWER = (
     r"\b(?:do not|don't|did not|didn't|does not|doesn't|can not|cannot|can't|could "
     r"not|couldn't|have not|haven't|am not|"
@@ -43,11 +42,10 @@ _NO_ANSWER = (
     r"back|come back|search|see|ask)\b"
     r"|\b(?:one moment|hang on|hold on|sorry(?! (?:to|about|for|that)))\b"
 )
-_NOTE_HEADER = re.compile(
+_NOTE_HEADER = (
     r"^(?:# Session: \d{4}-\d\d-\d\d [^\n]*|- \*\*(?:Session Key|Session "
     r"ID|Source|Reason|Transcript)\*\*:[^\n]*"
-    r"|## (?:Conversation Summary|Last messages)[ \t]*)$",
-    re.MULTILINE,
+    r"|## (?:Conversation Summary|Last messages)[ \t]*)$"
 )
 
 
@@ -83,17 +81,17 @@ def is_dialogue(text: str) -> bool:
         asks = not text.isascii() and any(mark in text for mark in _QUESTION_ENDS)
         if not asks and not any(name in lowered for name in USERS):
             return False
-    first = _LABEL.search(text)
+    labels = re.finditer(_LABEL, text, re.MULTILINE)
+    first = next(labels, None)
     if first is None:
         return False
-    return (first[1].lower() in USERS and not text[: first.start()].strip()) or _LABEL.search(
-        text, first.end()
-    ) is not None
+    begins_with_user = first[1].lower() in USERS and not text[: first.start()].strip()
+    return begins_with_user or next(labels, None) is not None
 
 
 def labelled_messages(text: str) -> list[LabelledMessage]:
     """Return the messages of a dialogue in order; text before the first label is ignored."""
-    labels = list(_LABEL.finditer(text))
+    labels = list(re.finditer(_LABEL, text, re.MULTILINE))
     ends = [label.start() for label in labels[1:]] + [len(text)]
     return [
         LabelledMessage(
@@ -111,7 +109,7 @@ def find_statements(text: str) -> Statements:
         return Statements(text, 1.0)
     messages = labelled_messages(text)
     # A passage cut out of a dialogue may begin with the end of a message.
-    first = _LABEL.search(text)
+    first = re.search(_LABEL, text, re.MULTILINE)
     before = text[: first.start()].strip() if first else ""
     kept, asked = [before] if before else [], list[str]()
     by_user: list[str] = []
@@ -150,7 +148,7 @@ def is_unanswered(message: LabelledMessage, reply: LabelledMessage) -> bool:
     look."""
     if reply.label == message.label or len(reply.text) > LONGEST_EMPTY_REPLY:
         return False
-    sentences = [sentence for sentence in _SENTENCE_END.split(reply.text) if sentence.strip()]
+    sentences = [sentence for sentence in re.split(_SENTENCE_END, reply.text) if sentence.strip()]
     defers = [
         re.search(_NO_ANSWER, sentence.replace("’", "'"), re.IGNORECASE) is not None
         for sentence in sentences
@@ -175,13 +173,13 @@ def is_question(text: str) -> bool:
 
 def only_asks(text: str) -> bool:
     """Check whether every sentence of a text is a question."""
-    sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+    sentences = [sentence for sentence in re.split(_SENTENCE_END, text) if sentence.strip()]
     return bool(sentences) and all(is_question(sentence) for sentence in sentences)
 
 
 def statements(text: str) -> list[str]:
     """Return the sentences of a text that are not questions and longer than a few letters."""
-    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(text)]
+    sentences = [sentence.strip() for sentence in re.split(_SENTENCE_END, text)]
     return [
         sentence
         for sentence in sentences
@@ -191,7 +189,11 @@ def statements(text: str) -> list[str]:
 
 def without_note_header(text: str) -> str:
     """Remove the header lines of a session note; other text is returned unchanged."""
-    return _NOTE_HEADER.sub("", text) if "- **Session " in text or "# Session: 2" in text else text
+    if "Session" not in text:
+        return text
+    if "- **Session " in text or "# Session: 2" in text:
+        return re.sub(_NOTE_HEADER, "", text, flags=re.MULTILINE)
+    return text
 
 
 def without_note_title(heading: str) -> str:

@@ -8,7 +8,10 @@ Only a session that is proven to be one person talking with their own agent is p
 
 Every other key is not private: the empty key (an unset variable of a host), groups, channels, cron
 jobs, sub-agents, heartbeats, keys with odd characters, and every unknown format. OpenClaw counts
-most of these as direct. What a host declares can only make a session less private."""
+most of these as direct. What a host declares can only make a session less private.
+
+The heartbeat of a main session is between the two: it looks after the memory
+(`is_main_heartbeat`)."""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def kind_of(session_key: str | None, declared: str = "") -> SessionKind:
         return kind
     word = declared.strip().lower()
     other = _PROVEN.get(word) or _NOT_PROVEN.get(word, "unknown")
-    if is_private(kind) or kind == "unknown":
+    if is_private(kind) or kind == "unknown" or _is_key_of_main_heartbeat(session_key):
         return kind if is_private(other) else other
     return kind
 
@@ -61,6 +64,21 @@ def kind_of(session_key: str | None, declared: str = "") -> SessionKind:
 def is_private(kind: SessionKind) -> bool:
     """Check whether a session of this kind is one person with their own agent."""
     return kind in ("main", "direct")
+
+
+def is_main_heartbeat(session_key: str | None, declared: str = "") -> bool:
+    """Check whether a session is the heartbeat of a main session, and nothing less private.
+
+    That is `agent:<id>:main:heartbeat`, or the key of a main session that the host declares a
+    heartbeat. No other key becomes one, whatever the host declares."""
+    if kind_of(session_key, declared) != "heartbeat":
+        return False
+    return _is_key_of_main_heartbeat(session_key) or _kind_of_key(session_key) == "main"
+
+
+def _is_key_of_main_heartbeat(session_key: str | None) -> bool:
+    main = (session_key or "").lower().removesuffix(":heartbeat")
+    return main != (session_key or "").lower() and _kind_of_key(main) == "main"
 
 
 def _kind_of_key(session_key: str | None) -> SessionKind:

@@ -18,12 +18,14 @@ ORIGINS: tuple[Origin, ...] = ("user", "agent", "import", "tool")
 COMMENT_START = "<!-- clawmark:"
 IMPORTS = "memory/imports/"
 """All files below it were imported; each has one comment, under its title."""
-_COMMENT = re.compile(
+# Compiled on first use: every cold search imports this module.
+_COMMENT = (
     r"[ \t]*<!-- clawmark: origin=(user|agent|import|tool)(?: session=(\S{1,200}))?"
-    r"(?: source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16})? -->"
+    r"(?: source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16}"
+    r"| category=\S{1,40} importance=\S{1,20} id=\S{1,60} at=\S{1,40})? -->"
 )
-_ENTRY = re.compile(r"^[-*+] ", re.MULTILINE)
-_NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9:._@+-]|-(?=-)")
+_ENTRY = r"(?m)^[-*+] "
+_NOT_IN_LABEL = r"[^A-Za-z0-9:._@+-]|-(?=-)"
 
 
 def comment(origin: Origin, session_key: str) -> str:
@@ -34,24 +36,24 @@ def comment(origin: Origin, session_key: str) -> str:
 
 def session_label(session_key: str) -> str:
     """Return a session key shortened and escaped so that it cannot end the comment."""
-    return _NOT_IN_LABEL.sub("_", session_key)[:120].rstrip("-")
+    return re.sub(_NOT_IN_LABEL, "_", session_key)[:120].rstrip("-")
 
 
 def without_comments(text: str) -> str:
     """Remove the labels, which are neither indexed nor embedded."""
-    return _COMMENT.sub("", text) if COMMENT_START in text else text
+    return re.sub(_COMMENT, "", text) if COMMENT_START in text else text
 
 
 def sessions_of(text: str) -> list[str]:
     """Return the session of every labelled entry, in order; empty if a label names none."""
-    return [found[2] or "" for found in _COMMENT.finditer(text)]
+    return [found[2] or "" for found in re.finditer(_COMMENT, text)]
 
 
 def origin_of(text: str, path: str = "") -> Origin:
     """Return the origin of some lines of a memory file."""
     if path.startswith(IMPORTS):
         return "import"
-    found = [found[1] for found in _COMMENT.finditer(text)]
-    if not found or len(found) < len(_ENTRY.findall(text)):
+    found = [found[1] for found in re.finditer(_COMMENT, text)]
+    if not found or len(found) < len(re.findall(_ENTRY, text)):
         return "unknown"
     return max((origin for origin in ORIGINS if origin in found), key=ORIGINS.index)

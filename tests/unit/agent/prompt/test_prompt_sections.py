@@ -50,12 +50,14 @@ def made(
     tools: Collection[str] = BOTH,
     cites: bool = True,
     facts: Facts = FACTS,
+    mode: str = "full",
 ) -> Prompt:
     return build_prompt(
         Context(kind=kind, files=files, logs=logs, notices=notices),
         tools=tools,
         cites=cites,
         facts=facts,
+        mode=mode,
     )
 
 
@@ -120,10 +122,33 @@ def test_runtime_line_describes_the_memory() -> None:
     line = made().sections[-1].text.split("\n")[-1]
     assert line == (
         "agent: main | session: agent:main:main (main) | workspace: /home/ada/agent | today: "
-        "2026-02-24 (Europe/Berlin)"
+        "2026-02-24 (Tuesday, Europe/Berlin)"
         " | memory: mode hybrid, provider granite (local), due files 3"
     )
     assert "workspace" not in made(kind="subagent").sections[-1].text
+
+
+def test_the_time_is_the_last_thing_of_a_prompt() -> None:
+    without, early, late = (
+        made(facts=FACTS._replace(time=time)).text for time in ("", "09:30", "14:05")
+    )
+    assert early == f"{without} | time: 09:30" and late == f"{without} | time: 14:05"
+
+
+def test_the_minimal_mode_has_neither_rules_nor_last_days() -> None:
+    everything = made(tools=(*BOTH, "memory_append"))
+    minimal = made(tools=(*BOTH, "memory_append"), mode="minimal")
+    assert [section.name for section in minimal.sections] == ["project context", "runtime"]
+    assert minimal.sections[0] in everything.sections
+    assert minimal.sections[1].text.endswith("| today: 2026-02-24 (Tuesday, Europe/Berlin)")
+    assert [file.name for file in minimal.context.files] == ["AGENTS.md", "SOUL.md"]
+    assert minimal.context.logs == ()
+
+
+def test_the_mode_none_is_empty() -> None:
+    prompt = made(mode="none")
+    assert (prompt.text, prompt.tokens, prompt.sections) == ("", 0, ())
+    assert prompt.context.files == prompt.context.logs == ()
 
 
 def test_a_memory_that_cannot_be_asked_is_a_fact_and_no_error() -> None:

@@ -85,7 +85,9 @@ def test_five_calls_are_a_conversation(memory: Memory, server: ChatServer) -> No
     conversation.on_usage(7_200, reply="Good.")
     turn = conversation.on_user("And Redis?")
     assert isinstance(turn.flush, Flushed) and not turn.compact
-    assert "- PostgreSQL for billing." in turn.system, "what was just written is in the prompt"
+    assert "- 12:00 PostgreSQL for billing." in turn.system, (
+        "what was just written is in the prompt"
+    )
     conversation.on_usage(7_600, reply="Redis too.")
     assert conversation.on_user("Next.").compact
     assert conversation.before_compaction() == SkipFlush("already-flushed")

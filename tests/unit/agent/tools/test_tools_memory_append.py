@@ -27,10 +27,12 @@ LOG = f"memory/{DAY}.md"
 def notebook(root: Path) -> Notebook:
     workspace = Workspace(str(root))
     return Notebook(
-        today=lambda: DAY,
+        now=lambda: datetime.fromisoformat(f"{DAY} 09:30"),
         read_lines=workspace.read_lines,
-        append=lambda entry, to, day: (
-            workspace.append(to, format_entry(entry)) if to else workspace.remember(entry, day)
+        append=lambda entry, to, moment: (
+            workspace.append(to, format_entry(entry))
+            if to
+            else workspace.remember(entry, f"{moment:%Y-%m-%d}", f"{moment:%H:%M}")
         ),
         redactor=Redactor(),
     )
@@ -59,8 +61,8 @@ def test_note_is_appended_to_todays_log_with_its_origin(tool: Tool, tmp_path: Pa
     }
     assert (tmp_path / LOG).read_text() == (
         "# 2026-02-24\n\n"
-        "- Ada prefers tea. <!-- clawmark: origin=user session=agent:main:main -->\n"
-        "- We chose PostgreSQL. <!-- clawmark: origin=agent session=agent:main:main -->\n"
+        "- 09:30 Ada prefers tea. <!-- clawmark: origin=user session=agent:main:main -->\n"
+        "- 09:30 We chose PostgreSQL. <!-- clawmark: origin=agent session=agent:main:main -->\n"
         "  It exports well.\n"
     )
 
@@ -69,7 +71,9 @@ def test_a_heading_becomes_the_first_words_of_the_entry(tool: Tool, tmp_path: Pa
     called(tool, text="## Vendors\n\nACME delivers on Tuesdays.")
     called(tool, text="#42 is fixed")
     lines = (tmp_path / LOG).read_text().split("\n")
-    assert lines[2].startswith("- Vendors <!--") and lines[5].startswith("- #42 is fixed <!--")
+    assert lines[2].startswith("- 09:30 Vendors <!--") and lines[5].startswith(
+        "- 09:30 #42 is fixed <!--"
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +161,7 @@ def test_text_that_reads_like_an_instruction_is_kept_and_flagged(tool: Tool) -> 
 
 
 def test_an_error_of_the_disk_is_an_answer(tmp_path: Path) -> None:
-    def fail(entry: str, to: str, day: str) -> Any:
+    def fail(entry: str, to: str, moment: datetime) -> Any:
         raise WorkspaceReadOnly("MEMORY.md is marked read-only.", hint="Make it writable.")
 
     payload = called(

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from clawmark.model.errors import IndexStoreError
 from clawmark.store.sqlite.schema import DEAD
+from clawmark.store.sqlite.snapshot import MANY_LOOSE
 from clawmark.store.sqlite.upkeep import staging
 
 if TYPE_CHECKING:
-    from clawmark.store.sqlite.snapshot import IndexState
     from clawmark.store.sqlite.transaction import SqliteTransaction
 
 MERGE_PAGES, FEWEST_PAGES = 64, 4
@@ -37,8 +37,6 @@ CHUNKS_AT_ONCE, FEWEST_CHUNKS = 500, 25
 Fewer in a small index, because the log takes space too."""
 FEW_DEAD = 1000
 """This many dead rows can always be merged away at once."""
-MANY_LOOSE = 8
-"""This many segments of the full-text index are worth merging."""
 TOO_MANY_LOOSE = 64
 """Every commit adds a segment to the full-text index, and a search reads each of them: with 6,000
 chunks it takes half the time when 18 segments have been merged into one, which takes a tenth of the
@@ -50,15 +48,6 @@ MANY_FREE, FEW_FREE = 8, 16
 """Done if more than this fraction of the file is free, and more than a few pages."""
 THINNING = 4
 """Of the rows of a table that is emptied, every fourth is left for the next round."""
-
-
-def is_worth_sweeping(state: IndexState) -> bool:
-    """Return whether there is enough to remove: dead rows, words of replaced text, or segments."""
-    return (
-        state.has_dead
-        or state.dead_words > max(256, state.chunks // 8)
-        or state.loose_words >= MANY_LOOSE
-    )
 
 
 def sweep(writer: SqliteTransaction, limit: int | None) -> int:

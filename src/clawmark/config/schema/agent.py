@@ -1,29 +1,8 @@
-"""The settings of what agents use: tools, prompt, flush, session notes and sessions."""
+"""The settings of what agents use: prompt, flush, session notes and sessions."""
 
 from typing import Annotated, NamedTuple
 
 from clawmark.config.check import Key
-
-
-class ToolPolicy(NamedTuple):
-    """Which tools an agent may have."""
-
-    allow: Annotated[
-        tuple[str, ...],
-        Key(
-            "Tools an agent may have, by name, `*` or `group:memory`; empty for all of them.",
-            kind="texts",
-        ),
-    ] = ()
-    deny: Annotated[
-        tuple[str, ...],
-        Key(
-            "Tools an agent may not have, written the same way; wins over `tools.allow`.",
-            kind="texts",
-        ),
-    ] = ()
-    denied: frozenset[str] = frozenset()
-    """The memory tools that these lists, and those of the agent's own entry, leave out."""
 
 
 class StartupContext(NamedTuple):

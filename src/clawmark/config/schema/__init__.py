@@ -6,8 +6,13 @@ from these classes. Defaults are those of OpenClaw's configuration tables."""
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from clawmark.config.agent_schema import Compaction, Hooks, SessionReset, StartupContext, ToolPolicy
 from clawmark.config.check import Key
+from clawmark.config.schema.agent import Compaction, Hooks, SessionReset, StartupContext
+from clawmark.config.schema.media import Multimodal
+from clawmark.config.schema.plugins import PluginOptions
+from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
+from clawmark.config.schema.tools import Sandbox, ToolPolicy
+from clawmark.config.schema.upkeep import DailyLogOptions, Heartbeat
 
 
 class Local(NamedTuple):
@@ -308,9 +313,8 @@ class MemorySearch(NamedTuple):
         ),
     ] = 0
     remote: Remote = Remote()
-
-
-NO_QMD = 'memory.backend is "qmd", which is not supported yet; the built-in backend answers.'
+    multimodal: Multimodal = Multimodal()
+    qmd: QmdSearchOptions = QmdSearchOptions()
 
 
 class MemoryOptions(NamedTuple):
@@ -319,8 +323,9 @@ class MemoryOptions(NamedTuple):
     backend: Annotated[
         str,
         Key(
-            "The search backend; `qmd` is not supported yet, and `builtin` is used instead.",
-            choices=("builtin", "qmd"),
+            "The search backend: `builtin`, `qmd`, or the name of an installed one. If it fails, "
+            "`builtin` answers.",
+            kind="name",
         ),
     ] = "builtin"
     citations: Annotated[
@@ -333,6 +338,8 @@ class MemoryOptions(NamedTuple):
             choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
         ),
     ] = ()
+    qmd: QmdOptions = QmdOptions()
+    daily_log: DailyLogOptions = DailyLogOptions()
 
 
 class Settings(NamedTuple):
@@ -365,8 +372,11 @@ class Settings(NamedTuple):
         int, Key("The context window of the model in tokens; 0 to take it from the model's name.")
     ] = 0
     compaction: Compaction = Compaction()
+    heartbeat: Heartbeat = Heartbeat()
+    sandbox: Sandbox = Sandbox()
     hooks: Hooks = Hooks()
     session_reset: SessionReset = SessionReset()
+    plugins: PluginOptions = PluginOptions()
 
 
 class Loaded(NamedTuple):

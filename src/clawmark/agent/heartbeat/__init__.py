@@ -1,0 +1,1 @@
+"""The heartbeat: a scheduler lets a model go through a checklist and look after MEMORY.md."""

@@ -1,0 +1,48 @@
+"""Call the code of a plugin within a time budget; a failure is a value with one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from clawmark.agent.tools.base import one_line
+from clawmark.model.errors import ClawmarkError
+from clawmark.system.cancellation import Cancelled
+from clawmark.system.time_limit import TimeLimitExceeded, call_within
+
+LONGEST_ERROR = 300
+"""Characters of a plugin's error that are shown."""
+
+_T = TypeVar("_T")
+
+
+class Failed(NamedTuple):
+    """A call that raised or took too long."""
+
+    reason: str
+    """The end of a sentence about the plugin, such as `failed (ValueError: no table)`."""
+    is_late: bool = False
+
+
+def call_plugin(call: Callable[[], _T], seconds: float, clean: Callable[[str], str]) -> _T | Failed:
+    """Make a call in a thread of its own, and wait for it for some seconds.
+
+    A call that takes longer is abandoned: its thread goes on, and what it returns is dropped.
+    `clean` masks secrets in the text of an error."""
+    try:
+        return call_within(seconds, call, "plugin")
+    except TimeLimitExceeded:
+        return Failed(f"did not answer within {seconds:g} seconds", is_late=True)
+    except Cancelled:
+        raise
+    except BaseException as error:  # the boundary of a plugin call
+        return Failed(f"failed ({error_text(error, clean)})")
+
+
+def error_text(error: BaseException, clean: Callable[[str], str]) -> str:
+    """Return the text of an error on one line, without secrets."""
+    if isinstance(error, ClawmarkError):
+        text = f"{error.message.rstrip('.')}. {error.hint}".strip().rstrip(".")
+    else:
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return one_line(clean(text), LONGEST_ERROR)

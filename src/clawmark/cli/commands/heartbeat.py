@@ -1,0 +1,108 @@
+"""`clawmark heartbeat`: one turn from a scheduler that looks after a checklist and MEMORY.md."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from clawmark.agent.heartbeat.decide import HEARTBEAT_OK
+from clawmark.agent.heartbeat.turn import HeartbeatReport
+from clawmark.cli.arguments import count, some_text
+from clawmark.cli.commands.flush import show_diff
+from clawmark.cli.open_memory import open_memory
+from clawmark.cli.output import emit, note, paint, plain, say
+
+EXAMPLES = """\
+examples:
+  clawmark heartbeat                 # HEARTBEAT_OK, a message, or changes to MEMORY.md as a diff
+  clawmark heartbeat --apply         # write what was proposed, or what is proposed now
+  clawmark heartbeat --quiet         # for cron: print nothing when there is nothing to do
+
+A model is named by --model, agents.defaults.heartbeat.model, CLAWMARK_MODEL or
+agents.defaults.model. It is not asked while nothing has changed."""
+
+_REASONS = {
+    "accepted": "",
+    "reviewed": "",
+    "nothing-to-do": "There is no checklist, and nothing to curate.",
+    "nothing-changed": "Nothing has changed since the last heartbeat.",
+    "not-due": "The last heartbeat was less than agents.defaults.heartbeat.every ago.",
+}
+_RUNNING = "Another heartbeat is running; this one ends."
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--apply",
+        action="store_true",
+        help="write the changes to MEMORY.md (default: agents.defaults.heartbeat.curation)",
+    )
+    parser.add_argument(
+        "--model", type=some_text, metavar="NAME", help="the model (default: the configured one)"
+    )
+    parser.add_argument(
+        "--days",
+        type=count(1, 90),
+        default=7,
+        metavar="N",
+        help="how many days of logs are read (default: 7)",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="ask the model even if nothing has changed or it is too early",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="print nothing when there is nothing to do"
+    )
+
+
+def run(args: Namespace) -> int:
+    with open_memory(args) as memory:
+        report = memory.heartbeat(
+            model=args.model or "", apply=args.apply, days=args.days, force=args.force
+        )
+    if args.json:
+        emit(_as_json(report))
+    else:
+        _show(report, quiet=args.quiet)
+    return 0
+
+
+def _show(report: HeartbeatReport, *, quiet: bool) -> None:
+    if report.because == "running":
+        note(_RUNNING)
+        return
+    if report.message:
+        say(plain(report.message))
+    if report.proposal is not None:
+        show_diff(report.proposal)
+        say("Written to MEMORY.md." if report.applied else f"Nothing is written. {_next(report)}")
+    elif report.note and not report.is_waiting:
+        note(plain(report.note))
+    if report.is_ok and not quiet:
+        say(HEARTBEAT_OK)
+        if _REASONS[report.because]:
+            note(paint(_REASONS[report.because], "dim"))
+        if report.is_waiting:
+            note(paint(f"A proposal for MEMORY.md is waiting. {_next(report)}", "dim"))
+
+
+def _next(report: HeartbeatReport) -> str:
+    """Return how the changes are accepted; many changes are never accepted by a heartbeat."""
+    if report.note:
+        return f"{report.note} To accept the changes: clawmark flush --curate --apply"
+    return "To accept the changes: clawmark heartbeat --apply"
+
+
+def _as_json(report: HeartbeatReport) -> dict[str, object]:
+    return {
+        "status": HEARTBEAT_OK if report.is_ok else "attention",
+        "because": report.because,
+        "message": report.message,
+        "diff": report.proposal.diff if report.proposal else "",
+        "reasons": list(report.proposal.reasons) if report.proposal else [],
+        "applied": report.applied,
+        "waiting": report.is_waiting,
+        "note": report.note,
+        "tokens": {"input": report.input_tokens, "output": report.output_tokens},
+    }

@@ -1,0 +1,187 @@
+"""The part of `Memory` that reports and maintains: sources, transcripts, status and checks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from clawmark import composition
+from clawmark.composition import agent as agent_parts
+
+if TYPE_CHECKING:
+    from clawmark.agent.models.completer import Completer
+    from clawmark.backends.base import MemoryBackend
+    from clawmark.backends.builtin import BuiltinBackend
+    from clawmark.composition.slot import SlotParts
+    from clawmark.config.paths import Places
+    from clawmark.config.schema import Settings
+    from clawmark.engine.maintenance.evaluate import Question
+    from clawmark.engine.maintenance.spending import Spending
+    from clawmark.engine.parts import IndexParts
+    from clawmark.engine.sync.scan import SyncRequest
+    from clawmark.model import reports
+    from clawmark.model.documents import Excerpt
+    from clawmark.model.values import Found
+    from clawmark.text.transcripts.records import TranscriptMessage
+    from clawmark.workspace import Workspace
+    from clawmark.workspace.transcripts.files import TranscriptFiles
+
+# Imports inside the methods below are late because a cold `clawmark search` needs none of them.
+
+
+class Upkeep:
+    """What `Memory` does besides searching, reading and writing."""
+
+    places: Places
+    _parts: IndexParts
+    _builtin: BuiltinBackend
+    _backend: MemoryBackend
+    _other: MemoryBackend | None
+
+    if TYPE_CHECKING:  # provided by `Memory`
+
+        @property
+        def settings(self) -> Settings: ...
+        @property
+        def workspace(self) -> Workspace: ...
+        @property
+        def slot(self) -> SlotParts: ...
+
+        search: Callable[..., Found]
+        read: Callable[..., Excerpt]
+        sync: Callable[..., reports.SyncReport]
+
+    def add_source(
+        self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
+    ) -> reports.SourceReport:
+        """Search a folder of Markdown too; its files are cited as `name:path` and never written.
+
+        The default name is made from the folder's. `patterns` (`*`, `?`, `[]`, `**`) select a part
+        of the folder. Every process that has this memory open searches it from its next look at the
+        disk on. `ConfigError` says why a folder cannot be added."""
+        from clawmark.engine.maintenance.sources import add_source
+
+        sources = composition.source_file(self.places)
+        added = add_source(sources, self.workspace, os.fspath(folder), name, patterns)
+        self.workspace.changes += 1
+        return next(one for one in self.sources() if one.name == added.name)
+
+    def remove_source(self, name: str) -> str:
+        """Stop searching an added folder, and return its path; its files are not touched."""
+        from clawmark.engine.maintenance.sources import remove_source
+
+        removed = remove_source(composition.source_file(self.places), name)
+        self.workspace.changes += 1
+        return removed.path
+
+    def sources(self) -> tuple[reports.SourceReport, ...]:
+        """Return the added folders and the configured extra paths, with what is in them now."""
+        from clawmark.engine.maintenance.sources import report_sources
+
+        return report_sources(self.workspace)
+
+    def absolute_path(self, path: str) -> str:
+        """Return the absolute path of a memory file or citation; `PathDenied` for other files."""
+        return self.workspace.absolute(path)
+
+    def sessions(self) -> tuple[reports.Transcript, ...]:
+        """Return the agent's transcripts, the latest first, whether or not they are searched."""
+        from clawmark.engine.maintenance.transcripts import list_transcripts
+
+        flushed, _ = agent_parts.flush_times(self.places)
+        return tuple(
+            one._replace(flush=flushed.get(os.path.basename(one.path)))
+            for one in list_transcripts(self._parts, self._transcripts())
+        )
+
+    def transcript(self, name: str) -> tuple[str, tuple[TranscriptMessage, ...]]:
+        """Return the path of a transcript and its messages, with secrets masked.
+
+        `name` is its path, its file name or the beginning of that."""
+        from clawmark.engine.maintenance.transcripts import read_transcript
+
+        return read_transcript(self._transcripts(), name)
+
+    def _transcripts(self) -> TranscriptFiles:
+        return self.workspace.sessions or composition.open_sessions(self.places, self.settings)
+
+    def status(self) -> reports.Status:
+        """Measure the state of the workspace and the index."""
+        _, latest = agent_parts.flush_times(self.places)
+        return self.slot.complete_status(self._backend.status()._replace(flush=latest))
+
+    def probe(self) -> tuple[reports.Probe, ...]:
+        """Embed one word with the configured provider, and score two known vectors.
+
+        A service is called. A failure is a `Probe` with a reason and a next step, not an exception.
+        """
+        return self._backend.probe()
+
+    def doctor(self, *, fix: bool = False, probe: bool = False) -> list[reports.Finding]:
+        """Report problems and what to do; `fix` makes safe repairs, `probe` calls the embedder."""
+        from clawmark.engine.maintenance.doctor import examine
+
+        # An embedding service may charge for a call, so it is not called unasked.
+        probes = self._builtin.probe() if probe else ()
+        other = self._other
+        found = examine(
+            self._parts,
+            self._builtin.run_sync if other is None else self._run_sync,
+            self._backend.status,
+            fix=fix,
+            probes=probes,
+            backend_probes=other.probe() if other is not None else (),
+        )
+        return [*found, *self.slot.findings()]
+
+    def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
+        return self._backend.sync(instant_only=request.instant_only)
+
+    def verify(self) -> reports.VerifyReport:
+        """Derive every row of the index from its file again and compare."""
+        from clawmark.engine.maintenance.verify import verify
+
+        composition.require_index(self.settings)
+        return verify(self._parts)
+
+    def spending(self) -> Spending:
+        """Count what a full sync would send to the best embedder, and what it would cost."""
+        from clawmark.engine.maintenance.spending import spending
+
+        self.sync(instant_only=True)  # only what is cut into chunks can be counted
+        return spending(self._parts)
+
+    def evaluate(
+        self,
+        questions: Iterable[Mapping[str, object] | Question],
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> reports.Evaluation:
+        """Measure how well the memory answers questions whose answers are known.
+
+        A question is `{"question": …, "path": "memory/x.md#L3-L5"}`, or has the expected `text`
+        instead of a path."""
+        from clawmark.engine.maintenance.evaluate import DEPTH, as_questions, evaluate
+
+        most = max(DEPTH, self.settings.memory_search.query.max_results)
+        return evaluate(
+            as_questions(questions),
+            lambda text: self.search(text, max_results=most),
+            self.read,
+            progress or (lambda *_: None),
+        )
+
+    def make_questions(
+        self, count: int = 50, *, completer: Completer | None = None
+    ) -> Iterator[dict[str, str]]:
+        """Have a model write questions for `evaluate` from passages all over the notes.
+
+        Without a `completer`, the configured model writes them; `ConfigError` when there is none.
+        """
+        from clawmark.agent.models.question_maker import make_questions
+
+        writer = agent_parts.make_question_writer(self.settings, completer)
+        self.sync(instant_only=True)
+        redactor = composition.redactor_of(self.settings.memory_search)
+        return make_questions(writer, self._parts.store, redactor, count)
