@@ -102,7 +102,7 @@ def make_qmd(context: BackendContext) -> QmdBackend:
         background=context.background,
         update_on_start=update.on_boot,
         debounce=update.debounce_ms / 1000,
-        interval=update.interval,
+        interval=update.interval * 60,
     )
 
 
@@ -126,7 +126,7 @@ def _indexer_options(context: BackendContext, qmd: QmdOptions) -> IndexerOptions
         else "",
         retention_days=qmd.sessions.retention_days,
         uses_vectors=qmd.search_mode != "search",
-        embed_interval=update.embed_interval,
+        embed_interval=update.embed_interval * 60,
         command_seconds=(update.command_timeout_ms or usual.command_timeout_ms) / 1000,
         update_seconds=(update.update_timeout_ms or usual.update_timeout_ms) / 1000,
         embed_seconds=(update.embed_timeout_ms or usual.embed_timeout_ms) / 1000,

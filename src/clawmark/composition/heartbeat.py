@@ -37,7 +37,7 @@ def make_heartbeat(
     return HeartbeatParts(
         settings=HeartbeatSettings(
             curation="apply" if apply else cast(Curation, options.curation),
-            every_seconds=options.every,
+            every_seconds=options.every * 60,
             prompt=options.prompt,
             ack_max_chars=options.ack_max_chars,
             days=days,

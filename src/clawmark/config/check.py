@@ -302,7 +302,7 @@ def _texts(key: Key, written: Written) -> tuple[str, ...]:
 
 
 def _duration(key: Key, written: Written) -> float:
-    """The seconds of a time such as `5m` or `1h`; a bare number is minutes."""
+    """The minutes of a time such as `5m` or `1h`; a bare number is minutes."""
     value = written.value
     text = f"{value:g}" if _is_number(value) and 0 <= value < 1e6 else value
     found = (
@@ -311,8 +311,8 @@ def _duration(key: Key, written: Written) -> float:
         else None
     )
     if found:
-        unit = {"ms": 0.001, "s": 1, "m": 60, "": 60, "h": 3600, "d": 86_400}[found[2]]
-        return float(found[1]) * unit
+        per_minute = {"ms": 60_000, "s": 60, "m": 1, "": 1, "h": 1 / 60, "d": 1 / 1440}[found[2]]
+        return float(found[1]) / per_minute
     raise refuse(written, f'must be a time such as "5m" or "1h", not {show(value)}')
 
 
