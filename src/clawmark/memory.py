@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from clawmark.engine.maintenance.evaluate import Question
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.model import reports
-    from clawmark.model.documents import Excerpt, Written
+    from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile, Written
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -303,6 +303,22 @@ class Memory:
     def absolute_path(self, path: str) -> str:
         """Return the absolute path of a memory file or citation; `PathDenied` for other files."""
         return self.workspace.absolute(path)
+
+    def files(self, *patterns: str) -> tuple[MemoryFile, ...]:
+        """Return the memory files, or those that match a path, a folder or a pattern."""
+        from clawmark.engine.maintenance.listing import list_files
+
+        return list_files(self.workspace, patterns, self._now())
+
+    def recent(
+        self, count: int = 10, *, since: str = "", until: str = "", path: str = ""
+    ) -> tuple[MemoryEntry, ...]:
+        """Return the newest entries of the memory files, newest first; filters as for `search`."""
+        from clawmark.engine.maintenance.listing import recent_entries
+        from clawmark.text.filters import make_filters
+
+        filters = make_filters(since=since, until=until, path=path, source="", today=self.today)
+        return recent_entries(self.workspace, count, filters, self._now())
 
     def sessions(self) -> tuple[reports.Transcript, ...]:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""

@@ -1,4 +1,4 @@
-"""`clawmark config`: the settings, their origins and what they may be. Secrets are never shown."""
+"""`clawmark config`: show and change settings. Secrets are never shown."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
@@ -31,32 +31,43 @@ examples:
   clawmark config get query.maxResults
   clawmark config path                # where configuration, state, workspace and index are
   clawmark config schema              # every key, what it may hold and what it does
+  clawmark config set query.maxResults 8
+  clawmark config set sources memory,sessions
+  clawmark config set remote.apiKey -         # reads the value from standard input
+  clawmark config unset query.maxResults
+  clawmark config edit                # in $VISUAL or $EDITOR, checked before it is written
 
-To change a setting, edit the file that `clawmark config path` names."""
+`set` and `unset` change one value of the configuration file and keep its comments and layout. With --agent, a setting of
+memory search belongs to the entry of that agent, if the file has one."""
+
+
+INTERMIXED = True
+"""Flags may stand between the words: `config set -a work provider none`."""
+ACTIONS = {"list": 0, "get": 1, "set": 2, "unset": 1, "edit": 0, "path": 0, "schema": 0}
+"""What can be done, and how many words follow."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "action",
-        nargs="?",
-        default="list",
-        choices=("list", "get", "path", "schema"),
-        help="what to show",
+        "action", nargs="?", default="list", choices=tuple(ACTIONS), help="what to do"
     )
     parser.add_argument(
-        "key", nargs="?", metavar="KEY", help="for `get`: a key, as memorySearch.query.maxResults"
+        "key", nargs="?", metavar="KEY", help="a key, as memorySearch.query.maxResults"
+    )
+    parser.add_argument(
+        "value", nargs="?", metavar="VALUE", help="for `set`: its value; - reads standard input"
     )
 
 
 def run(args: Namespace) -> int:
-    if (args.action == "get") != (args.key is not None):
-        raise UsageError(
-            "`config get` needs one key."
-            if args.action == "get"
-            else f"`config {args.action}` takes no key."
-        )
+    _check_words(args)
     if args.action == "schema":
         return _schema(args)
+    if args.action in ("set", "unset", "edit"):
+        # Imported late: only these write the file.
+        from clawmark.cli.config_change import change_settings
+
+        return change_settings(args)
     places = resolve_places(
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
     )
@@ -65,6 +76,14 @@ def run(args: Namespace) -> int:
     loaded = load(places)
     warn(loaded.warnings)
     return _get(loaded, args) if args.action == "get" else _list(loaded, args)
+
+
+def _check_words(args: Namespace) -> None:
+    given = (args.key is not None) + (args.value is not None)
+    if given == ACTIONS[args.action]:
+        return
+    needs = ("takes no key", "needs one key", "needs a key and a value")[ACTIONS[args.action]]
+    raise UsageError(f"`config {args.action}` {needs}.")
 
 
 def shown_value(loaded: Loaded, key: Key) -> object:
