@@ -24,7 +24,7 @@ from clawmark.system.private_files import make_private_folder, open_private
 
 FOLDER = "edits"
 """The folder of the copies, in the state folder."""
-_TAKE_LINE = frozenset("vi vim nvim view nano emacs emacsclient mg joe ne kak".split())
+_TAKE_LINE = ("vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "mg", "joe", "ne", "kak")
 """Editors that open a file at a line with `+12`."""
 
 

@@ -33,12 +33,12 @@ VERBS: dict[str, tuple[str, str]] = {
     "index": ("Maintain", "Update the index from the files"),
     "watch": ("Maintain", "Keep the index up to date until stopped"),
     "status": ("Maintain", "Show what is indexed, what is due, and which embedder is used"),
-    "doctor": ("Maintain", "Find problems and explain how to fix them; --fix fixes the safe ones"),
+    "doctor": ("Maintain", "Find problems and how to fix them; --fix fixes the safe ones"),
     "verify": ("Maintain", "Compare every row of the index with its file"),
     "memory": ("Maintain", "Run the commands of `openclaw memory`: status, index, search"),
     "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
     "config": ("Maintain", "Show or change settings"),
-    "completion": ("Maintain", "Print the script that completes commands in bash, zsh or fish"),
+    "completion": ("Maintain", "Print the completion script of bash, zsh or fish"),
 }
 """Each verb with its group in the overview and a one-line summary."""
 

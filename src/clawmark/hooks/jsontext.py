@@ -52,7 +52,7 @@ class Put(NamedTuple):
     text: str
     piece: str
     """The inserted text."""
-    made: Path
+    made: tuple[str, ...]
     """Path of the outermost object or list that was created; empty if none was."""
 
 
@@ -75,7 +75,7 @@ def put(text: str, path: Path, value: object, file: str, *, as_item: bool = Fals
         at = len(text) - len(text.lstrip("\ufeff"))
         piece = _rendered(_nested(path, [value] if as_item else value), "", _UNIT, newline)
         piece += "" if text[at:] else newline
-        return Put(text[:at] + piece + text[at:], piece, path[:1])
+        return Put(text[:at] + piece + text[at:], piece, tuple(map(str, path[:1])))
     node, depth = _scan(text), 0
     while depth < len(path) and (found := _entry(node, path[depth])) is not None:
         node, depth = found.value, depth + 1
@@ -88,7 +88,7 @@ def put(text: str, path: Path, value: object, file: str, *, as_item: bool = Fals
     if not is_there:
         value = _nested(path[depth + 1 :], [value] if as_item else value)
     piece, at = _piece(text, node, "" if is_there else str(path[depth]), value, newline)
-    made = path[: depth + 1] if depth < len(path) - (not as_item) else ()
+    made = tuple(map(str, path[: depth + 1])) if depth < len(path) - (not as_item) else ()
     return Put(text[:at] + piece + text[at:], piece, made)
 
 

@@ -13,8 +13,8 @@ examples:
   clawmark completion zsh > ~/.zfunc/_clawmark      # with fpath+=~/.zfunc before compinit
   clawmark completion fish > ~/.config/fish/completions/clawmark.fish
 
-For the running shell only: eval "$(clawmark completion bash)". The scripts call `clawmark completion SHELL -- WORDS` for
-every TAB, so they stay right when Clawmark is updated."""
+For the running shell only: eval "$(clawmark completion bash)". The scripts call
+`clawmark completion SHELL -- WORDS` for every TAB, so an update of Clawmark does not outdate them."""
 
 BASH = r"""# Completion of clawmark in bash.
 _clawmark() {

@@ -37,8 +37,8 @@ examples:
   clawmark config unset query.maxResults
   clawmark config edit                # in $VISUAL or $EDITOR, checked before it is written
 
-`set` and `unset` change one value of the configuration file and keep its comments and layout. With --agent, a setting of
-memory search belongs to the entry of that agent, if the file has one."""
+`set` and `unset` change one value of the configuration file and keep its comments and layout. With
+--agent, a setting of memory search belongs to the entry of that agent, if the file has one."""
 
 
 INTERMIXED = True
