@@ -132,7 +132,8 @@ def set_value(text: str, path: Path, value: object, file: str) -> str:
 
 def unset(text: str, path: Path, file: str) -> str:
     """Return the text without the entry at a path, and without parents that are empty then."""
-    read(text, file)
+    if not has(text, path, file):
+        return text
     text = _without(text, path)
     while len(path) > 1:
         path = path[:-1]
