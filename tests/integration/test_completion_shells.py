@@ -75,7 +75,7 @@ def shell(request: pytest.FixtureRequest, place: Place) -> Iterator[Typist]:
         ("clawmark get notes:fe\t", "Found in an added folder."),
         ("clawmark --works\tother get M\t", "Found in the other workspace."),
         ("clawmark -w other get M\t", "Found in the other workspace."),
-        ("clawmark ls --fi\t memory/2026*", "memory/2026-11-15.md"),
+        ("clawmark ls memory --fi\t", "memory/2026-11-15.md\nmemory/with a space.md"),
         ("clawmark config pa\t", "Workspace"),
         ("clawmark -j config get memorySearch.query.maxR\t", '"value": 6'),
         ("clawmark -c mi\tconfig path", "mine.json\n"),
