@@ -11,17 +11,20 @@ from clawmark.cli.arguments import COMMON, Parser
 from clawmark.cli.verbs import VERBS
 
 ABOUT = """\
-Clawmark gives an agent a memory made of Markdown files: MEMORY.md and the files below memory/. The files are the source
-of truth. The index for searching them is made from the files and can be deleted at any time.
+Clawmark gives an agent a memory made of Markdown files:
+MEMORY.md and the files below memory/.
+The files are the source of truth.
+The index for searching them is made from the files and can be deleted at any time.
 """
 
 PLACES = """\
-The workspace is the folder of the memory files: \\-\\-workspace, CLAWMARK_WORKSPACE, the configured one, the current
-folder if it holds MEMORY.md or memory/, or ~/.clawmark/workspace.
+The workspace is the folder of the memory files:
+\\-\\-workspace, CLAWMARK_WORKSPACE, the configured one,
+the current folder if it holds MEMORY.md or memory/, or ~/.clawmark/workspace.
 """
 
 FILES = {
-    "~/.clawmark/clawmark.json": "the configuration, JSON5; `clawmark config schema` lists the keys",
+    "~/.clawmark/clawmark.json": "the configuration; `clawmark config schema` lists the keys",
     "~/.clawmark/workspace": "the default workspace",
     "~/.clawmark/memory": "the indexes, which can be deleted",
 }

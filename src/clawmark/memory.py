@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.watching import Watching
     from clawmark.engine.maintenance.evaluate import Question
+    from clawmark.engine.maintenance.listing import Listing
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile, Written
@@ -306,19 +307,18 @@ class Memory:
 
     def files(self, *patterns: str) -> tuple[MemoryFile, ...]:
         """Return the memory files, or those that match a path, a folder or a pattern."""
-        from clawmark.engine.maintenance.listing import list_files
-
-        return list_files(self.workspace, patterns, self._now())
+        return self._listing().files(patterns)
 
     def recent(
         self, count: int = 10, *, since: str = "", until: str = "", path: str = ""
     ) -> tuple[MemoryEntry, ...]:
         """Return the newest entries of the memory files, newest first; filters as for `search`."""
-        from clawmark.engine.maintenance.listing import recent_entries
-        from clawmark.text.filters import make_filters
+        return self._listing().recent(count, since=since, until=until, path=path)
 
-        filters = make_filters(since=since, until=until, path=path, source="", today=self.today)
-        return recent_entries(self.workspace, count, filters, self._now())
+    def _listing(self) -> Listing:
+        from clawmark.engine.maintenance.listing import Listing
+
+        return Listing(self.workspace, self._now())
 
     def sessions(self) -> tuple[reports.Transcript, ...]:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""

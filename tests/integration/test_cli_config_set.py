@@ -89,9 +89,7 @@ def test_a_missing_key_is_added_next_to_the_others(place: Place) -> None:
         ("tools.deny", "memory_append", ["memory_append"]),
     ],
 )
-def test_values_are_typed_by_their_key(
-    place: Place, key: str, text: str, expected: object
-) -> None:
+def test_values_are_typed_by_their_key(place: Place, key: str, text: str, expected: object) -> None:
     assert place.run("config", "set", key, text).code == 0
     assert value(place, key) == expected
 
@@ -147,7 +145,8 @@ def test_a_secret_comes_from_standard_input_and_is_not_shown(place: Place) -> No
 def test_the_place_where_the_value_takes_effect_is_changed(place: Place) -> None:
     text = (
         "{ agents: { defaults: { memorySearch: { provider: 'auto' } },\n"
-        "    list: [{ id: 'work' }, { id: 'main', default: true, memorySearch: { provider: 'static' } }] } }"
+        "    list: [{ id: 'work' },\n"
+        "      { id: 'main', default: true, memorySearch: { provider: 'static' } }] } }"
     )
     file = written(place, text)
     assert place.run("config", "set", "provider", "none").code == 0

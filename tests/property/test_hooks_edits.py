@@ -113,7 +113,7 @@ def test_a_value_is_set_and_everything_else_stays(
     if path[-1] not in inside:
         assert comments_in(changed) == comments_in(text)
     others = {at: leaf for at, leaf in leaves_of(known).items() if at[: len(path)] != path}
-    now = {at: leaf for at, leaf in leaves_of(parse(changed).value).items()}
+    now = leaves_of(parse(changed).value)
     for at, leaf in others.items():
         assert leaf in ({}, known) or now[at] == leaf  # an empty object may have been filled
 

@@ -14,7 +14,7 @@ examples:
   clawmark completion fish > ~/.config/fish/completions/clawmark.fish
 
 For the running shell only: eval "$(clawmark completion bash)". The scripts call
-`clawmark completion SHELL -- WORDS` for every TAB, so an update of Clawmark does not outdate them."""
+`clawmark completion SHELL -- WORDS` for every TAB, so they need no update with Clawmark."""
 
 BASH = r"""# Completion of clawmark in bash.
 _clawmark() {

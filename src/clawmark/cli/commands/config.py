@@ -4,10 +4,7 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import os
-import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
@@ -15,13 +12,14 @@ from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import facts, short_path, table, wrap
 from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
+from clawmark.cli.settings.change import change_settings
+from clawmark.cli.settings.values import find_key, shown_value, written
 from clawmark.config.check import Key, allowed_values
-from clawmark.config.keys import BY_NAME, KEYS, value_of
+from clawmark.config.keys import KEYS
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded
 
-HIDDEN = "(hidden)"
 WIDEST = {0: 54, 1: 10}
 """Column widths of `config list`: most keys and values fit, and lines fit into 80 columns."""
 
@@ -64,9 +62,6 @@ def run(args: Namespace) -> int:
     if args.action == "schema":
         return _schema(args)
     if args.action in ("set", "unset", "edit"):
-        # Imported late: only these write the file.
-        from clawmark.cli.config_change import change_settings
-
         return change_settings(args)
     places = resolve_places(
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
@@ -84,42 +79,6 @@ def _check_words(args: Namespace) -> None:
         return
     needs = ("takes no key", "needs one key", "needs a key and a value")[ACTIONS[args.action]]
     raise UsageError(f"`config {args.action}` {needs}.")
-
-
-def shown_value(loaded: Loaded, key: Key) -> object:
-    """The value in effect; secrets only as set or not, addresses without user name and password."""
-    value = value_of(loaded.settings, key.name)
-    if key.is_secret:
-        return HIDDEN if value else ""
-    return re.sub(r"(?<=://)[^/?#]*@", f"{HIDDEN}@", value) if isinstance(value, str) else value
-
-
-def written(value: object) -> str:
-    """A value as it is written in a file."""
-    return "unset" if value is None else json.dumps(as_json(value), ensure_ascii=False)
-
-
-def find_key(name: str) -> Key:
-    """A key by its name, by its path in the file, or by an unambiguous ending; of several keys with
-    that ending, the least nested one.
-    """
-    short = re.sub(r"^(agents\.defaults\.memorySearch|memory\.search)\.", "memorySearch.", name)
-    if short in BY_NAME:
-        return BY_NAME[short]
-
-    def depth(key: Key) -> int:
-        return len(key.name.split("."))
-
-    endings = sorted([key for key in KEYS if key.name.endswith("." + short)], key=depth)
-    if endings and (len(endings) == 1 or depth(endings[0]) < depth(endings[1])):
-        return endings[0]
-    if endings:
-        raise UsageError(f"{name} may be {' or '.join(key.name for key in endings[:4])}.")
-    near = difflib.get_close_matches(short, BY_NAME, n=1)
-    raise UsageError(
-        f"There is no key {name[:80]}.",
-        hint=f"Did you mean {near[0]}?" if near else "`clawmark config schema` lists all.",
-    )
 
 
 def _list(loaded: Loaded, args: Namespace) -> int:

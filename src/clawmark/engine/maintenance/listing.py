@@ -15,6 +15,7 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import FileState, Filters
 from clawmark.text.dates import date_of
 from clawmark.text.entries import TextEntry, split_entries
+from clawmark.text.filters import make_filters
 from clawmark.text.globs import path_matcher
 from clawmark.workspace import Workspace
 
@@ -30,51 +31,94 @@ class _Dated(NamedTuple):
     named: str
 
 
-def list_files(
-    workspace: Workspace, patterns: Sequence[str], now: datetime
-) -> tuple[MemoryFile, ...]:
-    """Return the memory files that match one of the patterns, all of them without patterns."""
-    is_wanted = matcher(patterns)
-    listed = list[MemoryFile]()
-    for state in _memory_files(workspace):
-        if is_wanted(state.path):
-            entries = _entries(workspace, state)
-            listed.append(
-                MemoryFile(
-                    path=state.path,
-                    size=state.size,
-                    changed=_changed(workspace, state, now).isoformat(timespec="seconds"),
-                    entries=None if entries is None else len(entries),
+class Listing:
+    """The memory files of a workspace, as they are at one time."""
+
+    def __init__(self, workspace: Workspace, now: datetime) -> None:
+        self.workspace = workspace
+        self.now = now
+        self.today = now.date().isoformat()
+
+    def files(self, patterns: Sequence[str]) -> tuple[MemoryFile, ...]:
+        """Return the files that match one of the patterns, all of them without patterns."""
+        is_wanted = matcher(patterns)
+        listed = list[MemoryFile]()
+        for state in self._memory_files():
+            if is_wanted(state.path):
+                entries = self._entries(state)
+                listed.append(
+                    MemoryFile(
+                        path=state.path,
+                        size=state.size,
+                        changed=self._changed(state).isoformat(timespec="seconds"),
+                        entries=None if entries is None else len(entries),
+                    )
                 )
-            )
-    return tuple(sorted(listed, key=lambda file: (file.path != "MEMORY.md", file.path)))
+        return tuple(sorted(listed, key=lambda file: (file.path != "MEMORY.md", file.path)))
 
+    def recent(self, count: int, *, since: str, until: str, path: str) -> tuple[MemoryEntry, ...]:
+        """Return the newest entries within the filters, newest first."""
+        filters = make_filters(
+            since=since, until=until, path=path, source="", today=lambda: self.today
+        )
+        is_wanted = matcher((filters.path,) if filters.path else ())
+        files = [
+            _Dated(state, self._changed(state), date_of(state.path))
+            for state in self._memory_files()
+            if is_wanted(state.path)
+        ]
+        undated = [file for file in files if not file.named or file.named > self.today]
+        dated = [file for file in files if file.named and file.named <= self.today]
+        # Every undated file is read: a heading in it may have any day. Of the others, the newest.
+        found = [one for file in undated for one in self._of_file(file, filters)]
+        dated.sort(key=lambda file: file.named, reverse=True)
+        oldest = ""
+        for file in dated:
+            if file.named < max(oldest, filters.since):
+                break
+            found += self._of_file(file, filters)
+            if not oldest and sum(entry.day >= file.named for _, entry in found) >= count:
+                oldest = file.named  # the other files of this day are still read
+        found.sort(
+            key=lambda one: (one[1].day, one[0], one[1].path, one[1].start_line), reverse=True
+        )
+        return tuple(entry for _, entry in found[:count])
 
-def recent_entries(
-    workspace: Workspace, count: int, filters: Filters, now: datetime
-) -> tuple[MemoryEntry, ...]:
-    """Return the newest entries within the filters, newest first."""
-    is_wanted = matcher((filters.path,) if filters.path else ())
-    files = [
-        _Dated(state, _changed(workspace, state, now), date_of(state.path))
-        for state in _memory_files(workspace)
-        if is_wanted(state.path)
-    ]
-    today = now.date().isoformat()
-    undated = [file for file in files if not file.named or file.named > today]
-    dated = [file for file in files if file.named and file.named <= today]
-    # Every undated file is read: a heading in it may have any day. Of the others, the newest.
-    found = [one for file in undated for one in _of_file(workspace, file, filters, today)]
-    dated.sort(key=lambda file: file.named, reverse=True)
-    oldest = ""
-    for file in dated:
-        if file.named < max(oldest, filters.since):
-            break
-        found += _of_file(workspace, file, filters, today)
-        if not oldest and sum(entry.day >= file.named for _, entry in found) >= count:
-            oldest = file.named  # the other files of this day are still read
-    found.sort(key=lambda one: (one[1].day, one[0], one[1].path, one[1].start_line), reverse=True)
-    return tuple(entry for _, entry in found[:count])
+    def _of_file(self, file: _Dated, filters: Filters) -> list[tuple[datetime, MemoryEntry]]:
+        """Return the entries of a file that may be among the newest, with its last change."""
+        changed_day = min(file.changed.date().isoformat(), self.today)
+        kept, undated = list[tuple[datetime, MemoryEntry]](), 0
+        for entry in reversed(self._entries(file.state) or ()):
+            day = file.named or entry.day
+            is_dated = bool(day) and day <= self.today
+            undated += not is_dated
+            if not is_dated and undated > MOST_UNDATED:
+                continue
+            day = day if is_dated else changed_day
+            if (filters.since or day) <= day <= (filters.until or day):
+                kept.append((file.changed, _entry(file.state.path, entry, day, is_dated)))
+        return kept
+
+    def _memory_files(self) -> list[FileState]:
+        return [state for state in self.workspace.scan().files if state.source == "memory"]
+
+    def _entries(self, state: FileState) -> list[TextEntry] | None:
+        """Return the entries of a file; None if it cannot be read."""
+        try:
+            return split_entries(self.workspace.read_document(state).text)
+        except (WorkspaceError, OSError):
+            return None
+
+    def _changed(self, state: FileState) -> datetime:
+        """Return when the content of a file last changed.
+
+        A scan has the time of any change, such as a restored backup. A link on the way is harmless:
+        nothing is opened."""
+        try:
+            nanoseconds = os.lstat(self.workspace.absolute(state.path)).st_mtime_ns
+        except (OSError, WorkspaceError):
+            nanoseconds = state.mtime_ns
+        return datetime.fromtimestamp(nanoseconds / 1e9, self.now.tzinfo)
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
@@ -83,24 +127,6 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
         path_matcher(way) for pattern in patterns for way in (pattern, pattern.rstrip("/") + "/")
     ]
     return lambda path: not ways or any(matches(path) for matches in ways)
-
-
-def _of_file(
-    workspace: Workspace, file: _Dated, filters: Filters, today: str
-) -> list[tuple[datetime, MemoryEntry]]:
-    """Return the entries of one file that may be among the newest, with the file's last change."""
-    changed_day = min(file.changed.date().isoformat(), today)
-    kept, undated = list[tuple[datetime, MemoryEntry]](), 0
-    for entry in reversed(_entries(workspace, file.state) or ()):
-        day = file.named or entry.day
-        is_dated = bool(day) and day <= today
-        undated += not is_dated
-        if not is_dated and undated > MOST_UNDATED:
-            continue
-        day = day if is_dated else changed_day
-        if (filters.since or day) <= day <= (filters.until or day):
-            kept.append((file.changed, _entry(file.state.path, entry, day, is_dated)))
-    return kept
 
 
 def _entry(path: str, entry: TextEntry, day: str, is_dated: bool) -> MemoryEntry:
@@ -113,27 +139,3 @@ def _entry(path: str, entry: TextEntry, day: str, is_dated: bool) -> MemoryEntry
         heading=entry.heading,
         text=entry.text,
     )
-
-
-def _memory_files(workspace: Workspace) -> list[FileState]:
-    return [state for state in workspace.scan().files if state.source == "memory"]
-
-
-def _entries(workspace: Workspace, state: FileState) -> list[TextEntry] | None:
-    """Return the entries of a file; None if it cannot be read."""
-    try:
-        return split_entries(workspace.read_document(state).text)
-    except (WorkspaceError, OSError):
-        return None
-
-
-def _changed(workspace: Workspace, state: FileState, now: datetime) -> datetime:
-    """Return when the content of a file last changed.
-
-    A scan has the time of any change, such as a restored backup. A link on the way is harmless:
-    nothing is opened."""
-    try:
-        nanoseconds = os.lstat(workspace.absolute(state.path)).st_mtime_ns
-    except (OSError, WorkspaceError):
-        nanoseconds = state.mtime_ns
-    return datetime.fromtimestamp(nanoseconds / 1e9, now.tzinfo)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from clawmark import Memory
 from clawmark.model.errors import FilterError
 
-NOON = datetime(2024, 5, 10, 12, tzinfo=timezone.utc)
+NOON = datetime(2024, 5, 10, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -22,18 +22,18 @@ def memory(tmp_path: Path) -> Memory:
     write(root, "memory/2024-05-10.md", "# 2024-05-10\n\n- new one\n- new two\n", "2024-05-10")
     write(root, "memory/projects/ferry.md", "# Ferry\n\n## 2024-05-07\n\nMet Ann.\n", "2024-05-10")
     return Memory.open(
-        root, state_dir=tmp_path / "state", clock=lambda: NOON, overrides=UTC, background=False
+        root, state_dir=tmp_path / "state", clock=lambda: NOON, overrides=IN_UTC, background=False
     )
 
 
-UTC = {"agents.defaults.userTimezone": "UTC"}
+IN_UTC = {"agents.defaults.userTimezone": "UTC"}
 
 
 def write(root: Path, path: str, text: str, changed: str) -> None:
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    time = datetime.fromisoformat(changed).replace(tzinfo=timezone.utc).timestamp()
+    time = datetime.fromisoformat(changed).replace(tzinfo=UTC).timestamp()
     os.utime(file, (time, time))
 
 
@@ -71,10 +71,8 @@ def test_a_file_that_is_not_text_is_listed_without_entries(memory: Memory) -> No
 
 
 def test_the_newest_day_comes_first_and_in_it_the_last_entry(memory: Memory) -> None:
-    assert texts(memory) == ["- new two", "- new one", "- d", "- c", "- b", "- old two"] + [
-        "- old one",
-        "Met Ann.",
-    ]
+    today, yesterday = ["- new two", "- new one"], ["- d", "- c", "- b"]
+    assert texts(memory) == [*today, *yesterday, "- old two", "- old one", "Met Ann."]
     assert texts(memory, 3) == ["- new two", "- new one", "- d"]
 
 

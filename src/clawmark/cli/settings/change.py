@@ -9,8 +9,10 @@ from argparse import Namespace
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
-from clawmark.cli.commands.config import HIDDEN, find_key, shown_value, written
-from clawmark.cli.config_file import (
+from clawmark.cli.editor import editor_command, make_copy, run_editor
+from clawmark.cli.layout import short_path
+from clawmark.cli.output import emit, note, one_line, paint, say, warn
+from clawmark.cli.settings.file import (
     Change,
     Target,
     find_target,
@@ -20,9 +22,7 @@ from clawmark.cli.config_file import (
     set_key,
     unset_key,
 )
-from clawmark.cli.editor import editor_command, make_copy, run_editor
-from clawmark.cli.layout import short_path
-from clawmark.cli.output import emit, note, one_line, paint, say, warn
+from clawmark.cli.settings.values import HIDDEN, find_key, shown_value, written
 from clawmark.config.check import Key
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME
