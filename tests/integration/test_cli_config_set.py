@@ -102,7 +102,8 @@ def test_values_are_typed_by_their_key(place: Place, key: str, text: str, expect
         (("memory.citations", "sometimes"), 'must be "auto"'),
         (("memorySearch.query.maxReslts", "3"), f"Did you mean {KEY}?"),
         (("memorySearch.remote.baseUrl", "ftp://x"), "is refused"),
-        (("memory.qmd.command", "x"), ""),
+        (("memorySearch.provider", "opnai"), "which is not a provider"),
+        (("session.resetByType.group", "x"), "has no effect"),
     ],
 )
 def test_a_wrong_key_or_value_changes_nothing(
@@ -124,6 +125,13 @@ def test_a_value_that_the_settings_as_a_whole_refuse_changes_nothing(
     done = place.run("config", "set", key, text)
     assert done.code == 2 and says_one_clear_thing(done) and "Nothing was changed" in done.err
     assert file.read_text(encoding="utf-8") == COMMENTED
+
+
+def test_a_provider_whose_key_is_still_missing_is_set(place: Place) -> None:
+    keyless = {"OPENAI_API_KEY": None}
+    assert place.run("config", "set", "provider", "openai", env=keyless).code == 0
+    assert place.run("config", "set", "remote.apiKey", "${NOT_SET_HERE}", env=keyless).code == 0
+    assert value(place, "memorySearch.provider") == "openai"
 
 
 def test_a_warning_about_the_value_is_shown(place: Place) -> None:

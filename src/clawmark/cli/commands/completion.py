@@ -90,12 +90,13 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=tuple(SCRIPTS), metavar="SHELL", help="bash, zsh or fish")
-    parser.add_argument(
+    words = parser.add_argument(
         "words",
         nargs=REMAINDER,
         metavar="-- WORDS",
         help="print what completes these words (the scripts do this); bash gives the line",
     )
+    words.required = False
 
 
 def run(args: Namespace) -> int:

@@ -25,7 +25,7 @@ from clawmark.cli.settings.file import (
 from clawmark.cli.settings.values import HIDDEN, find_key, shown_value, written
 from clawmark.config.check import Key
 from clawmark.config.paths import Places, resolve_places
-from clawmark.config.unsupported import UNSUPPORTED_BY_NAME
+from clawmark.config.unsupported import UNSUPPORTED
 from clawmark.model.errors import ClawmarkError, ConfigError
 
 MAX_STDIN = 64 * 1024
@@ -68,8 +68,9 @@ def _broken_target(file: str, args: Namespace) -> Target:
 
 
 def _known_key(name: str) -> Key:
-    if name in UNSUPPORTED_BY_NAME:
-        raise UsageError(f"{name} has no effect: {UNSUPPORTED_BY_NAME[name].reason}.")
+    for entry in UNSUPPORTED:
+        if f"{name}.".startswith(f"{entry.name}."):
+            raise UsageError(f"{name[:80]} has no effect: {entry.reason}.")
     return find_key(name)
 
 

@@ -19,6 +19,7 @@ from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
 from clawmark.config.sections import agent_entries, sections_for
 from clawmark.hooks import jsontext
+from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError, ConfigError, WriteConflict
 from clawmark.system.private_files import make_private_folder, open_private, sync_folder
 from clawmark.system.shared_json import locked
@@ -27,6 +28,14 @@ LOCK_SECONDS = 10.0
 UNCHANGED = "Nothing was changed."
 _LISTS = ("choices", "paths", "texts", "names")
 _PARSED = ("flag", "count", "number", "headers")
+_NAMES_OF_EMBEDDERS = (
+    "memorySearch.provider",
+    "memorySearch.fallback",
+    "memorySearch.model",
+    "memorySearch.local.modelPath",
+)
+"""Keys that are checked when a memory is opened. Variables of the environment may be missing here.
+"""
 _PER_AGENT = ("memorySearch.", "tools.")
 """Keys that an entry of `agents.list` may have."""
 
@@ -46,8 +55,18 @@ class Target(NamedTuple):
     file: str
     places: Places
 
-    def loaded(self, config: ConfigFile | None) -> Loaded:
-        return load(self.places._replace(config=config))
+    def loaded(self, config: ConfigFile) -> Loaded:
+        """Return the settings with this content; ConfigError if no memory could be opened."""
+        places = self.places._replace(config=config)
+        loaded = load(places)
+        try:
+            Memory(places, loaded, background=False).close()
+        except ConfigError as error:
+            if error.key in _NAMES_OF_EMBEDDERS:
+                raise
+        except ClawmarkError:
+            pass  # a key or a package is missing, which may be the next step
+        return loaded
 
 
 def find_target(places: Places, *, is_named: bool) -> Target:
