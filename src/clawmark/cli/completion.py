@@ -225,15 +225,16 @@ def split_line(line: str) -> tuple[list[str], str]:
     """Split the line that is typed in bash into words, the last one unfinished, and return the
     quote that is still open.
     """
-    words = list[str]()
-    for quote in ("", '"', "'", "\\"):
+    if re.search(r"(?<!\\)(?:\\\\)*\\$", line):
+        line = line[:-1]  # a backslash that escapes nothing yet
+    for quote in ("", '"', "'"):
         try:
-            words = shlex.split(line + (quote if quote != "\\" else "\\"))
+            words = shlex.split(line + quote)
         except ValueError:
             continue
         if not quote and (not line or re.search(r"(?<!\\)\s$", line)):
             words.append("")
-        return words, quote.strip("\\")
+        return words, quote
     return [*line.split(), ""], ""
 
 

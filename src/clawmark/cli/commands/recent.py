@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from clawmark.cli.arguments import count
-from clawmark.cli.layout import snippet_lines
+from clawmark.cli.layout import wrap
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import columns, emit, note, paint, place, say
+from clawmark.cli.output import columns, emit, note, paint, place, plain, say
 from clawmark.model.documents import MemoryEntry
 
 SHOWN_LINES = 4
@@ -70,10 +70,20 @@ def entry_lines(found: Sequence[MemoryEntry], width: int) -> list[str]:
         if entry.day != day:
             lines += ["", paint(entry.day, "bold")] if day else [paint(entry.day, "bold")]
             day = entry.day
-        shown = snippet_lines(entry.text, width - 4)
+        shown = list(_wrapped(entry.text, width - 4))
         if len(shown) > SHOWN_LINES:
             shown = [*shown[: SHOWN_LINES - 1], "…"]
         lines += [f"  {line}" for line in shown]
         undated = "" if entry.is_dated else " · undated; the file changed on this day"
         lines.append(f"    {paint(place(entry.citation) + undated, 'dim')}")
     return lines
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """Yield the lines of an entry, wrapped below their first word and without blank ones."""
+    for line in plain(text).split("\n"):
+        indent = min(len(line) - len(line.lstrip()), 8)
+        is_item = line.lstrip()[:2] in ("- ", "* ", "+ ")
+        first, *others = wrap(line, width - indent - 2) or [""]
+        yield from [" " * indent + first] if first else []
+        yield from (" " * (indent + 2 * is_item) + other for other in others)
