@@ -262,6 +262,8 @@ class AsyncMemory:
     remove_source = _awaited(Memory.remove_source)
     sources = _awaited(Memory.sources)
     absolute_path = _awaited(Memory.absolute_path)
+    files = _awaited(Memory.files)
+    recent = _awaited(Memory.recent)
     sessions = _awaited(Memory.sessions)
     transcript = _awaited(Memory.transcript)
     status = _awaited(Memory.status)

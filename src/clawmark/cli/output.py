@@ -42,8 +42,29 @@ def pour(text: str) -> None:
     _write(sys.stdout, "")
 
 
+_is_quiet = False
+"""Whether notes are left out (`--quiet`)."""
+
+
+def set_quiet(is_quiet: bool) -> None:
+    """Say whether notes are left out; errors never are."""
+    global _is_quiet
+    _is_quiet = is_quiet
+
+
+def is_quiet() -> bool:
+    """Whether notes and progress are left out."""
+    return _is_quiet
+
+
 def note(text: str) -> None:
-    """Write a line to standard error; errors are ignored."""
+    """Write a line to standard error, unless --quiet was given."""
+    if not _is_quiet:
+        _note(text)
+
+
+def _note(text: str) -> None:
+    """Write a line to standard error; a failure to write is ignored."""
     try:
         sys.stdout.flush()
         sys.stderr.write(text + "\n")
@@ -94,9 +115,9 @@ def report(error: ClawmarkError, *, as_json: bool) -> int:
             return error.exit_code
         except (ClawmarkError, Stopped):
             pass  # standard output cannot be written, so use standard error
-    note(f"clawmark: {plain(error.message)}")
+    _note(f"clawmark: {plain(error.message)}")
     if error.hint:
-        note(f"  {plain(error.hint)}")
+        _note(f"  {plain(error.hint)}")
     return error.exit_code
 
 

@@ -10,6 +10,8 @@ from clawmark import composition
 from clawmark.composition import agent as agent_parts
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from clawmark.agent.models.completer import Completer
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
     from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
     from clawmark.engine.maintenance.evaluate import Question
+    from clawmark.engine.maintenance.listing import Listing
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.engine.parts import IndexParts
     from clawmark.engine.sync.scan import SyncRequest
     from clawmark.model import reports
-    from clawmark.model.documents import Excerpt
+    from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
     from clawmark.model.values import Found
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
@@ -51,6 +54,7 @@ class Upkeep:
         search: Callable[..., Found]
         read: Callable[..., Excerpt]
         sync: Callable[..., reports.SyncReport]
+        _now: Callable[[], datetime]
 
     def add_source(
         self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
@@ -84,6 +88,21 @@ class Upkeep:
     def absolute_path(self, path: str) -> str:
         """Return the absolute path of a memory file or citation; `PathDenied` for other files."""
         return self.workspace.absolute(path)
+
+    def files(self, *patterns: str) -> tuple[MemoryFile, ...]:
+        """Return the memory files, or those that match a path, a folder or a pattern."""
+        return self._listing().files(patterns)
+
+    def recent(
+        self, count: int = 10, *, since: str = "", until: str = "", path: str = ""
+    ) -> tuple[MemoryEntry, ...]:
+        """Return the newest entries of the memory files, newest first; filters as for `search`."""
+        return self._listing().recent(count, since=since, until=until, path=path)
+
+    def _listing(self) -> Listing:
+        from clawmark.engine.maintenance.listing import Listing
+
+        return Listing(self.workspace, self._now())
 
     def sessions(self) -> tuple[reports.Transcript, ...]:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""

@@ -51,9 +51,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="ask the model even if nothing has changed or it is too early",
     )
-    parser.add_argument(
-        "--quiet", action="store_true", help="print nothing when there is nothing to do"
-    )
 
 
 def run(args: Namespace) -> int:

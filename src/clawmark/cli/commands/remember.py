@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         default="",
-        metavar="FILE",
+        metavar="PATH",
         help="MEMORY.md or another memory file (default: today's log)",
     )
     parser.add_argument(
