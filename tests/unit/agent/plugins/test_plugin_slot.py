@@ -70,7 +70,7 @@ BROKEN = {
     "exit": ("raise SystemExit('bye')", "SystemExit: bye"),
     "missing": ("", "AttributeError"),
     "raises": ("def make(context):\n    raise ValueError('no table')", "ValueError: no table"),
-    "rubbish": ("def make(context):\n    return 42", "gave a int, which is not a memory plugin"),
+    "rubbish": ("def make(context):\n    return 42", "a value of type int, not a memory plugin"),
 }
 
 
@@ -112,7 +112,23 @@ def test_an_unknown_plugin_is_named_with_what_to_do(site: Path, tmp_path: Path) 
         )
         listed = {one.name: one for one in memory.plugins()}
         assert (listed["acmee"].state, listed["acmee"].owner) == ("not used", "")
-        assert listed["memory-core"].reason == 'it stands in for "acmee"'
+        assert listed["memory-core"].reason == 'used because "acmee" cannot be used'
+
+
+def test_a_plugin_that_refuses_its_settings_is_quoted_with_its_next_step(
+    site: Path, tmp_path: Path
+) -> None:
+    code = (
+        "from clawmark import ConfigError\n"
+        "def make(context):\n"
+        "    raise ConfigError('greeting must be text.', hint='Write greeting: \"hello\".')"
+    )
+    install(site, "acme_memory", code, acme="acme_memory:make")
+    with opened(tmp_path) as memory:
+        assert memory.status().plugin_problems == (
+            'The memory plugin "acme" cannot be used. greeting must be text. memory-core is used '
+            'instead. Write greeting: "hello".',
+        )
 
 
 def test_a_name_that_two_distributions_offer_is_refused(site: Path, tmp_path: Path) -> None:

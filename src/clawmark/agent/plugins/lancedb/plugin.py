@@ -56,7 +56,7 @@ class LancePlugin:
     def __init__(self, context: PluginContext) -> None:
         if find_spec("lancedb") is None:
             raise PluginError(
-                "The memory plugin memory-lancedb needs the package lancedb.",
+                "It needs the package lancedb.",
                 plugin=context.name,
                 owner="clawmark",
                 hint="Run pip install 'clawmark[lancedb]'.",
