@@ -148,7 +148,8 @@ def _open(
         except ClawmarkError as error:  # the plugin says itself what is wrong
             return error
         if not all(callable(getattr(made, method, None)) for method in METHODS):
-            raise TypeError(f"it returned a value of type {type(made).__name__}, not a memory plugin")
+            kind = type(made).__name__
+            raise TypeError(f"it returned a value of type {kind}, not a memory plugin")
         return made
 
     clean = _cleaner(context)
