@@ -50,7 +50,7 @@ def build_slot(memory: Memory, *, log: bool) -> SlotParts:
 
 def search_scope(settings: Settings, session_key: str | None, chat_type: str) -> bool:
     """Return whether `memory.qmd.scope` lets a session search; it holds while another backend
-    answers in place of QMD, too.
+    answers instead of QMD, too.
     """
     if settings.memory.backend != "qmd" or session_key is None:
         return True

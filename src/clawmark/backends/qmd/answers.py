@@ -340,7 +340,7 @@ def as_hits(
 
 
 def story_of(hit: Hit, rank: int) -> CandidateStory:
-    """Return what `--explain` shows of a hit; QMD tells nothing about other candidates."""
+    """Return what `--explain` shows of a hit; QMD does not report other candidates."""
     return CandidateStory(
         citation=hit.citation,
         vector=0.0,

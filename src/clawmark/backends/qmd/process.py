@@ -26,7 +26,7 @@ KEPT_ERRORS = 20_000
 """Bytes of standard error that are kept."""
 STEP = 0.1
 """Seconds between two looks at whether the caller has cancelled."""
-INSTALL = "npm install -g @tobilu/qmd@2.8.3   # needs Node.js 22 or newer"
+INSTALL = "npm install -g @tobilu/qmd@2.8.3 installs it; it needs Node.js 22 or newer."
 _PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "CI")
 _PASSED_PREFIXES = ("LC_", "QMD_", "NODE_", "HF_", "GGML_", "LLAMA_", "CUDA_")
 """Other variables may hold keys and are not passed on."""

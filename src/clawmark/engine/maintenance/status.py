@@ -136,7 +136,7 @@ class Reports(Protocol):
 
 def brief_status(parts: IndexParts, other: Reports | None = None) -> tuple[str, Mode, int]:
     """Return what a system prompt says about the memory: the embedder that answers, the mode, and
-    how many files are due. `other` is the backend that answers in place of the built-in one.
+    how many files are due. `other` is the backend that answers instead of the built-in one.
     """
     if other is not None:
         facts = other.status()

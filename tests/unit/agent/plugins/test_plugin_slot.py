@@ -231,7 +231,7 @@ def test_a_tool_that_raises_answers_the_model_with_an_error(site: Path, tmp_path
     with opened(tmp_path) as memory:
         first, second = (tool.call({}) for tool in memory.tools())
     assert first["error"] == "a stopped at an unexpected ValueError."
-    assert second["error"] == "b gave an answer that cannot be read."
+    assert second["error"] == "b returned an answer that cannot be read."
 
 
 def test_a_plugin_can_name_memory_core_as_its_recall_source(site: Path, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def statements(
     """Return what a message of the user states that is worth keeping, in order.
 
     A message with more than `longest` characters was pasted and is skipped. A sentence with one of
-    the `triggers` is kept whatever it says, unless it has a secret."""
+    the `triggers` is always kept, unless it has a secret."""
     text = user_words(message)
     if len(text) > longest or _is_pasted(text):
         return []
