@@ -1,1 +1,1 @@
-"""The heartbeat: a scheduler lets a model go through a checklist and look after MEMORY.md."""
+"""The heartbeat: a model, started by a scheduler, goes through a checklist and curates MEMORY.md."""

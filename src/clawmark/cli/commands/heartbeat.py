@@ -1,4 +1,4 @@
-"""`clawmark heartbeat`: one turn from a scheduler that looks after a checklist and MEMORY.md."""
+"""`clawmark heartbeat`: one turn of a model over a checklist and MEMORY.md, for schedulers."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.system.shared_counts import read_counts
 from clawmark.text.dates import utc_time
 
-WRONG_CONTENT = "its content is not of a type that its name stands for"
+WRONG_CONTENT = "its content does not match the extension of its name"
 
 
 def status(parts: IndexParts, last_error: str = "") -> Status:
