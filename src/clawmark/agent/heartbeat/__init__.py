@@ -1,1 +1,1 @@
-"""The heartbeat: a model, started by a scheduler, goes through a checklist and curates MEMORY.md."""
+"""The heartbeat: a model goes through a checklist and curates MEMORY.md, on a schedule."""
