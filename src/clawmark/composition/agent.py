@@ -214,7 +214,7 @@ def make_conversation(
         ),
         recall=lambda text: (
             memory.recall(text, session_key, chat_type=chat_type(), sandboxed=sandboxed)
-            if recall or memory.slot.slot.recalls_by_itself
+            if recall or memory.slot.slot.recalls_automatically
             else ""
         ),
         started=lambda: memory.session_started(session_key),

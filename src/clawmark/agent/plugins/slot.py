@@ -68,7 +68,7 @@ class MemorySlot(NamedTuple):
         return tuple(found.values())
 
     @property
-    def recalls_by_itself(self) -> bool:
+    def recalls_automatically(self) -> bool:
         """Whether messages get recalled text without the host asking for it.
 
         memory-core in its own slot recalls only if the host wants that."""

@@ -154,7 +154,7 @@ def _is_unsafe(sentence: str) -> bool:
 
 
 def _is_pasted(text: str) -> bool:
-    """Check for text that the user has hardly written: code, output, markup, summaries."""
+    """Check for text that the user probably did not write: code, output, markup, summaries."""
     lines = [line for line in text.split("\n") if line.strip()]
     code = sum(bool(CODE_LINE.search(line)) for line in lines)
     return (
