@@ -84,7 +84,7 @@ def make_tools(
     session = parts.session(session_key, chat_type, sandboxed=sandboxed)
     tools = parts.slot.active.plugin.tools(session, append=append)
     names = [tool.name for tool in tools]
-    permitted = session.access.permitted(names, memory.settings.tools)
+    permitted = session.access.permitted(names, memory.settings.tools, parts.slot.active.name)
     return [tool for tool in tools if tool.name in permitted]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,19 @@ def test_a_plugin_replaces_the_tools_and_the_prompt_section(site: Path, tmp_path
         assert "Call acme_recall first." in prompt.text
         assert "memory_search" not in prompt.text and "plugin acme" in prompt.text
         assert memory.search("green tea").hits  # people can search the files all the same
+
+
+def test_a_denied_group_of_memory_tools_includes_the_tools_of_a_plugin(
+    site: Path, tmp_path: Path
+) -> None:
+    install(site, "acme_memory", ACME, acme="acme_memory:make")
+    opened(tmp_path).close()
+    file = tmp_path / "state" / "clawmark.json"
+    tree = json.loads(file.read_text(encoding="utf-8")) | {"tools": {"deny": ["group:memory"]}}
+    file.write_text(json.dumps(tree), encoding="utf-8")
+    with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", provider="none") as memory:
+        assert memory.slot.slot.name == "acme" and names(memory) == []
+        assert "acme_recall" not in memory.prompt(append=True).text
 
 
 def test_the_default_is_memory_core(site: Path, tmp_path: Path) -> None:
