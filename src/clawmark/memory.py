@@ -71,7 +71,7 @@ class Memory(Upkeep):
         self._parts = self._builtin.parts
         is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
         self._other = self._backend if is_other else None
-        """The backend that answers in place of the built-in one."""
+        """The backend that answers instead of the built-in one."""
 
     @classmethod
     def open(

@@ -140,7 +140,7 @@ class FallbackBackend:
         return self.builtin.status()._replace(fallback=status)
 
     def plan(self) -> tuple[SyncPlan, Scan] | None:
-        """Return what a sync would do, if the backend can tell."""
+        """Return what a sync would do; None if the backend cannot plan."""
 
         def ask(backend: MemoryBackend) -> tuple[SyncPlan, Scan] | None:
             return backend.plan() if isinstance(backend, Plans) else None

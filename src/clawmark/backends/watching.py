@@ -45,7 +45,7 @@ class Watching:
         on_event: Callable[[WatchEvent], None] | None = None,
         other: MemoryBackend | None = None,
     ) -> None:
-        """`other` is the backend that is kept up to date in place of the built-in one."""
+        """`other` is the backend that is kept up to date instead of the built-in one."""
         self._backend = backend
         self._other = other
         self._background = backend.background() if other is None else _background_of(other)

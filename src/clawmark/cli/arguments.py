@@ -185,8 +185,8 @@ def some_text(text: str) -> str:
 def _formatter(prog: str) -> argparse.HelpFormatter:
     # Without a width, argparse would import shutil, which costs 2 ms.
     try:
-        width = int(os.environ.get("COLUMNS", "0")) or 100
-    except ValueError:
+        width = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
+    except (OSError, ValueError):  # standard output is not a terminal
         width = 100
     return argparse.RawDescriptionHelpFormatter(
         prog, max_help_position=30, width=max(50, min(width, 100)) - 2

@@ -84,9 +84,14 @@ def warn(warnings: Sequence[str]) -> None:
     _warnings[:] = warnings
 
 
-def note_degraded(degraded: Degraded) -> None:
-    """Print why an answer is degraded and how to fix that, on standard error."""
-    note(f"clawmark: {plain(degraded.reason)} {plain(degraded.fix)}".rstrip())
+def note_degraded(degraded: Degraded, fallback_from: str = "") -> None:
+    """Print why an answer is degraded and how to fix that, on standard error.
+
+    `fallback_from` is the backend that the built-in one has replaced."""
+    reason = f"{plain(degraded.reason)} {plain(degraded.fix)}".rstrip()
+    if fallback_from:
+        reason = f"The built-in backend answers instead of {plain(fallback_from)}. {reason}"
+    note(f"clawmark: {reason}")
 
 
 def emit(document: object) -> None:

@@ -50,7 +50,7 @@ def build_slot(memory: Memory, *, log: bool) -> SlotParts:
 
 def search_scope(settings: Settings, session_key: str | None, chat_type: str) -> bool:
     """Return whether `memory.qmd.scope` lets a session search; it holds while another backend
-    answers in place of QMD, too.
+    answers instead of QMD, too.
     """
     if settings.memory.backend != "qmd" or session_key is None:
         return True
@@ -84,7 +84,7 @@ def make_tools(
     session = parts.session(session_key, chat_type, sandboxed=sandboxed)
     tools = parts.slot.active.plugin.tools(session, append=append)
     names = [tool.name for tool in tools]
-    permitted = session.access.permitted(names, memory.settings.tools)
+    permitted = session.access.permitted(names, memory.settings.tools, parts.slot.active.name)
     return [tool for tool in tools if tool.name in permitted]
 
 
@@ -214,7 +214,7 @@ def make_conversation(
         ),
         recall=lambda text: (
             memory.recall(text, session_key, chat_type=chat_type(), sandboxed=sandboxed)
-            if recall or memory.slot.slot.recalls_by_itself
+            if recall or memory.slot.slot.recalls_automatically
             else ""
         ),
         started=lambda: memory.session_started(session_key),

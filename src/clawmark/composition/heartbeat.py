@@ -32,7 +32,7 @@ def make_heartbeat(
 
     def chosen() -> Completer:
         name = model or options.model
-        return completer or needed_model(settings, os.environ, "look after the memory", name)
+        return completer or needed_model(settings, os.environ, "run a heartbeat", name)
 
     return HeartbeatParts(
         settings=HeartbeatSettings(

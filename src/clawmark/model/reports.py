@@ -167,7 +167,7 @@ class Status(NamedTuple):
     backend: str = "builtin"
     """The backend that answers now."""
     fallback: "Fallback | None" = None
-    """Set while `builtin` answers in place of the configured backend."""
+    """Set while `builtin` answers instead of the configured backend."""
     memory_plugin: str = "memory-core"
     """The plugin in the memory slot."""
     plugin_problems: tuple[str, ...] = ()
@@ -181,7 +181,7 @@ class Status(NamedTuple):
 
 
 class Fallback(NamedTuple):
-    """Why the built-in backend answers in place of the configured one."""
+    """Why the built-in backend answers instead of the configured one."""
 
     from_: str
     reason: str

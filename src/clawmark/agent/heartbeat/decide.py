@@ -1,4 +1,4 @@
-"""Decide whether a heartbeat asks its model, and what its answer means. Nothing is done here."""
+"""Decide whether a heartbeat asks its model, and what its answer means. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RETRY = Backoff(first=60.0, longest=6 * 3600.0)
 SLACK_SECONDS = 60.0
 """How much earlier than `every` a heartbeat may run: schedulers are not exact."""
 FEW_LINES = 3
-"""A heartbeat may always replace or remove this many lines of MEMORY.md by itself."""
+"""A heartbeat may always replace or remove this many lines of MEMORY.md without confirmation."""
 
 Curation = Literal["off", "propose", "apply"]
 Because = Literal["reviewed", "accepted", "nothing-to-do", "nothing-changed", "not-due", "running"]
@@ -36,7 +36,7 @@ class HeartbeatSettings(NamedTuple):
     prompt: str = ""
     """What the model is asked to do; empty for the default."""
     ack_max_chars: int = 300
-    """An answer with HEARTBEAT_OK and no more than this besides is not a message."""
+    """An answer with HEARTBEAT_OK and at most this much other text is not a message."""
     days: int = 7
 
 

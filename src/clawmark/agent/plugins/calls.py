@@ -25,9 +25,9 @@ class Failed(NamedTuple):
 
 
 def call_plugin(call: Callable[[], _T], seconds: float, clean: Callable[[str], str]) -> _T | Failed:
-    """Make a call in a thread of its own, and wait for it for some seconds.
+    """Make a call in a separate thread, and wait for it at most `seconds`.
 
-    A call that takes longer is abandoned: its thread goes on, and what it returns is dropped.
+    A call that takes longer is abandoned: its thread continues, and its result is dropped.
     `clean` masks secrets in the text of an error."""
     try:
         return call_within(seconds, call, "plugin")

@@ -134,7 +134,7 @@ def _guarded_call(tool: Tool) -> Callable[[object], Payload]:
         if isinstance(answer, dict):
             return answer
         return {
-            "error": f"{tool.name} gave an answer that cannot be read.",
+            "error": f"{tool.name} returned an answer that cannot be read.",
             "action": "Tell the user that the memory plugin does not work.",
         }
 

@@ -37,7 +37,7 @@ NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", No
 
 
 class SearchOptions(NamedTuple):
-    """How QMD is asked."""
+    """The options of a search with QMD."""
 
     mode: str
     most: int
@@ -179,7 +179,7 @@ class QmdBackend:
                     state="failed",
                     name=name,
                     reason=error.message,
-                    next_step=error.hint or "`qmd doctor` may know more.",
+                    next_step=error.hint or "Run `qmd doctor` for details.",
                 ),
             )
         took = (time.perf_counter() - began) * 1000

@@ -76,7 +76,7 @@ class Indexer:
         self._embed_after = 0.0
 
     def look(self) -> Look:
-        """Compare disk and index; nothing is started."""
+        """Compare disk and index, without starting QMD."""
         record = self._record()
         scan = self._scan()
         plan = plan_sync(scan, record.files)

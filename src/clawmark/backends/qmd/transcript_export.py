@@ -44,7 +44,7 @@ def export_name(path: str) -> str:
 def retained(
     states: Iterable[FileState], now_ns: int, retention_days: int
 ) -> tuple[FileState, ...]:
-    """Return the transcripts that are young enough; 0 days stand for no limit."""
+    """Return the transcripts that are recent enough; 0 days means no limit."""
     oldest = now_ns - retention_days * DAY_NS if retention_days else 0
     return tuple(state for state in states if state.mtime_ns >= oldest)
 

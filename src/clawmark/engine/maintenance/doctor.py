@@ -45,7 +45,7 @@ def examine(
     engine.
 
     Without `probes`, the embedder is reported as configured but not called. `backend_probes` are
-    those of a backend that answers in place of the built-in one. Without an index, only
+    those of a backend that answers instead of the built-in one. Without an index, only
     configuration and files are examined.
     """
     findings = [
@@ -60,8 +60,8 @@ def examine(
     facts = status()
     findings.extend(probe_finding(probe) for probe in backend_probes)
     if facts.fallback is not None:
-        what = f"The built-in backend answers in place of {facts.fallback.from_}."
-        findings.append(_note(what, "It is tried again after a pause."))
+        what = f"The built-in backend answers instead of {facts.fallback.from_}."
+        findings.append(_note(what, f"{facts.fallback.from_} is tried again after a pause."))
     findings.extend(_files(parts, facts))
     findings.extend(_due(parts, sync, facts, fix=fix))
     if not facts.search_enabled:

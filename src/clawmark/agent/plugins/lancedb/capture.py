@@ -23,7 +23,7 @@ from clawmark.text.untrusted.recalled_blocks import strip_recalled
 from clawmark.text.write_check import FileText
 
 MOST_CANDIDATES = 12
-"""Statements of one turn that are looked at; more of them are a pasted text."""
+"""Statements of one turn that are examined; a turn with more is pasted text."""
 RECALLED = 3
 _LOOKED_AT = 8
 _OUTSIDE = ("import", "tool")
@@ -68,7 +68,7 @@ def recall(
     """Return what was captured about a message as a block of quoted data; None for nothing.
 
     Only private sessions get one. Entries that came from outside, or read like an instruction, are
-    never recalled unasked."""
+    never recalled automatically."""
     if not (session.access.reads and is_private(session.access.kind)):
         return None
     asked = strip_recalled(message).strip()[: settings.recall_max_chars]

@@ -80,7 +80,7 @@ SECRET = _pattern(
     r"|heslo|geheimzahl|passwort|kennwort)\b",
     r"密码|パスワード|暗証番号|비밀번호",
 )
-"""Words for what is secret even if it has no recognisable shape."""
+"""Words for secrets without a recognisable shape."""
 OUTPUT = re.compile(
     r"^traceback \(most recent|^\s{0,40}file \"[^\"\n]{1,300}\", line [0-9]|^diff --git "
     r"|^@@ -[0-9]|^(?:\$|>>>|\w{1,40}@[\w.-]{1,60}:[^\n]{0,80}[$#]) "
