@@ -213,6 +213,17 @@ def test_the_index_is_made_again_when_it_is_deleted(memory: Memory, workspace: P
     assert len(memory.search("heron").hits) == 1
 
 
+def test_files_of_a_folder_that_was_empty_at_the_last_sync_are_found(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    write(workspace, "MEMORY.md", "The heron nests.\n")
+    with opened(workspace) as memory:
+        memory.sync()
+        (workspace / "memory").mkdir()
+        memory.sync()
+        write(workspace, "memory/birds.md", "The bittern booms.\n")
+        assert [hit.path for hit in memory.search("bittern").hits] == ["memory/birds.md"]
+
+
 def test_the_workspaces_own_memory_can_be_left_out(workspace: Path) -> None:
     write(workspace.parent / "extra", "birds.md", "The heron is an extra.\n")
     paths = [{"path": str(workspace.parent / "extra")}]

@@ -150,10 +150,13 @@ class Indexer:
                 self._delete_index()
             look = self.look()
             exported = self._export(look)
-            if look.plan.due or look.plan.recheck or force or not look.indexed:
-                self._update(look, deadline)
+            # An empty folder has no due files, but later ones are found only in its collection.
+            wanted = self.collections()
+            is_bound = tuple(one[:3] for one in wanted) == self._record().collections
+            if look.plan.due or look.plan.recheck or not is_bound or not look.indexed:
+                self._update(wanted, deadline)
             summary = self._summary(look.plan, reason, time.monotonic() - began)
-            self._save(look, exported, summary)
+            self._save(look, wanted, exported, summary)
         self._updated_at = time.monotonic()
         degraded = self._embed() if embed and self.options.uses_vectors else None
         return self._report(look, exported, degraded, time.monotonic() - began)
@@ -191,10 +194,9 @@ class Indexer:
         states = [state for state in look.scan.files if state.source == "sessions"]
         return export(folder, transcripts, states, changed, earlier)
 
-    def _update(self, look: Look, deadline: float) -> None:
+    def _update(self, wanted: Sequence[Collection], deadline: float) -> None:
         """Bring collections and documents up to date."""
         options, record = self.options, self._record()
-        wanted = self.collections()
         known = [name for name, _, _ in record.collections]
         if tuple(one[:3] for one in wanted) != record.collections:
             ensure_collections(
@@ -208,7 +210,13 @@ class Indexer:
                 raise failed(done, ("update",))
             time.sleep(min(BUSY_PAUSE.wait(attempt), _left(deadline)))
 
-    def _save(self, look: Look, exported: Exported, summary: Mapping[str, object]) -> None:
+    def _save(
+        self,
+        look: Look,
+        collections: Sequence[Collection],
+        exported: Exported,
+        summary: Mapping[str, object],
+    ) -> None:
         folders, before = self.process.folders, self._record()
         failed_paths = {failure.path for failure in exported.failures}
         seen = look.scan.taken_ns or self._now_ns()
@@ -220,7 +228,7 @@ class Indexer:
         files |= {path: look.indexed[path] for path in look.plan.kept}
         record = Record(
             files=files,
-            collections=tuple(one[:3] for one in self.collections()),
+            collections=tuple(one[:3] for one in collections),
             exported=exported.names,
             roots=roots_to_store(look.scan, before.roots),
             last_sync=summary,
