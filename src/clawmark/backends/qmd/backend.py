@@ -140,7 +140,8 @@ class QmdBackend:
         for state in (*look.plan.add, *look.plan.check):
             by_source[state.source] += 1
         error = self._background.last_error if self._background is not None else None
-        return self._describe()._replace(
+        described = self._describe()
+        return described._replace(
             backend="qmd",
             index_path=folders.index_file,
             index_bytes=_size(folders.index_file) + _size(folders.index_file + "-wal"),
@@ -163,6 +164,7 @@ class QmdBackend:
             last_sync=dict(look.last_sync),
             last_error=str(error) if error is not None else "",
             unsearched_files=0,
+            skipped=tuple(dict.fromkeys((*described.skipped, *look.scan.skipped))),
             degraded=None,
         )
 

@@ -17,7 +17,16 @@ from clawmark.backends.qmd.transcript_export import Exported, export, retained
 from clawmark.engine.sync.plan import flag_lost_roots, plan_sync, roots_to_store
 from clawmark.model.errors import BackendError, BackendUnavailable
 from clawmark.model.reports import SyncReport
-from clawmark.model.values import Degraded, FileStat, FileState, Scan, SourceName, SyncPlan
+from clawmark.model.values import (
+    Degraded,
+    FileStat,
+    FileState,
+    Scan,
+    Skipped,
+    SourceName,
+    SyncPlan,
+    is_media,
+)
 from clawmark.system import shared_json
 from clawmark.system.backoff import Backoff
 from clawmark.workspace import Workspace
@@ -26,6 +35,8 @@ BUSY_ATTEMPTS = 3
 """How often an update is tried that finds QMD's index locked."""
 BUSY_PAUSE = Backoff(first=0.5, longest=4.0)
 EMBED_PAUSE = Backoff(first=60.0, longest=3600.0)
+IGNORED_FOLDERS = frozenset(("node_modules", ".git", ".cache", "vendor", "dist", "build"))
+"""QMD indexes no files in folders with these names."""
 
 
 class IndexerOptions(NamedTuple):
@@ -170,14 +181,19 @@ class Indexer:
         scan, options = self.workspace.scan(), self.options
         transcripts = [state for state in scan.files if state.source == "sessions"]
         kept = retained(transcripts, self._now_ns(), options.retention_days)
-        files = [
-            state
-            for state in scan.files
-            if state.source == "memory" and (options.own_memory or not _is_own(state.path))
-        ]
+        files, skipped = list[FileState](), list[Skipped]()
+        leads = [one.lead for one in self.collections()]
+        for state in scan.files:
+            if state.source != "memory" or (_is_own(state.path) and not options.own_memory):
+                continue
+            reason = _skip_reason(state.path, leads)
+            if reason:
+                skipped.append(Skipped(state.path, reason))
+            else:
+                files.append(state)
         if options.export_folder:
             files += kept
-        return scan._replace(files=tuple(sorted(files)))
+        return scan._replace(files=tuple(sorted(files)), skipped=(*scan.skipped, *skipped))
 
     def _delete_index(self) -> None:
         folders = self.process.folders
@@ -306,6 +322,17 @@ class Indexer:
 
 def _is_own(path: str) -> bool:
     return path in ("MEMORY.md", "memory.md") or path.startswith("memory/")
+
+
+def _skip_reason(path: str, leads: Sequence[str]) -> str:
+    """Return why QMD does not index a file; empty if it does.
+
+    `leads` are those of the collections: the folder of a collection itself may have any name."""
+    if is_media(path):
+        return "QMD indexes Markdown only"
+    lead = max((lead for lead in leads if path.startswith(lead)), key=len, default="")
+    ignored = [name for name in path[len(lead) :].split("/")[:-1] if name in IGNORED_FOLDERS]
+    return f"QMD ignores folders called {ignored[0]}" if ignored else ""
 
 
 def _stat(state: FileState, seen_ns: int) -> FileStat:
