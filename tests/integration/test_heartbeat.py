@@ -292,6 +292,22 @@ def test_many_changes_are_left_to_a_person(scene: Scene) -> None:
     assert scene.requests == 2
 
 
+@pytest.mark.parametrize(
+    "page",
+    ["- One.\n", "- One.\n- Two.\n- Three.\n", f"# Facts\n\n{'A long paragraph. ' * 99}\n"],
+)
+def test_a_short_page_is_never_emptied_without_a_person(scene: Scene, page: str) -> None:
+    scene.write("MEMORY.md", page)
+    removed = [
+        call("propose_change", old=line, new="", because="old")
+        for line in page.rstrip("\n").split("\n")
+        if line
+    ]
+    report = scene.beat(*removed, OK, curation="apply")
+    assert not report.applied and report.is_waiting and scene.page == page
+    assert report.note == "It removes more than half of the text of MEMORY.md."
+
+
 def test_entries_of_tools_and_instructions_are_not_shown(scene: Scene) -> None:
     scene.write(
         "memory/2026-11-15.md",

@@ -21,7 +21,7 @@ RETRY = Backoff(first=60.0, longest=6 * 3600.0)
 SLACK_SECONDS = 60.0
 """How much earlier than `every` a heartbeat may run: schedulers are not exact."""
 FEW_LINES = 3
-"""A heartbeat may always replace or remove this many lines of MEMORY.md by itself."""
+"""A heartbeat may replace or remove this many lines of a short MEMORY.md by itself."""
 
 Curation = Literal["off", "propose", "apply"]
 Because = Literal["reviewed", "accepted", "nothing-to-do", "nothing-changed", "not-due", "running"]
@@ -110,9 +110,12 @@ def objection(proposal: Proposal) -> str:
     """Return why a proposal is left to a person although curation is applied, or nothing."""
     before = Counter(line for line in proposal.old.split("\n") if line.strip())
     lost = (before - Counter(proposal.new.split("\n"))).total()
-    if lost <= max(FEW_LINES, before.total() // 4):
-        return ""
-    return f"It changes or removes {lost} of the {before.total()} lines of {LONG_TERM}."
+    if lost > max(FEW_LINES, before.total() // 4):
+        return f"It changes or removes {lost} of the {before.total()} lines of {LONG_TERM}."
+    # A page may consist of a few lines, and a line may be long.
+    if len(proposal.new.strip()) < len(proposal.old.strip()) / 2:
+        return f"It removes more than half of the text of {LONG_TERM}."
+    return ""
 
 
 def trusted(material: Material) -> Material:
