@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -96,11 +97,8 @@ def message_of(answer: str, ack_max_chars: int) -> str:
     if is_silent(text) or text.strip(".").lower() == "done":
         return ""
     bare = text.strip("*_`\"'.! \n")
-    if bare.startswith(HEARTBEAT_OK):
-        rest = bare.removeprefix(HEARTBEAT_OK)
-    elif bare.endswith(HEARTBEAT_OK):
-        rest = bare.removesuffix(HEARTBEAT_OK)
-    else:
+    rest = re.sub(rf"\A{HEARTBEAT_OK}\b|\b{HEARTBEAT_OK}\Z", "", bare, count=1)
+    if rest == bare:
         return text
     rest = rest.strip("*_`\"'.!:,;- \n")
     return rest if len(rest) > ack_max_chars else ""
@@ -115,6 +113,9 @@ def objection(proposal: Proposal) -> str:
     # A page may consist of a few lines, and a line may be long.
     if len(proposal.new.strip()) < len(proposal.old.strip()) / 2:
         return f"It removes more than half of the text of {LONG_TERM}."
+    added = Counter(proposal.new.split("\n")) - Counter(proposal.old.split("\n"))
+    if flags_of("\n".join(added)):
+        return f"It adds text to {LONG_TERM} that reads like an instruction."
     return ""
 
 
