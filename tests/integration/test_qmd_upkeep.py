@@ -180,3 +180,11 @@ def test_the_builtin_index_is_not_verified_while_qmd_answers(workspace: Path) ->
     message = r"memory\.backend is qmd"
     with opened(workspace, background=False) as memory, pytest.raises(ConfigError, match=message):
         memory.verify()
+
+
+def test_prompts_of_a_long_running_process_start_qmd_once(workspace: Path) -> None:
+    command, log = ran(workspace, "calls")
+    with opened(workspace, background=False, command=command) as memory:
+        for _ in range(3):
+            assert "provider qmd" in memory.prompt("agent:main:main").text
+    assert log.read_text().split() == ["--version"]

@@ -134,7 +134,7 @@ class QmdBackend:
         """Report QMD's index in the terms of the built-in one; BackendUnavailable if QMD does not
         start.
         """
-        version = self.indexer.version()
+        version = self.indexer.version(cached=True)
         look, folders = self.indexer.look(), self.indexer.process.folders
         by_source = dict.fromkeys(("memory", "sessions"), 0)
         for state in (*look.plan.add, *look.plan.check):

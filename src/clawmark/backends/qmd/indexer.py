@@ -85,6 +85,7 @@ class Indexer:
         self._updated_at = float("-inf")
         self._embed_failures = 0
         self._embed_after = 0.0
+        self._version = ""
 
     def look(self) -> Look:
         """Compare disk and index; nothing is started."""
@@ -118,13 +119,18 @@ class Indexer:
         """Return how long ago this process finished an update."""
         return time.monotonic() - self._updated_at
 
-    def version(self) -> str:
-        """Return QMD's version; BackendUnavailable if it does not start."""
+    def version(self, *, cached: bool = False) -> str:
+        """Return QMD's version; BackendUnavailable if it does not start.
+
+        With `cached`, QMD is started only if it has not been: each prompt reads the status."""
+        if cached and self._version:
+            return self._version
         self.process.folders.make()
         done = self.process.run(("--version",), self.options.command_seconds)
         if done.code != 0:
             raise failed(done, ("--version",))
-        return done.out.strip().removeprefix("qmd ").partition(" ")[0][:40]
+        self._version = done.out.strip().removeprefix("qmd ").partition(" ")[0][:40]
+        return self._version
 
     def ask(self, arguments: Sequence[str], seconds: float) -> list[Row]:
         """Search; QMD is given its collections again if it has lost them."""
