@@ -32,7 +32,7 @@ def open_other(
     builtin: BuiltinBackend, settings: Settings, places: Places, *, background: bool
 ) -> FallbackBackend:
     """Return the backend that `memory.backend` names; it is opened at its first use."""
-    name = settings.memory.backend
+    name, counts = settings.memory.backend, event_counts(places)
     context = BackendContext(
         workspace=builtin.parts.workspace,
         folder=os.path.join(places.state_dir, name, places.agent_id),
@@ -48,7 +48,7 @@ def open_other(
         AnswerCheck(name, context.workspace),
         limits=_time_limits(settings) if name == "qmd" else TimeLimits(),
         clean=redactor_of(settings.memory_search).clean,
-        on_failure=lambda: event_counts(places).add("fallbacks"),
+        on_fallback=lambda: counts.add("fallbacks"),
     )
     if background and name == "qmd":
         fallback.start()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
+from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -158,10 +159,20 @@ class Upkeep:
         return self._backend.sync(instant_only=request.instant_only)
 
     def verify(self) -> reports.VerifyReport:
-        """Derive every row of the index from its file again and compare."""
+        """Derive every row of the built-in index from its file again and compare; ConfigError if
+        another backend answers.
+        """
         from clawmark.engine.maintenance.verify import verify
 
         composition.require_index(self.settings)
+        if self._other is not None:
+            backend = self.settings.memory.backend
+            raise ConfigError(
+                f"There is nothing to verify: memory.backend is {backend}, and only the built-in "
+                "index can be compared with the files.",
+                key="memory.backend",
+                hint="`clawmark index --force` makes the index of the backend again.",
+            )
         return verify(self._parts)
 
     def spending(self) -> Spending:
@@ -200,7 +211,8 @@ class Upkeep:
         """
         from clawmark.agent.models.question_maker import make_questions
 
+        composition.require_index(self.settings)
         writer = agent_parts.make_question_writer(self.settings, completer)
-        self.sync(instant_only=True)
+        self._builtin.sync(instant_only=True)  # its passages are asked about, whoever answers
         redactor = composition.redactor_of(self.settings.memory_search)
         return make_questions(writer, self._parts.store, redactor, count)

@@ -134,13 +134,14 @@ class QmdBackend:
         """Report QMD's index in the terms of the built-in one; BackendUnavailable if QMD does not
         start.
         """
-        version = self.indexer.version()
+        version = self.indexer.version(cached=True)
         look, folders = self.indexer.look(), self.indexer.process.folders
         by_source = dict.fromkeys(("memory", "sessions"), 0)
         for state in (*look.plan.add, *look.plan.check):
             by_source[state.source] += 1
         error = self._background.last_error if self._background is not None else None
-        return self._describe()._replace(
+        described = self._describe()
+        return described._replace(
             backend="qmd",
             index_path=folders.index_file,
             index_bytes=_size(folders.index_file) + _size(folders.index_file + "-wal"),
@@ -163,6 +164,7 @@ class QmdBackend:
             last_sync=dict(look.last_sync),
             last_error=str(error) if error is not None else "",
             unsearched_files=0,
+            skipped=tuple(dict.fromkeys((*described.skipped, *look.scan.skipped))),
             degraded=None,
         )
 
