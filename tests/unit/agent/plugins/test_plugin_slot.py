@@ -46,6 +46,27 @@ def test_a_plugin_replaces_the_tools_and_the_prompt_section(site: Path, tmp_path
         assert memory.search("green tea").hits  # people can search the files all the same
 
 
+@pytest.mark.parametrize(
+    ("lists", "left"),
+    [
+        ({"tools.deny": ["group:memory"]}, []),
+        ({"tools.deny": ["group:plugins"]}, []),
+        ({"tools.deny": ["Acme"]}, []),
+        ({"tools.allow": ["group:memory"]}, ["acme_recall"]),
+        ({"tools.allow": ["acme"]}, ["acme_recall"]),
+        ({"tools.allow": ["memory-core"]}, []),
+        ({"tools.profile": "minimal", "tools.alsoAllow": ["group:memory"]}, ["acme_recall"]),
+    ],
+)
+def test_the_groups_of_the_tool_policy_contain_the_tools_of_a_plugin(
+    site: Path, tmp_path: Path, lists: dict[str, object], left: list[str]
+) -> None:
+    install(site, "acme_memory", ACME, acme="acme_memory:make")
+    with open_with_slot(tmp_path, "acme", overrides=lists) as memory:
+        assert names(memory) == left
+        assert ("acme_recall" in memory.prompt(append=True).text) == bool(left)
+
+
 def test_the_default_is_memory_core(site: Path, tmp_path: Path) -> None:
     install(site, "acme_memory", ACME, acme="acme_memory:make")
     with opened(tmp_path, slot="memory-core") as memory:
