@@ -324,12 +324,13 @@ class AsyncMemory:
         return [self._awaitable(tool) for tool in tools]
 
     def lifecycle(
-        self, session_key: str | None = None, *, chat_type: str = ""
+        self, session_key: str | None = None, *, chat_type: str = "", sandboxed: bool = False
     ) -> AsyncSessionHooks:
         """Return the lifecycle hooks of a session, whose calls are awaited."""
         memory = self._opened
         return AsyncSessionHooks(
-            lambda: memory.lifecycle(session_key, chat_type=chat_type), self._workers
+            lambda: memory.lifecycle(session_key, chat_type=chat_type, sandboxed=sandboxed),
+            self._workers,
         )
 
     async def close(self) -> None:

@@ -82,9 +82,10 @@ def make_tools(
     """Return the tools of the memory plugin that the settings allow for a session."""
     parts = memory.slot
     session = parts.session(session_key, chat_type, sandboxed=sandboxed)
-    tools = parts.slot.active.plugin.tools(session, append=append)
+    active, may_append = parts.slot.active, append and session.access.writes
+    tools = active.plugin.tools(session, append=may_append)
     names = [tool.name for tool in tools]
-    permitted = session.access.permitted(names, memory.settings.tools, parts.slot.active.name)
+    permitted = session.access.permitted(names, memory.settings.tools, active.name)
     return [tool for tool in tools if tool.name in permitted]
 
 

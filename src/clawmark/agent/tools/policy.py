@@ -25,12 +25,13 @@ PRIVATE_FILES = ("USER.md",)
 _CORE = ("memory_search", "memory_get", "memory_append", "memory_status")
 _LANCEDB = ("memory_recall", "memory_store", "memory_forget")
 MEMORY_GROUPS = ("group:memory", "group:openclaw", "group:plugins")
+"""Names for all memory tools in tool lists, also for those of an installed memory plugin."""
 TOOL_GROUPS = {
     **dict.fromkeys(MEMORY_GROUPS, (*_CORE, *_LANCEDB)),
     "memory-core": _CORE,
     "memory-lancedb": _LANCEDB,
 }
-"""Names for several memory tools in tool lists; the last two are OpenClaw's plugins."""
+"""The memory tools that a group or one of OpenClaw's plugins stands for."""
 PROFILES = {"minimal": ("session_status",), "messaging": ("message",)}
 """OpenClaw's profiles without memory tools, each with a tool that stands for what it has."""
 WRITING_TOOLS = frozenset(
@@ -62,7 +63,9 @@ class Access(NamedTuple):
     def permitted(
         self, names: Iterable[str], policy: ToolPolicy, plugin: str = ""
     ) -> tuple[str, ...]:
-        """Return the names of the tools that the tool policy and the sandbox leave the session."""
+        """Return the names of the tools that the tool policy and the sandbox leave the session.
+
+        `plugin` is the memory plugin that has them."""
         return allowed_tools(names, self.kind, policy, self.sandbox, plugin)
 
     def may_read(self, path: str) -> bool:
@@ -120,12 +123,15 @@ def may_write(sandbox: str) -> bool:
 
 
 def allowed_tools(
-    names: Iterable[str], kind: SessionKind, policy: ToolPolicy, sandbox: str = "", plugin: str = ""
+    names: Iterable[str],
+    kind: SessionKind,
+    policy: ToolPolicy,
+    sandbox: str = "",
+    plugin: str = "",
 ) -> tuple[str, ...]:
     """Return the names of the tools that a session of this kind has, in the given order.
 
-    If `plugin` is given, all of the tools are of this memory plugin: the groups of memory tools
-    and the name of the plugin match them."""
+    The groups of memory tools, and the name of the `plugin`, stand for all of them."""
     groups = (*MEMORY_GROUPS, plugin.lower()) if plugin else ()
     rules = tuple(_rules(kind, policy, is_sandboxed=bool(sandbox)))
     return tuple(
@@ -159,13 +165,12 @@ def _rules(kind: SessionKind, policy: ToolPolicy, *, is_sandboxed: bool) -> Iter
 
 
 def _passes(name: str, rule: ToolRule, groups: Collection[str]) -> bool:
-    if _is_listed(name, rule.deny, groups):
-        return False
-    return not rule.allow or _is_listed(name, rule.allow, groups)
+    is_allowed = not rule.allow or _is_listed(name, rule.allow, groups)
+    return is_allowed and not _is_listed(name, rule.deny, groups)
 
 
-def _is_listed(name: str, entries: Iterable[str], groups: Collection[str] = ()) -> bool:
-    """Check for a tool in a list; `groups` are the entries that match every memory tool."""
+def _is_listed(name: str, entries: Iterable[str], groups: Collection[str]) -> bool:
+    """Check whether a list names a tool; `groups` are names that stand for it in any case."""
     return any(
         entry in groups or name in TOOL_GROUPS.get(entry, ()) or fnmatchcase(name, entry)
         for entry in (one.lower() for one in entries)

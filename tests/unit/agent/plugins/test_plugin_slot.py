@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping
@@ -47,17 +46,25 @@ def test_a_plugin_replaces_the_tools_and_the_prompt_section(site: Path, tmp_path
         assert memory.search("green tea").hits  # people can search the files all the same
 
 
-def test_a_denied_group_of_memory_tools_includes_the_tools_of_a_plugin(
-    site: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("lists", "left"),
+    [
+        ({"tools.deny": ["group:memory"]}, []),
+        ({"tools.deny": ["group:plugins"]}, []),
+        ({"tools.deny": ["Acme"]}, []),
+        ({"tools.allow": ["group:memory"]}, ["acme_recall"]),
+        ({"tools.allow": ["acme"]}, ["acme_recall"]),
+        ({"tools.allow": ["memory-core"]}, []),
+        ({"tools.profile": "minimal", "tools.alsoAllow": ["group:memory"]}, ["acme_recall"]),
+    ],
+)
+def test_the_groups_of_the_tool_policy_contain_the_tools_of_a_plugin(
+    site: Path, tmp_path: Path, lists: dict[str, object], left: list[str]
 ) -> None:
     install(site, "acme_memory", ACME, acme="acme_memory:make")
-    opened(tmp_path).close()
-    file = tmp_path / "state" / "clawmark.json"
-    tree = json.loads(file.read_text(encoding="utf-8")) | {"tools": {"deny": ["group:memory"]}}
-    file.write_text(json.dumps(tree), encoding="utf-8")
-    with Memory.open(tmp_path / "agent", state_dir=tmp_path / "state", provider="none") as memory:
-        assert memory.slot.slot.name == "acme" and names(memory) == []
-        assert "acme_recall" not in memory.prompt(append=True).text
+    with open_with_slot(tmp_path, "acme", overrides=lists) as memory:
+        assert names(memory) == left
+        assert ("acme_recall" in memory.prompt(append=True).text) == bool(left)
 
 
 def test_the_default_is_memory_core(site: Path, tmp_path: Path) -> None:

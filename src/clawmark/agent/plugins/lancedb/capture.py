@@ -38,8 +38,10 @@ def capture(
     redactor: Redactor,
     now: Callable[[], datetime],
 ) -> list[Stored]:
-    """Store what the user stated in a turn, at most three entries; return what was new."""
-    if not turn.succeeded or not session.access.writes:
+    """Store what the user stated in a turn, at most three entries; return what was new.
+
+    In a heartbeat, which may write, a scheduler speaks and not the user."""
+    if not turn.succeeded or not (session.access.writes and session.access.is_private):
         return []
     kept: list[Stored] = []
     for statement in islice(_stated(turn, settings, redactor), MOST_CANDIDATES):
