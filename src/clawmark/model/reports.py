@@ -100,6 +100,14 @@ class FlushTimes(NamedTuple):
     """When a failed flush is tried again at the earliest; a compaction does not wait."""
 
 
+class Fallback(NamedTuple):
+    """Why the built-in backend answers in place of the configured one."""
+
+    from_: str
+    reason: str
+    next_step: str = ""
+
+
 class Status(NamedTuple):
     """The state of the memory, measured when it is requested."""
 
@@ -166,7 +174,7 @@ class Status(NamedTuple):
     """
     backend: str = "builtin"
     """The backend that answers now."""
-    fallback: "Fallback | None" = None
+    fallback: Fallback | None = None
     """Set while `builtin` answers in place of the configured backend."""
     memory_plugin: str = "memory-core"
     """The plugin in the memory slot."""
@@ -178,14 +186,6 @@ class Status(NamedTuple):
     """
     flush: FlushTimes | None = None
     """The latest flush of any session, and what failed since; None if there was none."""
-
-
-class Fallback(NamedTuple):
-    """Why the built-in backend answers in place of the configured one."""
-
-    from_: str
-    reason: str
-    next_step: str = ""
 
 
 class PluginReport(NamedTuple):
