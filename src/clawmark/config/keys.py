@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
-from clawmark.config.check import Key
 from clawmark.config.schema import Settings
+from clawmark.config.schema.key import Key
 
 _SECTIONS = {
     "memory_search": "memorySearch",

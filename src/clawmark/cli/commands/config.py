@@ -15,11 +15,12 @@ from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import facts, short_path, table, wrap
 from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
-from clawmark.config.check import Key, allowed_values
+from clawmark.config.check import allowed_values
 from clawmark.config.keys import BY_NAME, KEYS, value_of
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded
+from clawmark.config.schema.key import Key
 
 HIDDEN = "(hidden)"
 WIDEST = {0: 54, 1: 10}
