@@ -15,7 +15,7 @@ from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawmark.engine.sync.media import MediaSync
-    from clawmark.model.reports import Progress
+    from clawmark.model.sync_report import Progress
 else:
     # An annotation in quotes would be compiled at import: the first one costs a cold search 1 ms.
     MediaSync = Progress = object
