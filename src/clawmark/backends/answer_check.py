@@ -9,7 +9,8 @@ import math
 
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import BackendMisbehaved, PathDenied, WorkspaceError
-from clawmark.model.reports import Probe, Status, SyncReport
+from clawmark.model.reports import Probe, Status
+from clawmark.model.sync_report import SyncReport
 from clawmark.model.values import Degraded, Found, Hit, NothingFound
 from clawmark.workspace import Workspace
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from clawmark.backends.background import Background
     from clawmark.model.documents import Excerpt
-    from clawmark.model.reports import Probe, Progress, Status, SyncReport
+    from clawmark.model.reports import Probe, Status
+    from clawmark.model.sync_report import Progress, SyncReport
 
 ATTEMPTS = 5
 """How often a search is repeated because its index was deleted or replaced while it ran."""

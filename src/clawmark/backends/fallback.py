@@ -19,7 +19,8 @@ from clawmark.model.errors import (
     ConfigError,
     FilterError,
 )
-from clawmark.model.reports import Fallback, Probe, Progress, Status, SyncReport
+from clawmark.model.reports import Fallback, Probe, Status
+from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.model.values import Degraded, Found, Query, Scan, SyncPlan
 from clawmark.system.backoff import Backoff
 from clawmark.system.cancellation import Cancelled

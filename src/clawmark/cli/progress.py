@@ -8,7 +8,7 @@ from types import TracebackType
 
 from clawmark.cli.layout import duration
 from clawmark.cli.output import columns, is_quiet, is_terminal, one_line, paint
-from clawmark.model.reports import Progress
+from clawmark.model.sync_report import Progress
 
 REDRAW_SECONDS = 0.1
 BAR = 24

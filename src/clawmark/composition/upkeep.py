@@ -12,6 +12,7 @@ from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from types import ModuleType
 
     from clawmark.agent.models.completer import Completer
     from clawmark.backends.base import MemoryBackend
@@ -65,26 +66,24 @@ class Upkeep:
         The default name is made from the folder's. `patterns` (`*`, `?`, `[]`, `**`) select a part
         of the folder. Every process that has this memory open searches it from its next look at the
         disk on. `ConfigError` says why a folder cannot be added."""
-        from clawmark.engine.maintenance.sources import add_source
-
         sources = composition.source_file(self.places)
-        added = add_source(sources, self.workspace, os.fspath(folder), name, patterns)
+        added = _source_functions().add_source(
+            sources, self.workspace, os.fspath(folder), name, patterns
+        )
         self.workspace.changes += 1
         return next(one for one in self.sources() if one.name == added.name)
 
     def remove_source(self, name: str) -> str:
         """Stop searching an added folder, and return its path; its files are not touched."""
-        from clawmark.engine.maintenance.sources import remove_source
-
-        removed = remove_source(composition.source_file(self.places), name)
+        removed = _source_functions().remove_source(composition.source_file(self.places), name)
         self.workspace.changes += 1
-        return removed.path
+        path: str = removed.path
+        return path
 
     def sources(self) -> tuple[reports.SourceReport, ...]:
         """Return the added folders and the configured extra paths, with what is in them now."""
-        from clawmark.engine.maintenance.sources import report_sources
-
-        return report_sources(self.workspace)
+        found: tuple[reports.SourceReport, ...] = _source_functions().report_sources(self.workspace)
+        return found
 
     def absolute_path(self, path: str) -> str:
         """Return the absolute path of a memory file or citation; `PathDenied` for other files."""
@@ -216,3 +215,10 @@ class Upkeep:
         self._builtin.sync(instant_only=True)  # its passages are asked about, whoever answers
         redactor = composition.redactor_of(self.settings.memory_search)
         return make_questions(writer, self._parts.store, redactor, count)
+
+
+def _source_functions() -> ModuleType:
+    """Return the module of added folders."""
+    from clawmark.engine.maintenance import sources
+
+    return sources

@@ -8,27 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeGuard
 
+from clawmark.config.schema.key import Key
 from clawmark.model.errors import ConfigError
-
-
-class Key(NamedTuple):
-    """One key of the configuration; declared in `schema` and completed by `keys`."""
-
-    description: str
-    kind: str = ""
-    """The name of a check in `KINDS`; by default it follows from the type of the field."""
-    low: float = 0
-    high: float = 2**31 - 1
-    choices: tuple[str, ...] = ()
-    name: str = ""
-    """The dotted name, such as `memorySearch.query.maxResults`."""
-    default: object = None
-    attributes: tuple[str, ...] = ()
-    """The attributes of `Settings` that lead to the value."""
-
-    @property
-    def is_secret(self) -> bool:
-        return self.kind in ("secret", "headers")
 
 
 class Source(NamedTuple):

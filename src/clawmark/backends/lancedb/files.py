@@ -13,7 +13,7 @@ from clawmark.backends.lancedb.entries import (
 )
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, WriteConflict
-from clawmark.model.reports import FileFailure
+from clawmark.model.sync_report import FileFailure
 from clawmark.model.values import FileState
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import daily_header

@@ -15,7 +15,8 @@ from clawmark.backends.qmd.indexer import Indexer, Look
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import BackendUnavailable
-from clawmark.model.reports import Probe, Progress, Status, SyncReport
+from clawmark.model.reports import Probe, Status
+from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.model.values import (
     Degraded,
     Explanation,

@@ -16,7 +16,7 @@ from clawmark.backends.qmd.record import Record, load_record, save_record
 from clawmark.backends.qmd.transcript_export import Exported, export, retained
 from clawmark.engine.sync.plan import flag_lost_roots, plan_sync, roots_to_store
 from clawmark.model.errors import BackendError, BackendUnavailable
-from clawmark.model.reports import SyncReport
+from clawmark.model.sync_report import SyncReport
 from clawmark.model.values import (
     Degraded,
     FileStat,

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from clawmark.model.errors import WorkspaceError
-from clawmark.model.reports import FileFailure
+from clawmark.model.sync_report import FileFailure
 from clawmark.model.values import FileState
 from clawmark.system.private_files import make_private_folder, open_private
 from clawmark.text.transcripts.chunks import render_message

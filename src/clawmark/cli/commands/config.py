@@ -14,11 +14,12 @@ from clawmark.cli.layout import facts, short_path, table, wrap
 from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
 from clawmark.cli.settings.change import change_settings
 from clawmark.cli.settings.values import find_key, shown_value, written
-from clawmark.config.check import Key, allowed_values
+from clawmark.config.check import allowed_values
 from clawmark.config.keys import KEYS
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded
+from clawmark.config.schema.key import Key
 
 WIDEST = {0: 54, 1: 10}
 """Column widths of `config list`: most keys and values fit, and lines fit into 80 columns."""

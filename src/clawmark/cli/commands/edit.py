@@ -15,7 +15,7 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.memory import Memory
 from clawmark.model.errors import NotText, WorkspaceError
-from clawmark.workspace.read import parse_citation
+from clawmark.model.values import parse_citation
 
 EXAMPLES = """\
 examples:

@@ -13,7 +13,7 @@ from clawmark.cli.progress import ProgressBar
 from clawmark.cli.unsearched_files import find_unsearched, print_hint
 from clawmark.composition import require_index
 from clawmark.memory import Memory
-from clawmark.model.reports import FileFailure, SyncReport
+from clawmark.model.sync_report import FileFailure, SyncReport
 from clawmark.model.values import ScanFailure, Skipped, SyncPlan
 
 SHOWN = 5

@@ -23,8 +23,8 @@ from clawmark.cli.settings.file import (
     unset_key,
 )
 from clawmark.cli.settings.values import HIDDEN, find_key, shown_value, written
-from clawmark.config.check import Key
 from clawmark.config.paths import Places, resolve_places
+from clawmark.config.schema.key import Key
 from clawmark.config.unsupported import UNSUPPORTED
 from clawmark.model.errors import ClawmarkError, ConfigError
 

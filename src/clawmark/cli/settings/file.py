@@ -11,12 +11,13 @@ import stat
 from collections.abc import Callable
 from typing import BinaryIO, NamedTuple
 
-from clawmark.config.check import Key, Source, Written, check
+from clawmark.config.check import Source, Written, check
 from clawmark.config.files import MAX_BYTES, ConfigFile, read_config
 from clawmark.config.json5 import Json5Error, parse
 from clawmark.config.load import load
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded
+from clawmark.config.schema.key import Key
 from clawmark.config.sections import agent_entries, sections_for
 from clawmark.hooks import jsontext
 from clawmark.memory import Memory

@@ -8,9 +8,9 @@ import re
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
-from clawmark.config.check import Key
 from clawmark.config.keys import BY_NAME, KEYS, value_of
 from clawmark.config.schema import Loaded
+from clawmark.config.schema.key import Key
 
 HIDDEN = "(hidden)"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from clawmark.config.check import Key
+from clawmark.config.schema.key import Key
 
 DIRECT_ONLY: Mapping[str, object] = {
     "default": "deny",

@@ -12,7 +12,8 @@ from clawmark.engine.maintenance.repair import BROKEN, heal
 from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.scan import SyncRequest, look
 from clawmark.model.errors import ClawmarkError, IndexDamaged, NotText, WorkspaceError
-from clawmark.model.reports import Finding, Probe, Status, SyncReport
+from clawmark.model.reports import Finding, Probe, Status
+from clawmark.model.sync_report import SyncReport
 from clawmark.store.sqlite.schema import FIX_HINT
 
 SHOWN = 5
