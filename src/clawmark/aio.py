@@ -277,6 +277,7 @@ class AsyncMemory:
     today = _awaited(Memory.today)
     prompt = _awaited(Memory.prompt)
     plugins = _awaited(Memory.plugins)
+    open_slot = _awaited(Memory.open_slot)
 
     async def make_questions(
         self, count: int = 50, *, completer: Completer | None = None
