@@ -24,7 +24,7 @@ from clawmark.model.values import (
     Skipped,
     parse_citation,
 )
-from clawmark.workspace import daily, guard, places, temporary
+from clawmark.workspace import daily, guard, places
 from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
@@ -280,6 +280,8 @@ class Workspace:
 
     def sweep(self, scan: Scan) -> None:
         """Remove the temporary files that killed writers left in the workspace."""
+        from clawmark.workspace import temporary
+
         with suppress(WorkspaceError, OSError), self._opened(self.root) as root:
             temporary.sweep(root)
             for path in scan.temporary:
