@@ -40,8 +40,12 @@ def format_entry(text: str, time: str = "") -> str:
 
 
 def add_time(item: str, time: str) -> str:
-    """Return a list item with the time after its dash, unless it starts with a recent one."""
+    """Return a list item with the time after its dash, unless it starts with a recent one.
+
+    The time of a task comes after its box: `- [ ] 14:05 call Anna`."""
     bullet, text = item[:2], item[2:].lstrip()
+    box = text[:4] if text[:4].lower() in ("[ ] ", "[x] ") else ""
+    bullet, text = bullet + box, text[len(box) :].lstrip()
     is_timed = not time or any(text.startswith(f"{one} ") for one in recent_times(time))
     return item if is_timed else f"{bullet}{time} {text}"
 

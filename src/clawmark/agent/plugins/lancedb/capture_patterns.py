@@ -76,8 +76,11 @@ TRANSIENT = _pattern(
 SECRET = _pattern(
     r"\b(?:pass(?:word|phrase|code|wd)|pin(?: code| number)?|cvv|cvc|secret(?: key| code)?|(?:api"
     r"|access|private|signing|licen[cs]e) ?keys?|(?:access|auth|bearer|api|refresh) ?token"
-    r"|credentials?|ssn|social security|card number|iban|one-time code|2fa code|recovery code"
+    r"|credentials?|log ?in|ssn|social (?:security|number)|card number|iban|one-time code|2fa code"
+    r"|recovery code|(?:door|gate|alarm|safe|lock|entry|access|garage|voicemail)(?: \w+)? code"
+    r"|combination"
     r"|heslo|geheimzahl|passwort|kennwort)\b",
+    r"\b(?:safe|vault|lock|locker|padlock)\b.{0,40}[0-9]{2}",
     r"密码|パスワード|暗証番号|비밀번호",
 )
 """Words for secrets without a recognisable shape."""
