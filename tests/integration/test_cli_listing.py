@@ -67,7 +67,7 @@ def test_recent_wraps_long_entries_and_keeps_nested_items(place: Place) -> None:
 def test_remembered_notes_are_the_most_recent(place: Place) -> None:
     assert place.run("remember", "The ferry leaves at nine").code == 0
     first = place.run("recent", "-j").json()["entries"][0]
-    assert first["text"].startswith("- The ferry leaves at nine")
+    assert first["text"].endswith(" The ferry leaves at nine")
 
 
 def test_a_wrong_day_is_one_clear_sentence(place: Place) -> None:
