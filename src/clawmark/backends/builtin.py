@@ -166,7 +166,6 @@ class BuiltinBackend:
             or known.unlisted
             or known.outdated
             or (refusal_of(self.parts.embedders) if due_vectors else None)
-            or self.parts.notice
         )
 
     def _why_nothing(self, nothing: NothingFound | None) -> NothingFound | None:

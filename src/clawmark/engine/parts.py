@@ -62,8 +62,6 @@ class IndexParts(NamedTuple):
     rerank: RerankStep | None = None
     counts: SharedCounts | None = None
     """Counts events for all processes; None for a memory without a state folder."""
-    notice: Degraded | None = None
-    """Reported with an answer that is not degraded for another reason."""
 
     @property
     def embedders(self) -> tuple[Embedder, ...]:
