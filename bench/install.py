@@ -6,8 +6,8 @@ needs no network.
 Input: the files of this repository that git knows or would add, copied to a temporary folder, as
 a clone would have them. For `pip install .` and the extras `local` and `lancedb` it makes a new
 virtual environment and reads the growth of its folder; then it runs `clawmark demo` with the
-network off. Installing itself needs a package index. Output: a table,
-and `bench/results/install.json`."""
+network off. Other extras are only weighed. Installing itself needs a package index. Output: a
+table, and `bench/results/install.json`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,21 @@ from typing import Any
 from harness import ROOT, clean_environment, must, network_off, run, table, verdict, write_result
 
 FLOORS_MB = {".": 120.0, ".[local]": 250.0, ".[lancedb]": 550.0}
+OTHER_EXTRAS = (
+    "http2",
+    "socks",
+    "sqlite-vec",
+    "gguf",
+    "onnx",
+    "mcp",
+    "chat",
+    "anthropic",
+    "openai-agents",
+    "pydantic-ai",
+    "langgraph",
+    "llama-index",
+)
+"""Extras whose size is measured without a limit; none of them changes the demo."""
 MB = 1_000_000
 
 
@@ -43,8 +58,11 @@ def main() -> int:
         copy = clone(place / "repository")
         rows = [install(given.base, copy, what, place) for what in FLOORS_MB]
         python = str(place / "venv-local" / "bin" / "python")
+        extras = {extra: extra_size(given.base, copy, extra, place) for extra in OTHER_EXTRAS}
         print(show(rows))
-        write_result("install", "python bench/install.py", python, {"installs": rows})
+        print("\n".join(f"{extra:<16}{size:>8} MB" for extra, size in extras.items()))
+        result = {"installs": rows, "other_extras_megabytes": extras}
+        write_result("install", "python bench/install.py", python, result)
     finally:
         if not given.keep:
             shutil.rmtree(place, ignore_errors=True)
@@ -122,6 +140,17 @@ def install(base: str, copy: Path, what: str, place: Path) -> dict[str, Any]:
         "demo_seconds": round(demo.wall, 1),
         "demo_cpu_seconds": round(demo.cpu, 1),
     }
+
+
+def extra_size(base: str, copy: Path, extra: str, place: Path) -> float:
+    """Return the megabytes that an install with one extra adds to a new environment."""
+    venv = place / "venv-extra"
+    shutil.rmtree(venv, ignore_errors=True)
+    must(run([base, "-m", "venv", str(venv)]), "making a virtual environment")
+    before = weigh(venv)
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", f".[{extra}]"]
+    must(run([*pip, "--disable-pip-version-check"], cwd=copy), f"pip install '.[{extra}]'")
+    return round((weigh(venv) - before) / MB, 1)
 
 
 def weigh(folder: Path) -> int:

@@ -262,6 +262,8 @@ class AsyncMemory:
     remove_source = _awaited(Memory.remove_source)
     sources = _awaited(Memory.sources)
     absolute_path = _awaited(Memory.absolute_path)
+    files = _awaited(Memory.files)
+    recent = _awaited(Memory.recent)
     sessions = _awaited(Memory.sessions)
     transcript = _awaited(Memory.transcript)
     status = _awaited(Memory.status)
@@ -275,6 +277,7 @@ class AsyncMemory:
     today = _awaited(Memory.today)
     prompt = _awaited(Memory.prompt)
     plugins = _awaited(Memory.plugins)
+    open_slot = _awaited(Memory.open_slot)
 
     async def make_questions(
         self, count: int = 50, *, completer: Completer | None = None
@@ -322,12 +325,13 @@ class AsyncMemory:
         return [self._awaitable(tool) for tool in tools]
 
     def lifecycle(
-        self, session_key: str | None = None, *, chat_type: str = ""
+        self, session_key: str | None = None, *, chat_type: str = "", sandboxed: bool = False
     ) -> AsyncSessionHooks:
         """Return the lifecycle hooks of a session, whose calls are awaited."""
         memory = self._opened
         return AsyncSessionHooks(
-            lambda: memory.lifecycle(session_key, chat_type=chat_type), self._workers
+            lambda: memory.lifecycle(session_key, chat_type=chat_type, sandboxed=sandboxed),
+            self._workers,
         )
 
     async def close(self) -> None:

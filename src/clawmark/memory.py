@@ -71,7 +71,7 @@ class Memory(Upkeep):
         self._parts = self._builtin.parts
         is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
         self._other = self._backend if is_other else None
-        """The backend that answers in place of the built-in one."""
+        """The backend that answers instead of the built-in one."""
 
     @classmethod
     def open(
@@ -330,12 +330,14 @@ class Memory(Upkeep):
         """Return the installed memory plugins, what each is used for, and why it is not used."""
         return self.slot.report()
 
-    def lifecycle(self, session_key: str | None = None, *, chat_type: str = "") -> SessionHooks:
+    def lifecycle(
+        self, session_key: str | None = None, *, chat_type: str = "", sandboxed: bool = False
+    ) -> SessionHooks:
         """Return the lifecycle hooks of a session, for a host that does not use `conversation`.
 
         The host calls `session_start`, `before_agent_start`, `agent_end`, `before_compaction` and
         `session_end`, which call the memory plugins in use and never raise."""
-        return self.slot.hooks(session_key, chat_type)
+        return self.slot.hooks(session_key, chat_type, sandboxed=sandboxed)
 
     def prompt(
         self,

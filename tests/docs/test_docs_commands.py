@@ -11,7 +11,7 @@ import pytest
 from docblocks import ROOT, blocks, documents, prose, where
 
 from clawmark.cli import VERBS, module_of
-from clawmark.cli.arguments import Parser, make_parser
+from clawmark.cli.arguments import COMMON, SHORT, Parser, make_parser
 
 SHOWN = re.compile(r"(?:^|[|&;] *)clawmark ([a-z]+)([^|&;\n]*)")
 
@@ -61,6 +61,6 @@ def test_every_command_and_flag_is_in_the_reference(verb: str) -> None:
     text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     section = text.split(f"\n## {verb}\n")[1].split("\n## ")[0] if f"\n## {verb}\n" in text else ""
     assert section, f"docs/reference/cli.md has no section `## {verb}`"
-    everywhere = {"-h", "--help", "--workspace", "--agent", "--config", "--state-dir", "--json"}
+    everywhere = {"-h", "--help", *COMMON, *(SHORT[flag] for flag in COMMON if flag in SHORT)}
     assert [flag for flag in sorted(flags_of(verb) - everywhere) if flag not in section] == []
     assert [flag for flag in sorted(everywhere - {"-h"}) if flag not in text] == []

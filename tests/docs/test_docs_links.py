@@ -48,3 +48,16 @@ def test_every_document_can_be_reached_from_the_readme() -> None:
 def test_no_document_names_a_folder_of_a_developers_machine(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert re.findall(r"(?<![\w.~])/(?:home|root|Users|work|tmp/w)/\S*", text) == []
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=where)
+def test_every_module_that_a_document_names_exists(file: Path) -> None:
+    source = ROOT / "src" / "clawmark"
+    packages = "|".join(sorted(path.name for path in source.iterdir() if path.is_dir()))
+    named = re.findall(rf"`((?:{packages})/[\w/]+(?:\.py)?)`", file.read_text(encoding="utf-8"))
+    missing = [
+        name
+        for name in named
+        if not any((source / one).exists() for one in (name, f"{name}.py")) and "NAME" not in name
+    ]
+    assert missing == []

@@ -286,7 +286,7 @@ def test_interrupted_flush_can_be_repeated(place: Place, server: ChatServer) -> 
         typist.type("/flush")
         typist.wait_for("saved to memory/")
         typist.type("/memory")
-        typist.wait_for("- Ann likes tea.")
+        typist.wait_for(" Ann likes tea.")
         typist.type("/quit")
         assert typist.end() == 0
 

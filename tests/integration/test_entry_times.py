@@ -142,6 +142,30 @@ def test_the_same_text_later_on_the_day_is_refused(tmp_path: Path) -> None:
         assert refusal.message == f"It is already there: memory/{DAY}.md#L3."
 
 
+def test_a_model_that_writes_the_time_itself_adds_neither_a_duplicate_nor_a_second_time(
+    tmp_path: Path, server: ChatServer
+) -> None:
+    text = "Ada prefers tea in the morning."
+    server.script([call("memory_append", text=f"- 14:04 {text}\n- 14:05 Tea with Ann."), say("ok")])
+    model = choose_completer(f"scripted@{server.openai_url}", {})
+    with opened(tmp_path, at(f"{DAY} 09:00"), at(f"{DAY} 14:05")) as memory:
+        memory.append(text)
+        tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
+        for written in (f"14:05 {text}", f"- 14:03 {text}"):
+            assert tool.call({"text": written})["reason"] == "duplicate"
+        assert tool.call({"text": "14:03 The train to Lisbon has left."})["written"]
+        conversation = memory.conversation(completer=model)
+        conversation.start()
+        conversation.on_user("Tea with Ann, and Ada prefers it in the morning.")
+        assert isinstance(conversation.flush(), Flushed)
+    entries = [line.partition(" <!--")[0] for line in log(tmp_path).splitlines()[2:]]
+    assert entries == [
+        f"- 09:00 {text}",
+        "- 14:03 The train to Lisbon has left.",
+        "- 14:05 Tea with Ann.",
+    ]
+
+
 def test_without_the_setting_the_bytes_are_as_before(tmp_path: Path, server: ChatServer) -> None:
     server.script([call("memory_append", text="- Tea with Ann."), say("NO_REPLY")])
     model = choose_completer(f"scripted@{server.openai_url}", {})

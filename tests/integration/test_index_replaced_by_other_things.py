@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -102,3 +103,22 @@ def test_a_seal_that_is_not_a_file_stops_nothing(place: Place, thing: str) -> No
     install_draft(place, ".seal", THINGS[thing])
     assert place.run("index", "--instant").code == 0
     assert place.run("search", "--json", "PostgreSQL").json()["results"]
+
+
+@pytest.mark.parametrize("verb", [("search", "heron"), ("index",), ("status",)])
+def test_a_configured_path_with_a_file_of_the_user_is_refused(
+    place: Place, verb: tuple[str, ...]
+) -> None:
+    thesis = place.folder / "thesis.md"
+    thesis.write_text("# My thesis\n", encoding="utf-8")
+    folder = place.folder / "docs"
+    place.state.mkdir(exist_ok=True)
+    make_folder(folder)
+    for path in (thesis, folder):
+        settings = {"memorySearch": {"store": {"path": str(path)}}}
+        (place.state / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
+        done = place.run(*verb)
+        assert done.code == 2, done.err
+        assert f"memorySearch.store.path names {path}, which is not an index" in done.err
+    assert thesis.read_text(encoding="utf-8") == "# My thesis\n"
+    assert sorted(os.listdir(folder)) == ["kept.txt"]

@@ -157,7 +157,7 @@ def test_hostile_files_are_skipped_with_a_reason(scene: Scene) -> None:
         status = memory.status()
         assert status.media == {"image": 3, "audio": 1, "skipped": 9, "withoutVector": 0}
         reasons = {item.path.rpartition("/")[2]: item.reason for item in status.skipped}
-        assert reasons["text.png"] == "its content is not of a type that its name stands for"
+        assert reasons["text.png"] == "its content does not match the extension of its name"
         labels = [label for label in scene.sent_files() if "Ignore" in label]
         assert labels and "\n" not in labels[0] and "\u202e" not in labels[0]
         assert memory.sync().failures == ()

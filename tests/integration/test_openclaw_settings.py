@@ -52,7 +52,7 @@ def test_a_configuration_that_openclaw_accepts_stops_no_command(
         ran = place.run(*words)
         assert ran.code == 0, ran
     assert "heron" in place.run("search", "heron").out
-    is_said = any(word in ran.out for word in ("Warnings", "Degraded", "in place of qmd"))
+    is_said = any(word in ran.out for word in ("Warnings", "Degraded", "instead of qmd"))
     assert is_said == ("session" not in tree)
 
 

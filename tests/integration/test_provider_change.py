@@ -241,7 +241,7 @@ def test_an_index_that_does_not_wait_says_what_is_on_its_way(
 def test_the_cost_of_another_model_is_shown_with_what_it_needs(
     workspace: Path, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.engine.sync.run.find_pack", lambda: "")
+    monkeypatch.setattr("clawmark.embed.local.weights.find_pack", lambda: "")
     server.script([400])
     with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
         degraded = memory.sync().degraded

@@ -15,6 +15,7 @@ from clawmark import Memory
 from clawmark.backends.base import MemoryBackend
 from clawmark.backends.fallback import FallbackBackend
 from clawmark.backends.qmd.backend import QmdBackend
+from clawmark.model.values import Skipped
 from clawmark.testing import backend_contract
 
 TEXT = "# 2026-02-24\n\nThe heron nests by the old pier.\nPostgreSQL keeps the invoices.\n"
@@ -211,6 +212,49 @@ def test_the_index_is_made_again_when_it_is_deleted(memory: Memory, workspace: P
     shutil.rmtree(workspace.parent / "state" / "qmd" / memory.places.agent_id / "xdg-cache")
     assert memory.status().due_files == 1
     assert len(memory.search("heron").hits) == 1
+
+
+def test_files_of_a_folder_that_was_empty_at_the_last_sync_are_found(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    write(workspace, "MEMORY.md", "The heron nests.\n")
+    with opened(workspace) as memory:
+        memory.sync()
+        (workspace / "memory").mkdir()
+        memory.sync()
+        write(workspace, "memory/birds.md", "The bittern booms.\n")
+        assert [hit.path for hit in memory.search("bittern").hits] == ["memory/birds.md"]
+
+
+def test_files_that_qmd_does_not_index_are_reported_as_skipped(
+    memory: Memory, workspace: Path
+) -> None:
+    write(workspace, "memory/build/birds.md", "The bittern booms.\n")
+    write(workspace.parent / "build", "birds.md", "The bittern is brown.\n")
+    memory.add_source(workspace.parent / "build", name="wiki")
+    assert [hit.path for hit in memory.search("bittern").hits] == ["wiki:birds.md"]
+    skipped = Skipped("memory/build/birds.md", "QMD ignores folders called build")
+    assert memory.sync().skipped == (skipped,)
+    status = memory.status()
+    assert status.skipped == (skipped,) and (status.files, status.due_files) == (2, 0)
+
+
+def test_images_are_reported_as_skipped(workspace: Path) -> None:
+    write(workspace.parent / "extra", "birds.md", "The bittern booms.\n")
+    (workspace.parent / "extra" / "heron.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 40)
+    settings = {
+        "memory.backend": "qmd",
+        "memory.qmd.command": qmd_command(),
+        "memorySearch.extraPaths": [str(workspace.parent / "extra")],
+        "memorySearch.multimodal.enabled": True,
+        "memorySearch.provider": "gemini",
+        "memorySearch.model": "gemini-embedding-2",
+        "memorySearch.remote.apiKey": "key-of-a-test",
+    }
+    state = workspace.parent / "state"
+    with Memory.open(workspace, state_dir=state, overrides=settings, background=False) as memory:
+        report = memory.sync()
+        assert report.added == 2 and report.degraded is None
+        assert report.skipped == (Skipped("../extra/heron.png", "QMD indexes Markdown only"),)
 
 
 def test_the_workspaces_own_memory_can_be_left_out(workspace: Path) -> None:

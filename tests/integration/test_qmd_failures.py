@@ -214,7 +214,8 @@ def test_the_commands_show_the_fallback(place: Place) -> None:
     reason = "The command no-such-qmd was not found."
     body = place.run("search", "heron", "--json").json()
     assert body["fallback"] == {"from": "qmd", "reason": reason} and body["results"]
-    assert reason in place.run("search", "heron").err
+    sentence = f"clawmark: The built-in backend answers instead of qmd. {reason} npm install"
+    assert place.run("search", "heron").err.startswith(sentence)
     status = place.run("status", "--json").json()
     assert status["backend"] == "builtin"
     assert status["fallback"]["from"] == "qmd" and status["fallback"]["reason"] == reason

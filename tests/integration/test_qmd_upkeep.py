@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chat import ChatServer, say
 from qmds import qmd_command, wrapper
 
 from clawmark import Memory
+from clawmark.agent.models.catalog import choose_completer
+from clawmark.model.errors import ConfigError
 from clawmark.model.reports import WatchEvent
 
 QUIET_SECONDS = 120
@@ -159,3 +163,28 @@ def test_the_first_search_can_wait_until_the_index_is_complete(
         assert memory.search("heron").fallback_from == "qmd"
     with opened(workspace, background=False, update_waitForBootSync=True) as memory:
         assert memory.search("heron").fallback_from == ""
+
+
+def test_questions_are_made_from_the_notes_although_qmd_answers(workspace: Path) -> None:
+    fact = "The heron nests by the old pier and comes back in March of every year."
+    (workspace / "MEMORY.md").write_text(f"{fact}\n", encoding="utf-8")
+    with ChatServer() as server, opened(workspace, background=False) as memory:
+        said = {"question": "When does the heron come back?", "quote": "comes back in March"}
+        server.script([say(json.dumps(said))])
+        model = choose_completer(f"scripted@{server.openai_url}", {})
+        (question,) = memory.make_questions(1, completer=model)
+    assert question["path"].startswith("MEMORY.md")
+
+
+def test_the_builtin_index_is_not_verified_while_qmd_answers(workspace: Path) -> None:
+    message = r"memory\.backend is qmd"
+    with opened(workspace, background=False) as memory, pytest.raises(ConfigError, match=message):
+        memory.verify()
+
+
+def test_prompts_of_a_long_running_process_start_qmd_once(workspace: Path) -> None:
+    command, log = ran(workspace, "calls")
+    with opened(workspace, background=False, command=command) as memory:
+        for _ in range(3):
+            assert "provider qmd" in memory.prompt("agent:main:main").text
+    assert log.read_text().split() == ["--version"]

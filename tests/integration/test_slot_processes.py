@@ -90,6 +90,27 @@ def test_the_events_of_a_coding_agent_call_the_hooks_of_the_plugin(place: Place)
     ]
 
 
+def test_what_a_plugin_prints_does_not_reach_the_answer_of_a_hook(place: Place) -> None:
+    noise = """
+import os
+import sys
+print("imported")
+_make = make
+def make(context):
+    print("made")
+    sys.__stdout__.write("raw")
+    os.write(1, b"descriptor")
+    os.system("echo process")
+    return _make(context)
+"""
+    install(place.folder / "noisy", "acme_memory", ACME + noise, acme="acme_memory:make")
+    given = json.dumps({"session_id": "s1", "prompt": "Which tea?"})
+    env = {"PYTHONPATH": str(place.folder / "noisy")}
+    ran = place.run("hook", "claude-code", "UserPromptSubmit", stdin=given, env=env)
+    assert ran.json()["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    assert all(word in ran.err for word in ("imported", "made", "raw", "descriptor", "process"))
+
+
 def test_the_end_of_a_turn_is_registered_only_for_plugins_that_may_need_it(place: Place) -> None:
     env = environment(place)
     assert "hook claude-code Stop" in place.run("install", "claude-code", "--dry-run", env=env).out

@@ -133,6 +133,15 @@ def test_a_sandbox_that_may_not_write_neither_flushes_nor_leaves_a_note(
     )
 
 
+def test_the_hooks_of_a_session_that_its_host_calls_sandboxed_may_not_write(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path, sandbox("off", "ro")) as memory:
+        assert memory.lifecycle(MAIN).session.access.writes
+        access = memory.lifecycle(MAIN, sandboxed=True).session.access
+        assert access.reads and not access.writes
+
+
 def test_the_host_option_alone_withholds_the_workspace(tmp_path: Path) -> None:
     with opened(tmp_path, {}) as memory:
         options = HostOptions(sandboxed=True)
@@ -140,6 +149,26 @@ def test_the_host_option_alone_withholds_the_workspace(tmp_path: Path) -> None:
         assert "heron" not in conversation.start()
         turn = conversation.on_user("Where does the heron nest by the pier?")
         assert (turn.recalled, conversation.end()) == ("", NoNote("sandboxed"))
+
+
+@pytest.mark.anyio
+async def test_mcp_tells_which_tools_of_memory_lancedb_change_the_memory(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    (tmp_path / "agent").mkdir()
+    config = tmp_path / "clawmark.json"
+    tree = {"plugins": {"slots": {"memory": "memory-lancedb"}}}
+    config.write_text(json.dumps(tree), encoding="utf-8")
+    async with AsyncMemory.open(
+        tmp_path / "agent", config=config, state_dir=tmp_path / "state", provider="none"
+    ) as memory:
+        hints = {
+            tool.name: (tool.annotations.read_only_hint, tool.annotations.destructive_hint)
+            for tool in SessionTools(memory, MAIN).tools
+            if tool.annotations is not None
+        }
+    assert hints["memory_recall"] == (True, False)
+    assert hints["memory_store"] == (False, False)
+    assert hints["memory_forget"] == (False, True)
 
 
 async def mcp_session(folder: Path, tree: Tree) -> tuple[list[str], str, int, bool]:

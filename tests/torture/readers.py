@@ -26,7 +26,7 @@ FEW_READERS, FEW_REBUILDS, FEW_FILES = 3, 4, 40
 
 READER = """
 import json, select, sys
-from clawmark.backends.snapshot import SearchSnapshot
+from clawmark.backends.snapshot import HeldSnapshot
 from clawmark.composition import make_query
 from clawmark.memory import Memory
 from clawmark.engine.search.pipeline import Freshness
@@ -39,7 +39,7 @@ with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
     while True:
         # Until the other side closes its end; asked without waiting.
         closing = bool(select.select([sys.stdin], [], [], 0)[0])
-        with SearchSnapshot(backend.parts.store) as snapshot:
+        with HeldSnapshot(backend.parts.store) as snapshot:
             asked = backend._ask(query.text, snapshot)
             found, _ = backend._find(query, asked, Freshness(None, "not asked for", 0.0), snapshot)
         answers += 1

@@ -49,10 +49,11 @@ def test_every_method_of_memory_exists_with_the_same_parameters() -> None:
         assert parameters(getattr(Memory, name)) == parameters(getattr(AsyncMemory, name)), name
 
 
-def test_every_method_but_open_and_tools_is_a_coroutine() -> None:
+def test_every_method_is_a_coroutine_except_those_whose_results_are_awaited() -> None:
     verbs = {name for name, member in public(AsyncMemory).items() if callable(member)} - {
         "open",
         "tools",
+        "lifecycle",
     }
     assert [
         name

@@ -1,7 +1,7 @@
 // One `clawmark mcp` process: JSON-RPC messages over standard input and output, one per line.
 //
 // While no request waits, the process does not keep Node.js alive. When Node.js ends, the input of
-// the process ends, and it stops by itself.
+// the process ends, and then it exits.
 
 import { spawn } from "node:child_process";
 

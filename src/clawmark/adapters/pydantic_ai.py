@@ -41,7 +41,7 @@ def memory_toolset(
 
     async def prompt(context: RunContext[Any]) -> str:
         text = (await asyncio.to_thread(memory.prompt, session_key, append=append)).text
-        if not memory.slot.slot.recalls_by_itself or not isinstance(context.prompt, str):
+        if not memory.slot.slot.recalls_automatically or not isinstance(context.prompt, str):
             return text
         recalled = await asyncio.to_thread(memory.recall, context.prompt, session_key)
         return f"{text}\n\n{recalled}" if recalled else text

@@ -9,7 +9,8 @@ import math
 
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import BackendMisbehaved, PathDenied, WorkspaceError
-from clawmark.model.reports import Probe, Status, SyncReport
+from clawmark.model.reports import Probe, Status
+from clawmark.model.sync_report import SyncReport
 from clawmark.model.values import Degraded, Found, Hit, NothingFound
 from clawmark.workspace import Workspace
 
@@ -27,58 +28,58 @@ class AnswerCheck:
     def found(self, answer: object, most: int) -> Found:
         """Return the answer to a search with at most `most` hits that can be shown."""
         if not isinstance(answer, Found) or not isinstance(answer.hits, tuple):
-            raise self._error(f"gave {_kind(answer)} in place of an answer")
+            raise self._error(f"returned {_kind(answer)} instead of an answer")
         if not isinstance(answer.nothing, NothingFound | None) or not isinstance(
             answer.degraded, Degraded | None
         ):
-            raise self._error("gave an answer that cannot be read")
+            raise self._error("returned an answer that cannot be read")
         checked = [self._hit(hit) for hit in answer.hits]
         hits = tuple(hit for hit in checked if hit is not None)[:most]
         if answer.hits and not hits:
             raise self._error("cites only files or lines that do not exist")
         if not hits and answer.nothing is None:
-            raise self._error("gave an empty answer without a reason")
+            raise self._error("returned an empty answer without a reason")
         ordered = tuple(sorted(hits, key=lambda hit: -hit.score))
         return answer._replace(hits=ordered, nothing=None if hits else answer.nothing)
 
     def status(self, answer: object) -> Status:
         """Return a status whose numbers are numbers."""
         if not isinstance(answer, Status):
-            raise self._error(f"gave {_kind(answer)} in place of its status")
+            raise self._error(f"returned {_kind(answer)} instead of its status")
         counts = (answer.files, answer.chunks, answer.due_files, answer.due_vectors)
         if not all(isinstance(count, int) and count >= 0 for count in counts):
-            raise self._error("gave a status that cannot be read")
+            raise self._error("returned a status that cannot be read")
         return answer
 
     def report(self, answer: object) -> SyncReport:
         """Return the report of a sync."""
         if not isinstance(answer, SyncReport):
-            raise self._error(f"gave {_kind(answer)} in place of a report")
+            raise self._error(f"returned {_kind(answer)} instead of a report")
         if not all(isinstance(count, int) and count >= 0 for count in answer[:8]):
-            raise self._error("gave a report that cannot be read")
+            raise self._error("returned a report that cannot be read")
         return answer
 
     def refreshed(self, answer: object) -> bool:
         """Return whether a refresh was started."""
         if not isinstance(answer, bool):
-            raise self._error(f"gave {_kind(answer)} in place of true or false")
+            raise self._error(f"returned {_kind(answer)} instead of true or false")
         return answer
 
     def probes(self, answer: object) -> tuple[Probe, ...]:
         """Return the results of a probe; failed ones have a reason."""
         if not isinstance(answer, tuple) or not all(isinstance(one, Probe) for one in answer):
-            raise self._error(f"gave {_kind(answer)} in place of probes")
+            raise self._error(f"returned {_kind(answer)} instead of probes")
         if not all(one.name and (one.reason or one.state == "ok") for one in answer):
-            raise self._error("gave a probe without a name or a reason")
+            raise self._error("returned a probe without a name or a reason")
         return answer
 
     def _hit(self, hit: object) -> Hit | None:
         if not isinstance(hit, Hit) or not isinstance(hit.path, str):
-            raise self._error(f"gave {_kind(hit)} in place of a hit")
+            raise self._error(f"returned {_kind(hit)} instead of a hit")
         if not isinstance(hit.snippet, str) or hit.source not in ("memory", "sessions"):
-            raise self._error("gave a hit that cannot be read")
+            raise self._error("returned a hit that cannot be read")
         if not isinstance(hit.score, int | float) or not math.isfinite(hit.score):
-            raise self._error("gave a score that is not a number")
+            raise self._error("returned a score that is not a number")
         lines = (hit.start_line, hit.end_line, hit.snippet_start, hit.snippet_end)
         if not all(type(line) is int for line in lines) or not 1 <= lines[0] <= lines[1]:
             raise self._error("cites lines that cannot exist")

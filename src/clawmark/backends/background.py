@@ -14,7 +14,8 @@ from collections.abc import Callable
 from clawmark.backends.freshening import Worker
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.engine.sync.worker import SyncWorker
-from clawmark.model.reports import SyncReport, WatchEvent
+from clawmark.model.reports import WatchEvent
+from clawmark.model.sync_report import SyncReport
 from clawmark.system.backoff import Backoff
 
 RETRY = Backoff(first=60.0, longest=3600.0)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from clawmark.config.schema import Settings
     from clawmark.model.documents import Excerpt
-    from clawmark.model.reports import Probe, Progress, Status, SyncReport
+    from clawmark.model.reports import Probe, Status
+    from clawmark.model.sync_report import Progress, SyncReport
     from clawmark.model.values import Found, Query, Scan, SyncPlan
     from clawmark.workspace import Workspace
 

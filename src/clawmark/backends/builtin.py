@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from clawmark.backends.freshener import Freshener
 from clawmark.backends.freshening import LOOK_SECONDS
 from clawmark.backends.hit_check import changed_files, standing_hits
-from clawmark.backends.snapshot import SearchSnapshot
+from clawmark.backends.snapshot import HeldSnapshot
 from clawmark.embed.base import Embedder
 from clawmark.engine.maintenance.repair import heal, healing
 from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vectors, refusal_of
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from clawmark.backends.background import Background
     from clawmark.model.documents import Excerpt
-    from clawmark.model.reports import Probe, Progress, Status, SyncReport
+    from clawmark.model.reports import Probe, Status
+    from clawmark.model.sync_report import Progress, SyncReport
 
 ATTEMPTS = 5
 """How often a search is repeated because its index was deleted or replaced while it ran."""
@@ -83,7 +84,7 @@ class BuiltinBackend:
         query = query._replace(text=clean_query(query.text))
         for _ in range(ATTEMPTS):
             mark = store.mark()
-            with SearchSnapshot(store) as snapshot:
+            with HeldSnapshot(store) as snapshot:
                 found = self._answer_once(query, snapshot, freshen=freshen)
             # An index that is deleted between the look and the answer must not pass for an empty
             # one.
@@ -92,7 +93,7 @@ class BuiltinBackend:
             self.freshener.expire()
         return found
 
-    def _answer_once(self, query: Query, snapshot: SearchSnapshot, *, freshen: bool) -> Found:
+    def _answer_once(self, query: Query, snapshot: HeldSnapshot, *, freshen: bool) -> Found:
         check_cancelled()
         freshener = self.freshener
         freshen = freshen or freshener.is_replaced()
@@ -113,7 +114,7 @@ class BuiltinBackend:
             found, changed = self._find(query, asked, freshness, snapshot)
         return self._without_stale(found, changed, snapshot) if changed else found
 
-    def _ask(self, text: str, snapshot: SearchSnapshot) -> Asked:
+    def _ask(self, text: str, snapshot: HeldSnapshot) -> Asked:
         """Embed the query with the embedders whose vectors the index has."""
         if not text or not self.parts.embedders:
             return ask(text, (), ())
@@ -127,7 +128,7 @@ class BuiltinBackend:
         )
 
     def _find(
-        self, query: Query, asked: Asked, freshness: Freshness, snapshot: SearchSnapshot
+        self, query: Query, asked: Asked, freshness: Freshness, snapshot: HeldSnapshot
     ) -> tuple[Found, list[str]]:
         """Return the answer from one snapshot, and which files of its hits have changed since they
         were indexed.
@@ -165,7 +166,6 @@ class BuiltinBackend:
             or known.unlisted
             or known.outdated
             or (refusal_of(self.parts.embedders) if due_vectors else None)
-            or self.parts.notice
         )
 
     def _why_nothing(self, nothing: NothingFound | None) -> NothingFound | None:
@@ -189,9 +189,7 @@ class BuiltinBackend:
         unlisted = last.unlisted if last is not None else ()
         return changed_files(indexed, self.parts.workspace, unlisted)
 
-    def _without_stale(
-        self, found: Found, changed: Sequence[str], snapshot: SearchSnapshot
-    ) -> Found:
+    def _without_stale(self, found: Found, changed: Sequence[str], snapshot: HeldSnapshot) -> Found:
         """Drop or move the hits whose text has changed, when the index could not be updated in
         time.
         """
@@ -230,7 +228,7 @@ class BuiltinBackend:
     def refresh(self, reason: str, *, deltas: bool = False) -> bool:
         """Index what has changed in the background, or without one within a search's budget."""
         if self._background is None:
-            with SearchSnapshot(self.parts.store) as snapshot:
+            with HeldSnapshot(self.parts.store) as snapshot:
                 self.freshener.freshen(snapshot)
             return True
         self._background.ask(SyncRequest(reason=reason, deltas=deltas))

@@ -19,7 +19,8 @@ from clawmark.model.errors import (
     ConfigError,
     FilterError,
 )
-from clawmark.model.reports import Fallback, Probe, Progress, Status, SyncReport
+from clawmark.model.reports import Fallback, Probe, Status
+from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.model.values import Degraded, Found, Query, Scan, SyncPlan
 from clawmark.system.backoff import Backoff
 from clawmark.system.cancellation import Cancelled
@@ -52,7 +53,7 @@ class FallbackBackend:
         *,
         limits: TimeLimits = TimeLimits(),  # noqa: B008 - a named tuple, never changed
         clean: Callable[[str], str] = str,
-        on_failure: Callable[[], object] = int,
+        on_fallback: Callable[[], object] = int,
         pause: Backoff = PAUSE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -64,7 +65,8 @@ class FallbackBackend:
         self._limits = limits
         self._clean = clean
         """Masks the secrets in the message of an error."""
-        self._on_failure = on_failure
+        self._on_fallback = on_fallback
+        """Called for each answer of the built-in backend."""
         self._pause = pause
         self._clock = clock
         self._lock = threading.Lock()
@@ -93,6 +95,7 @@ class FallbackBackend:
         found = self._try(ask, self._limits.answer)
         if not isinstance(found, Fallback):
             return found
+        self._on_fallback()
         answer = self.builtin.search(query, freshen=freshen)
         own = answer.degraded
         reason = f"{found.reason} {own.reason}" if own is not None else found.reason
@@ -140,7 +143,7 @@ class FallbackBackend:
         return self.builtin.status()._replace(fallback=status)
 
     def plan(self) -> tuple[SyncPlan, Scan] | None:
-        """Return what a sync would do, if the backend can tell."""
+        """Return what a sync would do; None if the backend cannot plan."""
 
         def ask(backend: MemoryBackend) -> tuple[SyncPlan, Scan] | None:
             return backend.plan() if isinstance(backend, Plans) else None
@@ -196,7 +199,6 @@ class FallbackBackend:
             self._failures += 1
             self._failure = failure
             self._retry_at = self._clock() + self._pause.wait(self._failures)
-        self._on_failure()
         if backend is not None:
             _close(backend)
         return failure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clawmark.backends import freshening
 from clawmark.backends.freshening import IndexNow, Known, Look, LookInBackground, LookNow, ShareLook
-from clawmark.backends.snapshot import SearchSnapshot
+from clawmark.backends.snapshot import HeldSnapshot
 from clawmark.engine.parts import OUTDATED, IndexParts
 from clawmark.engine.search.pipeline import Freshness
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, is_chunked_by, look
@@ -46,7 +46,7 @@ class Freshener:
         self._updating = allocate_lock()
         self._freshening = allocate_lock()
 
-    def freshen(self, snapshot: SearchSnapshot, *, now: bool = False) -> Freshness:
+    def freshen(self, snapshot: HeldSnapshot, *, now: bool = False) -> Freshness:
         """Look at the disk and index what changed, within the budget of a search.
 
         With `now`, the disk is looked at even if that was done a moment ago. One search freshens at
@@ -131,13 +131,13 @@ class Freshener:
         self._update(asked_worker_at=self.clock())
         return True
 
-    def _due_beside_another_search(self, snapshot: SearchSnapshot) -> int | None:
+    def _due_beside_another_search(self, snapshot: HeldSnapshot) -> int | None:
         last, due = self.known.look, self.known_due()
         if due is None and not (last is not None and last.is_expensive):
             due = look(self._parts.sync, snapshot.reader)[1].due
         return due
 
-    def _look_and_index(self, snapshot: SearchSnapshot, began: float) -> Freshness:
+    def _look_and_index(self, snapshot: HeldSnapshot, began: float) -> Freshness:
         now_ns = self._parts.sync.now_ns()
         # The clock is read only now: it fails after the year 2262, and writing must not.
         opened_ns = now_ns - int((time.monotonic() - self._opened) * 1e9)
@@ -175,7 +175,7 @@ class Freshener:
         self,
         limits: IndexNow,
         looked: tuple[Scan, SyncPlan],
-        snapshot: SearchSnapshot,
+        snapshot: HeldSnapshot,
         began: float,
     ) -> Freshness:
         """Index what there is time for, and hand the rest over to the worker."""

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clawmark.backends.base import MemoryBackend
-    from clawmark.model.reports import Progress, Status
+    from clawmark.model.reports import Status
+    from clawmark.model.sync_report import Progress
     from clawmark.model.values import Query
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from clawmark.store.base import Snapshot
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.base import IndexStore, Snapshot
 
 
-class SearchSnapshot:
+class HeldSnapshot:
     """Opens a snapshot at first use and keeps it until it is released.
 
     It is released before anything that may take long, such as a request to a service, and before
     this process writes: an open snapshot keeps the log of the index from being truncated."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: IndexStore) -> None:
         self._store = store
         self._context: AbstractContextManager[Snapshot] | None = None
         self._reader: Snapshot | None = None
@@ -32,7 +31,7 @@ class SearchSnapshot:
         """End the snapshot; the next use opens a new one."""
         self.__exit__(None, None, None)
 
-    def __enter__(self) -> SearchSnapshot:
+    def __enter__(self) -> HeldSnapshot:
         return self
 
     def __exit__(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from clawmark.backends.background import Background
 from clawmark.engine.parts import active_embedder, count_due_vectors
 from clawmark.engine.sync.scan import SyncRequest, look
-from clawmark.model.reports import SyncReport, WatchEvent
+from clawmark.model.reports import WatchEvent
+from clawmark.model.sync_report import SyncReport
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.system.private_files import make_private_folder
 from clawmark.workspace.watching import Target, Watcher, memory_targets
@@ -45,7 +46,7 @@ class Watching:
         on_event: Callable[[WatchEvent], None] | None = None,
         other: MemoryBackend | None = None,
     ) -> None:
-        """`other` is the backend that is kept up to date in place of the built-in one."""
+        """`other` is the backend that is kept up to date instead of the built-in one."""
         self._backend = backend
         self._other = other
         self._background = backend.background() if other is None else _background_of(other)

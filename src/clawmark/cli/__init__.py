@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from clawmark.cli import output, process
-from clawmark.cli.arguments import leading_flags, make_parser
+from clawmark.cli.arguments import asks_for_json, leading_flags, make_parser
 from clawmark.cli.verbs import VERBS, answer_without_verb, module_of, unknown_verb
 from clawmark.model.errors import ClawmarkError
 
@@ -27,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(argv: list[str]) -> int:
     """Run one command; every error becomes one message and an exit code."""
-    as_json = "--json" in argv[: argv.index("--")] if "--" in argv else "--json" in argv
+    as_json = asks_for_json(argv)
+    output.set_quiet(False)
     output.warn(())
     try:
         code = dispatch(argv)
@@ -56,5 +57,9 @@ def dispatch(argv: list[str]) -> int:
         raise unknown_verb(verb)
     module = module_of(verb)
     parser = make_parser(verb, VERBS[verb][1], module)
-    code: int = module.run(parser.parse_args([*before, *rest[1:]]))
+    is_mixed = getattr(module, "INTERMIXED", False)
+    parse = parser.parse_intermixed_args if is_mixed else parser.parse_args
+    args = parse([*before, *rest[1:]])
+    output.set_quiet(args.quiet)
+    code: int = module.run(args)
     return code

@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from clawmark.model.errors import ClawmarkError
 
 # argparse looks for translations, which loads `locale` and walks folders; we have none.
 argparse._ = str  # type: ignore[attr-defined]
 
-WITH_VALUE = ("--workspace", "--agent", "--config", "--state-dir")
+SHORT = {
+    "--workspace": "-w",
+    "--agent": "-a",
+    "--config": "-c",
+    "--json": "-j",
+    "--quiet": "-q",
+    "--verbose": "-v",
+    "--force": "-f",
+    "--files": "-l",
+    "--session": "-s",
+    "--time": "-t",
+    "--count": "-n",
+    "--lines": "-n",
+    "--max-results": "-n",
+}
+"""The short form of a flag: the same letter in every command, and `-n` for every number of results.
+"""
+WITH_VALUE = ("--workspace", "--agent", "--config", "--state-dir", "-w", "-a", "-c")
+_JOINED = ("--workspace=", "--agent=", "--config=", "--state-dir=", "-w", "-a", "-c")
+_SWITCHES = re.compile("--json|--quiet|-[jq]+")
+
+
+COMMON: dict[str, dict[str, Any]] = {
+    "--workspace": {"metavar": "DIR", "help": "the folder of the memory files"},
+    "--agent": {"metavar": "ID", "help": "the agent that owns the memory (default: main)"},
+    "--config": {
+        "metavar": "FILE",
+        "help": "the configuration file (default: clawmark.json in the state folder)",
+    },
+    "--state-dir": {
+        "metavar": "DIR",
+        "help": "the folder of the index and other state (default: ~/.clawmark)",
+    },
+    "--json": {"action": "store_true", "help": "print a single JSON document"},
+    "--quiet": {"action": "store_true", "help": "print the result and errors only, no hints"},
+}
+"""The flags of every command, as the arguments of `add_argument`."""
 
 
 class UsageError(ClawmarkError):
@@ -24,7 +61,11 @@ class UsageError(ClawmarkError):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises `UsageError` instead of exiting."""
+    """An argument parser that raises `UsageError` instead of exiting, and knows the short flags."""
+
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        """Add an argument; a flag in `SHORT` gets its short form."""
+        return super().add_argument(*with_short(names), **options)
 
     def error(self, message: str) -> NoReturn:
         hint = f"`{self.prog} --help` shows the usage."
@@ -40,6 +81,17 @@ class Parser(argparse.ArgumentParser):
             typed, known
         )
         return f"Did you mean --{meant}?" if meant else ""
+
+
+def with_short(names: Sequence[str]) -> list[str]:
+    """Return the names of a flag, the short form in `SHORT` first."""
+    return [*(SHORT[name] for name in names if name in SHORT), *names]
+
+
+def asks_for_json(argv: Sequence[str]) -> bool:
+    """Whether a command line has `--json` or `-j`, also one that cannot be parsed."""
+    flags = itertools.takewhile(lambda word: word != "--", argv)
+    return any(word == "--json" or re.fullmatch("-[qvf]*j[jqvf]*", word) for word in flags)
 
 
 def closest(typed: str, known: Iterable[str]) -> str:
@@ -60,9 +112,7 @@ def leading_flags(argv: list[str]) -> list[str]:
     while end < len(argv):
         if argv[end] in WITH_VALUE:
             end += 2
-        elif argv[end] == "--json" or argv[end].startswith(
-            tuple(f"{flag}=" for flag in WITH_VALUE)
-        ):
+        elif _SWITCHES.fullmatch(argv[end]) or argv[end].startswith(_JOINED):
             end += 1
         else:
             break
@@ -80,23 +130,15 @@ def make_parser(verb: str, summary: str, module: ModuleType) -> Parser:
         argument_default=None,
     )
     module.add_arguments(parser)
-    common = parser.add_argument_group("common options")
-    common.add_argument("--workspace", metavar="DIR", help="the folder of the memory files")
-    common.add_argument(
-        "--agent", metavar="ID", help="the agent that owns the memory (default: main)"
-    )
-    common.add_argument(
-        "--config",
-        metavar="FILE",
-        help="the configuration file (default: clawmark.json in the state folder)",
-    )
-    common.add_argument(
-        "--state-dir",
-        metavar="DIR",
-        help="the folder of the index and other state (default: ~/.clawmark)",
-    )
-    common.add_argument("--json", action="store_true", help="print a single JSON document")
+    add_common(parser)
     return parser
+
+
+def add_common(parser: Parser) -> None:
+    """Add the flags of every command."""
+    common = parser.add_argument_group("common options")
+    for name, options in COMMON.items():
+        common.add_argument(*with_short((name,)), **options)
 
 
 def common_flags(args: argparse.Namespace) -> list[str]:
@@ -143,8 +185,8 @@ def some_text(text: str) -> str:
 def _formatter(prog: str) -> argparse.HelpFormatter:
     # Without a width, argparse would import shutil, which costs 2 ms.
     try:
-        width = int(os.environ.get("COLUMNS", "0")) or 100
-    except ValueError:
+        width = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
+    except (OSError, ValueError):  # standard output is not a terminal
         width = 100
     return argparse.RawDescriptionHelpFormatter(
         prog, max_help_position=30, width=max(50, min(width, 100)) - 2

@@ -42,8 +42,29 @@ def pour(text: str) -> None:
     _write(sys.stdout, "")
 
 
+_is_quiet = False
+"""Whether notes are left out (`--quiet`)."""
+
+
+def set_quiet(is_quiet: bool) -> None:
+    """Say whether notes are left out; errors never are."""
+    global _is_quiet
+    _is_quiet = is_quiet
+
+
+def is_quiet() -> bool:
+    """Whether notes and progress are left out."""
+    return _is_quiet
+
+
 def note(text: str) -> None:
-    """Write a line to standard error; errors are ignored."""
+    """Write a line to standard error, unless --quiet was given."""
+    if not _is_quiet:
+        _note(text)
+
+
+def _note(text: str) -> None:
+    """Write a line to standard error; a failure to write is ignored."""
     try:
         sys.stdout.flush()
         sys.stderr.write(text + "\n")
@@ -63,9 +84,14 @@ def warn(warnings: Sequence[str]) -> None:
     _warnings[:] = warnings
 
 
-def note_degraded(degraded: Degraded) -> None:
-    """Print why an answer is degraded and how to fix that, on standard error."""
-    note(f"clawmark: {plain(degraded.reason)} {plain(degraded.fix)}".rstrip())
+def note_degraded(degraded: Degraded, fallback_from: str = "") -> None:
+    """Print why an answer is degraded and how to fix that, on standard error.
+
+    `fallback_from` is the backend that the built-in one has replaced."""
+    reason = f"{plain(degraded.reason)} {plain(degraded.fix)}".rstrip()
+    if fallback_from:
+        reason = f"The built-in backend answers instead of {plain(fallback_from)}. {reason}"
+    note(f"clawmark: {reason}")
 
 
 def emit(document: object) -> None:
@@ -94,9 +120,9 @@ def report(error: ClawmarkError, *, as_json: bool) -> int:
             return error.exit_code
         except (ClawmarkError, Stopped):
             pass  # standard output cannot be written, so use standard error
-    note(f"clawmark: {plain(error.message)}")
+    _note(f"clawmark: {plain(error.message)}")
     if error.hint:
-        note(f"  {plain(error.hint)}")
+        _note(f"  {plain(error.hint)}")
     return error.exit_code
 
 

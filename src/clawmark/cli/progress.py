@@ -7,8 +7,8 @@ import time
 from types import TracebackType
 
 from clawmark.cli.layout import duration
-from clawmark.cli.output import columns, is_terminal, one_line, paint
-from clawmark.model.reports import Progress
+from clawmark.cli.output import columns, is_quiet, is_terminal, one_line, paint
+from clawmark.model.sync_report import Progress
 
 REDRAW_SECONDS = 0.1
 BAR = 24
@@ -18,7 +18,7 @@ class ProgressBar:
     """A progress bar on standard error, removed at the end."""
 
     def __init__(self, *, enabled: bool = True) -> None:
-        self.is_shown = enabled and is_terminal(sys.stderr)
+        self.is_shown = enabled and is_terminal(sys.stderr) and not is_quiet()
         self._stage = ""
         self._drawn = 0.0
 

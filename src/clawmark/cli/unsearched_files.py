@@ -13,7 +13,7 @@ from clawmark.cli.arguments import common_flags
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.output import note
 from clawmark.memory import Memory
-from clawmark.model.reports import SyncReport
+from clawmark.model.sync_report import SyncReport
 from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import AGENT_FILES, ROOT_FILES, is_below
 

@@ -19,9 +19,12 @@ VERBS: dict[str, tuple[str, str]] = {
     "remember": ("Use", "Add a note to today's log, or to MEMORY.md"),
     "search": ("Use", "Search the memory; every hit has a citation"),
     "get": ("Use", "Print lines of a memory file by path or citation"),
+    "ls": ("Use", "List the memory files with their entries, size and last change"),
+    "recent": ("Use", "Print the newest entries, newest first"),
+    "edit": ("Use", "Edit a memory file in your editor"),
     "chat": ("Use", "Chat with an agent that remembers, in the terminal"),
     "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),
-    "heartbeat": ("Use", "Look after MEMORY.md and a checklist; for cron and timers"),
+    "heartbeat": ("Use", "Curate MEMORY.md and go through a checklist; for cron and timers"),
     "mcp": ("Connect", "Serve the memory to MCP hosts: Claude Code, Cursor and others"),
     "hook": ("Connect", "Handle a hook event of Claude Code or Codex"),
     "install": ("Connect", "Connect a coding agent by editing its configuration, reversibly"),
@@ -31,12 +34,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "index": ("Maintain", "Update the index from the files"),
     "watch": ("Maintain", "Keep the index up to date until stopped"),
     "status": ("Maintain", "Show what is indexed, what is due, and which embedder is used"),
-    "doctor": ("Maintain", "Find problems and explain how to fix them; --fix fixes the safe ones"),
+    "doctor": ("Maintain", "Find problems and how to fix them; --fix fixes the safe ones"),
     "verify": ("Maintain", "Compare every row of the index with its file"),
     "memory": ("Maintain", "Run the commands of `openclaw memory`: status, index, search"),
     "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
     "plugins": ("Maintain", "List the memory plugins: which one is used, and why not the others"),
-    "config": ("Maintain", "Show settings and where they come from"),
+    "config": ("Maintain", "Show or change settings"),
+    "completion": ("Maintain", "Print the completion script of bash, zsh or fish"),
 }
 """Each verb with its group in the overview and a one-line summary."""
 
@@ -49,7 +53,8 @@ _EXAMPLES = """\
   clawmark get memory/2026-11-15.md#L3-L9     read what a citation points to"""
 
 _WORKSPACE = """\
-  Every command takes --workspace, --agent, --config, --state-dir and --json.
+  Every command takes --workspace, --agent, --config, --state-dir, --json and
+  --quiet, or -w, -a, -c, -j and -q.
   The workspace is --workspace, CLAWMARK_WORKSPACE, the configured one, the
   current folder if it holds MEMORY.md or memory/, or ~/.clawmark/workspace."""
 
@@ -63,7 +68,7 @@ def overview(stream: TextIO | None = None) -> str:
     ]
     for group in dict.fromkeys(group for group, _ in VERBS.values()):
         lines.append(paint(group, "bold", stream))
-        lines += [f"  {verb:<10}{line}" for verb, (of, line) in VERBS.items() if of == group]
+        lines += [f"  {verb:<11}{line}" for verb, (of, line) in VERBS.items() if of == group]
         lines.append("")
     lines += [
         paint("Examples", "bold", stream),

@@ -23,6 +23,7 @@ from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Identity, MediaRules, Query
+from clawmark.store.sqlite.files import refuse_other_file
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
@@ -68,6 +69,8 @@ def build(
         media=_media_rules(options.multimodal),
         counts=counts,
     )
+    if options.store.path:
+        refuse_other_file(places.index_path)
     # Without a cache, only the vectors of indexed passages are kept.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
     index = SqliteStore(

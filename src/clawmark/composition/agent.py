@@ -50,7 +50,7 @@ def build_slot(memory: Memory, *, log: bool) -> SlotParts:
 
 def search_scope(settings: Settings, session_key: str | None, chat_type: str) -> bool:
     """Return whether `memory.qmd.scope` lets a session search; it holds while another backend
-    answers in place of QMD, too.
+    answers instead of QMD, too.
     """
     if settings.memory.backend != "qmd" or session_key is None:
         return True
@@ -82,9 +82,10 @@ def make_tools(
     """Return the tools of the memory plugin that the settings allow for a session."""
     parts = memory.slot
     session = parts.session(session_key, chat_type, sandboxed=sandboxed)
-    tools = parts.slot.active.plugin.tools(session, append=append)
+    active, may_append = parts.slot.active, append and session.access.writes
+    tools = active.plugin.tools(session, append=may_append)
     names = [tool.name for tool in tools]
-    permitted = session.access.permitted(names, memory.settings.tools)
+    permitted = session.access.permitted(names, memory.settings.tools, active.name)
     return [tool for tool in tools if tool.name in permitted]
 
 
@@ -214,7 +215,7 @@ def make_conversation(
         ),
         recall=lambda text: (
             memory.recall(text, session_key, chat_type=chat_type(), sandboxed=sandboxed)
-            if recall or memory.slot.slot.recalls_by_itself
+            if recall or memory.slot.slot.recalls_automatically
             else ""
         ),
         started=lambda: memory.session_started(session_key),

@@ -32,7 +32,7 @@ def open_other(
     builtin: BuiltinBackend, settings: Settings, places: Places, *, background: bool
 ) -> FallbackBackend:
     """Return the backend that `memory.backend` names; it is opened at its first use."""
-    name = settings.memory.backend
+    name, counts = settings.memory.backend, event_counts(places)
     context = BackendContext(
         workspace=builtin.parts.workspace,
         folder=os.path.join(places.state_dir, name, places.agent_id),
@@ -48,7 +48,7 @@ def open_other(
         AnswerCheck(name, context.workspace),
         limits=_time_limits(settings) if name == "qmd" else TimeLimits(),
         clean=redactor_of(settings.memory_search).clean,
-        on_failure=lambda: event_counts(places).add("fallbacks"),
+        on_fallback=lambda: counts.add("fallbacks"),
     )
     if background and name == "qmd":
         fallback.start()
@@ -102,7 +102,7 @@ def make_qmd(context: BackendContext) -> QmdBackend:
         background=context.background,
         update_on_start=update.on_boot,
         debounce=update.debounce_ms / 1000,
-        interval=update.interval,
+        interval=update.interval * 60,
     )
 
 
@@ -126,7 +126,7 @@ def _indexer_options(context: BackendContext, qmd: QmdOptions) -> IndexerOptions
         else "",
         retention_days=qmd.sessions.retention_days,
         uses_vectors=qmd.search_mode != "search",
-        embed_interval=update.embed_interval,
+        embed_interval=update.embed_interval * 60,
         command_seconds=(update.command_timeout_ms or usual.command_timeout_ms) / 1000,
         update_seconds=(update.update_timeout_ms or usual.update_timeout_ms) / 1000,
         embed_seconds=(update.embed_timeout_ms or usual.embed_timeout_ms) / 1000,

@@ -32,12 +32,12 @@ def make_heartbeat(
 
     def chosen() -> Completer:
         name = model or options.model
-        return completer or needed_model(settings, os.environ, "look after the memory", name)
+        return completer or needed_model(settings, os.environ, "run a heartbeat", name)
 
     return HeartbeatParts(
         settings=HeartbeatSettings(
             curation="apply" if apply else cast(Curation, options.curation),
-            every_seconds=options.every,
+            every_seconds=options.every * 60,
             prompt=options.prompt,
             ack_max_chars=options.ack_max_chars,
             days=days,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.agent.plugins.base import (
@@ -117,7 +118,7 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
 
     return PluginContext(
         name=name,
-        config=config,
+        config=deepcopy(config),  # a plugin may change what it is given
         agent_id=memory.places.agent_id,
         state_dir=memory.places.state_dir,
         workspace=memory.workspace,

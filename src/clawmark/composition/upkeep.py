@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
+from clawmark.model.errors import ConfigError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from types import ModuleType
+
     from clawmark.agent.models.completer import Completer
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
@@ -17,11 +21,12 @@ if TYPE_CHECKING:
     from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
     from clawmark.engine.maintenance.evaluate import Question
+    from clawmark.engine.maintenance.listing import Listing
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.engine.parts import IndexParts
     from clawmark.engine.sync.scan import SyncRequest
     from clawmark.model import reports
-    from clawmark.model.documents import Excerpt
+    from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
     from clawmark.model.values import Found
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
@@ -51,6 +56,7 @@ class Upkeep:
         search: Callable[..., Found]
         read: Callable[..., Excerpt]
         sync: Callable[..., reports.SyncReport]
+        _now: Callable[[], datetime]
 
     def add_source(
         self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
@@ -60,30 +66,43 @@ class Upkeep:
         The default name is made from the folder's. `patterns` (`*`, `?`, `[]`, `**`) select a part
         of the folder. Every process that has this memory open searches it from its next look at the
         disk on. `ConfigError` says why a folder cannot be added."""
-        from clawmark.engine.maintenance.sources import add_source
-
         sources = composition.source_file(self.places)
-        added = add_source(sources, self.workspace, os.fspath(folder), name, patterns)
+        added = _source_functions().add_source(
+            sources, self.workspace, os.fspath(folder), name, patterns
+        )
         self.workspace.changes += 1
         return next(one for one in self.sources() if one.name == added.name)
 
     def remove_source(self, name: str) -> str:
         """Stop searching an added folder, and return its path; its files are not touched."""
-        from clawmark.engine.maintenance.sources import remove_source
-
-        removed = remove_source(composition.source_file(self.places), name)
+        removed = _source_functions().remove_source(composition.source_file(self.places), name)
         self.workspace.changes += 1
-        return removed.path
+        path: str = removed.path
+        return path
 
     def sources(self) -> tuple[reports.SourceReport, ...]:
         """Return the added folders and the configured extra paths, with what is in them now."""
-        from clawmark.engine.maintenance.sources import report_sources
-
-        return report_sources(self.workspace)
+        found: tuple[reports.SourceReport, ...] = _source_functions().report_sources(self.workspace)
+        return found
 
     def absolute_path(self, path: str) -> str:
         """Return the absolute path of a memory file or citation; `PathDenied` for other files."""
         return self.workspace.absolute(path)
+
+    def files(self, *patterns: str) -> tuple[MemoryFile, ...]:
+        """Return the memory files, or those that match a path, a folder or a pattern."""
+        return self._listing().files(patterns)
+
+    def recent(
+        self, count: int = 10, *, since: str = "", until: str = "", path: str = ""
+    ) -> tuple[MemoryEntry, ...]:
+        """Return the newest entries of the memory files, newest first; filters as for `search`."""
+        return self._listing().recent(count, since=since, until=until, path=path)
+
+    def _listing(self) -> Listing:
+        from clawmark.engine.maintenance.listing import Listing
+
+        return Listing(self.workspace, self._now())
 
     def sessions(self) -> tuple[reports.Transcript, ...]:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""
@@ -139,10 +158,20 @@ class Upkeep:
         return self._backend.sync(instant_only=request.instant_only)
 
     def verify(self) -> reports.VerifyReport:
-        """Derive every row of the index from its file again and compare."""
+        """Derive every row of the built-in index from its file again and compare; ConfigError if
+        another backend answers.
+        """
         from clawmark.engine.maintenance.verify import verify
 
         composition.require_index(self.settings)
+        if self._other is not None:
+            backend = self.settings.memory.backend
+            raise ConfigError(
+                f"There is nothing to verify: memory.backend is {backend}, and only the built-in "
+                "index can be compared with the files.",
+                key="memory.backend",
+                hint="`clawmark index --force` makes the index of the backend again.",
+            )
         return verify(self._parts)
 
     def spending(self) -> Spending:
@@ -181,7 +210,15 @@ class Upkeep:
         """
         from clawmark.agent.models.question_maker import make_questions
 
+        composition.require_index(self.settings)
         writer = agent_parts.make_question_writer(self.settings, completer)
-        self.sync(instant_only=True)
+        self._builtin.sync(instant_only=True)  # its passages are asked about, whoever answers
         redactor = composition.redactor_of(self.settings.memory_search)
         return make_questions(writer, self._parts.store, redactor, count)
+
+
+def _source_functions() -> ModuleType:
+    """Return the module of added folders."""
+    from clawmark.engine.maintenance import sources
+
+    return sources

@@ -8,27 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeGuard
 
+from clawmark.config.schema.key import Key
 from clawmark.model.errors import ConfigError
-
-
-class Key(NamedTuple):
-    """One key of the configuration; declared in `schema` and completed by `keys`."""
-
-    description: str
-    kind: str = ""
-    """The name of a check in `KINDS`; by default it follows from the type of the field."""
-    low: float = 0
-    high: float = 2**31 - 1
-    choices: tuple[str, ...] = ()
-    name: str = ""
-    """The dotted name, such as `memorySearch.query.maxResults`."""
-    default: object = None
-    attributes: tuple[str, ...] = ()
-    """The attributes of `Settings` that lead to the value."""
-
-    @property
-    def is_secret(self) -> bool:
-        return self.kind in ("secret", "headers")
 
 
 class Source(NamedTuple):
@@ -302,7 +283,7 @@ def _texts(key: Key, written: Written) -> tuple[str, ...]:
 
 
 def _duration(key: Key, written: Written) -> float:
-    """The seconds of a time such as `5m` or `1h`; a bare number is minutes."""
+    """The minutes of a time such as `5m` or `1h`; a bare number is minutes."""
     value = written.value
     text = f"{value:g}" if _is_number(value) and 0 <= value < 1e6 else value
     found = (
@@ -311,8 +292,8 @@ def _duration(key: Key, written: Written) -> float:
         else None
     )
     if found:
-        unit = {"ms": 0.001, "s": 1, "m": 60, "": 60, "h": 3600, "d": 86_400}[found[2]]
-        return float(found[1]) * unit
+        per_minute = {"ms": 60_000, "s": 60, "m": 1, "": 1, "h": 1 / 60, "d": 1 / 1440}[found[2]]
+        return float(found[1]) / per_minute
     raise refuse(written, f'must be a time such as "5m" or "1h", not {show(value)}')
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
-from clawmark.config.check import Key
 from clawmark.config.schema import Settings
+from clawmark.config.schema.key import Key
 
 _SECTIONS = {
     "memory_search": "memorySearch",
@@ -51,8 +51,8 @@ def with_value(settings: Settings, name: str, value: object) -> Settings:
 def _keys(group: Any, prefix: str, attributes: tuple[str, ...]) -> Iterator[Key]:
     """The keys in a group of settings (a named tuple with its defaults) and in the groups below."""
     for attribute, hint in type(group).__annotations__.items():
-        name, path = prefix + _spelling(attribute), (*attributes, attribute)
-        value = getattr(group, attribute)
+        path, value = (*attributes, attribute), getattr(group, attribute)
+        name = _SECTIONS.get(".".join(path)) or prefix + _spelling(attribute)
         for key in getattr(hint, "__metadata__", ()):
             kind = key.kind or _KINDS[hint.__origin__][bool(key.choices)]
             yield key._replace(name=name, kind=kind, default=value, attributes=path)
@@ -66,15 +66,7 @@ def _spelling(attribute: str) -> str:
     return _IRREGULAR.get(attribute) or first + "".join(map(str.capitalize, others))
 
 
-def _all_keys() -> Iterator[Key]:
-    defaults = Settings()
-    for key in _keys(defaults, "", ()):
-        section = _SECTIONS.get(key.attributes[0])
-        rest = key.name.partition(".")[2]
-        yield key._replace(name=f"{section}.{rest}" if section else f"agents.defaults.{key.name}")
-
-
-KEYS: tuple[Key, ...] = tuple(_all_keys())
+KEYS: tuple[Key, ...] = tuple(_keys(Settings(), "agents.defaults.", ()))
 BY_NAME: dict[str, Key] = {key.name: key for key in KEYS}
 GROUPS: frozenset[str] = frozenset(
     ".".join(parts[:end])

@@ -18,6 +18,9 @@ from clawmark.model.errors import ConfigError
 if TYPE_CHECKING:
     from clawmark.config.files import ConfigFile
     from clawmark.config.sections import AgentEntry, FilePlaces
+else:
+    # An annotation in quotes would be compiled at import: the first one costs a cold search 1 ms.
+    ConfigFile = object
 
 MEMORY_MARKS = ("MEMORY.md", "memory", os.path.join(".clawmark", "workspace-state.json"))
 NO_WORKSPACE = "agents.defaults.workspace"
@@ -41,10 +44,10 @@ class Places(NamedTuple):
     agent: str = "main"
     """The agent whose settings apply."""
     workspace_origin: str = "default"
-    config: "ConfigFile | None" = None
+    config: ConfigFile | None = None
     sessions_dir: str = ""
     """The agent's transcripts; for an OpenClaw installation in OpenClaw's own folder."""
-    beneath: "ConfigFile | None" = None
+    beneath: ConfigFile | None = None
     """OpenClaw's file, which applies where a `clawmark.json` next to it sets nothing."""
 
     @property

@@ -15,6 +15,9 @@ from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
+else:
+    # An annotation in quotes would be compiled at import: the first one costs a cold search 1 ms.
+    RerankStep = object
 
 OUTDATED = Degraded(
     "The text was cut with other chunking settings, or a rebuild is not finished.",
@@ -56,11 +59,9 @@ class IndexParts(NamedTuple):
     """
     scout: Embedder | None = None
     """An embedder that takes microseconds per sentence, to pick snippets with."""
-    rerank: "RerankStep | None" = None
+    rerank: RerankStep | None = None
     counts: SharedCounts | None = None
     """Counts events for all processes; None for a memory without a state folder."""
-    notice: Degraded | None = None
-    """Reported with an answer that is not degraded for another reason."""
 
     @property
     def embedders(self) -> tuple[Embedder, ...]:

@@ -52,8 +52,8 @@ def answer(
             return _with_context(event, recalled)
     if event.name == "UserPromptSubmit" and plugins.has_memory:
         bar = BAR if options.bar is None else options.bar
-        items, shown = options.items or ITEMS, partial(_shown_files, event, options)
-        text = recall_for(opened, event.prompt, options.session_key, items, bar, shown)
+        items, shown = options.items or ITEMS, partial(_shown_files, event, key, options)
+        text = recall_for(opened, event.prompt, key, items, bar, shown)
     return _with_context(event, text)
 
 
@@ -66,11 +66,13 @@ def _without_search(memory: Memory, event: Event, key: str, options: HookOptions
     return ""
 
 
-def _shown_files(event: Event, options: HookOptions, memory: Memory) -> tuple[ContextFile, ...]:
+def _shown_files(
+    event: Event, key: str, options: HookOptions, memory: Memory
+) -> tuple[ContextFile, ...]:
     """Return the files that the session start has shown; nothing outside a session."""
     if not (event.session_id or event.transcript):
         return ()
-    shown = session_context(memory, options.session_key, options.tokens or TOKENS).files
+    shown = session_context(memory, key, options.tokens or TOKENS).files
     return unchanged_since_the_start(shown, memory.workspace.root, event.transcript)
 
 

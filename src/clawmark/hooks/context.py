@@ -15,9 +15,10 @@ from clawmark.agent.prompt.context import (
     Limits,
 )
 from clawmark.agent.prompt.sections import Facts, build_prompt
+from clawmark.composition.agent import session_access
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.text.chunking.tokens import estimate_tokens
-from clawmark.text.transcripts.session_keys import SessionKind, is_private, kind_of
+from clawmark.text.transcripts.session_keys import SessionKind
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -42,19 +43,20 @@ class Shown(NamedTuple):
 
 def session_context(memory: Memory, session_key: str | None, tokens: int = TOKENS) -> Shown:
     """Return the text for a session and its files; nothing unless it is proven private."""
-    kind, options = kind_of(session_key), memory.settings.plugins
-    if not is_private(kind) or not options.has_memory:
+    settings, access = memory.settings, session_access(memory.settings, session_key)
+    if not (access.is_private and access.reads) or not settings.plugins.has_memory:
         return Shown("")
-    section = None
-    if options.slots.memory != MEMORY_CORE:
-        tools = [tool.name for tool in memory.tools(session_key, append=True)]
+    section, searching = None, settings.memory_search.enabled
+    tools = access.permitted(_TOOLS if searching else _TOOLS[2:], settings.tools)
+    if settings.plugins.slots.memory != MEMORY_CORE:
+        tools = tuple(tool.name for tool in memory.tools(session_key, append=True))
         section = memory.slot.section(session_key, tools)
     intro = f"Your long-term memory is Clawmark: Markdown files in {memory.places.workspace}."
     cites = memory.settings.memory.citations != "off"  # "auto" shows them in private sessions
     reader, day = ContextReader(memory.workspace.root), memory.today()
     for share in _SHARES:
-        context = _context(memory, reader, kind, day, int(4 * tokens * share))
-        prompt = build_prompt(context, tools=_TOOLS, cites=cites, facts=Facts(), memory=section)
+        context = _context(memory, reader, access.kind, day, int(4 * tokens * share))
+        prompt = build_prompt(context, tools=tools, cites=cites, facts=Facts(), memory=section)
         text = "\n\n".join(
             [intro, *(section.text for section in prompt.sections if section.name != "runtime")]
         )

@@ -15,7 +15,8 @@ from typing import NamedTuple, TypeAlias
 from clawmark.config.json5 import Json5Error, parse
 from clawmark.model.errors import ConfigError
 
-Path: TypeAlias = tuple[str, ...]
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys of objects; a number is the position of an existing item of a list."""
 
 _BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -51,7 +52,7 @@ class Put(NamedTuple):
     text: str
     piece: str
     """The inserted text."""
-    made: Path
+    made: tuple[str, ...]
     """Path of the outermost object or list that was created; empty if none was."""
 
 
@@ -74,20 +75,20 @@ def put(text: str, path: Path, value: object, file: str, *, as_item: bool = Fals
         at = len(text) - len(text.lstrip("\ufeff"))
         piece = _rendered(_nested(path, [value] if as_item else value), "", _UNIT, newline)
         piece += "" if text[at:] else newline
-        return Put(text[:at] + piece + text[at:], piece, path[:1])
+        return Put(text[:at] + piece + text[at:], piece, tuple(map(str, path[:1])))
     node, depth = _scan(text), 0
     while depth < len(path) and (found := _entry(node, path[depth])) is not None:
         node, depth = found.value, depth + 1
     is_there = depth == len(path)
     opening = "[" if is_there else "{"
     if node.entries is None or text[node.start] != opening:
-        where = ".".join(path[:depth]) or "the top level"
+        where = ".".join(map(str, path[:depth])) or "the top level"
         problem = f"{file}: {where} is not {'a list' if is_there else 'an object'}."
         raise ConfigError(problem, file=file, hint=_CORRECT_FIRST)
     if not is_there:
         value = _nested(path[depth + 1 :], [value] if as_item else value)
-    piece, at = _piece(text, node, "" if is_there else path[depth], value, newline)
-    made = path[: depth + 1] if depth < len(path) - (not as_item) else ()
+    piece, at = _piece(text, node, "" if is_there else str(path[depth]), value, newline)
+    made = tuple(map(str, path[: depth + 1])) if depth < len(path) - (not as_item) else ()
     return Put(text[:at] + piece + text[at:], piece, made)
 
 
@@ -115,6 +116,42 @@ def take(
     return text
 
 
+def set_value(text: str, path: Path, value: object, file: str) -> str:
+    """Return the text with a value at a path of keys; create missing parents."""
+    found = None if read(text, file) is None else _find(text, path)
+    if found is None:
+        return put(text, path, value, file).text
+    node = found[1].value
+    is_spread = "\n" in text[node.start : node.end]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    indent, unit = _indent_at(text, found[1].start), _unit(text)
+    piece = json.dumps(value, ensure_ascii=False)
+    piece = _rendered(value, indent, unit, newline) if is_spread else piece
+    return text[: node.start] + piece + text[node.end :]
+
+
+def unset(text: str, path: Path, file: str) -> str:
+    """Return the text without the entry at a path, and without parents that are empty then."""
+    if not has(text, path, file):
+        return text
+    text = _without(text, path)
+    while len(path) > 1:
+        path = path[:-1]
+        found = _find(text, path)
+        if found is None or isinstance(path[-1], int):
+            return text
+        node = found[1].value
+        if text[node.start + 1 : node.end - 1].strip():  # other entries, or a comment
+            return text
+        text = _without(text, path)
+    return text
+
+
+def has(text: str, path: Path, file: str) -> bool:
+    """Whether there is an entry at a path."""
+    return read(text, file) is not None and _find(text, path) is not None
+
+
 def get(text: str, path: Path, file: str) -> object:
     """Return the value at a path; None if there is none."""
     return _get(read(text, file), path)
@@ -122,13 +159,16 @@ def get(text: str, path: Path, file: str) -> object:
 
 def _get(value: object, path: Path) -> object:
     for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, list) and isinstance(key, int):
+            value = value[key] if key < len(value) else None
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def _nested(path: Path, value: object) -> object:
     for key in reversed(path):
-        value = {key: value}
+        value = {str(key): value}
     return value
 
 
@@ -174,7 +214,9 @@ def _key(text: str, at: int) -> tuple[str, int]:
     return str(parse(found[0]).value), found.end()
 
 
-def _entry(node: Node, key: str) -> Entry | None:
+def _entry(node: Node, key: str | int) -> Entry | None:
+    if isinstance(key, int):
+        return (node.entries or ())[key] if key < len(node.entries or ()) else None
     return next((entry for entry in node.entries or () if entry.key == key), None)
 
 

@@ -21,10 +21,10 @@ from clawmark.agent.notes.session_note import (
 )
 from clawmark.agent.session.session import SessionEntry
 from clawmark.agent.session.transcript_reader import first_time, recent_messages, transcript_size
+from clawmark.composition.agent import session_access
 from clawmark.hooks.events import Event
 from clawmark.system import shared_json as statefile
 from clawmark.text.transcripts.records import TranscriptMessage
-from clawmark.text.transcripts.session_keys import is_private, kind_of
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -37,7 +37,9 @@ _UP_TO = re.compile(r"^- \*\*Transcript\*\*: up to byte ([0-9]{1,18})$", re.MULT
 def note_session_of(memory: Memory, event: Event, session_key: str) -> str:
     """Write the note and return its path; empty if there was nothing to note."""
     parts = memory.conversation(session_key).note_parts(None)
-    if not parts.settings.enabled or not is_private(kind_of(session_key)) or not event.transcript:
+    access = session_access(memory.settings, session_key)
+    may_note = parts.settings.enabled and access.is_private and access.writes
+    if not may_note or not event.transcript:
         return ""
     transcript = os.path.expanduser(event.transcript)
     name = os.path.basename(transcript).partition(".jsonl")[0]

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from clawmark.agent.prompt.recall import recall_block, recalled
 from clawmark.agent.prompt.recall_rule import BAR, says_something, worth_recalling
 from clawmark.agent.session.transcript_reader import first_time
+from clawmark.composition.agent import search_scope, session_access
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Hit
-from clawmark.text.transcripts.session_keys import is_private, kind_of
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def recall_for(
     with opened("static") as memory:
         settings = memory.settings
         is_searched = settings.memory_search.enabled and settings.plugins.has_memory
-        if not is_searched or not is_private(kind_of(session_key)):
+        access = session_access(settings, session_key)
+        may_search = access.is_private and access.reads and search_scope(settings, session_key, "")
+        if not is_searched or not may_search:
             return ""
         if memory.plan()[0].due:
             _catch_up(opened)

@@ -35,11 +35,12 @@ _ERROR: Payload = {"error": _TEXT, "reason": _TEXT, "action": _TEXT}
 
 
 class ToolInfo(NamedTuple):
-    """The title of a tool, whether it writes, and the properties of its answers."""
+    """The title of a tool, what it does to the memory, and the properties of its answers."""
 
     title: str
     writes: bool
     answer: Payload
+    removes: bool = False
 
 
 _RESULT: Payload = {
@@ -117,6 +118,9 @@ TOOLS: dict[str, ToolInfo] = {
             "flags": _FLAGS,
         },
     ),
+    "memory_recall": ToolInfo("Recall from memory", writes=False, answer={}),
+    "memory_store": ToolInfo("Store in memory", writes=True, answer={}),
+    "memory_forget": ToolInfo("Forget", writes=True, answer={}, removes=True),
     STATUS_TOOL: ToolInfo(
         "State of the memory",
         False,
@@ -197,7 +201,7 @@ class SessionTools:
                 annotations=ToolAnnotations(
                     title=info.title,
                     read_only_hint=not info.writes,
-                    destructive_hint=False,
+                    destructive_hint=info.removes,
                     idempotent_hint=not info.writes,
                     open_world_hint=False,
                 ),
@@ -206,8 +210,9 @@ class SessionTools:
 
 
 def _plugin_tool(name: str) -> ToolInfo:
-    """Return what is known about the tool of a memory plugin: it may write."""
-    return ToolInfo(name.replace("_", " ").capitalize(), True, {})
+    """Return what is known about the tool of a memory plugin: it may write and remove."""
+    title = name.replace("_", " ").capitalize()
+    return ToolInfo(title, writes=True, answer={}, removes=True)
 
 
 def encodable(value: object) -> object:

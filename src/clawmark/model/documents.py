@@ -51,6 +51,37 @@ class Written(NamedTuple):
         return citation(self.path, self.start_line, self.end_line)
 
 
+class MemoryFile(NamedTuple):
+    """One memory file in a listing."""
+
+    path: str
+    size: int
+    """In bytes."""
+    changed: str
+    """When its content last changed, as ISO 8601 in the user's time zone."""
+    entries: int | None
+    """List items and paragraphs; None if the file cannot be read as text."""
+
+
+class MemoryEntry(NamedTuple):
+    """A list item or a paragraph of a memory file, with its lines (1-based, inclusive)."""
+
+    path: str
+    start_line: int
+    end_line: int
+    day: str
+    """YYYY-MM-DD: of the file's name or of a heading, otherwise of the file's last change."""
+    is_dated: bool
+    """Whether the file says which day it is; False if it is the day of the file's last change."""
+    heading: str
+    """The headings above it, outermost first, joined by ` > `."""
+    text: str
+
+    @property
+    def citation(self) -> str:
+        return citation(self.path, self.start_line, self.end_line)
+
+
 class Chunk(NamedTuple):
     """A passage of a document with its exact lines (1-based, inclusive)."""
 

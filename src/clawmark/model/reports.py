@@ -4,57 +4,10 @@ does not need them.
 
 from typing import Literal, NamedTuple
 
+from clawmark.model.sync_report import FileFailure as FileFailure
+from clawmark.model.sync_report import Progress as Progress
+from clawmark.model.sync_report import SyncReport as SyncReport
 from clawmark.model.values import Degraded, Mode, ScanFailure, Skipped, Space
-
-
-class Progress(NamedTuple):
-    """The progress of a running sync."""
-
-    stage: Literal["text", "vectors"]
-    done: int
-    total: int
-    label: str
-    """The current file or embedder."""
-    source: str = ""
-    """Where the text comes from: `memory` or `sessions`; empty for vectors."""
-    seconds_left: float | None = None
-    """The estimated rest of this stage; None while it is unknown."""
-
-
-class FileFailure(NamedTuple):
-    """One file that could not be indexed; the others were."""
-
-    path: str
-    reason: str
-
-
-class SyncReport(NamedTuple):
-    """What a sync did and what it left."""
-
-    added: int
-    updated: int
-    touched: int
-    deleted: int
-    unchanged: int
-    chunks: int
-    embedded: int
-    reused: int
-    """Vectors taken from the cache instead of being computed again."""
-    skipped: tuple[Skipped, ...]
-    failures: tuple[FileFailure, ...]
-    scan_failures: tuple[ScanFailure, ...]
-    due_files: int
-    due_vectors: int
-    generation: int
-    """0 for a backend that has no generations."""
-    degraded: Degraded | None
-    seconds: float
-    healed: str = ""
-    """What was wrong with the index and how it was repaired; empty when it was intact."""
-    jobs: str = ""
-    """Why batch jobs did not finish everything, or what is still pending; empty when they did, or
-    are switched off.
-    """
 
 
 class WatchEvent(NamedTuple):
@@ -98,6 +51,14 @@ class FlushTimes(NamedTuple):
     """The time of the last failure."""
     next_attempt: str
     """When a failed flush is tried again at the earliest; a compaction does not wait."""
+
+
+class Fallback(NamedTuple):
+    """Why the built-in backend answers instead of the configured one."""
+
+    from_: str
+    reason: str
+    next_step: str = ""
 
 
 class Status(NamedTuple):
@@ -166,8 +127,8 @@ class Status(NamedTuple):
     """
     backend: str = "builtin"
     """The backend that answers now."""
-    fallback: "Fallback | None" = None
-    """Set while `builtin` answers in place of the configured backend."""
+    fallback: Fallback | None = None
+    """Set while `builtin` answers instead of the configured backend."""
     memory_plugin: str = "memory-core"
     """The plugin in the memory slot."""
     plugin_problems: tuple[str, ...] = ()
@@ -178,14 +139,6 @@ class Status(NamedTuple):
     """
     flush: FlushTimes | None = None
     """The latest flush of any session, and what failed since; None if there was none."""
-
-
-class Fallback(NamedTuple):
-    """Why the built-in backend answers in place of the configured one."""
-
-    from_: str
-    reason: str
-    next_step: str = ""
 
 
 class PluginReport(NamedTuple):

@@ -383,3 +383,27 @@ def is_cited_below(path: str, folder: str) -> bool:
 def citation(path: str, start: int, end: int) -> str:
     """`memory/2026-02-24.md#L12-L28`, or `#L12` for one line."""
     return f"{path}#L{start}" if start == end else f"{path}#L{start}-L{end}"
+
+
+class Citation(NamedTuple):
+    """A path and the lines a citation names; `lines` is None if it names none."""
+
+    path: str
+    start: int
+    lines: int | None
+
+
+def parse_citation(text: str) -> Citation:
+    """Split `memory/x.md#L3-L9` into path and lines; a name such as `a#L1-L2.md` stays a path."""
+    path, mark, span = text.rpartition("#L")
+    first, dash, last = span.partition("-")
+    last = last.removeprefix("L") if dash else first
+    numbers = first + last
+    if (
+        not mark
+        or not path
+        or not (first and last and numbers.isascii() and numbers.isdigit() and len(numbers) < 20)
+    ):
+        return Citation(text, 1, None)
+    start = max(1, int(first))
+    return Citation(path, start, max(1, int(last) - start + 1))

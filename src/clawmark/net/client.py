@@ -305,10 +305,13 @@ def _inflated(pieces: Iterable[bytes], *, is_gzip: bool) -> Iterator[bytes]:
     decoder: zlib._Decompress | None = None
     try:
         for piece in pieces:
-            data = piece
-            while data:
+            data, is_more = piece, False
+            while data or is_more:
                 decoder = decoder or zlib.decompressobj(_window_bits(data, is_gzip))
-                yield decoder.decompress(data, _INFLATED_BYTES)
+                inflated = decoder.decompress(data, _INFLATED_BYTES)
+                yield inflated
+                # The decoder may hold back some bytes although it has taken all of the data.
+                is_more = len(inflated) == _INFLATED_BYTES and not decoder.eof
                 data = decoder.unconsumed_tail
                 if decoder.eof:
                     data, decoder = decoder.unused_data, None

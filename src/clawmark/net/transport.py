@@ -29,6 +29,7 @@ MAX_HEADER_BYTES = 64 << 10
 WRITE_BYTES = 64 << 10
 
 _CUT = "the response was cut short"
+_MALFORMED = "the response is malformed"
 _HEADERS_TOO_LARGE = f"the headers of the response are larger than {MAX_HEADER_BYTES >> 10} KB"
 _PROTOCOL_ERRORS = (
     ("peer ", _CUT),
@@ -89,7 +90,7 @@ class Channel(httpcore.NetworkBackend):
         self._endpoint = endpoint
         self._proxy = proxy
         self._resolve = resolve
-        self._is_at_proxy = False
+        self._is_at_proxy = self._is_http2 = False
         self._has_head = False
         self._received = 0
         self._start: bytes | None = None
@@ -136,9 +137,11 @@ class Channel(httpcore.NetworkBackend):
                 )
             )
         self._has_head = True
+        if not 100 <= self._response.status <= 999:  # httpcore takes any number over HTTP/2
+            raise HttpError(_MALFORMED)
         found: dict[str, str] = {}
         for raw_name, raw_value in self._response.headers:
-            name, value = raw_name.decode("ascii").lower(), raw_value.decode("latin-1")
+            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
             found[name] = f"{found[name]}, {value}" if name in found else value
         return self._response.status, found
 
@@ -274,7 +277,8 @@ class Channel(httpcore.NetworkBackend):
         protocol, _, step = event.partition(".")
         if step == "send_request_headers.started":
             self._received = 0
-            self._start = b"" if protocol == "http11" else None
+            self._is_http2 = protocol == "http2"
+            self._start = None if self._is_http2 else b""
             self._is_at_proxy = info["request"].method == b"CONNECT"
 
     @contextmanager
@@ -292,18 +296,22 @@ class Channel(httpcore.NetworkBackend):
             words = str(error)
             reason = next(
                 (reason for start, reason in _PROTOCOL_ERRORS if words.startswith(start)),
-                "the response is malformed",
+                _MALFORMED,
             )
             raise HttpError(reason) from None
         except httpcore.NetworkError as error:
-            raise self._read_error(error.__cause__) from None
+            # The pool has removed the cause; the argument is the same error.
+            raise self._read_error(error.args[0] if error.args else None) from None
         except httpcore.LocalProtocolError:
+            if self._is_http2:  # so httpcore calls what the server sent against the protocol, too
+                raise HttpError(_MALFORMED) from None
             raise HttpError("HTTP cannot carry this request", permanent=True) from None
-        except Exception as error:  # socksio raises errors of its own kind
-            # The boundary to socksio, which fails in many ways when a proxy does not speak SOCKS.
-            if not self._is_at_proxy:
-                raise
-            raise HttpError("the proxy cannot be used: it does not speak SOCKS 5") from error
+        except Exception as error:  # the boundary to socksio and h2, which raise errors of any kind
+            if self._is_at_proxy:
+                raise HttpError("the proxy cannot be used: it does not speak SOCKS 5") from error
+            if self._is_http2:
+                raise HttpError(_MALFORMED) from None
+            raise
 
 
 class _Stream(httpcore.NetworkStream):

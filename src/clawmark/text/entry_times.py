@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import re
 
-_TIMED_ENTRY = re.compile(r"^([-*+] )(?:[01][0-9]|2[0-3]):[0-5][0-9] (?=\S)", re.MULTILINE)
+_TIMED_ENTRY = re.compile(
+    r"^([-*+] (?:\[[ xX]\] )?)(?:[01][0-9]|2[0-3]):[0-5][0-9] (?=\S)", re.MULTILINE
+)
 
 
 def without_times(text: str) -> str:

@@ -7,11 +7,10 @@ not hide a file.
 
 import os
 import unicodedata
-from typing import NamedTuple
 
 from clawmark.model.documents import Document, Excerpt
 from clawmark.model.errors import NotText, PathDenied
-from clawmark.model.values import FileState
+from clawmark.model.values import FileState, is_media
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -22,6 +21,7 @@ from clawmark.workspace.guard import (
     split_relative,
     unreadable,
 )
+from clawmark.workspace.places import Place
 
 WIDE_MARKS = (
     (b"\xff\xfe\0\0", "utf-32-le"),
@@ -48,30 +48,6 @@ _BINARY_SAMPLE = 64 * 1024
 _BINARY_MINIMUM = 1024
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\x0b\x0c\r\x1b")) + b"\x7f"
 _SUSPICIOUS = _CONTROLS + bytes(range(128, 256))
-
-
-class Citation(NamedTuple):
-    """A path and the lines a citation names; `lines` is None if it names none."""
-
-    path: str
-    start: int
-    lines: int | None
-
-
-def parse_citation(text: str) -> Citation:
-    """Split `memory/x.md#L3-L9` into path and lines; a name such as `a#L1-L2.md` stays a path."""
-    path, mark, span = text.rpartition("#L")
-    first, dash, last = span.partition("-")
-    last = last.removeprefix("L") if dash else first
-    numbers = first + last
-    if (
-        not mark
-        or not path
-        or not (first and last and numbers.isascii() and numbers.isdigit() and len(numbers) < 20)
-    ):
-        return Citation(text, 1, None)
-    start = max(1, int(first))
-    return Citation(path, start, max(1, int(last) - start + 1))
 
 
 # --- images and audio ---
@@ -271,6 +247,28 @@ def find_equivalent(root: Folder, relative: str, anchor: int = 0) -> str | None:
 
 
 # --- excerpts ---
+
+
+def read_place(
+    root: Folder, place: Place, start: int, lines: int | None, max_lines: int, max_chars: int
+) -> Excerpt:
+    """Read some lines of a located file, also if its name is spelled in another Unicode form."""
+    try:
+        if is_media(place.relative):
+            return read_description(root, place.relative, place.path, place.anchor)
+        data = read_bytes(root, place.relative, place.path, place.anchor)
+        return excerpt(data, place.path, start, lines, max_lines, max_chars)
+    except FileNotFoundError:
+        relative = find_equivalent(root, place.relative, place.anchor)
+    if relative is not None:
+        path = place.path[: len(place.path) - len(place.relative)] + relative
+        data = read_bytes(root, relative, path, place.anchor)
+        return excerpt(data, path, start, lines, max_lines, max_chars)
+    odd = next((c for c in place.path if c in "*?[\\" or not (c.isprintable() or c == "\xa0")), "")
+    if odd:
+        what = f"There is no file called {shown(place.path)}, and patterns are not expanded."
+        raise PathDenied(what, path=place.path, rule="bad-name", hint="Name one file.")
+    return absent(place.path, start)
 
 
 def absent(path: str, start: int) -> Excerpt:

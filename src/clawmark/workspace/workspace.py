@@ -22,14 +22,14 @@ from clawmark.model.values import (
     Scan,
     ScanFailure,
     Skipped,
-    is_media,
+    parse_citation,
 )
-from clawmark.system.counters import SharedCounts
-from clawmark.workspace import daily, guard, places, read, temporary
+from clawmark.workspace import daily, guard, places
 from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
+    from clawmark.system.counters import SharedCounts
     from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
 
@@ -119,7 +119,7 @@ class Workspace:
 
     def absolute(self, path: str) -> str:
         """Return the path on disk of a path or citation, which need not exist."""
-        named = read.parse_citation(path).path.removeprefix("./")
+        named = parse_citation(path).path.removeprefix("./")
         if self.sessions is not None and self.sessions.owns(named):
             return self.sessions.absolute(named)
         place = places.locate(self.root, self._aliases, self.extras(), named)
@@ -127,6 +127,8 @@ class Workspace:
 
     def read_document(self, state: FileState) -> Document:
         """Read a file that a scan listed; if it has changed since, with its newer state."""
+        from clawmark.workspace import read
+
         with self._place(state.path, self._extras) as (root, place):
             try:
                 return read.read_document(root, place.relative, place.path, place.anchor)
@@ -135,6 +137,8 @@ class Workspace:
 
     def read_media(self, path: str) -> tuple[FileState, bytes]:
         """Read an image or audio file that a scan listed; the state is that of these bytes."""
+        from clawmark.workspace import read
+
         limit = self.media.max_file_bytes if self.media is not None else guard.MAX_FILE_BYTES
         with self._place(path, self._extras) as (root, place):
             try:
@@ -180,23 +184,21 @@ class Workspace:
         max_chars: int = 12_000,
     ) -> Excerpt:
         """Read some lines of a path or citation; a missing file gives an empty excerpt."""
-        named = read.parse_citation(path)
+        from clawmark.workspace import read
+
+        named = parse_citation(path)
         if start is None:
             start, lines = named.start, named.lines if lines is None else lines
-        if self.sessions is not None and self.sessions.owns(named.path.removeprefix("./")):
-            return self._read_transcript(
-                self.sessions, named.path.removeprefix("./"), start, lines, max_lines, max_chars
-            )
+        own = named.path.removeprefix("./")
+        if self.sessions is not None and self.sessions.owns(own):
+            try:
+                return self._read_transcript(self.sessions, own, start, lines, max_lines, max_chars)
+            except FileNotFoundError:
+                return read.absent(own, start)
         # Extra paths may have come or gone since the last scan.
         extras, _ = self._resolved()
         with self._place(named.path, extras) as (root, place):
-            try:
-                if is_media(place.relative):
-                    return read.read_description(root, place.relative, place.path, place.anchor)
-                data = read.read_bytes(root, place.relative, place.path, place.anchor)
-            except FileNotFoundError:
-                return self._read_equivalent(root, place, start, lines, max_lines, max_chars)
-            return read.excerpt(data, place.path, start, lines, max_lines, max_chars)
+            return read.read_place(root, place, start, lines, max_lines, max_chars)
 
     def _read_transcript(
         self,
@@ -209,36 +211,8 @@ class Workspace:
     ) -> Excerpt:
         from clawmark.workspace.transcripts.messages import read_excerpt
 
-        with self._counted():
-            try:
-                with sessions.open(path) as opened:
-                    return read_excerpt(opened, sessions.clean, start, lines, max_lines, max_chars)
-            except FileNotFoundError:
-                return read.absent(path, start)
-
-    def _read_equivalent(
-        self,
-        root: guard.Folder,
-        place: places.Place,
-        start: int,
-        lines: int | None,
-        max_lines: int,
-        max_chars: int,
-    ) -> Excerpt:
-        relative = read.find_equivalent(root, place.relative, place.anchor)
-        if relative is not None:
-            path = place.path[: len(place.path) - len(place.relative)] + relative
-            data = read.read_bytes(root, relative, path, place.anchor)
-            return read.excerpt(data, path, start, lines, max_lines, max_chars)
-        odd = next(
-            (c for c in place.path if c in "*?[\\" or not (c.isprintable() or c == "\xa0")), ""
-        )
-        if odd:
-            what = (
-                f"There is no file called {guard.shown(place.path)}, and patterns are not expanded."
-            )
-            raise PathDenied(what, path=place.path, rule="bad-name", hint="Name one file.")
-        return read.absent(place.path, start)
+        with self._counted(), sessions.open(path) as opened:
+            return read_excerpt(opened, sessions.clean, start, lines, max_lines, max_chars)
 
     def append(self, path: str, text: str, *, header: str = "") -> Written:
         """Add lines to a memory file, durably; a new file starts with `header`."""
@@ -279,7 +253,9 @@ class Workspace:
         """Delete a memory file or a folder that holds only such; False if it does not exist."""
         from clawmark.workspace import tree
 
-        if self._is_folder(path):
+        with self._counted(), self._opened(self.root) as root:
+            is_folder = tree.is_folder(root, path)
+        if is_folder:
             with self._changing(), self._opened(self.root) as root:
                 return tree.delete_folder(root, path, self._lock_dir)
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
@@ -289,7 +265,9 @@ class Workspace:
         """Rename a memory file or folder to a free path; False if it does not exist."""
         from clawmark.workspace import tree
 
-        if self._is_folder(old):
+        with self._counted(), self._opened(self.root) as root:
+            is_folder = tree.is_folder(root, old)
+        if is_folder:
             with self._changing(), self._counted(), self._opened(self.root) as root:
                 return tree.rename(root, old, "/".join(tree.folder_parts(new)), self._lock_dir)
         to = self._place(new, self._extras, writing=True)
@@ -300,14 +278,10 @@ class Workspace:
         ):
             return tree.rename(root, place.relative, there.relative, self._lock_dir)
 
-    def _is_folder(self, path: str) -> bool:
-        from clawmark.workspace import tree
-
-        with self._counted(), self._opened(self.root) as root:
-            return tree.is_folder(root, path)
-
     def sweep(self, scan: Scan) -> None:
         """Remove the temporary files that killed writers left in the workspace."""
+        from clawmark.workspace import temporary
+
         with suppress(WorkspaceError, OSError), self._opened(self.root) as root:
             temporary.sweep(root)
             for path in scan.temporary:

@@ -115,6 +115,23 @@ def test_a_failed_backend_is_left_alone_for_a_pause_and_then_opened_again(worksp
     backend.close()
 
 
+def test_each_answer_of_the_builtin_backend_is_counted_and_nothing_else(workspace: Path) -> None:
+    counted: list[int] = []
+    backend = with_fallback(
+        workspace,
+        lambda: MisbehavingBackend("raises"),
+        pause=Backoff(first=3600.0, longest=3600.0),
+        on_fallback=lambda: counted.append(1),
+    )
+    for call in (backend.status, backend.sync, backend.probe, lambda: backend.refresh("search")):
+        call()
+    assert not counted
+    backend.search(QUERY)
+    backend.search(QUERY)  # within the pause
+    assert len(counted) == 2
+    backend.close()
+
+
 def test_a_backend_that_recovers_is_used_again(workspace: Path) -> None:
     ways: list[Callable[[], Any]] = [
         lambda: MisbehavingBackend("raises an exception"),

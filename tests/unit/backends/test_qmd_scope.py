@@ -71,6 +71,19 @@ def test_a_group_that_the_host_reports_is_one_whatever_its_key_says() -> None:
     assert is_allowed(DIRECT_ONLY, "agent:main:main", "direct")
 
 
+@pytest.mark.parametrize(
+    ("key", "chat_type"),
+    [
+        ("agent:main:telegram:supergroup:4", ""),
+        ("agent:main:discord:guild:1:direct:2", ""),
+        ("agent:main:main", "supergroup"),
+        ("agent:main:main", " Group"),
+    ],
+)
+def test_what_is_a_room_for_other_rules_is_one_for_the_scope(key: str, chat_type: str) -> None:
+    assert not is_allowed(DIRECT_ONLY, key, chat_type)
+
+
 def test_without_a_match_the_default_decides() -> None:
     assert is_allowed({"default": "allow", "rules": []}, "agent:main:telegram:group:7")
     assert not is_allowed({"default": "deny"}, "agent:main:main")

@@ -7,7 +7,15 @@ import json
 import pytest
 
 from clawmark.cli import VERBS, main, module_of
-from clawmark.cli.arguments import UsageError, count, leading_flags, make_parser, share
+from clawmark.cli.arguments import (
+    SHORT,
+    UsageError,
+    asks_for_json,
+    count,
+    leading_flags,
+    make_parser,
+    share,
+)
 
 
 def parse(verb: str, *words: str) -> dict[str, object]:
@@ -21,6 +29,8 @@ def test_every_verb_takes_the_common_flags(verb: str) -> None:
         "add": ["x"],
         "remember": ["x"],
         "get": ["x"],
+        "edit": ["x"],
+        "completion": ["bash"],
         "eval": ["x"],
         "import": ["markdown"],
         "hook": ["codex", "x"],
@@ -239,3 +249,38 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     assert clawmark.__version__ == project["project"]["version"]
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"clawmark {clawmark.__version__}\n"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_short_flag_means_the_same_in_every_verb(verb: str) -> None:
+    parser = make_parser(verb, VERBS[verb][1], module_of(verb))
+    meanings = {"-h": {"--help"}}
+    for long, short in SHORT.items():
+        meanings.setdefault(short, set()).add(long)
+    for action in parser._actions:
+        for short in (flag for flag in action.option_strings if len(flag) == 2):
+            is_number = short == "-n" and action.metavar == "N"
+            assert is_number or meanings[short] & set(action.option_strings), (short, verb)
+
+
+def test_short_flags_of_every_verb_stand_before_or_after_it() -> None:
+    before = ["-w", "dir", "-jq", "-cfile", "-a", "work", "search", "x"]
+    assert leading_flags(before) == before[:-2]
+    given = parse("search", "-w", "dir", "-jq", "-n", "3", "-l", "x")
+    assert (given["workspace"], given["json"], given["quiet"]) == ("dir", True, True)
+    assert (given["max_results"], given["files"]) == (3, True)
+
+
+@pytest.mark.parametrize("words", [["-j"], ["-qj"], ["--json"], ["x", "-vj"]])
+def test_a_command_line_that_cannot_be_parsed_still_asks_for_json(words: list[str]) -> None:
+    assert asks_for_json(words)
+
+
+@pytest.mark.parametrize("words", [[], ["-wjo"], ["--", "-j"], ["j"], ["--jso"]])
+def test_other_words_do_not_ask_for_json(words: list[str]) -> None:
+    assert not asks_for_json(words)
+
+
+def test_a_usage_error_is_json_after_the_short_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "-j", "--nope", "x"]) == 2
+    assert json.loads(capsys.readouterr().out)["ok"] is False

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.cli import main
-from clawmark.cli.commands.config import find_key
+from clawmark.cli.settings.values import find_key
 from clawmark.config.check import allowed_values
 from clawmark.config.keys import BY_NAME, KEYS
 

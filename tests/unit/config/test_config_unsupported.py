@@ -36,7 +36,10 @@ def nested(name: str, value: object) -> dict[str, Any]:
 def test_every_key_without_effect_is_named_in_one_warning(
     tmp_path: Path, name: str, value: object
 ) -> None:
-    (warning,) = loaded(tmp_path, nested(name, value)).warnings
+    tree = nested(name, value)
+    if "memory-lancedb" in name:
+        tree["plugins"]["slots"] = {"memory": "memory-lancedb"}
+    (warning,) = loaded(tmp_path, tree).warnings
     assert warning.startswith(f"{tmp_path / 'clawmark.json'}: {name} ")
     assert "has no effect: " in warning and warning.endswith(".") and "\n" not in warning
 
@@ -106,7 +109,8 @@ def test_our_file_in_an_openclaw_folder_silences_the_warning(tmp_path: Path) -> 
 def test_a_secret_in_a_group_without_effect_is_not_repeated(tmp_path: Path) -> None:
     tree = {
         "plugins": {
-            "entries": {"memory-lancedb": {"config": {"storageOptions": {"key": "sk-FAKE"}}}}
+            "slots": {"memory": "memory-lancedb"},
+            "entries": {"memory-lancedb": {"config": {"storageOptions": {"key": "sk-FAKE"}}}},
         }
     }
     (warning,) = loaded(tmp_path, tree).warnings

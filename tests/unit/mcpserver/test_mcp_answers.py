@@ -64,8 +64,10 @@ def test_instructions_name_only_the_tools_of_the_session() -> None:
     assert not any(tool in shared for tool in tools)
 
 
-def test_only_memory_append_writes() -> None:
-    assert [name for name, tool in TOOLS.items() if tool.writes] == ["memory_append"]
+def test_three_tools_write_and_one_of_them_removes() -> None:
+    writing = [name for name, tool in TOOLS.items() if tool.writes]
+    assert writing == ["memory_append", "memory_store", "memory_forget"]
+    assert [name for name, tool in TOOLS.items() if tool.removes] == ["memory_forget"]
 
 
 @pytest.mark.parametrize("may_read", [True, False])

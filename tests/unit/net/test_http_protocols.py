@@ -7,10 +7,12 @@ import shutil
 import socket
 import ssl
 import struct
+import threading
 
 import h2.config
 import h2.connection
 import h2.events
+import hpack
 import pytest
 from rawserver import Peer, RawServer, answering, forward, new_certificate, ok, serving
 
@@ -18,6 +20,7 @@ from clawmark.net.client import HttpClient, HttpError
 
 SECONDS = 20.0
 NAME = "embeddings.test"
+REQUEST_BODY = b'{"input": ["words"]}'
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("openssl"), reason="the program openssl, which makes certificates, is missing"
@@ -88,6 +91,82 @@ def test_malformed_http2_is_an_error(context: ssl.SSLContext) -> None:
         with pytest.raises(HttpError):
             client.send("POST", "/", b"{}", seconds=SECONDS)
         client.close()
+
+
+def http2_frame(kind: int, flags: int, payload: bytes, stream: int = 1) -> bytes:
+    head = struct.pack(">I", len(payload))[1:] + bytes([kind, flags])
+    return head + struct.pack(">I", stream) + payload
+
+
+def http2_head(*fields: tuple[str, str]) -> bytes:
+    return http2_frame(1, 0x4, hpack.Encoder().encode(fields))
+
+
+LAST_DATA = http2_frame(0, 0x1, b"x")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(http2_head((":status", "abc")) + LAST_DATA, id="status that is a word"),
+        pytest.param(http2_head((":status", "9" * 5000)) + LAST_DATA, id="endless status"),
+        pytest.param(http2_head((":status", "-1")) + LAST_DATA, id="negative status"),
+        pytest.param(http2_frame(1, 0x4, b"\xff" * 9), id="compressed headers"),
+        pytest.param(
+            http2_head((":status", "200"), ("content-length", "5")) + LAST_DATA, id="length"
+        ),
+        pytest.param(LAST_DATA, id="data without headers"),
+    ],
+)
+def test_http2_response_against_the_protocol_is_the_fault_of_the_server(
+    context: ssl.SSLContext, sent: bytes
+) -> None:
+    def speak(peer: Peer, server: RawServer) -> None:
+        peer.send(http2_frame(4, 0, b"", stream=0))
+        received = b""
+        while REQUEST_BODY not in received:
+            received += peer.sock.recv(65536)
+        peer.send(sent)
+        while peer.sock.recv(65536):
+            pass
+
+    context.set_alpn_protocols(["h2"])
+    with serving(speak, context) as server:
+        client = client_of(f"https://{NAME}:{server.port}")
+        with pytest.raises(HttpError, match=r"^the response is malformed$") as error:
+            client.send("POST", "/", REQUEST_BODY, seconds=SECONDS)
+        client.close()
+    assert not error.value.permanent  # so it is tried again
+
+
+def test_http2_connection_that_the_server_closed_while_idle_is_replaced(
+    context: ssl.SSLContext,
+) -> None:
+    closed = threading.Event()
+
+    def answer_once(peer: Peer, server: RawServer) -> None:
+        connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+        connection.initiate_connection()
+        peer.send(connection.data_to_send())
+        while data := peer.sock.recv(65536):
+            for event in connection.receive_data(data):
+                if isinstance(event, h2.events.StreamEnded):
+                    connection.send_headers(event.stream_id, [(":status", "200")])
+                    connection.send_data(event.stream_id, b"two", end_stream=True)
+                    peer.send(connection.data_to_send())
+                    peer.sock.close()
+                    closed.set()
+                    return
+
+    context.set_alpn_protocols(["h2"])
+    with serving(answer_once, context) as server:
+        client = client_of(f"https://{NAME}:{server.port}")
+        for _ in range(3):
+            closed.clear()
+            assert client.send("POST", "/", b"{}", seconds=SECONDS).body == b"two"
+            assert closed.wait(SECONDS)
+        client.close()
+        assert server.connections == 3
 
 
 # --- a proxy over TLS -----------------------------------------------------------------------------

@@ -133,6 +133,12 @@ def test_a_compressed_body_is_decompressed(name: str, packed: bytes) -> None:
     assert ask(ok(packed, f"Content-Encoding: {name}")).body == b"hello " * 100
 
 
+@pytest.mark.parametrize("length", [1 << 20, (1 << 20) + 1, (1 << 20) + 100, (1 << 20) + 300])
+def test_decompressed_body_of_any_length_is_complete(length: int) -> None:
+    packed = zlib.compress(b"0" * length, 9)[2:-4]
+    assert len(ask(ok(packed, "Content-Encoding: deflate")).body) == length
+
+
 def test_a_gzip_bomb_is_stopped_at_the_limit() -> None:
     assert (
         reason(ok(gzip.compress(bytes(BIG * 4)), "Content-Encoding: gzip"))

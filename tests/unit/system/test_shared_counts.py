@@ -72,6 +72,8 @@ def test_a_folder_that_cannot_be_written_is_not_an_error(tmp_path: Path) -> None
     SharedCounts(str(tmp_path / "counts" / "main.json")).add("denied")
     (tmp_path / "a.json").mkdir()
     SharedCounts(str(tmp_path / "a.json")).add("denied")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["a.json"]
+    assert (tmp_path / "counts").read_text(encoding="utf-8") == "in the way"
 
 
 def test_what_could_not_be_written_is_added_later(tmp_path: Path) -> None:

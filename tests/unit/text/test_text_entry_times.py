@@ -15,6 +15,7 @@ LOG = "memory/2026-02-24.md"
     [
         ("- 14:05 We chose PostgreSQL", "- We chose PostgreSQL"),
         ("* 00:00 x\n+ 23:59 y\n", "* x\n+ y\n"),
+        ("- [ ] 14:05 call Anna\n- [x] 15:00 y\n", "- [ ] call Anna\n- [x] y\n"),
         ("# 2026-02-24\n\n- 09:30 14:05 train\n", "# 2026-02-24\n\n- 14:05 train\n"),
     ],
 )

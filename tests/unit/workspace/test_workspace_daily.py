@@ -45,6 +45,8 @@ def test_a_text_becomes_one_list_item(text: str, entry: str) -> None:
         ("* starred", "- 14:05 starred\n"),
         ("16:00 dentist", "- 14:05 16:00 dentist\n"),
         ("14:05 once is enough", "- 14:05 once is enough\n"),
+        ("[ ] call Anna", "- [ ] 14:05 call Anna\n"),
+        ("- [x] 14:05 done", "- [x] 14:05 done\n"),
     ],
 )
 def test_an_entry_starts_with_the_time(text: str, entry: str) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import PathDenied, WorkspaceError
+from clawmark.model.values import Citation, parse_citation
 from clawmark.workspace import Workspace
-from clawmark.workspace.read import Citation, decode, excerpt, parse_citation
+from clawmark.workspace.read import decode, excerpt
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from clawmark.text.untrusted.origin_labels import comment, without_comments
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 from clawmark.text.write_check import FileText
 from clawmark.workspace import Workspace
-from clawmark.workspace.daily import add_time, daily_header, format_entry
+from clawmark.workspace.daily import add_time, daily_header, format_entry, recent_times
 
 LONG_TERM = "MEMORY.md"
 LONGEST = 8_000
@@ -120,7 +120,7 @@ class DailyLog:
         text = re.sub(title, "", text, flags=re.MULTILINE)
         accepted = self._redactor.remove(self._accepted(text, path))
         logs = "\n".join(self._read(file) for file in (self._path(day_before), path))
-        new = new_lines(accepted, "\n".join((self._read(LONG_TERM), logs, without_times(logs))))
+        new = new_lines(accepted, "\n".join((self._read(LONG_TERM), logs, *_retimed(logs, now))))
         if not new:
             return None
         time = f"{now:%H:%M}" if self._times else ""
@@ -206,6 +206,13 @@ def _items(text: str) -> Iterator[str]:
 
 def _refused(message: str) -> ToolInputError:
     return ToolInputError(message, argument="text")
+
+
+def _retimed(logs: str, now: datetime) -> list[str]:
+    """Return logs without the times of entries, and with each time that an entry may have now."""
+    plain = without_times(logs)
+    recent = recent_times(f"{now:%H:%M}")
+    return [plain, *(re.sub(r"(?m)^([-*+] )", rf"\g<1>{time} ", plain) for time in recent)]
 
 
 def _labelled(text: str, label: str, time: str) -> str:

@@ -1,1 +1,1 @@
-"""The heartbeat: a scheduler lets a model go through a checklist and look after MEMORY.md."""
+"""The heartbeat: a model goes through a checklist and curates MEMORY.md, on a schedule."""

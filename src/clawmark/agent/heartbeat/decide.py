@@ -1,8 +1,9 @@
-"""Decide whether a heartbeat asks its model, and what its answer means. Nothing is done here."""
+"""Decide whether a heartbeat asks its model, and what its answer means. Pure functions."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -21,7 +22,7 @@ RETRY = Backoff(first=60.0, longest=6 * 3600.0)
 SLACK_SECONDS = 60.0
 """How much earlier than `every` a heartbeat may run: schedulers are not exact."""
 FEW_LINES = 3
-"""A heartbeat may always replace or remove this many lines of MEMORY.md by itself."""
+"""A heartbeat may replace or remove this many lines of a short MEMORY.md without confirmation."""
 
 Curation = Literal["off", "propose", "apply"]
 Because = Literal["reviewed", "accepted", "nothing-to-do", "nothing-changed", "not-due", "running"]
@@ -36,7 +37,7 @@ class HeartbeatSettings(NamedTuple):
     prompt: str = ""
     """What the model is asked to do; empty for the default."""
     ack_max_chars: int = 300
-    """An answer with HEARTBEAT_OK and no more than this besides is not a message."""
+    """An answer with HEARTBEAT_OK and at most this much other text is not a message."""
     days: int = 7
 
 
@@ -96,11 +97,8 @@ def message_of(answer: str, ack_max_chars: int) -> str:
     if is_silent(text) or text.strip(".").lower() == "done":
         return ""
     bare = text.strip("*_`\"'.! \n")
-    if bare.startswith(HEARTBEAT_OK):
-        rest = bare.removeprefix(HEARTBEAT_OK)
-    elif bare.endswith(HEARTBEAT_OK):
-        rest = bare.removesuffix(HEARTBEAT_OK)
-    else:
+    rest = re.sub(rf"\A{HEARTBEAT_OK}\b|\b{HEARTBEAT_OK}\Z", "", bare, count=1)
+    if rest == bare:
         return text
     rest = rest.strip("*_`\"'.!:,;- \n")
     return rest if len(rest) > ack_max_chars else ""
@@ -110,9 +108,15 @@ def objection(proposal: Proposal) -> str:
     """Return why a proposal is left to a person although curation is applied, or nothing."""
     before = Counter(line for line in proposal.old.split("\n") if line.strip())
     lost = (before - Counter(proposal.new.split("\n"))).total()
-    if lost <= max(FEW_LINES, before.total() // 4):
-        return ""
-    return f"It changes or removes {lost} of the {before.total()} lines of {LONG_TERM}."
+    if lost > max(FEW_LINES, before.total() // 4):
+        return f"It changes or removes {lost} of the {before.total()} lines of {LONG_TERM}."
+    # A page may consist of a few lines, and a line may be long.
+    if len(proposal.new.strip()) < len(proposal.old.strip()) / 2:
+        return f"It removes more than half of the text of {LONG_TERM}."
+    added = Counter(proposal.new.split("\n")) - Counter(proposal.old.split("\n"))
+    if flags_of("\n".join(added)):
+        return f"It adds text to {LONG_TERM} that reads like an instruction."
+    return ""
 
 
 def trusted(material: Material) -> Material:

@@ -1,4 +1,4 @@
-"""One heartbeat: read what has changed, let a model look after it, keep or write what it proposes.
+"""One heartbeat: read what has changed, let a model review it, store or write what it proposes.
 
 A proposal is stored before it is written, MEMORY.md is replaced only if it is as the model saw it,
 and the texts count as seen when all of that is done. A heartbeat that is killed in between is
@@ -74,7 +74,7 @@ class HeartbeatParts(NamedTuple):
     checklist: Callable[[str], str]
     """(day) → HEARTBEAT.md; empty if it says nothing."""
     tools: Callable[[], Sequence[Tool]]
-    """Returns the tools with which the checklist is looked into."""
+    """Returns the tools for working through the checklist."""
     state_file: str
     proposals: str
     """The folder that keeps a proposal until it is accepted."""
@@ -143,7 +143,7 @@ def _accept_stored(parts: HeartbeatParts, state: HeartbeatState) -> HeartbeatRep
 
 
 def _review(parts: HeartbeatParts, state: HeartbeatState, *, force: bool) -> HeartbeatReport:
-    """Ask the model if there is something to look at."""
+    """Ask the model if something has changed."""
     completer = parts.completer()
     now = parts.now()
     day = now.date().isoformat()
@@ -184,7 +184,7 @@ def _check_retry(state: HeartbeatState, now_ms: int, now: datetime) -> None:
 def _ask(
     completer: Completer, parts: HeartbeatParts, inputs: Inputs, draft: Draft, now: datetime
 ) -> Turns:
-    """Show the model what there is, and run the tools that it calls."""
+    """Send the checklist and the files to the model, and run the tools that it calls."""
     curates = parts.settings.curation != "off"
     tools = [draft.tool()] if curates else []
     if inputs.checklist:

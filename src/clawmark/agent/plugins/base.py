@@ -104,7 +104,7 @@ class LifecycleHooks(NamedTuple):
     """Functions that are called at points of a session; None for no call.
 
     Each has a time budget. One that raises, takes too long or returns something else is reported
-    and skipped; the session goes on."""
+    and skipped; the session continues."""
 
     session_start: Callable[[PluginSession], object] | None = None
     before_agent_start: Callable[[PluginSession, str], str | None] | None = None
@@ -115,7 +115,7 @@ class LifecycleHooks(NamedTuple):
 
 
 class Companions(NamedTuple):
-    """Other plugins whose parts are used next to the plugin in the slot."""
+    """Other plugins that take over parts of the plugin in the slot."""
 
     recall: str = ""
     """The plugin whose `before_agent_start` recalls memory; empty for the plugin itself."""

@@ -25,18 +25,23 @@ class Failed(NamedTuple):
 
 
 def call_plugin(call: Callable[[], _T], seconds: float, clean: Callable[[str], str]) -> _T | Failed:
-    """Make a call in a thread of its own, and wait for it for some seconds.
+    """Make a call in a separate thread, and wait for it at most `seconds`.
 
-    A call that takes longer is abandoned: its thread goes on, and what it returns is dropped.
+    A call that takes longer is abandoned: its thread continues, and its result is dropped.
     `clean` masks secrets in the text of an error."""
+
+    def run() -> _T | Failed:
+        try:
+            return call()
+        except Cancelled:
+            raise
+        except BaseException as error:  # the boundary of a plugin call
+            return Failed(f"failed ({error_text(error, clean)})")
+
     try:
-        return call_within(seconds, call, "plugin")
+        return call_within(seconds, run, "plugin")
     except TimeLimitExceeded:
         return Failed(f"did not answer within {seconds:g} seconds", is_late=True)
-    except Cancelled:
-        raise
-    except BaseException as error:  # the boundary of a plugin call
-        return Failed(f"failed ({error_text(error, clean)})")
 
 
 def error_text(error: BaseException, clean: Callable[[str], str]) -> str:
@@ -44,5 +49,12 @@ def error_text(error: BaseException, clean: Callable[[str], str]) -> str:
     if isinstance(error, ClawmarkError):
         text = f"{error.message.rstrip('.')}. {error.hint}".strip().rstrip(".")
     else:
-        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        text = f"{type(error).__name__}: {_message(error)}".removesuffix(": ")
     return one_line(clean(text), LONGEST_ERROR)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # the boundary of a plugin call: the error is a class of the plugin
+        return ""

@@ -1,6 +1,6 @@
 """Failures of plugins: logged once, counted, and kept in the state folder for `doctor`.
 
-Hooks of coding agents run in short processes, so that a failure would be forgotten otherwise."""
+Hooks of coding agents run in short processes, so failures are kept on disk."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ empty section, the default flush, no hooks."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
@@ -16,13 +17,15 @@ from clawmark.agent.plugins.base import (
     MemoryPlugin,
     PluginSession,
 )
-from clawmark.agent.plugins.calls import Failed, call_plugin
+from clawmark.agent.plugins.calls import Failed, call_plugin, error_text
 from clawmark.agent.plugins.failures import PluginFailures
 from clawmark.agent.tools.base import Payload, Tool, unexpected
 from clawmark.text.chunking.tokens import well_formed
 
 SECONDS = 5.0
 """The time budget of one call."""
+TOOL_SECONDS = 30.0
+"""The time budget of a tool, which a model waits for."""
 LONGEST_SECTION = 20_000
 METHODS = ("tools", "prompt_section", "flush_policy", "hooks", "close")
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -92,7 +95,9 @@ class GuardedPlugin:
             return check(answer)
         except TypeError as error:
             self._report(method, str(error))
-            return otherwise
+        except Exception as error:  # the boundary of a plugin call: the answer may run its code
+            self._report(method, f"failed ({error_text(error, self._clean)})")
+        return otherwise
 
     def _report(self, method: str, reason: str) -> None:
         self._failures.report(
@@ -120,25 +125,46 @@ def _checked_tools(given: object) -> Sequence[Tool]:
         )
         if not is_tool:
             raise TypeError("returned something that is not a tool")
+        if not _is_json(tool.parameters):
+            raise TypeError(f"returned the tool {tool.name} with parameters that are not JSON")
     if len({tool.name for tool in given}) < len(given):
         raise TypeError("returned two tools of one name")
-    return [tool._replace(call=_guarded_call(tool)) for tool in given]
+    return [guarded_tool(tool) for tool in given]
 
 
-def _guarded_call(tool: Tool) -> Callable[[object], Payload]:
-    def call(given: object) -> Payload:
+def guarded_tool(tool: Tool) -> Tool:
+    """Return a tool that answers in time with an object that can be sent."""
+
+    def run(given: object) -> Payload:
         try:
             answer = tool.call(given)
-        except Exception as error:  # the boundary of a tool call: tools never raise to the model
+        except (Exception, SystemExit) as error:  # the boundary of a tool call: tools never raise
             return unexpected(tool.name, error)
-        if isinstance(answer, dict):
-            return answer
-        return {
-            "error": f"{tool.name} gave an answer that cannot be read.",
-            "action": "Tell the user that the memory plugin does not work.",
-        }
+        is_sent = isinstance(answer, dict) and _is_json(answer)
+        return (
+            answer if is_sent else _failed(f"{tool.name} returned an answer that cannot be read.")
+        )
 
-    return call
+    def call(given: object) -> Payload:
+        answer = call_plugin(lambda: run(given), TOOL_SECONDS, str)
+        return _failed(f"{tool.name} {answer.reason}.") if isinstance(answer, Failed) else answer
+
+    return tool._replace(call=call)
+
+
+def _failed(sentence: str) -> Payload:
+    return {
+        "error": sentence,
+        "action": "Tell the user that the memory plugin does not work.",
+    }
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _checked_section(given: object) -> str:

@@ -1,8 +1,8 @@
 """Call the lifecycle hooks of the memory plugins in use, each within a time budget.
 
 A hook that raises or returns something else is reported and its result dropped. One that takes too
-long is abandoned and not called again in this process. The session goes on in every case. Text that
-a hook puts before a message is fenced as recalled memory, so that it is never captured or indexed
+long is abandoned and not called again in this process. The session always continues. Text that a
+hook puts before a message is fenced as recalled memory, so that it is never captured or indexed
 again."""
 
 from __future__ import annotations

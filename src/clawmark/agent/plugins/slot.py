@@ -14,8 +14,9 @@ from clawmark.agent.plugins.base import GROUP, MemoryPlugin, PluginContext
 from clawmark.agent.plugins.calls import Failed, call_plugin
 from clawmark.agent.plugins.failures import PluginFailures
 from clawmark.agent.plugins.guarded import METHODS, GuardedPlugin
+from clawmark.agent.tools.base import one_line
 from clawmark.config.schema.plugins import MEMORY_CORE, NO_MEMORY, PluginOptions
-from clawmark.model.errors import ConfigError, PluginError
+from clawmark.model.errors import ClawmarkError, ConfigError, PluginError
 from clawmark.model.reports import PluginReport
 from clawmark.net.headers import secrets_of
 from clawmark.system.entry_points import installed, owner_of
@@ -67,7 +68,7 @@ class MemorySlot(NamedTuple):
         return tuple(found.values())
 
     @property
-    def recalls_by_itself(self) -> bool:
+    def recalls_automatically(self) -> bool:
         """Whether messages get recalled text without the host asking for it.
 
         memory-core in its own slot recalls only if the host wants that."""
@@ -140,15 +141,26 @@ def _open(
             hint="Uninstall all but one of them.",
         )
 
-    def make() -> MemoryPlugin:
+    def make() -> MemoryPlugin | ClawmarkError:
         function: Callable[[PluginContext], MemoryPlugin] = points[0].load()
-        made = function(context)
+        try:
+            made = function(context)
+        except ClawmarkError as error:  # the plugin says itself what is wrong
+            return error
         if not all(callable(getattr(made, method, None)) for method in METHODS):
-            raise TypeError(f"it gave a {type(made).__name__}, which is not a memory plugin")
+            kind = type(made).__name__
+            raise TypeError(f"it returned a value of type {kind}, not a memory plugin")
         return made
 
     clean = _cleaner(context)
     plugin = call_plugin(make, MAKE_SECONDS, clean)
+    if isinstance(plugin, ClawmarkError):
+        raise PluginError(
+            f'The memory plugin "{name}" cannot be used. {one_line(clean(plugin.message))}',
+            plugin=name,
+            owner=owners,
+            hint=one_line(clean(plugin.hint)),
+        )
     if isinstance(plugin, Failed):
         raise PluginError(
             f'The memory plugin "{name}" of {owners} ({points[0].value}) {plugin.reason}.',
@@ -214,7 +226,7 @@ def _reason(name: str, slot: MemorySlot, options: PluginOptions, *, offered: int
         return trouble[0]
     wanted = options.slots.memory
     if name == slot.name:
-        return "" if name == wanted else f'it stands in for "{wanted}"'
+        return "" if name == wanted else f'used because "{wanted}" cannot be used'
     if _state(name, slot) != "not used":
         return f"{slot.name} names it"
     if not options.entry(name).enabled:

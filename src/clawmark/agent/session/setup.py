@@ -83,7 +83,7 @@ def needed_model(
     wanted = name or model_name(settings, environ, for_flush=for_flush)
     if not wanted:
         raise ConfigError(
-            f"No model is configured, and a model has to {what_for}.",
+            f"No model is configured, but a model is needed to {what_for}.",
             key="agents.defaults.model",
             hint="Name one with --model, CLAWMARK_MODEL or agents.defaults.model"
             + ("; --no-model keeps the last messages as they are." if for_flush else "."),

@@ -65,7 +65,7 @@ def complaint(error: ClawmarkError, otherwise: str) -> Payload:
     return {"error": one_line(error.message), "action": one_line(error.hint or otherwise)}
 
 
-def unexpected(tool: str, error: Exception) -> Payload:
+def unexpected(tool: str, error: BaseException) -> Payload:
     """Log the traceback of an unexpected error and return the `error` and `action` of a payload."""
     log_unexpected(tool)
     message = f"{tool} stopped at an unexpected {type(error).__name__}."

@@ -31,7 +31,7 @@ from clawmark.text.untrusted.origin_labels import (
     sessions_of,
 )
 from clawmark.text.write_check import FileText
-from clawmark.workspace.daily import daily_path
+from clawmark.workspace.daily import daily_path, without_recent_time
 
 LONG_TERM = "MEMORY.md"
 _HEADING = re.compile(r"\A#{1,6}\s+")
@@ -141,7 +141,8 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     origin = cast(Origin, choice_argument(arguments, "origin", ORIGINS, default="agent"))
     file = LONG_TERM if to == LONG_TERM else ""
     moment = notebook.now()  # read once, so that the checked day is the one that is written to
-    refusal = notebook.check(text, file, moment.date().isoformat(), session_key)
+    plain = without_recent_time(text, f"{moment:%H:%M}")
+    refusal = notebook.check(plain, file, moment.date().isoformat(), session_key)
     if refusal is not None:
         return _not_written(
             {"reason": refusal.reason, "error": refusal.message, "action": refusal.action}

@@ -20,8 +20,8 @@ from clawmark.agent.tools.base import Payload, Tool, complaint, echo, unexpected
 from clawmark.agent.tools.policy import LOCAL, Access, unavailable
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError
+from clawmark.model.values import parse_citation
 from clawmark.workspace.places import not_memory
-from clawmark.workspace.read import parse_citation
 
 Read: TypeAlias = Callable[[str, int, int | None], Excerpt]
 """(path, start, lines) → the excerpt, within the limits."""

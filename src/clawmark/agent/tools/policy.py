@@ -24,14 +24,14 @@ PRIVATE_FILES = ("USER.md",)
 
 _CORE = ("memory_search", "memory_get", "memory_append", "memory_status")
 _LANCEDB = ("memory_recall", "memory_store", "memory_forget")
+MEMORY_GROUPS = ("group:memory", "group:openclaw", "group:plugins")
+"""Names for all memory tools in tool lists, also for those of an installed memory plugin."""
 TOOL_GROUPS = {
-    "group:memory": (*_CORE, *_LANCEDB),
-    "group:openclaw": (*_CORE, *_LANCEDB),
-    "group:plugins": (*_CORE, *_LANCEDB),
+    **dict.fromkeys(MEMORY_GROUPS, (*_CORE, *_LANCEDB)),
     "memory-core": _CORE,
     "memory-lancedb": _LANCEDB,
 }
-"""Names for several memory tools in tool lists; the last two are OpenClaw's plugins."""
+"""The memory tools that a group or one of OpenClaw's plugins stands for."""
 PROFILES = {"minimal": ("session_status",), "messaging": ("message",)}
 """OpenClaw's profiles without memory tools, each with a tool that stands for what it has."""
 WRITING_TOOLS = frozenset(
@@ -60,9 +60,13 @@ class Access(NamedTuple):
         """Whether the session is one person with their own agent."""
         return is_private(self.kind)
 
-    def permitted(self, names: Iterable[str], policy: ToolPolicy) -> tuple[str, ...]:
-        """Return the names of the tools that the tool policy and the sandbox leave the session."""
-        return allowed_tools(names, self.kind, policy, self.sandbox)
+    def permitted(
+        self, names: Iterable[str], policy: ToolPolicy, plugin: str = ""
+    ) -> tuple[str, ...]:
+        """Return the names of the tools that the tool policy and the sandbox leave the session.
+
+        `plugin` is the memory plugin that has them."""
+        return allowed_tools(names, self.kind, policy, self.sandbox, plugin)
 
     def may_read(self, path: str) -> bool:
         """Check whether the session may read this file; USER.md is for private sessions only."""
@@ -119,14 +123,21 @@ def may_write(sandbox: str) -> bool:
 
 
 def allowed_tools(
-    names: Iterable[str], kind: SessionKind, policy: ToolPolicy, sandbox: str = ""
+    names: Iterable[str],
+    kind: SessionKind,
+    policy: ToolPolicy,
+    sandbox: str = "",
+    plugin: str = "",
 ) -> tuple[str, ...]:
-    """Return the names of the tools that a session of this kind has, in the given order."""
+    """Return the names of the tools that a session of this kind has, in the given order.
+
+    The groups of memory tools, and the name of the `plugin`, stand for all of them."""
+    groups = (*MEMORY_GROUPS, plugin.lower()) if plugin else ()
     rules = tuple(_rules(kind, policy, is_sandboxed=bool(sandbox)))
     return tuple(
         name
         for name in outside_sandbox(names, sandbox)
-        if all(_passes(name, rule) for rule in rules)
+        if all(_passes(name, rule, groups) for rule in rules)
     )
 
 
@@ -153,13 +164,15 @@ def _rules(kind: SessionKind, policy: ToolPolicy, *, is_sandboxed: bool) -> Iter
             yield ToolRule(allow=allow, deny=lists.deny)
 
 
-def _passes(name: str, rule: ToolRule) -> bool:
-    return not _is_listed(name, rule.deny) and (not rule.allow or _is_listed(name, rule.allow))
+def _passes(name: str, rule: ToolRule, groups: Collection[str]) -> bool:
+    is_allowed = not rule.allow or _is_listed(name, rule.allow, groups)
+    return is_allowed and not _is_listed(name, rule.deny, groups)
 
 
-def _is_listed(name: str, entries: Iterable[str]) -> bool:
+def _is_listed(name: str, entries: Iterable[str], groups: Collection[str]) -> bool:
+    """Check whether a list names a tool; `groups` are names that stand for it in any case."""
     return any(
-        name in TOOL_GROUPS.get(entry, ()) or fnmatchcase(name, entry)
+        entry in groups or name in TOOL_GROUPS.get(entry, ()) or fnmatchcase(name, entry)
         for entry in (one.lower() for one in entries)
     )
 

@@ -20,7 +20,8 @@ from clawmark.embed.base import Choice, Embedder, check_vectors
 from clawmark.engine.maintenance.probe import probe_embeddings
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import BackendUnavailable, ClawmarkError, EmbeddingError, IndexDamaged
-from clawmark.model.reports import Probe, Progress, Status, SyncReport
+from clawmark.model.reports import Probe, Status
+from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.model.values import (
     Degraded,
     Explanation,

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
 from clawmark.text.dates import date_of
+from clawmark.text.entry_times import without_times
 from clawmark.text.untrusted.origin_labels import ORIGINS, Origin, comment
 
 CATEGORIES = ("preference", "fact", "decision", "entity", "other")
@@ -116,7 +117,10 @@ def _entry(path: str, start: int, lines: list[str]) -> Captured:
     whole = " ".join(lines)
     labels = _LABEL.findall(whole)
     fields = dict(_FIELD.findall(labels[-1])) if labels else {}
-    text = one_line(_BULLET.sub("", _LABEL.sub("", whole), count=1))[:LONGEST_TEXT]
+    said = _LABEL.sub("", whole)
+    if labels and "id" not in fields:  # a flush wrote the line, and the time before it
+        said = without_times(said)
+    text = one_line(_BULLET.sub("", said, count=1))[:LONGEST_TEXT]
     category, origin = fields.get("category", ""), fields.get("origin", "")
     return Captured(
         id=as_id(fields.get("id", "")) or derived_id(text),

@@ -13,7 +13,7 @@ from clawmark.backends.lancedb.entries import (
 )
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, WriteConflict
-from clawmark.model.reports import FileFailure
+from clawmark.model.sync_report import FileFailure
 from clawmark.model.values import FileState
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import daily_header
@@ -80,25 +80,31 @@ class CapturedFiles:
 
     def remove(self, entry_id: str) -> Captured | None:
         """Remove the lines of an entry; return it, or None if no file has it."""
+        removed = next((one for one in self.look().entries if one.id == entry_id), None)
+        while removed is not None and self._remove_one(entry_id, removed.text):
+            pass  # copies of the line have the same id
+        return removed
+
+    def _remove_one(self, entry_id: str, text: str) -> bool:
+        """Remove the first line with this id and text; return whether there was one."""
         for _ in range(_ATTEMPTS):
-            found = next((one for one in self.look().entries if one.id == entry_id), None)
+            entries = self.look().entries
+            found = next((one for one in entries if (one.id, one.text) == (entry_id, text)), None)
             if found is None:
-                return None
+                return False
             exact = self.workspace.read_exact(found.path)
-            lines = exact.text.split("\n") if exact is not None else []
-            first, last = found.start_line - 1, found.end_line
-            # The file may have changed after the look.
-            same = [
-                one for one in parse_entries(found.path, "\n".join(lines)) if _is_at(one, found)
-            ]
-            if exact is None or not same:
+            whole = exact.text if exact is not None else ""
+            # The file may have changed after the look, which shows a NUL as U+FFFD.
+            current = parse_entries(found.path, whole.replace("\0", "\ufffd"))
+            if exact is None or not any(_is_at(one, found) for one in current):
                 continue
-            text = "\n".join([*lines[:first], *lines[last:]])
+            lines = whole.split("\n")
+            kept = "\n".join([*lines[: found.start_line - 1], *lines[found.end_line :]])
             try:
-                self.workspace.replace(found.path, text, exact.hash)
+                self.workspace.replace(found.path, kept, exact.hash)
             except WriteConflict:
                 continue
-            return found
+            return True
         raise WriteConflict(
             "The captured file kept changing while an entry was removed.",
             path=self.folder,

@@ -140,7 +140,7 @@ class MemoryTable:
         return len(os.listdir(folder)) if os.path.isdir(folder) else 0
 
     def drop(self) -> None:
-        """Delete the table, whatever state it is in."""
+        """Delete the table, also if it is damaged."""
         self._seen = None
         shutil.rmtree(self._path, ignore_errors=True)
 

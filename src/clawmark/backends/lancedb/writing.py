@@ -20,7 +20,7 @@ from clawmark.text.untrusted.origin_labels import Origin
 from clawmark.text.write_check import normalize_entry
 
 SAME = 0.95
-"""The cosine from which on two texts say the same."""
+"""Two texts with at least this cosine are duplicates."""
 _NEAR = 20
 _DETAIL = re.compile(r"[\w.+-]{1,64}@[\w.-]{1,64}|\w*\d[\w.:/-]*")
 _NEGATION = re.compile(
@@ -38,7 +38,7 @@ class Note(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What became of a note."""
+    """The result of storing a note."""
 
     entry: Captured
     is_new: bool
@@ -85,8 +85,8 @@ def forget(backend: LanceBackend, entry_id: str) -> Captured | None:
 def says_the_same(cosine: float, one: str, other: str) -> bool:
     """Decide whether two texts are duplicates.
 
-    Vectors hardly notice a changed digit or a "not". Texts with other numbers, other addresses or
-    another number of negations are different facts, however near they are."""
+    A changed digit or a "not" hardly changes a vector, so texts with different numbers, addresses
+    or counts of negations are always different facts."""
     if cosine < SAME:
         return False
     return _details(one) == _details(other) and _negations(one) == _negations(other)

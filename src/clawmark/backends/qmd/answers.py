@@ -1,7 +1,7 @@
 """Ask QMD a question, and turn the rows it prints into hits.
 
 A row names a document and about four lines of it. The file is read again through the workspace, so
-that a hit shows what the file holds now, and nothing outside of the memory is ever read."""
+that a hit shows what the file holds now, and nothing outside the memory is ever read."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def parse_rows(output: Output, command: str) -> list[Row]:
     raise BackendMisbehaved(
         f"`qmd {command}` printed no JSON array of results.",
         backend="qmd",
-        hint="Clawmark knows QMD 2.8; `qmd --version` shows yours.",
+        hint="Clawmark supports QMD 2.8; `qmd --version` shows yours.",
     )
 
 
@@ -141,7 +141,7 @@ def _row(item: Mapping[str, object], command: str) -> Row:
         raise BackendMisbehaved(
             f"`qmd {command}` printed a result that cannot be read.",
             backend="qmd",
-            hint="Clawmark knows QMD 2.8; `qmd --version` shows yours.",
+            hint="Clawmark supports QMD 2.8; `qmd --version` shows yours.",
         )
     collection, _, path = file.removeprefix("qmd://").partition("/")
     shown = hunk.string[hunk.end() :]
@@ -340,7 +340,7 @@ def as_hits(
 
 
 def story_of(hit: Hit, rank: int) -> CandidateStory:
-    """Return what `--explain` shows of a hit; QMD tells nothing about other candidates."""
+    """Return what `--explain` shows of a hit; QMD does not report other candidates."""
     return CandidateStory(
         citation=hit.citation,
         vector=0.0,

@@ -15,7 +15,8 @@ from clawmark.backends.qmd.indexer import Indexer, Look
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import BackendUnavailable
-from clawmark.model.reports import Probe, Progress, Status, SyncReport
+from clawmark.model.reports import Probe, Status
+from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.model.values import (
     Degraded,
     Explanation,
@@ -37,7 +38,7 @@ NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", No
 
 
 class SearchOptions(NamedTuple):
-    """How QMD is asked."""
+    """The options of a search with QMD."""
 
     mode: str
     most: int
@@ -134,13 +135,14 @@ class QmdBackend:
         """Report QMD's index in the terms of the built-in one; BackendUnavailable if QMD does not
         start.
         """
-        version = self.indexer.version()
+        version = self.indexer.version(cached=True)
         look, folders = self.indexer.look(), self.indexer.process.folders
         by_source = dict.fromkeys(("memory", "sessions"), 0)
         for state in (*look.plan.add, *look.plan.check):
             by_source[state.source] += 1
         error = self._background.last_error if self._background is not None else None
-        return self._describe()._replace(
+        described = self._describe()
+        return described._replace(
             backend="qmd",
             index_path=folders.index_file,
             index_bytes=_size(folders.index_file) + _size(folders.index_file + "-wal"),
@@ -163,6 +165,7 @@ class QmdBackend:
             last_sync=dict(look.last_sync),
             last_error=str(error) if error is not None else "",
             unsearched_files=0,
+            skipped=tuple(dict.fromkeys((*described.skipped, *look.scan.skipped))),
             degraded=None,
         )
 
@@ -179,7 +182,7 @@ class QmdBackend:
                     state="failed",
                     name=name,
                     reason=error.message,
-                    next_step=error.hint or "`qmd doctor` may know more.",
+                    next_step=error.hint or "Run `qmd doctor` for details.",
                 ),
             )
         took = (time.perf_counter() - began) * 1000

@@ -46,7 +46,7 @@ def plan_collections(
                 name=f"memory-root-{agent}", folder=workspace, mask=",".join(ROOT_FILES), lead=""
             )
         )
-        # A link in place of the folder would lead out of the workspace.
+        # A link instead of the folder would lead out of the workspace.
         if os.path.isdir(memory) and not os.path.islink(memory):
             found.append(
                 Collection(name=f"memory-dir-{agent}", folder=memory, mask=MARKDOWN, lead="memory/")

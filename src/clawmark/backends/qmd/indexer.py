@@ -16,8 +16,17 @@ from clawmark.backends.qmd.record import Record, load_record, save_record
 from clawmark.backends.qmd.transcript_export import Exported, export, retained
 from clawmark.engine.sync.plan import flag_lost_roots, plan_sync, roots_to_store
 from clawmark.model.errors import BackendError, BackendUnavailable
-from clawmark.model.reports import SyncReport
-from clawmark.model.values import Degraded, FileStat, FileState, Scan, SourceName, SyncPlan
+from clawmark.model.sync_report import SyncReport
+from clawmark.model.values import (
+    Degraded,
+    FileStat,
+    FileState,
+    Scan,
+    Skipped,
+    SourceName,
+    SyncPlan,
+    is_media,
+)
 from clawmark.system import shared_json
 from clawmark.system.backoff import Backoff
 from clawmark.workspace import Workspace
@@ -26,6 +35,8 @@ BUSY_ATTEMPTS = 3
 """How often an update is tried that finds QMD's index locked."""
 BUSY_PAUSE = Backoff(first=0.5, longest=4.0)
 EMBED_PAUSE = Backoff(first=60.0, longest=3600.0)
+IGNORED_FOLDERS = frozenset(("node_modules", ".git", ".cache", "vendor", "dist", "build"))
+"""QMD indexes no files in folders with these names."""
 
 
 class IndexerOptions(NamedTuple):
@@ -74,9 +85,10 @@ class Indexer:
         self._updated_at = float("-inf")
         self._embed_failures = 0
         self._embed_after = 0.0
+        self._version = ""
 
     def look(self) -> Look:
-        """Compare disk and index; nothing is started."""
+        """Compare disk and index, without starting QMD."""
         record = self._record()
         scan = self._scan()
         plan = plan_sync(scan, record.files)
@@ -107,13 +119,18 @@ class Indexer:
         """Return how long ago this process finished an update."""
         return time.monotonic() - self._updated_at
 
-    def version(self) -> str:
-        """Return QMD's version; BackendUnavailable if it does not start."""
+    def version(self, *, cached: bool = False) -> str:
+        """Return QMD's version; BackendUnavailable if it does not start.
+
+        With `cached`, QMD is started only if it has not been: each prompt reads the status."""
+        if cached and self._version:
+            return self._version
         self.process.folders.make()
         done = self.process.run(("--version",), self.options.command_seconds)
         if done.code != 0:
             raise failed(done, ("--version",))
-        return done.out.strip().removeprefix("qmd ").partition(" ")[0][:40]
+        self._version = done.out.strip().removeprefix("qmd ").partition(" ")[0][:40]
+        return self._version
 
     def ask(self, arguments: Sequence[str], seconds: float) -> list[Row]:
         """Search; QMD is given its collections again if it has lost them."""
@@ -150,10 +167,13 @@ class Indexer:
                 self._delete_index()
             look = self.look()
             exported = self._export(look)
-            if look.plan.due or look.plan.recheck or force or not look.indexed:
-                self._update(look, deadline)
+            # An empty folder has no due files, but later ones are found only in its collection.
+            wanted = self.collections()
+            is_bound = tuple(one[:3] for one in wanted) == self._record().collections
+            if look.plan.due or look.plan.recheck or not is_bound or not look.indexed:
+                self._update(wanted, deadline)
             summary = self._summary(look.plan, reason, time.monotonic() - began)
-            self._save(look, exported, summary)
+            self._save(look, wanted, exported, summary)
         self._updated_at = time.monotonic()
         degraded = self._embed() if embed and self.options.uses_vectors else None
         return self._report(look, exported, degraded, time.monotonic() - began)
@@ -167,14 +187,19 @@ class Indexer:
         scan, options = self.workspace.scan(), self.options
         transcripts = [state for state in scan.files if state.source == "sessions"]
         kept = retained(transcripts, self._now_ns(), options.retention_days)
-        files = [
-            state
-            for state in scan.files
-            if state.source == "memory" and (options.own_memory or not _is_own(state.path))
-        ]
+        files, skipped = list[FileState](), list[Skipped]()
+        leads = [one.lead for one in self.collections()]
+        for state in scan.files:
+            if state.source != "memory" or (_is_own(state.path) and not options.own_memory):
+                continue
+            reason = _skip_reason(state.path, leads)
+            if reason:
+                skipped.append(Skipped(state.path, reason))
+            else:
+                files.append(state)
         if options.export_folder:
             files += kept
-        return scan._replace(files=tuple(sorted(files)))
+        return scan._replace(files=tuple(sorted(files)), skipped=(*scan.skipped, *skipped))
 
     def _delete_index(self) -> None:
         folders = self.process.folders
@@ -191,10 +216,9 @@ class Indexer:
         states = [state for state in look.scan.files if state.source == "sessions"]
         return export(folder, transcripts, states, changed, earlier)
 
-    def _update(self, look: Look, deadline: float) -> None:
+    def _update(self, wanted: Sequence[Collection], deadline: float) -> None:
         """Bring collections and documents up to date."""
         options, record = self.options, self._record()
-        wanted = self.collections()
         known = [name for name, _, _ in record.collections]
         if tuple(one[:3] for one in wanted) != record.collections:
             ensure_collections(
@@ -208,7 +232,13 @@ class Indexer:
                 raise failed(done, ("update",))
             time.sleep(min(BUSY_PAUSE.wait(attempt), _left(deadline)))
 
-    def _save(self, look: Look, exported: Exported, summary: Mapping[str, object]) -> None:
+    def _save(
+        self,
+        look: Look,
+        collections: Sequence[Collection],
+        exported: Exported,
+        summary: Mapping[str, object],
+    ) -> None:
         folders, before = self.process.folders, self._record()
         failed_paths = {failure.path for failure in exported.failures}
         seen = look.scan.taken_ns or self._now_ns()
@@ -220,7 +250,7 @@ class Indexer:
         files |= {path: look.indexed[path] for path in look.plan.kept}
         record = Record(
             files=files,
-            collections=tuple(one[:3] for one in self.collections()),
+            collections=tuple(one[:3] for one in collections),
             exported=exported.names,
             roots=roots_to_store(look.scan, before.roots),
             last_sync=summary,
@@ -298,6 +328,17 @@ class Indexer:
 
 def _is_own(path: str) -> bool:
     return path in ("MEMORY.md", "memory.md") or path.startswith("memory/")
+
+
+def _skip_reason(path: str, leads: Sequence[str]) -> str:
+    """Return why QMD does not index a file; empty if it does.
+
+    `leads` are those of the collections: the folder of a collection itself may have any name."""
+    if is_media(path):
+        return "QMD indexes Markdown only"
+    lead = max((lead for lead in leads if path.startswith(lead)), key=len, default="")
+    ignored = [name for name in path[len(lead) :].split("/")[:-1] if name in IGNORED_FOLDERS]
+    return f"QMD ignores folders called {ignored[0]}" if ignored else ""
 
 
 def _stat(state: FileState, seen_ns: int) -> FileStat:

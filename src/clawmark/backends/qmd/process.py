@@ -1,6 +1,6 @@
 """Run the command `qmd` with its own folders, a time limit and an output limit.
 
-The command is a launcher that starts a second process, so each call has a process group of its own,
+The command is a launcher that starts a second process, so each call has its own process group,
 and the whole group is killed."""
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MOST_OUTPUT = 200_000
 KEPT_ERRORS = 20_000
 """Bytes of standard error that are kept."""
 STEP = 0.1
-"""Seconds between two looks at whether the caller has cancelled."""
-INSTALL = "npm install -g @tobilu/qmd@2.8.3   # needs Node.js 22 or newer"
+"""Seconds between checks for a cancelled call."""
+INSTALL = "npm install -g @tobilu/qmd@2.8.3 installs it; it needs Node.js 22 or newer."
 _PASSED_ON = ("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "CI")
 _PASSED_PREFIXES = ("LC_", "QMD_", "NODE_", "HF_", "GGML_", "LLAMA_", "CUDA_")
 """Other variables may hold keys and are not passed on."""
@@ -63,7 +63,7 @@ class QmdFolders(NamedTuple):
         return os.path.join(self.config, "qmd", "index.yml")
 
     def make(self) -> None:
-        """Create them: QMD fails if the folder of its index is missing."""
+        """Create the folders: QMD fails if the folder of its index is missing."""
         for file in (self.index_file, self.collections_file):
             make_private_folder(os.path.dirname(file))
 
@@ -178,7 +178,7 @@ class QmdProcess:
                     raise BackendUnavailable(
                         f"`qmd {arguments[0]}` took longer than {seconds:g} s and was stopped.",
                         backend="qmd",
-                        hint="Look at memory.qmd.limits.timeoutMs and memory.qmd.update.",
+                        hint="Raise memory.qmd.limits.timeoutMs or memory.qmd.update.*.",
                     )
                 reader.join(min(STEP, left))
         if readers[0].is_too_long:

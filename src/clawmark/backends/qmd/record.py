@@ -1,6 +1,6 @@
 """The record of what QMD has indexed: the states of the files before its last update.
 
-Together with a scan it tells what is due. It belongs to one index file: if that is deleted or
+A scan is compared with it to find what is due. It belongs to one index file: if that is deleted or
 replaced, nothing counts as indexed."""
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from clawmark.text.transcripts.session_keys import kind_of
+
 _ROOMS = ("group", "channel")
 
 
@@ -20,13 +22,13 @@ class SessionFacts(NamedTuple):
 
 def is_allowed(scope: Mapping[str, Any], session_key: str | None, chat_type: str = "") -> bool:
     """Whether a session may search. A caller without a session may; `chat_type` is what the host
-    says about it, and only `group` and `channel` count.
+    says about it. A session that is a group or a channel elsewhere in Clawmark is one here.
     """
     if session_key is None:
         return True
-    facts = facts_of(session_key)
-    if chat_type in _ROOMS:
-        facts = facts._replace(chat_type=chat_type)
+    facts, kind = facts_of(session_key), kind_of(session_key, chat_type)
+    if kind in _ROOMS:
+        facts = facts._replace(chat_type=kind)
     for rule in scope.get("rules", ()):
         if _matches(rule.get("match", {}), facts):
             return bool(rule["action"] == "allow")

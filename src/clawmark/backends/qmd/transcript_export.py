@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from clawmark.model.errors import WorkspaceError
-from clawmark.model.reports import FileFailure
+from clawmark.model.sync_report import FileFailure
 from clawmark.model.values import FileState
 from clawmark.system.private_files import make_private_folder, open_private
 from clawmark.text.transcripts.chunks import render_message
@@ -44,7 +44,7 @@ def export_name(path: str) -> str:
 def retained(
     states: Iterable[FileState], now_ns: int, retention_days: int
 ) -> tuple[FileState, ...]:
-    """Return the transcripts that are young enough; 0 days stand for no limit."""
+    """Return the transcripts that are recent enough; 0 days means no limit."""
     oldest = now_ns - retention_days * DAY_NS if retention_days else 0
     return tuple(state for state in states if state.mtime_ns >= oldest)
 

@@ -1,13 +1,10 @@
-"""`clawmark config`: the settings, their origins and what they may be. Secrets are never shown."""
+"""`clawmark config`: show and change settings. Secrets are never shown."""
 
 # os.path and not pathlib, whose import costs 4 ms of every cold search.
 
 from __future__ import annotations
 
-import difflib
-import json
 import os
-import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
@@ -15,13 +12,15 @@ from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import facts, short_path, table, wrap
 from clawmark.cli.output import columns, emit, one_line, paint, plain, say, warn
-from clawmark.config.check import Key, allowed_values
-from clawmark.config.keys import BY_NAME, KEYS, value_of
+from clawmark.cli.settings.change import change_settings
+from clawmark.cli.settings.values import find_key, shown_value, written
+from clawmark.config.check import allowed_values
+from clawmark.config.keys import KEYS
 from clawmark.config.load import load
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.schema import Loaded
+from clawmark.config.schema.key import Key
 
-HIDDEN = "(hidden)"
 WIDEST = {0: 54, 1: 10}
 """Column widths of `config list`: most keys and values fit, and lines fit into 80 columns."""
 
@@ -31,32 +30,40 @@ examples:
   clawmark config get query.maxResults
   clawmark config path                # where configuration, state, workspace and index are
   clawmark config schema              # every key, what it may hold and what it does
+  clawmark config set query.maxResults 8
+  clawmark config set sources memory,sessions
+  clawmark config set remote.apiKey -         # reads the value from standard input
+  clawmark config unset query.maxResults
+  clawmark config edit                # in $VISUAL or $EDITOR, checked before it is written
 
-To change a setting, edit the file that `clawmark config path` names."""
+`set` and `unset` change one value of the configuration file and keep its comments and layout. With
+--agent, a setting of memory search belongs to the entry of that agent, if the file has one."""
+
+
+INTERMIXED = True
+"""Flags may stand between the words: `config set -a work provider none`."""
+ACTIONS = {"list": 0, "get": 1, "set": 2, "unset": 1, "edit": 0, "path": 0, "schema": 0}
+"""What can be done, and how many words follow."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "action",
-        nargs="?",
-        default="list",
-        choices=("list", "get", "path", "schema"),
-        help="what to show",
+        "action", nargs="?", default="list", choices=tuple(ACTIONS), help="what to do"
     )
     parser.add_argument(
-        "key", nargs="?", metavar="KEY", help="for `get`: a key, as memorySearch.query.maxResults"
+        "key", nargs="?", metavar="KEY", help="a key, as memorySearch.query.maxResults"
+    )
+    parser.add_argument(
+        "value", nargs="?", metavar="VALUE", help="for `set`: its value; - reads standard input"
     )
 
 
 def run(args: Namespace) -> int:
-    if (args.action == "get") != (args.key is not None):
-        raise UsageError(
-            "`config get` needs one key."
-            if args.action == "get"
-            else f"`config {args.action}` takes no key."
-        )
+    _check_words(args)
     if args.action == "schema":
         return _schema(args)
+    if args.action in ("set", "unset", "edit"):
+        return change_settings(args)
     places = resolve_places(
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
     )
@@ -67,40 +74,12 @@ def run(args: Namespace) -> int:
     return _get(loaded, args) if args.action == "get" else _list(loaded, args)
 
 
-def shown_value(loaded: Loaded, key: Key) -> object:
-    """The value in effect; secrets only as set or not, addresses without user name and password."""
-    value = value_of(loaded.settings, key.name)
-    if key.is_secret:
-        return HIDDEN if value else ""
-    return re.sub(r"(?<=://)[^/?#]*@", f"{HIDDEN}@", value) if isinstance(value, str) else value
-
-
-def written(value: object) -> str:
-    """A value as it is written in a file."""
-    return "unset" if value is None else json.dumps(as_json(value), ensure_ascii=False)
-
-
-def find_key(name: str) -> Key:
-    """A key by its name, by its path in the file, or by an unambiguous ending; of several keys with
-    that ending, the least nested one.
-    """
-    short = re.sub(r"^(agents\.defaults\.memorySearch|memory\.search)\.", "memorySearch.", name)
-    if short in BY_NAME:
-        return BY_NAME[short]
-
-    def depth(key: Key) -> int:
-        return len(key.name.split("."))
-
-    endings = sorted([key for key in KEYS if key.name.endswith("." + short)], key=depth)
-    if endings and (len(endings) == 1 or depth(endings[0]) < depth(endings[1])):
-        return endings[0]
-    if endings:
-        raise UsageError(f"{name} may be {' or '.join(key.name for key in endings[:4])}.")
-    near = difflib.get_close_matches(short, BY_NAME, n=1)
-    raise UsageError(
-        f"There is no key {name[:80]}.",
-        hint=f"Did you mean {near[0]}?" if near else "`clawmark config schema` lists all.",
-    )
+def _check_words(args: Namespace) -> None:
+    given = (args.key is not None) + (args.value is not None)
+    if given == ACTIONS[args.action]:
+        return
+    needs = ("takes no key", "needs one key", "needs a key and a value")[ACTIONS[args.action]]
+    raise UsageError(f"`config {args.action}` {needs}.")
 
 
 def _list(loaded: Loaded, args: Namespace) -> int:

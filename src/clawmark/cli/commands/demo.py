@@ -20,7 +20,7 @@ from clawmark.cli.layout import duration, plural, short_path
 from clawmark.cli.output import emit, paint, plain, say
 from clawmark.cli.progress import ProgressBar
 from clawmark.memory import Memory
-from clawmark.model.reports import SyncReport
+from clawmark.model.sync_report import SyncReport
 from clawmark.model.values import Found
 from clawmark.workspace.sample import QUESTIONS, write_sample
 

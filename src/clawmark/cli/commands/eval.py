@@ -14,10 +14,10 @@ from typing import TextIO
 
 from clawmark.agent.session.setup import needed_model
 from clawmark.cli.arguments import UsageError, count, some_text
-from clawmark.cli.commands.config import find_key
 from clawmark.cli.layout import plural, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, is_terminal, note, one_line, paint, plain, say
+from clawmark.cli.settings.values import find_key
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 from clawmark.engine.maintenance.evaluate import Question, changed, read_questions

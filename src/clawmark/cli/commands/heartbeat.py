@@ -1,4 +1,4 @@
-"""`clawmark heartbeat`: one turn from a scheduler that looks after a checklist and MEMORY.md."""
+"""`clawmark heartbeat`: one turn of a model over a checklist and MEMORY.md, for schedulers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from clawmark.cli.output import emit, note, paint, plain, say
 
 EXAMPLES = """\
 examples:
-  clawmark heartbeat                 # HEARTBEAT_OK, a message, or changes to MEMORY.md as a diff
-  clawmark heartbeat --apply         # write what was proposed, or what is proposed now
-  clawmark heartbeat --quiet         # for cron: print nothing when there is nothing to do
+  clawmark heartbeat            # HEARTBEAT_OK, a message, or a diff of MEMORY.md
+  clawmark heartbeat --apply    # write the stored proposal, or a new one
+  clawmark heartbeat --quiet    # for cron: print nothing if nothing is to do
 
 A model is named by --model, agents.defaults.heartbeat.model, CLAWMARK_MODEL or
 agents.defaults.model. It is not asked while nothing has changed."""
@@ -50,9 +50,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--force",
         action="store_true",
         help="ask the model even if nothing has changed or it is too early",
-    )
-    parser.add_argument(
-        "--quiet", action="store_true", help="print nothing when there is nothing to do"
     )
 
 

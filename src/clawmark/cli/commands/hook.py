@@ -9,6 +9,8 @@ import os
 import select
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import NoReturn
 
 from clawmark.cli.arguments import count, share
@@ -66,7 +68,8 @@ def run(args: Namespace) -> int:
     if not os.environ.get(MARK):
         os.environ[MARK] = "1"
         try:
-            answer = _answer(args)
+            with _printed_to_stderr():
+                answer = _answer(args)
         except ClawmarkError as error:
             note(one_line(f"clawmark: {error.message} {error.hint}"))
         except Exception as error:  # boundary of the process: a hook must not stop its host
@@ -83,6 +86,25 @@ def _answer(args: Namespace) -> dict[str, object]:
         session_key=args.session, tokens=args.tokens or 0, items=args.items or 0, bar=args.bar
     )
     return answer(event, lambda provider: open_memory(args, provider=provider, warn=False), options)
+
+
+@contextmanager
+def _printed_to_stderr() -> Iterator[None]:
+    """Redirect what memory plugins print: a host reads standard output as one JSON object."""
+    printing = sys.stdout
+    printing.flush()
+    output, errors = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError):  # standard error may be closed
+        os.dup2(2, errors)
+    os.dup2(errors, 1)
+    os.close(errors)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        printing.flush()
+        os.dup2(output, 1)
+        os.close(output)
 
 
 def _read_input() -> str:

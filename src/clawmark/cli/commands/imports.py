@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "path",
         nargs="?",
         type=some_text,
-        metavar="PATH",
+        metavar="FILE",
         help="the export or folder (default for coding agents: their own folder)",
     )
     parser.add_argument(

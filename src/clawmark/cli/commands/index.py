@@ -13,7 +13,7 @@ from clawmark.cli.progress import ProgressBar
 from clawmark.cli.unsearched_files import find_unsearched, print_hint
 from clawmark.composition import require_index
 from clawmark.memory import Memory
-from clawmark.model.reports import FileFailure, SyncReport
+from clawmark.model.sync_report import FileFailure, SyncReport
 from clawmark.model.values import ScanFailure, Skipped, SyncPlan
 
 SHOWN = 5
@@ -146,13 +146,17 @@ def _listed(
         return []
     shown = items if verbose else items[:SHOWN]
     lines = ["", paint(f"{plural(len(items), noun)} {what}:", colour)]
-    lines += [
-        f"  {(place(item.path) if verbose else middle(item.path)) or '.'}: {place(item.reason)}"
-        for item in shown
-    ]
+    lines += ["  " + _item(item.path, place(item.reason), verbose=verbose) for item in shown]
     if len(items) > len(shown):
         lines.append(paint(f"  … and {len(items) - len(shown)} more; --verbose lists them", "dim"))
     return lines
+
+
+def _item(path: str, reason: str, *, verbose: bool) -> str:
+    """Return a path with a reason, which may begin with the path itself."""
+    if reason.startswith(f"{place(path)} "):
+        return reason
+    return f"{(place(path) if verbose else middle(path)) or '.'}: {reason}"
 
 
 def _dry_run(memory: Memory, args: Namespace) -> int:

@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "path",
         nargs="?",
         type=some_text,
-        metavar="PATH",
+        metavar="DIR",
         help="the folder (default: the configured workspace)",
     )
     parser.add_argument(

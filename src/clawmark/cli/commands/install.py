@@ -60,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--program",
         type=some_text,
-        metavar="PATH",
+        metavar="FILE",
         help="the command the host runs (default: the full path of this clawmark)",
     )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.as_json import as_json
-from clawmark.cli.layout import table
+from clawmark.cli.layout import cells, table, wrap
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import emit, paint, plain, say
+from clawmark.cli.output import columns, emit, paint, plain, say
 from clawmark.model.reports import PluginReport
 
 EXAMPLES = """\
@@ -39,5 +39,12 @@ def listing(found: tuple[PluginReport, ...]) -> list[str]:
         (plain(one.name), one.state, plain(one.owner) or "not installed", plain(one.reason))
         for one in found
     ]
-    head, *others = table(rows)
-    return [paint(head, "dim"), *(line.rstrip() for line in others)]
+    start = sum(max(cells(row[column]) for row in rows) + 2 for column in range(3))
+    width = max(columns() - start, 30)
+    folded = [
+        (*(first if number == 0 else ("", "", "")), piece)
+        for *first, reason in rows
+        for number, piece in enumerate(wrap(reason, width) or [""])
+    ]
+    head, *others = table(folded)
+    return [paint(head, "dim"), *others]

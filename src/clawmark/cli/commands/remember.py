@@ -15,6 +15,7 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.write_check import check_write
+from clawmark.workspace.daily import without_recent_time
 
 MAX_BYTES = 1024 * 1024
 
@@ -38,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         default="",
-        metavar="FILE",
+        metavar="PATH",
         help="MEMORY.md or another memory file (default: today's log)",
     )
     parser.add_argument(
@@ -55,7 +56,8 @@ def run(args: Namespace) -> int:
     with open_memory(args) as memory:
         moment = memory.now()
         day = moment.date().isoformat()
-        refusal = None if args.force else memory.check_note(text, to=args.to, day=day)
+        plain = without_recent_time(text, f"{moment:%H:%M}")
+        refusal = None if args.force else memory.check_note(plain, to=args.to, day=day)
         if refusal is not None:
             return _refuse(refusal, text, as_json=args.json)
         written = memory.append(text, to=args.to, at=moment)

@@ -141,7 +141,7 @@ def show_files(found: Found, *, as_json: bool) -> None:
         emit({"files": paths})
         return
     if found.degraded is not None:
-        note_degraded(found.degraded)
+        note_degraded(found.degraded, found.fallback_from)
     for path in paths:
         say(plain(path))
     if found.nothing is not None:
@@ -164,7 +164,7 @@ def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
 
     A reason that was already printed as a warning is not repeated."""
     if found.degraded is not None and found.degraded.reason not in warned:
-        note_degraded(found.degraded)
+        note_degraded(found.degraded, found.fallback_from)
     for hit in found.hits:
         say("\n".join(hit_lines(hit, query)) + "\n")
     if found.nothing is not None:

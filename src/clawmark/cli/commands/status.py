@@ -147,7 +147,7 @@ def status_facts(
     )
     yield (
         "Fallbacks",
-        _event(status, "fallbacks", "answer") + " without the configured provider"
+        _event(status, "fallbacks", "answer") + " without the configured provider or backend"
         if "fallbacks" in status.events
         else "",
     )
@@ -293,7 +293,7 @@ def _backend(status: Status) -> str:
     if fallback is None:
         is_default = status.backend == "builtin"
         return "" if is_default else plain(f"{status.backend} · {status.embedder_reason}")
-    lines = [f"{plain(status.backend)} in place of {plain(fallback.from_)}: {fallback.reason}"]
+    lines = [f"{plain(status.backend)} instead of {plain(fallback.from_)}: {fallback.reason}"]
     lines += [fallback.next_step] if fallback.next_step else []
     return "\n".join(paint(plain(line), "yellow") for line in lines)
 

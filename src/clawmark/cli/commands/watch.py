@@ -28,7 +28,8 @@ from clawmark.cli.output import (
     say,
 )
 from clawmark.cli.progress import stage_name
-from clawmark.model.reports import SyncReport, WatchEvent
+from clawmark.model.reports import WatchEvent
+from clawmark.model.sync_report import SyncReport
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.1

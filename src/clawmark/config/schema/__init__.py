@@ -6,8 +6,8 @@ from these classes. Defaults are those of OpenClaw's configuration tables."""
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from clawmark.config.check import Key
 from clawmark.config.schema.agent import Compaction, Hooks, SessionReset, StartupContext
+from clawmark.config.schema.key import Key
 from clawmark.config.schema.media import Multimodal
 from clawmark.config.schema.plugins import PluginOptions
 from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions

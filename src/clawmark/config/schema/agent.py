@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from clawmark.config.check import Key
+from clawmark.config.schema.key import Key
 
 
 class StartupContext(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from clawmark.config.check import Key
+from clawmark.config.schema.key import Key
 
 MEMORY_CORE = "memory-core"
 NO_MEMORY = "none"
@@ -23,8 +23,8 @@ class PluginSlots(NamedTuple):
     memory: Annotated[
         str,
         Key(
-            "The memory plugin: `memory-core`, `none` for no memory, or the name of an installed "
-            "plugin. `clawmark plugins` lists them.",
+            "The memory plugin: `memory-core`, `memory-lancedb`, `none` for no memory, or the name "
+            "of an installed plugin. `clawmark plugins` lists them.",
             kind="name",
         ),
     ] = MEMORY_CORE

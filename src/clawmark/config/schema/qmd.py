@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from clawmark.config.check import Key
+from clawmark.config.schema.key import Key
 
 DIRECT_ONLY: Mapping[str, object] = {
     "default": "deny",
@@ -30,7 +30,7 @@ class QmdUpdate(NamedTuple):
     interval: Annotated[
         float,
         Key("How often a long-running process updates QMD's index; 0 for never.", kind="duration"),
-    ] = 300.0
+    ] = 5.0
     debounce_ms: Annotated[
         int,
         Key(
@@ -50,7 +50,7 @@ class QmdUpdate(NamedTuple):
             "How often `qmd embed` runs where the search mode needs vectors; 0 for never.",
             kind="duration",
         ),
-    ] = 3600.0
+    ] = 60.0
     command_timeout_ms: Annotated[
         int, Key("The time limit of a command about collections; 0 for the default.")
     ] = 30_000

@@ -8,8 +8,6 @@ whole row of scores and cancels in the softmax; the value's bias passes the soft
 added to the output's bias beforehand; the softmax is divided after the weighted sum; scores and
 activations are computed in blocks that fit the cache. The rest is matrix multiplication."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

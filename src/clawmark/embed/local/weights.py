@@ -7,8 +7,6 @@ works without numpy."""
 
 # os.path and not pathlib: every cold search looks whether the weights are installed.
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -55,7 +55,7 @@ class _WrongSize(EmbeddingUnavailable):
 class RemoteEmbedder:
     """Embeds with one configured service.
 
-    `identity.dims` is 0 until it is known; see `learn_dims`.
+    `identity.dims` is 0 until the first response.
     """
 
     def __init__(
@@ -244,12 +244,6 @@ class RemoteEmbedder:
         host = f"/{urlsplit(provider.base_url).hostname}"
         is_own = price and host.endswith(PROVIDERS[provider.name].price_host)
         return price if is_own or price == 0 else None
-
-    def learn_dims(self) -> int:
-        """Return the size of the vectors; embed a short text when it is not known."""
-        if not self._dims:
-            self.embed_texts(["size"])
-        return self._dims
 
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""

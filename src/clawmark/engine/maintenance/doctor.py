@@ -12,7 +12,8 @@ from clawmark.engine.maintenance.repair import BROKEN, heal
 from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.scan import SyncRequest, look
 from clawmark.model.errors import ClawmarkError, IndexDamaged, NotText, WorkspaceError
-from clawmark.model.reports import Finding, Probe, Status, SyncReport
+from clawmark.model.reports import Finding, Probe, Status
+from clawmark.model.sync_report import SyncReport
 from clawmark.store.sqlite.schema import FIX_HINT
 
 SHOWN = 5
@@ -45,7 +46,7 @@ def examine(
     engine.
 
     Without `probes`, the embedder is reported as configured but not called. `backend_probes` are
-    those of a backend that answers in place of the built-in one. Without an index, only
+    those of a backend that answers instead of the built-in one. Without an index, only
     configuration and files are examined.
     """
     findings = [
@@ -60,8 +61,8 @@ def examine(
     facts = status()
     findings.extend(probe_finding(probe) for probe in backend_probes)
     if facts.fallback is not None:
-        what = f"The built-in backend answers in place of {facts.fallback.from_}."
-        findings.append(_note(what, "It is tried again after a pause."))
+        what = f"The built-in backend answers instead of {facts.fallback.from_}."
+        findings.append(_note(what, f"{facts.fallback.from_} is tried again after a pause."))
     findings.extend(_files(parts, facts))
     findings.extend(_due(parts, sync, facts, fix=fix))
     if not facts.search_enabled:

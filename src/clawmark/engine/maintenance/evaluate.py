@@ -14,8 +14,7 @@ from typing import NamedTuple
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import QuestionError, WorkspaceError
 from clawmark.model.reports import Evaluation, Judged
-from clawmark.model.values import Found, Hit
-from clawmark.workspace.read import parse_citation
+from clawmark.model.values import Found, Hit, parse_citation
 
 _WORD = re.compile(r"\w+")
 DEPTH = 6

@@ -26,7 +26,7 @@ from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.system.shared_counts import read_counts
 from clawmark.text.dates import utc_time
 
-WRONG_CONTENT = "its content is not of a type that its name stands for"
+WRONG_CONTENT = "its content does not match the extension of its name"
 
 
 def status(parts: IndexParts, last_error: str = "") -> Status:
@@ -136,7 +136,7 @@ class Reports(Protocol):
 
 def brief_status(parts: IndexParts, other: Reports | None = None) -> tuple[str, Mode, int]:
     """Return what a system prompt says about the memory: the embedder that answers, the mode, and
-    how many files are due. `other` is the backend that answers in place of the built-in one.
+    how many files are due. `other` is the backend that answers instead of the built-in one.
     """
     if other is not None:
         facts = other.status()

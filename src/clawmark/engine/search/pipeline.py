@@ -306,10 +306,9 @@ def _weights_in_words(query: Query, words: KeywordLeg, meaning: VectorLeg) -> st
 
 
 def _no_chunks(freshness: Freshness) -> NothingFound:
-    if freshness.due_files:
-        return NothingFound(
-            "still-indexing", f"Still indexing: {freshness.due_files} files are due.", None
-        )
+    if due := freshness.due_files:
+        what = "1 file is due" if due == 1 else f"{due} files are due"
+        return NothingFound("still-indexing", f"Still indexing: {what}.", None)
     return NothingFound(
         "empty-index",
         "There is no memory yet: write MEMORY.md or memory/YYYY-MM-DD.md first.",

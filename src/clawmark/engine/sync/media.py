@@ -38,7 +38,9 @@ class MediaSync(NamedTuple):
     workspace: Workspace
 
     def read(self, path: str) -> Document:
-        """Read a file; its text is a label. NotText if its name does not fit its content."""
+        """Read a file; its text is a label.
+
+        Raises NotText if its content does not match its extension."""
         return self.read_with_bytes(path)[0]
 
     def read_with_bytes(self, path: str) -> tuple[Document, bytes]:

@@ -3,7 +3,7 @@
 import operator
 from typing import NamedTuple
 
-from clawmark.model.reports import FileFailure
+from clawmark.model.sync_report import FileFailure
 from clawmark.model.values import Degraded, Skipped
 
 NOT_TEXT = "not text"

@@ -15,7 +15,7 @@ from clawmark.engine.sync.outcome import TextReport, VectorReport, add_reports
 from clawmark.engine.sync.plan import changed_since, flag_lost_roots, plan_sync, roots_to_store
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, look
 from clawmark.model.errors import EmbeddingError
-from clawmark.model.reports import Progress, SyncReport
+from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.model.values import Degraded, FileState, Scan, Skipped, SyncPlan
 from clawmark.store.base import WriteTransaction
 

@@ -15,7 +15,10 @@ from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawmark.engine.sync.media import MediaSync
-    from clawmark.model.reports import Progress
+    from clawmark.model.sync_report import Progress
+else:
+    # An annotation in quotes would be compiled at import: the first one costs a cold search 1 ms.
+    MediaSync = Progress = object
 
 
 class SyncParts(NamedTuple):
@@ -33,7 +36,7 @@ class SyncParts(NamedTuple):
     """Embedders whose spaces are filled only if the best one fails."""
     deltas: SessionDeltas | None = None
     """How much a transcript must grow before the watcher has it indexed again."""
-    media: "MediaSync | None" = None
+    media: MediaSync | None = None
     """Reads images and audio files, if they are indexed."""
 
 
@@ -82,7 +85,7 @@ class SyncRequest(NamedTuple):
     instant_only: bool = False
     seconds: float | None = None
     lock_timeout: float = 10.0
-    progress: "Callable[[Progress], None] | None" = None
+    progress: Callable[[Progress], None] | None = None
     reason: str = "manual"
     """What requested the sync, for `status`: one of `worker.REASONS`."""
     cancelled: Callable[[], bool] | None = None

@@ -16,7 +16,7 @@ from clawmark.config.schema import Chunking
 from clawmark.engine.sync.outcome import NOT_TEXT, TextReport, add_reports
 from clawmark.model.documents import Chunk, Document
 from clawmark.model.errors import NotText, WorkspaceError
-from clawmark.model.reports import FileFailure, Progress
+from clawmark.model.sync_report import FileFailure, Progress
 from clawmark.model.values import FileRow, FileState, SyncPlan, is_media
 from clawmark.store.base import ChunkWords, IndexStore, Snapshot
 from clawmark.text.chunking.chunks import chunk_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from clawmark.model.reports import Progress
+from clawmark.model.sync_report import Progress
 
 SURE_AFTER_SECONDS = 0.3
 """Before this, the rate says more about the start than about the work."""

@@ -23,7 +23,7 @@ from clawmark.engine.sync.transcript_progress import (
 )
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import WorkspaceError
-from clawmark.model.reports import FileFailure, Progress
+from clawmark.model.sync_report import FileFailure, Progress
 from clawmark.model.values import FileRow, FileState, Skipped
 from clawmark.store.base import ChunkWords, IndexStore
 from clawmark.text.dates import date_words

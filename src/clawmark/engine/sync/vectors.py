@@ -23,7 +23,7 @@ from clawmark.embed.base import Embedder, check_vectors
 from clawmark.embed.passage import embeddable
 from clawmark.engine.sync.outcome import VectorReport
 from clawmark.model.errors import EmbeddingError, EmbeddingMismatch
-from clawmark.model.reports import Progress
+from clawmark.model.sync_report import Progress
 from clawmark.model.values import Degraded, Identity, Skipped, Space, Vector
 from clawmark.store.base import DueChunk, IndexStore, noise_fact
 from clawmark.store.similarity import dot_products

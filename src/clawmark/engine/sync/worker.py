@@ -19,7 +19,8 @@ from typing import NamedTuple
 from clawmark.engine.sync.plan import GRAIN_NS
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.errors import ClawmarkError, IndexBusy
-from clawmark.model.reports import Progress, SyncReport, WatchEvent
+from clawmark.model.reports import WatchEvent
+from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.system.backoff import Backoff
 
 REASONS = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clawmark.model.errors import IndexStoreError
+from clawmark.model.errors import ConfigError, IndexStoreError
 from clawmark.store.sqlite.db import SIDECARS, not_a_file
 from clawmark.store.sqlite.schema import APPLICATION_ID
 from clawmark.system import private_files as private
@@ -41,6 +41,8 @@ _SHARED = frozenset(
         "fuseblk",
     ]
 )
+MAGIC = b"SQLite format 3\0"
+"""The first bytes of every SQLite database."""
 
 
 def lock_path(path: str) -> str:
@@ -155,6 +157,25 @@ def write_seal(path: str, index_id: str) -> None:
         return
 
 
+def refuse_other_file(path: str) -> None:
+    """Raise ConfigError if a path that the user configured holds something else than a database.
+
+    It would be set aside otherwise, like a damaged index, but it may be the user's own file."""
+    is_other = bool(not_a_file(path))
+    if not is_other:
+        try:
+            with open(path, "rb") as file:
+                is_other = file.read(len(MAGIC)) not in (b"", MAGIC)
+        except OSError:
+            return  # there is no file, or opening the index reports why it cannot be read
+    if is_other:
+        raise ConfigError(
+            f"memorySearch.store.path names {path}, which is not an index.",
+            key="memorySearch.store.path",
+            hint="Choose a path for the index that nothing else uses.",
+        )
+
+
 def set_aside(path: str, kind: str) -> str:
     """Rename a damaged index and its sidecars to `<path>.<kind>-<n>` and return that name; the
     newest two are kept.
@@ -191,10 +212,7 @@ def _is_foreign(path: str) -> bool:
         return True
     with open(path, "rb") as file:
         head = file.read(100)
-    return (
-        head.startswith(b"SQLite format 3\0")
-        and int.from_bytes(head[68:72], "big") != APPLICATION_ID
-    )
+    return head.startswith(MAGIC) and int.from_bytes(head[68:72], "big") != APPLICATION_ID
 
 
 def _free_name(path: str, kind: str) -> str:

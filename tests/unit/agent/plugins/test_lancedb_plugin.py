@@ -13,9 +13,10 @@ import pytest
 from embeddings import EmbeddingServer
 from lancedb_scene import GROUP, MAIN, call, captured_file, plugin_in, turn
 
-from clawmark.agent.plugins.base import Turn, TurnMessage
+from clawmark.agent.plugins.base import PluginSession, Turn, TurnMessage
 from clawmark.agent.plugins.lancedb.settings import ROOT, read_settings
 from clawmark.agent.prompt.recall import parse_block
+from clawmark.agent.tools.policy import access_of
 from clawmark.model.errors import ConfigError, PluginError
 from clawmark.model.values import Vector
 from clawmark.testing import HashingEmbedder
@@ -55,6 +56,17 @@ def test_failed_turns_and_other_roles_and_shared_sessions_are_not_captured(tmp_p
     others = ("assistant", "system", "tool")
     hooks.agent_end(MAIN, Turn(tuple(TurnMessage(role, "I prefer tea.") for role in others)))
     assert lines(tmp_path) == []
+
+
+def test_the_prompt_of_a_heartbeat_is_not_captured(tmp_path: Path) -> None:
+    plugin = plugin_in(tmp_path, {"autoCapture": True})
+    key = "agent:main:main:heartbeat"
+    heartbeat = PluginSession(key, access_of(key))
+    assert heartbeat.access.writes
+    capture = plugin.hooks().agent_end
+    assert capture is not None
+    capture(heartbeat, turn("Always check the harbour mail at noon."))
+    assert not captured_file(tmp_path).exists()
 
 
 def test_a_turn_that_is_reported_twice_is_captured_once(tmp_path: Path) -> None:

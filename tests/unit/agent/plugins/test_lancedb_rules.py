@@ -100,6 +100,10 @@ def test_code_output_markup_quotes_and_long_pastes_are_not_kept(message: str) ->
     [
         "My GitHub token is ghp_16C7e42F292c6912E7710c838347Ae178B4a.",
         "Remember that the wifi password is swordfish.",
+        "Remember that the door code is 4711.",
+        "Remember that the safe opens with 12-34-56.",
+        "Remember that 078-05-1120 is my social number.",
+        "My login is anna and the word is swordfish99.",
         "My PIN is 4921.",
         "My bank card number is 4111 1111 1111 1111.",
         "I prefer this password:\nTr0ub4dor&3xyz",

@@ -185,3 +185,25 @@ def test_two_threads_store_the_same_sentence_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(answers) == ["created", "duplicate", "duplicate", "duplicate"]
+
+
+def test_forgetting_removes_every_copy_of_an_entry(tmp_path: Path) -> None:
+    plugin, file = plugin_in(tmp_path), captured_file(tmp_path)
+    file.parent.mkdir(parents=True)
+    file.write_text("- The boat is blue.\n- Tea at four.\n- The boat is blue.\n", encoding="utf-8")
+    other = file.with_name("old.md")
+    other.write_text("# Old\n\n- The boat is blue.\n", encoding="utf-8")
+    answer = call(plugin, "memory_forget", query="The boat is blue.")
+    assert answer["action"] == "deleted" and answer["forgotten"] == "The boat is blue."
+    assert file.read_text(encoding="utf-8") == "- Tea at four.\n"
+    assert other.read_text(encoding="utf-8") == "# Old\n\n"
+    assert call(plugin, "memory_recall", query="Which colour has the boat?")["count"] == 0
+
+
+def test_an_entry_with_a_control_character_can_be_forgotten(tmp_path: Path) -> None:
+    plugin, file = plugin_in(tmp_path), captured_file(tmp_path)
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"- The boat\x00 is blue.\n- Tea at four.\n")
+    (entry,) = (one for one in plugin.backend.files.look().entries if "boat" in one.text)
+    assert call(plugin, "memory_forget", memoryId=entry.id)["action"] == "deleted"
+    assert file.read_bytes() == b"- Tea at four.\n"

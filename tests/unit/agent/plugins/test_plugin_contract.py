@@ -1,4 +1,4 @@
-"""memory-core and none keep the contract of a memory plugin; a broken promise is found."""
+"""Our plugins keep the contract of a memory plugin; a broken promise is found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
-from clawmark.agent.plugins import core, none
+from clawmark.agent.plugins import core, lancedb, none
 from clawmark.agent.plugins.base import LifecycleHooks, PluginContext, PluginSession
 from clawmark.agent.plugins.none import NoMemory
 from clawmark.agent.tools import Payload, Tool
@@ -16,6 +16,14 @@ from clawmark.testing import plugin_contract
 @pytest.mark.parametrize("make", [core.make, none.make], ids=["memory-core", "none"])
 def test_our_plugins_keep_the_contract(make: object) -> None:
     plugin_contract(make)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"autoCapture": True, "captureMaxChars": 10_000}], ids=["default", "captures"]
+)
+def test_memory_lancedb_keeps_the_contract(config: dict[str, object]) -> None:
+    pytest.importorskip("lancedb")
+    plugin_contract(lancedb.make, name="memory-lancedb", config=config)
 
 
 class Talkative(NoMemory):

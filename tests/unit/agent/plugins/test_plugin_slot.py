@@ -46,6 +46,27 @@ def test_a_plugin_replaces_the_tools_and_the_prompt_section(site: Path, tmp_path
         assert memory.search("green tea").hits  # people can search the files all the same
 
 
+@pytest.mark.parametrize(
+    ("lists", "left"),
+    [
+        ({"tools.deny": ["group:memory"]}, []),
+        ({"tools.deny": ["group:plugins"]}, []),
+        ({"tools.deny": ["Acme"]}, []),
+        ({"tools.allow": ["group:memory"]}, ["acme_recall"]),
+        ({"tools.allow": ["acme"]}, ["acme_recall"]),
+        ({"tools.allow": ["memory-core"]}, []),
+        ({"tools.profile": "minimal", "tools.alsoAllow": ["group:memory"]}, ["acme_recall"]),
+    ],
+)
+def test_the_groups_of_the_tool_policy_contain_the_tools_of_a_plugin(
+    site: Path, tmp_path: Path, lists: dict[str, object], left: list[str]
+) -> None:
+    install(site, "acme_memory", ACME, acme="acme_memory:make")
+    with open_with_slot(tmp_path, "acme", overrides=lists) as memory:
+        assert names(memory) == left
+        assert ("acme_recall" in memory.prompt(append=True).text) == bool(left)
+
+
 def test_the_default_is_memory_core(site: Path, tmp_path: Path) -> None:
     install(site, "acme_memory", ACME, acme="acme_memory:make")
     with opened(tmp_path, slot="memory-core") as memory:
@@ -70,7 +91,7 @@ BROKEN = {
     "exit": ("raise SystemExit('bye')", "SystemExit: bye"),
     "missing": ("", "AttributeError"),
     "raises": ("def make(context):\n    raise ValueError('no table')", "ValueError: no table"),
-    "rubbish": ("def make(context):\n    return 42", "gave a int, which is not a memory plugin"),
+    "rubbish": ("def make(context):\n    return 42", "a value of type int, not a memory plugin"),
 }
 
 
@@ -112,7 +133,23 @@ def test_an_unknown_plugin_is_named_with_what_to_do(site: Path, tmp_path: Path) 
         )
         listed = {one.name: one for one in memory.plugins()}
         assert (listed["acmee"].state, listed["acmee"].owner) == ("not used", "")
-        assert listed["memory-core"].reason == 'it stands in for "acmee"'
+        assert listed["memory-core"].reason == 'used because "acmee" cannot be used'
+
+
+def test_a_plugin_that_refuses_its_settings_is_quoted_with_its_next_step(
+    site: Path, tmp_path: Path
+) -> None:
+    code = (
+        "from clawmark import ConfigError\n"
+        "def make(context):\n"
+        "    raise ConfigError('greeting must be text.', hint='Write greeting: \"hello\".')"
+    )
+    install(site, "acme_memory", code, acme="acme_memory:make")
+    with opened(tmp_path) as memory:
+        assert memory.status().plugin_problems == (
+            'The memory plugin "acme" cannot be used. greeting must be text. memory-core is used '
+            'instead. Write greeting: "hello".',
+        )
 
 
 def test_a_name_that_two_distributions_offer_is_refused(site: Path, tmp_path: Path) -> None:
@@ -215,7 +252,7 @@ def test_a_tool_that_raises_answers_the_model_with_an_error(site: Path, tmp_path
     with opened(tmp_path) as memory:
         first, second = (tool.call({}) for tool in memory.tools())
     assert first["error"] == "a stopped at an unexpected ValueError."
-    assert second["error"] == "b gave an answer that cannot be read."
+    assert second["error"] == "b returned an answer that cannot be read."
 
 
 def test_a_plugin_can_name_memory_core_as_its_recall_source(site: Path, tmp_path: Path) -> None:

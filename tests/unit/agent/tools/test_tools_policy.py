@@ -86,6 +86,14 @@ def test_a_group_stands_for_all_memory_tools(entry: str) -> None:
     assert allowed_tools((*NAMES, "read"), "main", layer(allow=(entry,))) == NAMES
 
 
+@pytest.mark.parametrize("entry", ["group:memory", "group:openclaw", "group:plugins", "Acme"])
+def test_groups_and_the_name_of_a_plugin_match_its_tools_whatever_their_names(entry: str) -> None:
+    for rule, left in ((layer(deny=(entry,)), ()), (layer(allow=(entry,)), ("likes_list",))):
+        assert allowed_tools(("likes_list",), "main", rule, plugin="acme") == left
+    denied = layer(deny=(entry,))
+    assert allowed_tools(("likes_list",), "main", denied) == ("likes_list",)
+
+
 def test_the_name_of_a_plugin_stands_for_its_own_tools() -> None:
     assert allowed_tools(NAMES, "main", layer(allow=("memory-lancedb",))) == NAMES[3:]
     assert allowed_tools(NAMES, "main", layer(deny=("Memory-Core",))) == NAMES[3:]

@@ -75,3 +75,15 @@ def test_texts_with_other_numbers_addresses_or_a_negation_are_not_duplicates() -
         ("The birthday is on 4 May", "The birthday is on 5 May"),
     ):
         assert not says_the_same(0.99, one, other)
+
+
+def test_the_time_that_a_flush_writes_is_not_part_of_what_an_entry_says() -> None:
+    text = (
+        "- 11:28 Ann chose the blue boat. <!-- clawmark: origin=agent session=agent:main:main -->\n"
+        "- 09:30 is the time of the stand-up.\n"
+    )
+    entries = parse_entries("memory/captured/2026-11-16.md", text)
+    assert [entry.text for entry in entries] == [
+        "Ann chose the blue boat.",
+        "09:30 is the time of the stand-up.",
+    ]

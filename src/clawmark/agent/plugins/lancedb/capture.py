@@ -23,7 +23,7 @@ from clawmark.text.untrusted.recalled_blocks import strip_recalled
 from clawmark.text.write_check import FileText
 
 MOST_CANDIDATES = 12
-"""Statements of one turn that are looked at; more of them are a pasted text."""
+"""Statements of one turn that are examined; a turn with more is pasted text."""
 RECALLED = 3
 _LOOKED_AT = 8
 _OUTSIDE = ("import", "tool")
@@ -38,8 +38,10 @@ def capture(
     redactor: Redactor,
     now: Callable[[], datetime],
 ) -> list[Stored]:
-    """Store what the user stated in a turn, at most three entries; return what was new."""
-    if not turn.succeeded or not session.access.writes:
+    """Store what the user stated in a turn, at most three entries; return what was new.
+
+    In a heartbeat, which may write, a scheduler speaks and not the user."""
+    if not turn.succeeded or not (session.access.writes and session.access.is_private):
         return []
     kept: list[Stored] = []
     for statement in islice(_stated(turn, settings, redactor), MOST_CANDIDATES):
@@ -68,7 +70,7 @@ def recall(
     """Return what was captured about a message as a block of quoted data; None for nothing.
 
     Only private sessions get one. Entries that came from outside, or read like an instruction, are
-    never recalled unasked."""
+    never recalled automatically."""
     if not (session.access.reads and is_private(session.access.kind)):
         return None
     asked = strip_recalled(message).strip()[: settings.recall_max_chars]

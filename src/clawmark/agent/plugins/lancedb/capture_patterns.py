@@ -76,11 +76,14 @@ TRANSIENT = _pattern(
 SECRET = _pattern(
     r"\b(?:pass(?:word|phrase|code|wd)|pin(?: code| number)?|cvv|cvc|secret(?: key| code)?|(?:api"
     r"|access|private|signing|licen[cs]e) ?keys?|(?:access|auth|bearer|api|refresh) ?token"
-    r"|credentials?|ssn|social security|card number|iban|one-time code|2fa code|recovery code"
+    r"|credentials?|log ?in|ssn|social (?:security|number)|card number|iban|one-time code|2fa code"
+    r"|recovery code|(?:door|gate|alarm|safe|lock|entry|access|garage|voicemail)(?: \w+)? code"
+    r"|combination"
     r"|heslo|geheimzahl|passwort|kennwort)\b",
+    r"\b(?:safe|vault|lock|locker|padlock)\b.{0,40}[0-9]{2}",
     r"密码|パスワード|暗証番号|비밀번호",
 )
-"""Words for what is secret even if it has no recognisable shape."""
+"""Words for secrets without a recognisable shape."""
 OUTPUT = re.compile(
     r"^traceback \(most recent|^\s{0,40}file \"[^\"\n]{1,300}\", line [0-9]|^diff --git "
     r"|^@@ -[0-9]|^(?:\$|>>>|\w{1,40}@[\w.-]{1,60}:[^\n]{0,80}[$#]) "

@@ -71,7 +71,7 @@ def statements(
     """Return what a message of the user states that is worth keeping, in order.
 
     A message with more than `longest` characters was pasted and is skipped. A sentence with one of
-    the `triggers` is kept whatever it says, unless it has a secret."""
+    the `triggers` is always kept, unless it has a secret."""
     text = user_words(message)
     if len(text) > longest or _is_pasted(text):
         return []
@@ -154,7 +154,7 @@ def _is_unsafe(sentence: str) -> bool:
 
 
 def _is_pasted(text: str) -> bool:
-    """Check for text that the user has hardly written: code, output, markup, summaries."""
+    """Check for text that the user probably did not write: code, output, markup, summaries."""
     lines = [line for line in text.split("\n") if line.strip()]
     code = sum(bool(CODE_LINE.search(line)) for line in lines)
     return (

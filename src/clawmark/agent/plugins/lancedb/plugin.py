@@ -56,7 +56,7 @@ class LancePlugin:
     def __init__(self, context: PluginContext) -> None:
         if find_spec("lancedb") is None:
             raise PluginError(
-                "The memory plugin memory-lancedb needs the package lancedb.",
+                "It needs the package lancedb.",
                 plugin=context.name,
                 owner="clawmark",
                 hint="Run pip install 'clawmark[lancedb]'.",
@@ -115,7 +115,7 @@ class LancePlugin:
     def _warm_up(self, session: PluginSession) -> None:
         """Import LanceDB and add rows that are due, before the first message waits for it."""
         if session.access.reads:
-            with suppress(TimeLimitExceeded):  # it goes on in the background
+            with suppress(TimeLimitExceeded):  # it continues in the background
                 call_within(0.0, lambda: self.backend.refresh("session-start"), "lancedb")
 
     def _recall(self, session: PluginSession, message: str) -> str | None:
@@ -138,7 +138,7 @@ class LancePlugin:
                 now=self._context.now,
             )
 
-        with suppress(TimeLimitExceeded):  # it goes on in the background
+        with suppress(TimeLimitExceeded):  # it continues in the background
             call_within(CAPTURE_SECONDS, run, "lancedb")
 
     def _embedder(self) -> Embedder | None:

@@ -9,8 +9,6 @@ models), while one bit per component with ten candidates per result lost up to 1
 Known limit: a space takes one byte per component in memory, 38 MB for 100,000 x 384, and 1.4 ms to
 scan that."""
 
-from __future__ import annotations
-
 import math
 import mmap
 import sys

@@ -9,8 +9,6 @@ changing one column of a row rewrites all of it.
 Space -3 holds the chunks that the model of space 3 does not cover: entries without codes, with
 cache row 0."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -216,7 +214,7 @@ def _delete_block(db: Database, space: int, block: int) -> None:
     db.rows("DELETE FROM chunks_vec WHERE id >= ? AND id < ?", (first, first + _STEP))
 
 
-def _numbers(db: Database, space: int, head: Head, part: str) -> array[int]:
+def _numbers(db: Database, space: int, head: Head, part: str) -> "array[int]":
     numbers = array("q")
     numbers.frombytes(read_part(db, space, head, part, 8))
     return numbers
