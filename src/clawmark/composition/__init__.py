@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.engine.sync.media import MediaSync
+    from clawmark.history.journal import Journal
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -68,6 +69,7 @@ def build(
         sources=sources.read,
         media=_media_rules(options.multimodal),
         counts=counts,
+        journal=lambda: make_journal(places, loaded.settings),
     )
     if options.store.path:
         refuse_other_file(places.index_path)
@@ -123,6 +125,13 @@ def build(
         debounce=options.sync.watch_debounce_ms / 1000,
         interval=options.sync.interval_minutes * 60.0,
     )
+
+
+def make_journal(places: Places, settings: Settings) -> Journal:
+    """Return the journal of an agent's writes."""
+    # Imported here: a search writes nothing.
+    made: Journal = import_module("clawmark.composition.records").make_journal(places, settings)
+    return made
 
 
 def _media_rules(options: Multimodal) -> MediaRules | None:

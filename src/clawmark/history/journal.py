@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 from clawmark.model.errors import ClawmarkError, advice
 from clawmark.model.provenance import (
+    BY_USER,
     TRUST_LEVELS,
     Actor,
     JournalRecord,
@@ -67,13 +68,13 @@ class Journal:
         self._now = now
 
     def begin(
-        self, origin: Origin, path: str, text: str, *, before: int = -1, after: int = -1
+        self, origin: Origin | None, path: str, text: str, *, before: int = -1, after: int = -1
     ) -> JournalRecord:
         """Record durably that a text is about to be written to a file."""
         record = JournalRecord(
             id=os.urandom(8).hex(),
             time=self._now().isoformat(timespec="milliseconds"),
-            origin=origin,
+            origin=origin or BY_USER,
             path=path,
             entries=entry_hashes(text),
             before=before,

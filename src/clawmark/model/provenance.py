@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 Trust: TypeAlias = Literal["owner", "agent", "external"]
 TRUST_LEVELS: tuple[Trust, ...] = ("owner", "agent", "external")
@@ -53,6 +53,22 @@ class JournalRecord(NamedTuple):
     after: int = -1
     done: bool = True
     """Whether the write is known to have succeeded."""
+
+
+BY_USER = Origin(actor="user", kind="remember", trust="owner")
+"""The origin of what a program or the command line writes without naming another one."""
+
+
+class WriteJournal(Protocol):
+    """Where the workspace records its writes."""
+
+    def begin(self, origin: Origin | None, path: str, text: str) -> JournalRecord:
+        """Record durably that a text is about to be written; None stands for `BY_USER`."""
+        ...
+
+    def finish(self, record: JournalRecord, *, before: int = -1, after: int = -1) -> None:
+        """Record that the write was done; for an append, the sizes of the file around it."""
+        ...
 
 
 def lowest(levels: tuple[Trust, ...]) -> Trust:

@@ -29,6 +29,7 @@ from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
+    from clawmark.model.provenance import JournalRecord, Origin, WriteJournal
     from clawmark.system.counters import SharedCounts
     from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
@@ -48,6 +49,7 @@ class Workspace:
         sources: Callable[[], tuple[places.Source, ...]] = tuple,
         media: MediaRules | None = None,
         counts: SharedCounts | None = None,
+        journal: Callable[[], WriteJournal] | None = None,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
@@ -61,6 +63,8 @@ class Workspace:
         """The transcripts, if they are a source."""
         self._has_memory = has_memory
         self._counts = counts
+        self._journal = journal
+        """Opens the journal that every write is recorded in."""
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
@@ -214,26 +218,40 @@ class Workspace:
         with self._counted(), sessions.open(path) as opened:
             return read_excerpt(opened, sessions.clean, start, lines, max_lines, max_chars)
 
-    def append(self, path: str, text: str, *, header: str = "") -> Written:
+    def append(
+        self, path: str, text: str, *, header: str = "", origin: Origin | None = None
+    ) -> Written:
         """Add lines to a memory file, durably; a new file starts with `header`."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            return write.append(root, place.relative, text, header=header, lock_dir=self._lock_dir)
+            record = self._begin(origin, place.path, text)
+            appended = write.append(
+                root, place.relative, text, header=header, lock_dir=self._lock_dir
+            )
+            self._finish(record, before=appended.before, after=appended.after)
+            return appended.written
 
-    def remember(self, text: str, day: str, time: str = "") -> Written:
+    def remember(
+        self, text: str, day: str, time: str = "", *, origin: Origin | None = None
+    ) -> Written:
         """Add an entry to the daily log of a day (`YYYY-MM-DD`), which may start with the time."""
-
         return self.append(
-            daily.daily_path(day), daily.format_entry(text, time), header=daily.daily_header(day)
+            daily.daily_path(day),
+            daily.format_entry(text, time),
+            header=daily.daily_header(day),
+            origin=origin,
         )
 
-    def replace(self, path: str, text: str, base_hash: str) -> str:
+    def replace(self, path: str, text: str, base_hash: str, *, origin: Origin | None = None) -> str:
         """Replace the text that has `base_hash` ("" if there is none) and return the new hash."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            return write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
+            record = self._begin(origin, place.path, text)
+            new_hash = write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
+            self._finish(record)
+            return new_hash
 
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""
@@ -318,6 +336,13 @@ class Workspace:
                 raise guard.denied(path, what, "not-memory", hint)
             with self._opened(place.root) as root:
                 yield root, place
+
+    def _begin(self, origin: Origin | None, path: str, text: str) -> JournalRecord | None:
+        return None if self._journal is None else self._journal().begin(origin, path, text)
+
+    def _finish(self, record: JournalRecord | None, *, before: int = -1, after: int = -1) -> None:
+        if record is not None and self._journal is not None:
+            self._journal().finish(record, before=before, after=after)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

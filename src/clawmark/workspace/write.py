@@ -47,9 +47,18 @@ _EDITOR_TIMEOUT = 10.0
 """Seconds that an append follows a file which an editor keeps replacing."""
 
 
+class Appended(NamedTuple):
+    """What an append did."""
+
+    written: Written
+    before: int
+    """The size of the file before; 0 if it did not exist."""
+    after: int
+
+
 def append(
     root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None
-) -> Written:
+) -> Appended:
     """Add lines to the end of a memory file; a new or empty file starts with `header`."""
     entry = _encoded(text.replace("\r\n", "\n"), path, MAX_ENTRY_BYTES)
     if not entry.strip():
@@ -132,7 +141,7 @@ class _Added(NamedTuple):
     """Whether the file still had its name after it was synced."""
 
 
-def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Written:
+def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Appended:
     """Append under the lock, and make sure that the file of that name then contains the entry.
 
     An editor may rename its own version over the file at any moment. If it read the file before the
@@ -151,7 +160,9 @@ def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: by
             else:
                 added = _add(folder, name, path, fd, text, entry, header) or added
             if added is not None and added.is_kept:
-                return Written(path, added.line, added.line + entry.count(b"\n") - 1)
+                end = added.line + entry.count(b"\n") - 1
+                size = os.fstat(fd).st_size
+                return Appended(Written(path, added.line, end), len(added.before), size)
         finally:
             os.close(fd)
         if time.monotonic() > deadline:
