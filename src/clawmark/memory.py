@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark import composition
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from clawmark.agent.tools import Tool
     from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.watching import Watching
+    from clawmark.composition.as_of import EarlierMemory
     from clawmark.composition.slot import SlotParts
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
@@ -143,6 +145,7 @@ class Memory(Upkeep):
         until: str | None = None,
         path: str | None = None,
         source: str | None = None,
+        as_of: str | None = None,
         explain: bool = False,
         freshen: bool = True,
     ) -> Found:
@@ -150,18 +153,25 @@ class Memory(Upkeep):
 
         `since` and `until` are days (`2026-02-24`, or `7d` and `2w` before today), both inclusive;
         passages without a date are left out. `path` is a pattern such as `memory/projects/**`,
-        `source` is `memory`, `sessions` or the name of an added folder."""
+        `source` is `memory`, `sessions` or the name of an added folder. `as_of` searches the memory
+        files as they were at the end of a day, which then counts as today, or at an ISO 8601 time;
+        `VersionMissing` if no version of that time is known."""
+        earlier = self._at(as_of) if as_of else None
+        today = self.today if earlier is None else earlier.today
         filters = NO_FILTERS
         if since or until or path or source:
             # Imported late: it needs datetime, and most searches have no filter.
             from clawmark.text.filters import make_filters
 
             filters = make_filters(
-                since=since, until=until, path=path, source=source, today=self.today
+                since=since, until=until, path=path, source=source, today=today
             )
         options = self.settings.memory_search.query
-        query = composition.make_query(options, text, max_results, min_score, self.today)
+        query = composition.make_query(options, text, max_results, min_score, today)
         query = query._replace(filters=filters, explain=explain)
+        if earlier is not None and self.settings.memory_search.enabled:
+            composition.require_index(self.settings)
+            return earlier.search(query)
         return self._backend.search(query, freshen=freshen)
 
     def read(
@@ -171,9 +181,21 @@ class Memory(Upkeep):
         start: int | None = None,
         lines: int | None = None,
         max_chars: int = 12_000,
+        as_of: str | None = None,
     ) -> Excerpt:
-        """Return lines of a memory file, by its path or a citation; 120 lines by default."""
+        """Return lines of a memory file, by its path or a citation; 120 lines by default.
+
+        With `as_of`, they are as they were on that day, as for `search`."""
+        if as_of:
+            return self._at(as_of).read(path, start, lines, max_chars)
         return self._backend.read(path, start, lines, max_chars)
+
+    def _at(self, as_of: str) -> EarlierMemory:
+        # Only searches of an earlier day import it.
+        made: EarlierMemory = import_module("clawmark.composition.as_of").EarlierMemory(
+            self, self._parts, as_of
+        )
+        return made
 
     def recall(
         self,

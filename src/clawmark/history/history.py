@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple
 
 from clawmark.history.repository import Repository, Version, finish_replacement
-from clawmark.model.errors import ClawmarkError, WorkspaceError
+from clawmark.model.errors import ClawmarkError, VersionMissing, WorkspaceError
 from clawmark.model.values import FileState
 from clawmark.system import file_lock, shared_json
 from clawmark.system.private_files import make_private_folder
@@ -48,6 +49,24 @@ class VersionChanges(NamedTuple):
 
     version: Version
     changes: tuple[Change, ...]
+
+
+class VersionFiles:
+    """The files of an opened version."""
+
+    def __init__(self, repository: Repository, version: Version) -> None:
+        self._repository = repository
+        self.version = version
+
+    @cached_property
+    def blobs(self) -> dict[str, str]:
+        """The blob of each file, by path."""
+        return self._repository.files(self.version)
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file; None if the version does not have it."""
+        blob = self.blobs.get(path)
+        return None if blob is None else self._repository.read(blob)
 
 
 class History:
@@ -159,6 +178,23 @@ class History:
             for path, blob in repository.files(version).items():
                 yield path, repository.read(blob)
 
+    @contextmanager
+    def opened(self, version: Version) -> Iterator[VersionFiles]:
+        """Open a version to read several of its files."""
+        repository = self._opened()
+        if repository is None:
+            raise missing_history()
+        with closing(repository):
+            yield VersionFiles(repository, version)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a version with this id; a rewritten version has another one."""
+        repository = self._opened()
+        if repository is None:
+            return False
+        with closing(repository):
+            return repository.version(name) is not None
+
     def diff(self, path: str, old: Version | None, new: Version | None) -> str:
         """Return a unified diff of a file between two versions; None stands for no file."""
         before = self.read(old, path) if old else None
@@ -250,6 +286,15 @@ def unified_diff(path: str, before: bytes | None, after: bytes | None) -> str:
     )
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def missing_history() -> VersionMissing:
+    """Return the error for a question about an earlier time before any version was recorded."""
+    return VersionMissing(
+        "There is no history yet, so only the present state of the memory is known.",
+        argument="asOf",
+        hint="`clawmark index` records the first version; leave the day out until then.",
     )
 
 

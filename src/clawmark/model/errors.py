@@ -198,13 +198,20 @@ class PluginError(ClawmarkError):
 
 
 class FilterError(ClawmarkError):
-    """A filter of a search (`since`, `until`, `path`, `source`) is invalid; `argument` names it."""
+    """A filter of a search (`since`, `until`, `path`, `source`, `asOf`) is invalid; `argument`
+    names it."""
 
     exit_code = 2
 
     def __init__(self, message: str, *, argument: str, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.argument = argument
+
+
+class VersionMissing(FilterError):
+    """There is no version of the memory files from the time that was asked for."""
+
+    exit_code = 3
 
 
 class QuestionError(ClawmarkError):

@@ -213,6 +213,9 @@ class Filters(NamedTuple):
     path: str = ""
     """A pattern for paths, as `text.globs` reads it."""
     source: str = ""
+    as_of: str = ""
+    """The day whose files are searched, as given; `Memory.search` chooses the index by it, so it is
+    empty in a `Query`."""
 
     @property
     def summary(self) -> str:
@@ -339,6 +342,16 @@ class Explanation(NamedTuple):
     """The number of passages searched."""
 
 
+class AsOf(NamedTuple):
+    """The earlier version of the memory files that answered."""
+
+    asked: str
+    """The day or the time that was asked for."""
+    version: str
+    recorded: str
+    """When the version was recorded, ISO 8601 in the user's time zone."""
+
+
 class Found(NamedTuple):
     """The answer to a query."""
 
@@ -357,6 +370,8 @@ class Found(NamedTuple):
     fallback_from: str = ""
     """The provider that failed or cannot be used, when another one answered; `degraded` says why.
     """
+    as_of: AsOf | None = None
+    """None for the present; its citations are those of the version."""
 
 
 def is_in_workspace(path: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, timezone
+from typing import NamedTuple
 
 from clawmark.model.errors import FilterError
 from clawmark.model.values import Filters
@@ -12,6 +13,17 @@ from clawmark.model.values import Filters
 MAX_PATTERN = 500
 _BACK = re.compile(r"([0-9]{1,4})([dw])", re.IGNORECASE)
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ][0-9:.,+\-Zz]*)?")
+
+
+class AsOfTime(NamedTuple):
+    """An earlier time that a search asks about."""
+
+    end: datetime
+    """What was recorded before this moment counts."""
+    day: str
+    """The day that counts as today, YYYY-MM-DD."""
+    shown: str
+    """The day, or the time in the user's zone if a time was given."""
 
 
 def make_filters(
@@ -60,3 +72,45 @@ def _day(name: str, given: str | None, today: Callable[[], str]) -> str:
         argument=name,
         hint="Write the day as YYYY-MM-DD.",
     )
+
+
+def parse_as_of(given: str, now: datetime) -> AsOfTime:
+    """Return the moment of `2026-03-01` or `7d` (the end of that day) or of an ISO 8601 time.
+
+    Times without an offset are in the user's time zone. The future is today."""
+    text = given.strip()
+    today = now.date().isoformat()
+    if "T" not in text.upper() and " " not in text:
+        day = _day("asOf", text, lambda: today)
+        try:
+            end = _in_zone_of(now, date.fromisoformat(day) + timedelta(days=1))
+        except OverflowError:  # the last day of the calendar
+            end = now
+        return AsOfTime(end=end, day=min(day, today), shown=day)
+    _day("asOf", text, lambda: today)  # raises the error that names the forms
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = _with_zone(now, moment)
+        moment = moment.astimezone(now.tzinfo)
+    except (ValueError, OverflowError):
+        raise FilterError(
+            f"asOf must be a time such as 2026-03-01T18:00 or 2026-03-01T18:00+01:00, not "
+            f"{text[:40]!a}.",
+            argument="asOf",
+            hint="Write the day as YYYY-MM-DD to get the end of that day.",
+        ) from None
+    day = min(moment.date().isoformat(), today)
+    return AsOfTime(end=moment, day=day, shown=moment.isoformat(" ", timespec="minutes"))
+
+
+def _in_zone_of(now: datetime, day: date) -> datetime:
+    """Return the beginning of a day in the time zone of `now`."""
+    return _with_zone(now, datetime(day.year, day.month, day.day))
+
+
+def _with_zone(now: datetime, naive: datetime) -> datetime:
+    if isinstance(now.tzinfo, timezone) and now.astimezone().utcoffset() == now.utcoffset():
+        # The local time, which has another offset at another time of the year.
+        return naive.astimezone()
+    return naive.replace(tzinfo=now.tzinfo)

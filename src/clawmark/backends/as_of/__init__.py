@@ -1,0 +1,1 @@
+"""Answers from the memory files as they were in an earlier version."""
