@@ -249,6 +249,7 @@ class AsyncMemory:
     search = _awaited(Memory.search, cancellable=True)
     recall = _awaited(Memory.recall, cancellable=True)
     read = _awaited(Memory.read)
+    with_replaced = _awaited(Memory.with_replaced)
     append = _awaited(Memory.append)
     check_note = _awaited(Memory.check_note)
     replace = _awaited(Memory.replace)

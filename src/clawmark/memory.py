@@ -24,7 +24,15 @@ from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.sync.scan import look_ahead
 from clawmark.model.errors import WorkspaceError
-from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
+from clawmark.model.values import (
+    NO_FILTERS,
+    Found,
+    Hit,
+    Identity,
+    Scan,
+    SyncPlan,
+    Vector,
+)
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
 
@@ -189,6 +197,13 @@ class Memory(Upkeep):
         if as_of:
             return self._at(as_of).read(path, start, lines, max_chars)
         return self._backend.read(path, start, lines, max_chars)
+
+    def with_replaced(self, found: Found) -> Found:
+        """Return an answer whose hits have what their lines replaced: "now B, was A until …"."""
+        # Only `--explain` and callers that ask for it import the history.
+        add_replaced = import_module("clawmark.composition.as_of").add_replaced
+        hits: tuple[Hit, ...] = add_replaced(self, self._parts, found)
+        return found._replace(hits=hits)
 
     def _at(self, as_of: str) -> EarlierMemory:
         # Only searches of an earlier day import it.

@@ -248,3 +248,50 @@ def test_a_hit_of_an_earlier_day_can_be_read(launch: Scene) -> None:
     for outside in ("../secret.md", "/etc/passwd", "AGENTS.md"):
         with pytest.raises(PathDenied):
             launch.memory.read(outside, as_of="2026-03-02")
+
+
+def test_an_agent_searches_and_reads_an_earlier_day(launch: Scene) -> None:
+    search, get = launch.memory.tools("agent:main:main")
+    assert "asOf" in search.parameters["properties"] and "asOf" in get.parameters["properties"]
+    answer = search.call({"query": "When is the launch?", "asOf": "2026-03-02"})
+    assert answer["asOf"] == "2026-03-02"
+    assert answer["version"]["recorded"] == "2026-03-01T12:00:00+00:00"
+    (result,) = answer["results"]
+    assert result["citation"] == "MEMORY.md#L1-L4"
+    assert result["snippet"].endswith("Source: MEMORY.md#L1-L4 as of 2026-03-02")
+    read = get.call({"path": result["citation"], "asOf": answer["asOf"]})
+    assert "February" in read["text"] and read["asOf"] == "2026-03-02"
+    assert "March" in get.call({"path": result["citation"]})["text"]
+    assert "version" not in search.call({"query": "When is the launch?"})
+
+
+def test_an_agent_learns_why_a_day_cannot_be_searched(launch: Scene) -> None:
+    search, get = launch.memory.tools("agent:main:main")
+    for day, words in (("2026-02-01", "The history begins"), ("soon", "asOf must be")):
+        for tool, arguments in ((search, {"query": "launch"}), (get, {"path": "MEMORY.md"})):
+            answer = tool.call({**arguments, "asOf": day})
+            assert words in answer["error"] and "disabled" not in answer
+            assert answer["action"]
+
+
+def test_a_group_cannot_read_an_earlier_day_either(launch: Scene) -> None:
+    search, get = launch.memory.tools("agent:main:discord:group:1")
+    assert search.call({"query": "launch", "asOf": "2026-03-02"})["results"] == []
+    assert get.call({"path": "MEMORY.md", "asOf": "2026-03-02"})["text"] == ""
+
+
+def test_hits_say_what_their_lines_have_replaced(launch: Scene) -> None:
+    found = launch.memory.search("When is the launch?", explain=True)
+    assert found.hits[0].replaced == (), "it is not computed unless it is asked for"
+    (hit,) = launch.memory.with_replaced(found).hits
+    assert [(one.text, one.until) for one in hit.replaced] == [
+        ("The launch is in February.", "2026-03-05T12:00:00+00:00")
+    ]
+    earlier = launch.memory.search("When is the launch?", as_of="2026-03-02")
+    assert launch.memory.with_replaced(earlier).hits[0].replaced == ()
+
+
+def test_text_that_was_removed_from_the_history_was_never_replaced(launch: Scene) -> None:
+    launch.history.rewrite(lambda _, data: data.replace(b"- The launch is in February.\n", b""))
+    found = launch.memory.with_replaced(launch.memory.search("When is the launch?"))
+    assert found.hits and all(hit.replaced == () for hit in found.hits)

@@ -51,6 +51,8 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
     }
     if hit.date:
         body["date"] = hit.date
+    if hit.replaced:
+        body["replaced"] = [{"text": one.text, "until": one.until} for one in hit.replaced]
     if hit.mime:
         body |= {"modality": hit.modality, "mime": hit.mime}
     return body
@@ -60,7 +62,9 @@ def found_as_json(found: Found, absolute: Callable[[str], str] | None = None) ->
     """Return the answer to a search; `absolute` resolves the paths of files."""
     results = [hit_as_json(hit) for hit in found.hits]
     for result, hit in zip(results, found.hits, strict=True):
-        if absolute is not None:
+        if found.as_of is not None:
+            result["asOf"] = found.as_of.asked
+        elif absolute is not None:
             with suppress(ClawmarkError):  # the source of the file has been removed
                 result["absolutePath"] = absolute(hit.path)
     body: dict[str, object] = {
@@ -75,6 +79,8 @@ def found_as_json(found: Found, absolute: Callable[[str], str] | None = None) ->
         body["fallback"] = {"from": found.fallback_from, "reason": found.degraded.reason}
     if found.degraded is not None:
         body["degraded"] = as_json(found.degraded)
+    if found.as_of is not None:
+        body["asOf"] = as_json(found.as_of)
     body["dueFiles"] = found.due_files
     body["dueVectors"] = found.due_vectors
     body["milliseconds"] = round(found.milliseconds, 1)

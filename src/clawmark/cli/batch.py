@@ -1,8 +1,8 @@
 """`clawmark search --batch`: read one query per line and write one JSON line for each.
 
-A line is the query itself or an object `{"id", "query", "since", "until", "path", "source"}`; the
-default id is the line number. A filter on a line overrides the one on the command line. An invalid
-line is answered with an error line. The index is updated once, before the first query."""
+A line is the query itself or an object `{"id", "query", "since", "until", "path", "source",
+"asOf"}`; the default id is the line number. A filter on a line overrides the one on the command line. An invalid
+line is answered with an error line. The index is updated once, before the first query of the present."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from clawmark.cli.arguments import UsageError
-from clawmark.cli.as_json import error_as_json, found_as_json
+from clawmark.cli.as_json import camel, error_as_json, found_as_json
 from clawmark.cli.output import emit, flush
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
@@ -40,7 +40,9 @@ def answer_batch(memory: Memory, args: Namespace) -> int:
                     explain=args.explain,
                     freshen=is_first,
                 )
-                is_first = False
+                is_first = is_first and found.as_of is not None
+                if args.explain:
+                    found = memory.with_replaced(found)
                 emit({"id": identity, **found_as_json(found, memory.absolute_path)})
             except ClawmarkError as error:
                 emit({"id": getattr(error, "id", identity), "error": error_as_json(error)})
@@ -80,11 +82,15 @@ def read_line(line: bytes | None, number: int) -> tuple[object, str, dict[str, s
         raise LineError(
             f"Line {number} has no query.", id=identity, hint='Write {"id": …, "query": "…"}.'
         )
-    filters = {name: given[name] for name in Filters._fields if given.get(name) is not None}
+    filters = {
+        name: given[key]
+        for name in Filters._fields
+        if given.get(key := camel(name)) is not None
+    }
     for name, value in filters.items():
         if not isinstance(value, str):
             raise LineError(
-                f"{name} on line {number} must be a string.",
+                f"{camel(name)} on line {number} must be a string.",
                 id=identity,
                 hint='Write "2026-02-24" or "memory/**".',
             )

@@ -10,6 +10,7 @@ from clawmark.backends.as_of.files import open_version
 from clawmark.backends.as_of.index import AsOfIndexes
 from clawmark.composition.records import history_folder
 from clawmark.history.history import History, missing_history
+from clawmark.history.replaced import Text, replacements
 from clawmark.history.repository import Version
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import (
@@ -19,7 +20,7 @@ from clawmark.model.errors import (
     VersionMissing,
     WorkspaceError,
 )
-from clawmark.model.values import AsOf, Found, Query
+from clawmark.model.values import AsOf, Found, Hit, Query, Replaced
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.text.filters import parse_as_of
 
@@ -120,6 +121,28 @@ class EarlierMemory:
 
     def _shown(self, version: Version) -> str:
         return in_zone_of(self._now, version.seconds)
+
+
+def add_replaced(memory: Memory, parts: IndexParts, found: Found) -> tuple[Hit, ...]:
+    """Return the hits of an answer with what their lines have replaced."""
+    history = open_history(memory.places)
+    if not history.exists:
+        return found.hits
+    zone = memory.now().tzinfo
+    at = history.find(found.as_of.version) if found.as_of is not None else None
+
+    def replaced(hit: Hit) -> tuple[Replaced, ...]:
+        present = None
+        if at is None:
+            state = parts.workspace.state_of(hit.path)
+            if state is None or state.source != "memory" or hit.mime:
+                return ()
+            present = Text(parts.workspace.read_document(state).text, state.mtime_ns / 1e9)
+        return replacements(
+            history, hit.path, hit.start_line, hit.end_line, present=present, at=at, zone=zone
+        )
+
+    return tuple(hit._replace(replaced=replaced(hit)) for hit in found.hits)
 
 
 def in_zone_of(now: datetime, seconds: int) -> str:

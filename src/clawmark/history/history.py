@@ -187,6 +187,26 @@ class History:
         with closing(repository):
             yield VersionFiles(repository, version)
 
+    def texts(
+        self, path: str, newest: Version | None = None
+    ) -> Iterator[tuple[Version, bytes | None]]:
+        """Yield the states of a file with the version that each began in, from `newest` back.
+
+        None stands for no file."""
+        repository = self._opened()
+        if repository is None:
+            return
+        with closing(repository):
+            began: Version | None = None
+            blob: str | None = None
+            for version in repository.versions(newest):
+                now = repository.find(version, path)
+                if began is not None and now != blob:
+                    yield began, None if blob is None else repository.read(blob)
+                began, blob = version, now
+            if began is not None:
+                yield began, None if blob is None else repository.read(blob)
+
     def has(self, name: str) -> bool:
         """Whether there is a version with this id; a rewritten version has another one."""
         repository = self._opened()

@@ -20,11 +20,12 @@ from dulwich.errors import (
     ChecksumMismatch,
     FileFormatException,
     NotGitRepository,
+    NotTreeError,
     ObjectMissing,
     WrongObjectException,
 )
 from dulwich.index import commit_tree
-from dulwich.object_store import iter_tree_contents
+from dulwich.object_store import iter_tree_contents, tree_lookup_path
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
@@ -82,9 +83,9 @@ class Repository:
             name = self._head()
             return self._version(self._commit(name)) if name else None
 
-    def versions(self) -> Iterator[Version]:
-        """Yield every version, the newest first."""
-        version = self.head
+    def versions(self, newest: Version | None = None) -> Iterator[Version]:
+        """Yield every version from `newest` back; from the head if None."""
+        version = newest or self.head
         while version is not None:
             yield version
             version = self.version(version.parent) if version.parent else None
@@ -101,6 +102,18 @@ class Repository:
             tree = self._commit(version.id.encode()).tree
             entries = iter_tree_contents(self._repo.object_store, tree)
             return {os.fsdecode(entry.path): entry.sha.decode() for entry in entries}
+
+    def find(self, version: Version, path: str) -> str | None:
+        """Return the blob of one file of a version; None if the version does not have it."""
+        with _translated(self.folder):
+            tree = self._commit(version.id.encode()).tree
+            try:
+                _, name = tree_lookup_path(
+                    self._repo.object_store.__getitem__, tree, os.fsencode(path)
+                )
+            except (KeyError, NotTreeError):
+                return None
+            return name.decode()
 
     def changes(self, version: Version) -> list[tuple[str, str]]:
         """Return the path and the kind (`add`, `modify`, `delete`) of each change of a version."""

@@ -249,6 +249,16 @@ class Query(NamedTuple):
     filters: Filters = NO_FILTERS
 
 
+class Replaced(NamedTuple):
+    """A line that a later one has replaced."""
+
+    text: str
+    until: str
+    """When it was replaced, ISO 8601 in the user's time zone."""
+    version: str = ""
+    """The version that replaced it; empty if that is not recorded yet."""
+
+
 class Hit(NamedTuple):
     """One cited answer."""
 
@@ -274,6 +284,8 @@ class Hit(NamedTuple):
     """The lines of each part of the snippet, in order."""
     mime: str = ""
     """The type of an image or audio file, such as `image/png`; empty for text."""
+    replaced: tuple[Replaced, ...] = ()
+    """What its lines have replaced, the latest first; `Memory.with_replaced` finds it."""
 
     @property
     def modality(self) -> str:

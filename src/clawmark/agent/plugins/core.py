@@ -59,6 +59,9 @@ class MemoryCore:
                 else OUT_OF_SCOPE
             ),
             read=lambda path, start, lines: context.read(path, start=start, lines=lines),
+            read_as_of=lambda path, start, lines, day: context.read(
+                path, start=start, lines=lines, as_of=day
+            ),
             citations=options.citations,
             session_key=session.key,
             max_results=options.max_results,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from clawmark.agent.tools.base import Payload, Tool, as_anthropic, as_openai, render
 from clawmark.agent.tools.memory_append import Notebook, append_tool
-from clawmark.agent.tools.memory_get import Read, get_tool
+from clawmark.agent.tools.memory_get import Read, ReadAsOf, get_tool
 from clawmark.agent.tools.memory_search import Search, search_tool
 from clawmark.agent.tools.policy import Access, access_of
 
@@ -14,6 +14,7 @@ __all__ = [
     "Notebook",
     "Payload",
     "Read",
+    "ReadAsOf",
     "Search",
     "Tool",
     "as_anthropic",
@@ -36,6 +37,7 @@ def make_tools(
     shared: Collection[str] = (),
     notebook: Notebook | None = None,
     sources: Collection[str] = ("memory",),
+    read_as_of: ReadAsOf | None = None,
 ) -> list[Tool]:
     """Return the tools for one session; the settings are defaults for missing arguments.
 
@@ -52,6 +54,7 @@ def make_tools(
         min_score=min_score,
         notebook=notebook,
         sources=sources,
+        read_as_of=read_as_of,
     )
 
 
@@ -66,6 +69,7 @@ def tools_for(
     min_score: float,
     notebook: Notebook | None = None,
     sources: Collection[str] = ("memory",),
+    read_as_of: ReadAsOf | None = None,
 ) -> list[Tool]:
     """Return the tools for sessions with this access; the arguments are those of `make_tools`."""
     tools = [
@@ -77,7 +81,7 @@ def tools_for(
             min_score=min_score,
             sources=sources,
         ),
-        get_tool(read, access),
+        get_tool(read, access, read_as_of=read_as_of),
     ]
     if notebook is not None and access.writes:
         tools.append(append_tool(notebook, session_key or ""))

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from clawmark.agent.tools.arguments import (
     choice_argument,
+    optional_text,
     read_arguments,
     refuse_argument,
     text_argument,
@@ -19,15 +20,18 @@ from clawmark.agent.tools.arguments import (
 from clawmark.agent.tools.base import Payload, Tool, complaint, echo, unexpected
 from clawmark.agent.tools.policy import LOCAL, Access, unavailable
 from clawmark.model.documents import Excerpt
-from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError
+from clawmark.model.errors import ClawmarkError, FilterError, PathDenied, ToolInputError
 from clawmark.model.values import parse_citation
 from clawmark.workspace.places import not_memory
 
 Read: TypeAlias = Callable[[str, int, int | None], Excerpt]
 """(path, start, lines) → the excerpt, within the limits."""
+ReadAsOf: TypeAlias = Callable[[str, int, int | None, str], Excerpt]
+"""(path, start, lines, day) → the excerpt as it was on that day."""
 
 LONGEST_PATH = 200_000
 """Characters. Far above the limits of file systems."""
+LONGEST_DAY = 500
 
 CORPORA = ("memory", "all", "wiki")
 
@@ -71,10 +75,17 @@ _PARAMETERS: Payload = {
     "required": ["path"],
     "additionalProperties": True,
 }
+_AS_OF: Payload = {
+    "type": "string",
+    "description": "Read the file as it was on this day: the asOf of the memory_search that found "
+    "it.",
+}
 
 
-def get_tool(read: Read, access: Access = LOCAL) -> Tool:
-    """Return the tool for sessions with this access."""
+def get_tool(
+    read: Read, access: Access = LOCAL, *, read_as_of: ReadAsOf | None = None
+) -> Tool:
+    """Return the tool for sessions with this access; `read_as_of` offers `asOf`."""
 
     def call(given: object) -> Payload:
         asked: object = ""
@@ -94,11 +105,18 @@ def get_tool(read: Read, access: Access = LOCAL) -> Tool:
                     "path": echo(asked),
                     "warning": "There is no wiki.",
                 }
-            excerpt = read(path, start, lines)
+            as_of = optional_text(arguments, "asOf", longest=LONGEST_DAY)
+            if as_of and read_as_of is None:
+                refuse_argument(arguments, "asOf", "only the present files can be read here")
+            excerpt = (
+                read_as_of(path, start, lines, as_of)
+                if as_of and read_as_of is not None
+                else read(path, start, lines)
+            )
             if not access.may_read(excerpt.path):
                 raise not_memory(excerpt.path)
-            return _answer(excerpt)
-        except ToolInputError as error:
+            return {**_answer(excerpt), **({"asOf": as_of} if as_of else {})}
+        except (ToolInputError, FilterError) as error:
             problem = complaint(error, f"Correct {error.argument} and call memory_get again.")
             return _refused(asked, problem, "INVALID_ARGUMENT")
         except PathDenied as error:
@@ -108,7 +126,10 @@ def get_tool(read: Read, access: Access = LOCAL) -> Tool:
         except Exception as error:  # the boundary of a tool call: tools never raise to the model
             return _refused(asked, unexpected("memory_get", error))
 
-    return Tool(name="memory_get", description=_DESCRIPTION, parameters=_PARAMETERS, call=call)
+    parameters = _PARAMETERS
+    if read_as_of is not None:
+        parameters = {**parameters, "properties": {**_PARAMETERS["properties"], "asOf": _AS_OF}}
+    return Tool(name="memory_get", description=_DESCRIPTION, parameters=parameters, call=call)
 
 
 def _request(arguments: Mapping[str, object]) -> tuple[str, int, int | None]:

@@ -38,8 +38,10 @@ FILTERS = {
     "memory/projects/** or 2026-02-*.md.",
     "source": "Only this source: memory (the notes), sessions "
     "(transcripts), or notes for paths such as notes:plan.md.",
+    "asOf": "Search the memory files as they were at the end of this day, written like since: for "
+    "what was known then. Transcripts and added folders are left out.",
 }
-"""The fields of `Filters` with their descriptions for the model."""
+"""The fields of `Filters` in their order, with their descriptions for the model."""
 LONGEST_QUERY = 500_000
 """Characters. Longer queries are refused instead of being searched by their first words."""
 
@@ -155,8 +157,9 @@ def _corpora(corpus: str) -> Payload:
 
 def _answer(found: Found, citations: str, cite: bool) -> Payload:
     """Return the success payload; fields without a value are omitted."""
+    as_of = found.as_of.asked if found.as_of is not None else ""
     payload: Payload = {
-        "results": [_result(hit, cite) for hit in found.hits],
+        "results": [_result(hit, cite, as_of) for hit in found.hits],
         "provider": found.provider,
         "model": found.model,
         "citations": citations,
@@ -171,12 +174,16 @@ def _answer(found: Found, citations: str, cite: bool) -> Payload:
         payload["fallback"] = {"from": found.fallback_from, "reason": found.degraded.reason}
     if found.degraded is not None:
         payload["degraded"] = {"reason": found.degraded.reason, "fix": found.degraded.fix}
+    if found.as_of is not None:
+        payload["asOf"] = as_of
+        payload["version"] = {"id": found.as_of.version, "recorded": found.as_of.recorded}
     if found.due_files != 0:  # None means unknown, and is reported
         payload["dueFiles"] = found.due_files
     return payload
 
 
-def _result(hit: Hit, cite: bool) -> Payload:
+def _result(hit: Hit, cite: bool, as_of: str = "") -> Payload:
+    source = f"{hit.citation} as of {as_of}" if as_of else hit.citation
     result: Payload = {
         "path": hit.path,
         "startLine": hit.start_line,
@@ -184,7 +191,7 @@ def _result(hit: Hit, cite: bool) -> Payload:
         "score": round(hit.score, 4),
         "vectorScore": round(hit.vector_score, 4),
         "textScore": round(hit.text_score, 4),
-        "snippet": f"{hit.snippet.strip()}\n\nSource: {hit.citation}" if cite else hit.snippet,
+        "snippet": f"{hit.snippet.strip()}\n\nSource: {source}" if cite else hit.snippet,
         "source": hit.source,
         "corpus": hit.source,
         "provenance": _provenance(hit),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from clawmark.cli.arguments import count
+from clawmark.cli.arguments import count, some_text
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, place, plain, say
@@ -23,13 +23,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--from", dest="start", type=count(1, 10**9), metavar="N", help="the first line"
     )
+    parser.add_argument(
+        "--as-of", type=some_text, metavar="DAY", help="print the file as it was on this day"
+    )
     parser.add_argument("--lines", type=count(1, 10**9), metavar="N", help="how many lines")
 
 
 def run(args: Namespace) -> int:
     with open_memory(args) as memory:
-        excerpt = memory.read(args.path, start=args.start, lines=args.lines)
+        excerpt = memory.read(args.path, start=args.start, lines=args.lines, as_of=args.as_of)
         path = memory.absolute_path(excerpt.path)
+    if excerpt.missing and args.as_of:
+        raise FileMissing(
+            f"There was no file {place(excerpt.path)} on {plain(args.as_of)}.",
+            hint="Leave --as-of out to print the file as it is now.",
+        )
     if excerpt.missing:
         raise FileMissing(
             f"There is no file {place(excerpt.path)}.", hint=f"It would be {short_path(path)}."
@@ -37,7 +45,7 @@ def run(args: Namespace) -> int:
     if args.json:
         body: dict[str, object] = {
             "path": excerpt.path,
-            "absolutePath": path,
+            **({"asOf": args.as_of} if args.as_of else {"absolutePath": path}),
             "text": excerpt.text,
             "from": excerpt.start,
             "lines": excerpt.lines,
@@ -59,5 +67,6 @@ def run(args: Namespace) -> int:
     elif excerpt.truncated and excerpt.next_start is not None:
         path, following = place(excerpt.path), excerpt.next_start
         note(f"clawmark: this ends at line {following - 1} of {excerpt.total_lines}; continue with")
-        note(f"  clawmark get {path} --from {following}")
+        day = f" --as-of {plain(args.as_of)}" if args.as_of else ""
+        note(f"  clawmark get {path} --from {following}{day}")
     return 0

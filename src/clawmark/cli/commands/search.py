@@ -22,6 +22,7 @@ from clawmark.cli.output import (
     say,
 )
 from clawmark.memory import Memory
+from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import CandidateStory, Explanation, Found, Hit
 from clawmark.text.untrusted.origin_labels import without_comments
 
@@ -33,6 +34,7 @@ examples:
   clawmark search "which database did we pick?"
   clawmark search --max-results 3 --json deploy key rotation
   clawmark search --since 7d --path 'memory/projects/**' deploy
+  clawmark search --as-of 2026-03-01 "when is the launch?"
   clawmark search --files "release checklist"
   clawmark search --explain "why was the launch late"
   clawmark search --batch questions.jsonl > answers.jsonl"""
@@ -70,6 +72,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--source",
         metavar="NAME",
         help="only this source: memory, sessions, or the name of an added folder",
+    )
+    parser.add_argument(
+        "--as-of",
+        type=some_text,
+        metavar="DAY",
+        help="search the memory files as they were on this day, written like --since",
     )
     parser.add_argument(
         "--files", action="store_true", help="print only the paths of the files, best first"
@@ -118,20 +126,32 @@ def run(args: Namespace) -> int:
             until=args.until,
             path=args.path,
             source=args.source,
+            as_of=args.as_of,
             explain=args.explain,
         )
+        if args.explain:
+            found = _with_replaced(memory, found)
         if args.files:
             show_files(found, as_json=args.json)
         elif args.json:
             emit(_as_json(found, memory, args))
         else:
             show(found, text, memory.loaded.warnings)
-        if found.nothing is not None and not args.json:
+        if found.nothing is not None and found.as_of is None and not args.json:
             # Imported late: most searches find something.
             from clawmark.cli.unsearched_files import find_unsearched, print_hint
 
             print_hint(find_unsearched(memory, args))
     return 1 if args.fail_if_empty and not found.hits else 0
+
+
+def _with_replaced(memory: Memory, found: Found) -> Found:
+    """Add what the lines of the hits have replaced; a history that cannot be read is reported."""
+    try:
+        return memory.with_replaced(found)
+    except ClawmarkError as error:
+        note(f"clawmark: {plain(error.message)} {plain(error.hint)}".rstrip())
+        return found
 
 
 def show_files(found: Found, *, as_json: bool) -> None:
@@ -150,7 +170,7 @@ def show_files(found: Found, *, as_json: bool) -> None:
 
 def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:
     body = found_as_json(found, memory.absolute_path)
-    if found.nothing is not None:
+    if found.nothing is not None and found.as_of is None:
         # Imported late: most searches find something.
         from clawmark.cli.unsearched_files import find_unsearched
 
@@ -165,8 +185,9 @@ def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
     A reason that was already printed as a warning is not repeated."""
     if found.degraded is not None and found.degraded.reason not in warned:
         note_degraded(found.degraded, found.fallback_from)
+    as_of = found.as_of.asked if found.as_of is not None else ""
     for hit in found.hits:
-        say("\n".join(hit_lines(hit, query)) + "\n")
+        say("\n".join(hit_lines(hit, query, as_of=as_of)) + "\n")
     if found.nothing is not None:
         say(plain(found.nothing.message))
     if found.explanation is not None:
@@ -174,9 +195,10 @@ def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
     say(paint(summary(found), "dim"))
 
 
-def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
+def hit_lines(hit: Hit, query: str, indent: str = "", as_of: str = "") -> list[str]:
     """Return score and citation, then the snippet with line numbers in the margin."""
     kind = paint(f"  {hit.mime}", "dim") if hit.mime else ""
+    kind += paint(f"  as of {as_of}", "dim") if as_of else ""
     where = paint(place(hit.citation), "cyan") + kind
     lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {where}"]
     parts = _parts(hit)
@@ -187,6 +209,10 @@ def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
             shown_label = "" if number else label
             space = " " * (margin - 2 - len(shown_label))
             lines.append(f"{indent}{space}{paint(shown_label, 'dim')}  {emphasise(line, query)}")
+    for old in hit.replaced:
+        until = old.until[:16].replace("T", " ")
+        was = f'was: "{one_line(old.text)}" until {until}'
+        lines.append(f"{indent}{' ' * margin}{paint(was, 'dim')}")
     return lines
 
 
@@ -212,6 +238,9 @@ def summary(found: Found) -> str:
     )
     how = f"QMD {plain(found.model)}" if found.provider == "qmd" else how
     parts = [plural(len(found.hits), "hit"), how, duration(found.milliseconds / 1000)]
+    if found.as_of is not None:
+        recorded = found.as_of.recorded[:16].replace("T", " ")
+        parts.append(f"memory files of version {found.as_of.version[:8]}, recorded {recorded}")
     due = [plural(found.due_files, "file")] if found.due_files else []
     due += [plural(found.due_vectors, "better vector")] if found.due_vectors else []
     if found.due_files is None:
