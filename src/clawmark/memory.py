@@ -171,9 +171,7 @@ class Memory(Upkeep):
             # Imported late: it needs datetime, and most searches have no filter.
             from clawmark.text.filters import make_filters
 
-            filters = make_filters(
-                since=since, until=until, path=path, source=source, today=today
-            )
+            filters = make_filters(since=since, until=until, path=path, source=source, today=today)
         options = self.settings.memory_search.query
         query = composition.make_query(options, text, max_results, min_score, today)
         query = query._replace(filters=filters, explain=explain)

@@ -6,16 +6,19 @@ import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from as_of_scene import Day, Scene, answers, live_a_month, questions
+from as_of_scene import Day, Scene, answers, live_a_month, open_copy, questions
 
 from clawmark import Memory
+from clawmark.agent.tools import Tool
 from clawmark.backends.as_of import kept
 from clawmark.backends.as_of.kept import forget_as_of
-from clawmark.model.errors import FilterError, PathDenied, VersionMissing
-from clawmark.model.values import Vector
-from clawmark.testing import HashingEmbedder
+from clawmark.backends.builtin import BuiltinBackend
+from clawmark.model.errors import ConfigError, FilterError, PathDenied, VersionMissing
+from clawmark.model.values import Found, Query, Vector
+from clawmark.testing import HashingEmbedder, UnreliableEmbedder
 
 LAUNCH = "# Memory\n\n- The launch is in {}.\n- Anna likes tea.\n"
 
@@ -61,6 +64,10 @@ def snippet(scene: Scene, as_of: str | None) -> str:
     return hit.snippet
 
 
+def called(tool: Tool, **arguments: object) -> Any:
+    return tool.call(arguments)
+
+
 @pytest.mark.parametrize("provider", ["none", "static"])
 def test_answers_equal_those_of_a_new_index_of_that_days_files(
     tmp_path: Path, provider: str
@@ -71,13 +78,7 @@ def test_answers_equal_those_of_a_new_index_of_that_days_files(
         asked = questions(200)
         different = []
         for number, day in enumerate(days[4::6]):
-            with Memory.open(
-                day.copy,
-                state_dir=tmp_path / "fresh" / day.day,
-                provider=provider,
-                clock=lambda day=day: datetime.fromisoformat(f"{day.day}T20:00:00+00:00"),
-                background=False,
-            ) as fresh:
+            with open_copy(day, tmp_path / "fresh" / day.day, provider) as fresh:
                 fresh.sync()
                 for question in asked[number * 40 : number * 40 + 40]:
                     expected = answers(fresh, question)
@@ -186,7 +187,9 @@ def test_text_that_was_removed_from_the_history_is_in_no_answer_and_no_index(
 ) -> None:
     assert "February" in snippet(launch, "2026-03-02")
     launch.history.rewrite(lambda _, data: data.replace(b"February", b"spring"))
-    assert "spring" in snippet(launch, "2026-03-02"), "the rewritten version has an index of its own"
+    assert "spring" in snippet(launch, "2026-03-02"), (
+        "the rewritten version has an index of its own"
+    )
     forget_as_of(str(launch.as_of_folder))
     assert not launch.as_of_folder.exists()
     assert "spring" in snippet(launch, "2026-03-02")
@@ -252,32 +255,36 @@ def test_a_hit_of_an_earlier_day_can_be_read(launch: Scene) -> None:
 
 def test_an_agent_searches_and_reads_an_earlier_day(launch: Scene) -> None:
     search, get = launch.memory.tools("agent:main:main")
-    assert "asOf" in search.parameters["properties"] and "asOf" in get.parameters["properties"]
-    answer = search.call({"query": "When is the launch?", "asOf": "2026-03-02"})
+    for tool in (search, get):
+        properties: Any = tool.parameters["properties"]
+        assert "asOf" in properties
+    answer = called(search, query="When is the launch?", asOf="2026-03-02")
     assert answer["asOf"] == "2026-03-02"
     assert answer["version"]["recorded"] == "2026-03-01T12:00:00+00:00"
     (result,) = answer["results"]
     assert result["citation"] == "MEMORY.md#L1-L4"
     assert result["snippet"].endswith("Source: MEMORY.md#L1-L4 as of 2026-03-02")
-    read = get.call({"path": result["citation"], "asOf": answer["asOf"]})
+    read = called(get, path=result["citation"], asOf=answer["asOf"])
     assert "February" in read["text"] and read["asOf"] == "2026-03-02"
-    assert "March" in get.call({"path": result["citation"]})["text"]
-    assert "version" not in search.call({"query": "When is the launch?"})
+    assert "March" in called(get, path=result["citation"])["text"]
+    assert "version" not in called(search, query="When is the launch?")
 
 
 def test_an_agent_learns_why_a_day_cannot_be_searched(launch: Scene) -> None:
     search, get = launch.memory.tools("agent:main:main")
     for day, words in (("2026-02-01", "The history begins"), ("soon", "asOf must be")):
-        for tool, arguments in ((search, {"query": "launch"}), (get, {"path": "MEMORY.md"})):
-            answer = tool.call({**arguments, "asOf": day})
+        for answer in (
+            called(search, query="launch", asOf=day),
+            called(get, path="MEMORY.md", asOf=day),
+        ):
             assert words in answer["error"] and "disabled" not in answer
             assert answer["action"]
 
 
 def test_a_group_cannot_read_an_earlier_day_either(launch: Scene) -> None:
     search, get = launch.memory.tools("agent:main:discord:group:1")
-    assert search.call({"query": "launch", "asOf": "2026-03-02"})["results"] == []
-    assert get.call({"path": "MEMORY.md", "asOf": "2026-03-02"})["text"] == ""
+    assert called(search, query="launch", asOf="2026-03-02")["results"] == []
+    assert called(get, path="MEMORY.md", asOf="2026-03-02")["text"] == ""
 
 
 def test_hits_say_what_their_lines_have_replaced(launch: Scene) -> None:
@@ -295,3 +302,59 @@ def test_text_that_was_removed_from_the_history_was_never_replaced(launch: Scene
     launch.history.rewrite(lambda _, data: data.replace(b"- The launch is in February.\n", b""))
     found = launch.memory.with_replaced(launch.memory.search("When is the launch?"))
     assert found.hits and all(hit.replaced == () for hit in found.hits)
+
+
+def test_a_failing_embedder_leaves_keywords_and_is_asked_again_later(tmp_path: Path) -> None:
+    embedder = UnreliableEmbedder()
+    scene = Scene(tmp_path, embedder)
+    scene.write("MEMORY.md", LAUNCH.format("February"))
+    scene.record()
+    embedder.fault = "down"
+    found = scene.memory.search("When is the launch?", as_of="2026-02-01")
+    assert found.hits and found.mode == "fts-only" and found.degraded is not None
+    embedder.fault = ""
+    found = scene.memory.search("When is the launch?", as_of="2026-02-01")
+    assert found.hits and found.mode == "hybrid" and found.degraded is None
+    scene.close()
+
+
+def test_an_index_that_is_deleted_while_it_is_open_is_built_again(
+    launch: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, deleted = BuiltinBackend.search, list[str]()
+
+    def search(self: BuiltinBackend, query: Query, *, freshen: bool = True) -> Found:
+        found = whole(self, query, freshen=freshen)
+        if not deleted:
+            deleted.append(self.parts.store.path)
+            forget_as_of(str(launch.as_of_folder))
+        return found
+
+    monkeypatch.setattr(BuiltinBackend, "search", search)
+    assert "February" in snippet(launch, "2026-03-02")
+    assert deleted and Path(deleted[0]).exists()
+
+
+def test_the_present_index_is_not_changed_by_a_search_of_an_earlier_day(launch: Scene) -> None:
+    launch.memory.search("launch", as_of="2026-03-02")
+    assert launch.memory.status().files == 1
+    assert launch.memory.verify().problems == ()
+    assert launch.memory.search("When is the launch?").due_files == 0
+
+
+def test_a_memory_whose_search_is_switched_off_does_not_search_earlier_days(
+    tmp_path: Path,
+) -> None:
+    Scene(tmp_path).close()
+    for overrides, words in (
+        ({"memorySearch.enabled": False}, "switched off"),
+        ({"plugins.slots.memory": "none"}, "slot is empty"),
+        ({"memorySearch.sources": ["sessions"]}, "Only memory files have a history"),
+    ):
+        with (
+            Memory.open(
+                tmp_path / "workspace", state_dir=tmp_path / "state", overrides=overrides
+            ) as memory,
+            pytest.raises(ConfigError, match=words),
+        ):
+            memory.search("launch", as_of="2026-03-02")

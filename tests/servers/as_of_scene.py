@@ -1,5 +1,6 @@
-"""A workspace with a history: thirty made-up days in which facts change, files come and go, and each
-evening is recorded as a version."""
+"""A workspace with a history: thirty made-up days in which facts change and files come and go.
+
+Each evening is recorded as a version."""
 
 from __future__ import annotations
 
@@ -119,6 +120,14 @@ def live_a_month(scene: Scene, days: int = DAYS) -> Iterator[Day]:
         yield Day(str(today), copy)
 
 
+def open_copy(day: Day, state: Path, provider: str | None) -> Memory:
+    """Open a memory of the files of one evening, in which it is still that evening."""
+    evening = datetime.fromisoformat(f"{day.day}T20:00:00+00:00")
+    return Memory.open(
+        day.copy, state_dir=state, provider=provider, clock=lambda: evening, background=False
+    )
+
+
 def questions(count: int) -> list[str]:
     """Return different questions about the projects."""
     asked = [
@@ -146,7 +155,9 @@ def _memory_file(facts: dict[str, dict[str, str]]) -> str:
     parts = ["# Memory"]
     for name, known in facts.items():
         parts.append(f"## {name.capitalize()}")
-        parts.append("\n".join(f"- The {fact} of {name} is {value}." for fact, value in known.items()))
+        parts.append(
+            "\n".join(f"- The {fact} of {name} is {value}." for fact, value in known.items())
+        )
     return "\n\n".join(parts) + "\n"
 
 

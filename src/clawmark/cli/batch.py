@@ -1,8 +1,9 @@
 """`clawmark search --batch`: read one query per line and write one JSON line for each.
 
 A line is the query itself or an object `{"id", "query", "since", "until", "path", "source",
-"asOf"}`; the default id is the line number. A filter on a line overrides the one on the command line. An invalid
-line is answered with an error line. The index is updated once, before the first query of the present."""
+"asOf"}`; the default id is the line number. A filter on a line overrides the one on the command
+line. An invalid line is answered with an error line. The index is updated once, before the first
+query about the present."""
 
 from __future__ import annotations
 
@@ -83,9 +84,7 @@ def read_line(line: bytes | None, number: int) -> tuple[object, str, dict[str, s
             f"Line {number} has no query.", id=identity, hint='Write {"id": …, "query": "…"}.'
         )
     filters = {
-        name: given[key]
-        for name in Filters._fields
-        if given.get(key := camel(name)) is not None
+        name: given[key] for name in Filters._fields if given.get(key := camel(name)) is not None
     }
     for name, value in filters.items():
         if not isinstance(value, str):

@@ -178,9 +178,7 @@ def _sort_pairs(
         (same if is_same else replaced)[number] = before
 
 
-def _similarity(
-    old: str, new: str, words: dict[str, frozenset[str]], *, in_place: bool
-) -> float:
+def _similarity(old: str, new: str, words: dict[str, frozenset[str]], *, in_place: bool) -> float:
     """Return how similar two lines are; 0 if neither can have replaced the other."""
     one, other = words[old], words[new]
     if _content(old) == _content(new):

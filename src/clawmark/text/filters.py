@@ -66,7 +66,11 @@ def _day(name: str, given: str | None, today: Callable[[], str]) -> str:
             return date.fromisoformat(day[1]).isoformat()
     except (ValueError, OverflowError):
         pass
-    raise FilterError(
+    raise _wrong_day(name, text)
+
+
+def _wrong_day(name: str, text: str) -> FilterError:
+    return FilterError(
         f"{name} must be a day such as 2026-02-24, or days or weeks back such as 7d or 2w, not "
         f"{text[:40]!a}.",
         argument=name,
@@ -78,9 +82,10 @@ def parse_as_of(given: str, now: datetime) -> AsOfTime:
     """Return the moment of `2026-03-01` or `7d` (the end of that day) or of an ISO 8601 time.
 
     Times without an offset are in the user's time zone. The future is today."""
-    text = given.strip()
-    today = now.date().isoformat()
-    if "T" not in text.upper() and " " not in text:
+    text, today = given.strip(), now.date().isoformat()
+    if not text:
+        raise _wrong_day("asOf", text)
+    if "T" not in text and " " not in text:
         day = _day("asOf", text, lambda: today)
         try:
             end = _in_zone_of(now, date.fromisoformat(day) + timedelta(days=1))

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from clawmark.model.errors import FilterError
 from clawmark.model.values import Filters
-from clawmark.text.filters import make_filters
+from clawmark.text.filters import make_filters, parse_as_of
 
 
 def today() -> str:
@@ -54,3 +57,41 @@ def test_days_in_the_wrong_order_are_refused() -> None:
 def test_a_pattern_that_is_too_long_is_refused() -> None:
     with pytest.raises(FilterError, match="500 characters"):
         filters(path="a" * 501)
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("given", "end", "day"),
+    [
+        ("2026-03-01", "2026-03-02T00:00:00+01:00", "2026-03-01"),
+        ("2026-03-29", "2026-03-30T00:00:00+02:00", "2026-03-29"),  # summer time begins
+        (" 7d ", "2026-03-28T00:00:00+01:00", "2026-03-27"),
+        ("2W", "2026-03-21T00:00:00+01:00", "2026-03-20"),
+        ("0d", "2026-04-04T00:00:00+02:00", "2026-04-03"),
+        ("2026-03-01T18:30", "2026-03-01T18:30:00+01:00", "2026-03-01"),
+        ("2026-03-01 18:30:15", "2026-03-01T18:30:15+01:00", "2026-03-01"),
+        ("2026-03-01T23:30Z", "2026-03-02T00:30:00+01:00", "2026-03-02"),
+        ("2026-03-01T18:30-05:00", "2026-03-02T00:30:00+01:00", "2026-03-02"),
+        ("2030-01-01", "2030-01-02T00:00:00+01:00", "2026-04-03"),
+        ("9999-12-31", "2026-04-03T12:00:00+02:00", "2026-04-03"),
+    ],
+)
+def test_a_day_ends_at_midnight_in_the_users_zone_and_a_time_is_itself(
+    given: str, end: str, day: str
+) -> None:
+    now = datetime(2026, 4, 3, 12, tzinfo=BERLIN)
+    parsed = parse_as_of(given, now)
+    assert parsed.end == datetime.fromisoformat(end)
+    assert parsed.day == day
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", "yesterday", "2026-02-30", "2026-03-01T25:00", "2026-03-01T", "7", "2026-03", "x" * 99],
+)
+def test_an_earlier_day_that_cannot_be_read_is_refused(given: str) -> None:
+    with pytest.raises(FilterError, match="asOf must be") as caught:
+        parse_as_of(given, datetime(2026, 4, 3, 12, tzinfo=BERLIN))
+    assert caught.value.argument == "asOf" and len(caught.value.message) < 200

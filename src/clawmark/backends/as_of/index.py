@@ -20,7 +20,7 @@ from clawmark.engine.sync.scan import SyncRequest, is_chunked_by
 from clawmark.history.history import History
 from clawmark.history.repository import Version
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
-from clawmark.model.values import Found, Identity, Query
+from clawmark.model.values import Degraded, Found, Identity, Query
 from clawmark.store.sqlite.store import SqliteStore
 
 ATTEMPTS = 3
@@ -47,31 +47,33 @@ class AsOfIndexes(NamedTuple):
             for _ in range(ATTEMPTS):
                 with closing(self.open_store(kept.index_path(self.folder, version.id))) as store:
                     parts = self._parts(store, files)
-                    self._ensure(parts, version)
+                    degraded = self._ensure(parts, version)
                     mark = store.mark()
                     found = BuiltinBackend(parts, freshen=False).search(query, freshen=False)
                     if os.path.exists(store.path) and not store.was_replaced(mark):
                         break
-        return found._replace(due_files=0)
+        return found._replace(due_files=0, degraded=found.degraded or degraded)
 
     def _parts(self, store: SqliteStore, files: VersionWorkspace) -> IndexParts:
         sync = self.main.sync._replace(store=store, workspace=files, deltas=None, media=None)
         return self.main._replace(store=store, workspace=files, sync=sync)
 
-    def _ensure(self, parts: IndexParts, version: Version) -> None:
-        """Build the index of a version unless it is complete."""
+    def _ensure(self, parts: IndexParts, version: Version) -> Degraded | None:
+        """Build the index of a version unless it is complete; return why vectors are missing."""
         if is_complete(parts):
-            return
+            return None
         with kept.building(self.folder):
             if is_complete(parts):  # another process was building it
-                return
+                return None
             BuiltinBackend(without_embedders(parts), freshen=False).run_sync(SyncRequest())
             with self._sharing_vectors(parts):
                 # The reason is not `manual`: a service that fails is not asked again at once.
-                BuiltinBackend(parts, freshen=False).run_sync(SyncRequest(reason="search"))
+                request = SyncRequest(reason="search")
+                report = BuiltinBackend(parts, freshen=False).run_sync(request)
             with parts.store.transaction() as transaction:
                 transaction.set_facts(FACT, {"version": version.id})
             kept.remove_old(self.folder, self.history.has, version.id)
+            return report.degraded
 
     @contextmanager
     def _sharing_vectors(self, parts: IndexParts) -> Iterator[None]:
@@ -102,8 +104,7 @@ def is_complete(parts: IndexParts) -> bool:
                 return False
             spaces = {space.identity: space for space in snapshot.spaces() if space.ready}
             return all(
-                embedder.identity in spaces
-                and not snapshot.count_due(spaces[embedder.identity].id)
+                embedder.identity in spaces and not snapshot.count_due(spaces[embedder.identity].id)
                 for embedder in parts.embedders
             )
     except (IndexDamaged, IndexFromTheFuture):
