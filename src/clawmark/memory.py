@@ -295,10 +295,16 @@ class Memory(Upkeep):
         progress: Callable[[reports.Progress], None] | None = None,
         instant_only: bool = False,
         seconds: float | None = None,
+        as_of: str | None = None,
     ) -> reports.SyncReport:
         """Index what has changed; `force` indexes every file again.
 
-        With `seconds`, it stops after that time and does not wait for other processes."""
+        With `seconds`, it stops after that time and does not wait for other processes. With
+        `as_of`, it indexes the files of an earlier day instead, with all their vectors; the other
+        arguments except `progress` do not apply."""
+        if as_of:
+            composition.require_index(self.settings)
+            return self._at(as_of).sync(progress)
         return self._backend.sync(
             force=force, progress=progress, instant_only=instant_only, seconds=seconds
         )

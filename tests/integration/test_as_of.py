@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from as_of_scene import Day, Scene, answers, live_a_month, open_copy, questions
 from clawmark import Memory
 from clawmark.agent.tools import Tool
 from clawmark.backends.as_of import kept
+from clawmark.backends.as_of.index import MOST_EMBEDDED, may_embed
 from clawmark.backends.as_of.kept import forget_as_of
 from clawmark.backends.builtin import BuiltinBackend
+from clawmark.embed.base import Traits
 from clawmark.model.errors import ConfigError, FilterError, PathDenied, VersionMissing
 from clawmark.model.values import Found, Query, Vector
 from clawmark.testing import HashingEmbedder, UnreliableEmbedder
@@ -358,3 +360,42 @@ def test_a_memory_whose_search_is_switched_off_does_not_search_earlier_days(
             pytest.raises(ConfigError, match=words),
         ):
             memory.search("launch", as_of="2026-03-02")
+
+
+class RemoteEmbedder(CountingEmbedder):
+    """Counts what it would send to a service."""
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(remote=True)
+
+
+def test_a_search_of_an_earlier_day_sends_no_passage_to_a_service(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, RemoteEmbedder())
+    for month in ("February", "March"):
+        scene.write("MEMORY.md", LAUNCH.format(month))
+        scene.record()
+        scene.now += timedelta(days=3)
+    scene.memory.sync()  # of the present: the text of March
+    sent = embedded(scene).copy()
+    found = scene.memory.search("When is the launch?", as_of="2026-02-01")
+    assert "February" in found.hits[0].snippet
+    assert found.degraded is not None and "clawmark index --as-of" in found.degraded.fix
+    assert embedded(scene) == sent
+    known = scene.memory.search("When is the launch?", as_of="2026-02-04")
+    assert known.degraded is None and known.mode == "hybrid"
+    assert embedded(scene) == sent
+    report = scene.memory.sync(as_of="2026-02-01")
+    assert report.embedded == 1 and len(embedded(scene)) == len(sent) + 1
+    found = scene.memory.search("When is the launch?", as_of="2026-02-01")
+    assert found.degraded is None and found.mode == "hybrid"
+    assert scene.memory.sync(as_of="2026-02-01").embedded == 0
+    scene.close()
+
+
+def test_a_search_embeds_only_so_many_texts_of_an_earlier_day_itself() -> None:
+    local = Traits("model (local)", 0.0, 1.0)
+    assert may_embed(local, MOST_EMBEDDED) and not may_embed(local, MOST_EMBEDDED + 1)
+    assert may_embed(local._replace(instant=True), 1_000_000)
+    assert may_embed(local._replace(remote=True), 0)
+    assert not may_embed(local._replace(remote=True), 1)

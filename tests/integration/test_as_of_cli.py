@@ -136,3 +136,12 @@ def test_explain_without_a_history_and_with_a_damaged_one_still_answers(place: P
     shutil.rmtree(history_folder(places))
     ran = place.run("search", "--explain", "when is the launch?")
     assert ran.code == 0 and "March" in ran.out and "history" not in ran.err
+
+
+def test_an_earlier_day_can_be_indexed_before_it_is_searched(place: Place) -> None:
+    ran = place.run("index", "--as-of", DAY)
+    assert ran.code == 0 and "2 added" in ran.out, ran.err
+    body = place.run("index", "--as-of", DAY, "--json").json()
+    assert body["added"] == 0 and body["unchanged"] == 2 and body["embedded"] == 0
+    for flag in ("--force", "--dry-run", "--estimate", "--instant"):
+        assert place.run("index", "--as-of", DAY, flag).code == 2

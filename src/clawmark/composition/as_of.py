@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from clawmark.config.paths import Places
     from clawmark.engine.parts import IndexParts
     from clawmark.memory import Memory
+    from clawmark.model.sync_report import Progress, SyncReport
 
 ATTEMPTS = 3
 
@@ -58,13 +60,7 @@ class EarlierMemory:
 
     def search(self, query: Query) -> Found:
         """Answer a query from the memory files of that time."""
-        options = self._memory.settings.memory_search
-        if "memory" not in options.sources:
-            raise ConfigError(
-                "Only memory files have a history, and memorySearch.sources leaves them out.",
-                key="memorySearch.sources",
-                hint='Add "memory" to it to search earlier days.',
-            )
+        indexes = self._indexes()
         if query.filters.source not in ("", "memory"):
             raise FilterError(
                 f"asOf searches memory files; the source {query.filters.source[:40]!a} has no "
@@ -72,15 +68,6 @@ class EarlierMemory:
                 argument="source",
                 hint="Leave source or asOf out.",
             )
-        indexes = AsOfIndexes(
-            folder=as_of_folder(self._memory.places),
-            history=self._history,
-            root=self._parts.workspace.root,
-            main=self._parts,
-            open_store=lambda path: SqliteStore(
-                path, vector_engine=options.store.vector.engine, cache_entries=0
-            ),
-        )
         for _ in range(ATTEMPTS):
             version = self._version()
             try:
@@ -92,11 +79,33 @@ class EarlierMemory:
             return found._replace(as_of=self._mark(version))
         raise self._missing()
 
+    def sync(self, progress: Callable[[Progress], None] | None) -> SyncReport:
+        """Build the index of that time with all its vectors."""
+        return self._indexes().build(self._version(), progress)
+
     def read(self, path: str, start: int | None, lines: int | None, max_chars: int) -> Excerpt:
         """Return lines of a memory file as it was at that time."""
         root = self._parts.workspace.root
         with open_version(root, self._history, self._version()) as files:
             return files.read_lines(path, start, lines, max_chars=max_chars)
+
+    def _indexes(self) -> AsOfIndexes:
+        options = self._memory.settings.memory_search
+        if "memory" not in options.sources:
+            raise ConfigError(
+                "Only memory files have a history, and memorySearch.sources leaves them out.",
+                key="memorySearch.sources",
+                hint='Add "memory" to it to search earlier days.',
+            )
+        return AsOfIndexes(
+            folder=as_of_folder(self._memory.places),
+            history=self._history,
+            root=self._parts.workspace.root,
+            main=self._parts,
+            open_store=lambda path: SqliteStore(
+                path, vector_engine=options.store.vector.engine, cache_entries=0
+            ),
+        )
 
     def _version(self) -> Version:
         version = self._history.at(self._time.end)

@@ -3,18 +3,21 @@
 The index of a version is built when it is first asked for and kept for a while. The built-in
 backend builds it and answers from it, so the answers are those of a new index of that day's files.
 Vectors are taken from the cache of the main index, and new ones are added to it: no text is
-embedded twice. A build that is killed is continued by the next question about that version."""
+embedded twice. As in the present, a search sends no passages to a service and does not wait long
+for a local model; an explicit build does. A build that is killed is continued by the next one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.backends.as_of import kept
 from clawmark.backends.as_of.files import VersionWorkspace, open_version
 from clawmark.backends.builtin import BuiltinBackend
+from clawmark.embed.base import Embedder, Traits
+from clawmark.embed.passage import embeddable
 from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.scan import SyncRequest, is_chunked_by
 from clawmark.history.history import History
@@ -23,9 +26,14 @@ from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
 from clawmark.model.values import Degraded, Found, Identity, Query
 from clawmark.store.sqlite.store import SqliteStore
 
+if TYPE_CHECKING:
+    from clawmark.model.sync_report import Progress, SyncReport
+
 ATTEMPTS = 3
 """Another process may remove an index between its build and the answer."""
 COPIED_AT_ONCE = 500
+MOST_EMBEDDED = 256
+"""More texts than this are left to an explicit build: a search should not take minutes."""
 FACT = "as_of"
 """Where an index says that it holds every file of its version."""
 
@@ -45,53 +53,85 @@ class AsOfIndexes(NamedTuple):
         """Answer a query from the files of a version."""
         with open_version(self.root, self.history, version) as files:
             for _ in range(ATTEMPTS):
-                with closing(self.open_store(kept.index_path(self.folder, version.id))) as store:
-                    parts = self._parts(store, files)
-                    degraded = self._ensure(parts, version)
+                with closing(self._store(version)) as store:
+                    parts, degraded = self._parts(store, files), None
+                    if not is_complete(parts):
+                        with kept.building(self.folder):
+                            degraded = self._build(parts, version, SyncRequest(reason="search"))[1]
                     mark = store.mark()
                     found = BuiltinBackend(parts, freshen=False).search(query, freshen=False)
                     if os.path.exists(store.path) and not store.was_replaced(mark):
                         break
         return found._replace(due_files=0, degraded=found.degraded or degraded)
 
+    def build(
+        self, version: Version, progress: Callable[[Progress], None] | None = None
+    ) -> SyncReport:
+        """Build the index of a version with all its vectors, also those of a service."""
+        with (
+            open_version(self.root, self.history, version) as files,
+            closing(self._store(version)) as store,
+            kept.building(self.folder),
+        ):
+            request = SyncRequest(progress=progress)
+            return self._build(self._parts(store, files), version, request)[0]
+
+    def _store(self, version: Version) -> SqliteStore:
+        return self.open_store(kept.index_path(self.folder, version.id))
+
     def _parts(self, store: SqliteStore, files: VersionWorkspace) -> IndexParts:
         sync = self.main.sync._replace(store=store, workspace=files, deltas=None, media=None)
         return self.main._replace(store=store, workspace=files, sync=sync)
 
-    def _ensure(self, parts: IndexParts, version: Version) -> Degraded | None:
-        """Build the index of a version unless it is complete; return why vectors are missing."""
-        if is_complete(parts):
-            return None
-        with kept.building(self.folder):
-            if is_complete(parts):  # another process was building it
-                return None
-            BuiltinBackend(without_embedders(parts), freshen=False).run_sync(SyncRequest())
-            with self._sharing_vectors(parts):
-                # The reason is not `manual`: a service that fails is not asked again at once.
-                request = SyncRequest(reason="search")
-                report = BuiltinBackend(parts, freshen=False).run_sync(request)
-            with parts.store.transaction() as transaction:
-                transaction.set_facts(FACT, {"version": version.id})
-            kept.remove_old(self.folder, self.history.has, version.id)
-            return report.degraded
+    def _build(
+        self, parts: IndexParts, version: Version, request: SyncRequest
+    ) -> tuple[SyncReport, Degraded | None]:
+        """Build the index of a version; return what was done, and why vectors are missing.
 
-    @contextmanager
-    def _sharing_vectors(self, parts: IndexParts) -> Iterator[None]:
-        """Take known vectors from the main index, and afterwards add the new ones to it."""
-        hashes = _chunk_hashes(parts.store)
+        A manual request embeds everything. Requires the lock."""
+        text = BuiltinBackend(with_embedders(parts, ()), freshen=False).run_sync(request)
+        chunks = _chunk_texts(parts.store)
         embedders = (*parts.embedders, *parts.fallbacks)
         for embedder in embedders:
-            _copy_vectors(embedder.identity, hashes, self.main.store, parts.store)
+            _copy_vectors(embedder.identity, chunks, self.main.store, parts.store)
+        used = [
+            embedder
+            for embedder in embedders
+            if request.reason == "manual"
+            or may_embed(embedder.traits, _count_missing(parts.store, embedder, chunks))
+        ]
         try:
-            yield
+            report = BuiltinBackend(with_embedders(parts, used), freshen=False).run_sync(request)
         finally:  # also if a service failed in the middle: what it gave was paid for
-            if self.main.setup.cache_limit:
-                new = [
-                    _copy_vectors(embedder.identity, hashes, parts.store, self.main.store)
-                    for embedder in embedders
-                ]
-                if any(new):
-                    self.main.store.trim_cache()
+            self._keep_vectors(parts, chunks)
+        with parts.store.transaction() as transaction:
+            transaction.set_facts(FACT, {"version": version.id})
+        kept.remove_old(self.folder, self.history.has, version.id)
+        report = report._replace(
+            added=text.added,
+            chunks=text.chunks,
+            unchanged=text.unchanged,
+            failures=text.failures,
+            seconds=text.seconds + report.seconds,
+        )
+        left_out = next((one for one in reversed(parts.embedders) if one not in used), None)
+        return report, report.degraded or (_unembedded(left_out) if left_out else None)
+
+    def _keep_vectors(self, parts: IndexParts, chunks: Mapping[str, str]) -> None:
+        """Add new vectors to the cache of the main index."""
+        if not self.main.setup.cache_limit:
+            return
+        new = [
+            _copy_vectors(embedder.identity, chunks, parts.store, self.main.store)
+            for embedder in (*parts.embedders, *parts.fallbacks)
+        ]
+        if any(new):
+            self.main.store.trim_cache()
+
+
+def may_embed(traits: Traits, missing: int) -> bool:
+    """Whether a search of an earlier day embeds texts that have no vector yet."""
+    return not missing or traits.instant or (not traits.remote and missing <= MOST_EMBEDDED)
 
 
 def is_complete(parts: IndexParts) -> bool:
@@ -111,18 +151,38 @@ def is_complete(parts: IndexParts) -> bool:
         return False  # the sync replaces it
 
 
-def without_embedders(parts: IndexParts) -> IndexParts:
-    """Return the parts for the text alone."""
+def with_embedders(parts: IndexParts, used: Sequence[Embedder]) -> IndexParts:
+    """Return the parts with only these of their embedders."""
+    embedders = tuple(one for one in parts.embedders if one in used)
+    fallbacks = tuple(one for one in parts.fallbacks if one in used)
     return parts._replace(
-        sync=parts.sync._replace(embedders=(), fallbacks=()),
-        choice=parts.choice._replace(embedders=(), fallbacks=()),
+        sync=parts.sync._replace(embedders=embedders, fallbacks=fallbacks),
+        choice=parts.choice._replace(embedders=embedders, fallbacks=fallbacks),
     )
 
 
-def _chunk_hashes(store: SqliteStore) -> list[str]:
+def _unembedded(embedder: Embedder) -> Degraded:
+    return Degraded(
+        f"Not all passages of that day have a vector of {embedder.traits.label}.",
+        "`clawmark index --as-of` with the same day makes them.",
+    )
+
+
+def _chunk_texts(store: SqliteStore) -> dict[str, str]:
+    """Return the text of every chunk by its hash."""
     with store.snapshot() as snapshot:
         rows = (chunk for path in snapshot.files() for chunk in snapshot.chunks_of(path))
-        return list(dict.fromkeys(chunk.hash for chunk in rows))
+        return {chunk.hash: chunk.text for chunk in rows}
+
+
+def _count_missing(store: SqliteStore, embedder: Embedder, chunks: Mapping[str, str]) -> int:
+    """Count the texts that would have to be embedded."""
+    with store.snapshot() as snapshot:
+        known = snapshot.cached(embedder.identity, list(chunks)) if embedder.identity.dims else {}
+    return sum(
+        text_hash not in known and embeddable(embedder, text) is not None
+        for text_hash, text in chunks.items()
+    )
 
 
 def _copy_vectors(

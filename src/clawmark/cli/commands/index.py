@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
+from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import duration, middle, plural
 from clawmark.cli.open_memory import open_memory
@@ -23,7 +24,8 @@ examples:
   clawmark index
   clawmark index --dry-run       # show what would be done
   clawmark index --estimate      # show texts, tokens and price
-  clawmark index --force         # rebuild; the old index answers until then"""
+  clawmark index --force         # rebuild; the old index answers until then
+  clawmark index --as-of 2w      # for `clawmark search --as-of 2w`"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,11 +48,21 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="make only the instant vectors; the better ones follow later",
     )
     parser.add_argument(
+        "--as-of",
+        type=some_text,
+        metavar="DAY",
+        help="index the memory files as they were on this day, with all vectors",
+    )
+    parser.add_argument(
         "--verbose", action="store_true", help="list all skipped files and all files of the plan"
     )
 
 
 def run(args: Namespace) -> int:
+    if args.as_of and (args.force or args.dry_run or args.estimate or args.instant):
+        raise UsageError(
+            "--as-of cannot be combined with --force, --dry-run, --estimate or --instant."
+        )
     with open_memory(args) as memory:
         require_index(memory.settings)
         if args.dry_run:
@@ -62,9 +74,10 @@ def run(args: Namespace) -> int:
                 force=args.force,
                 progress=bar.update if bar.is_shown else None,
                 instant_only=args.instant,
+                as_of=args.as_of,
             )
         unsearched = None
-        if not report.added + report.updated:
+        if not args.as_of and not report.added + report.updated:
             unsearched = find_unsearched(memory, args, report)
     if args.json:
         body = as_json(report)
