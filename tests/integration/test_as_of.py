@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from as_of_scene import Day, Scene, answers, live_a_month, open_copy, questions
 
-from clawmark import Memory
+from clawmark import AsyncMemory, Memory
 from clawmark.agent.tools import Tool
 from clawmark.backends.as_of import kept
 from clawmark.backends.as_of.index import MOST_EMBEDDED, may_embed
 from clawmark.backends.as_of.kept import forget_as_of
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.embed.base import Traits
+from clawmark.mcp.tools import SessionTools
 from clawmark.model.errors import ConfigError, FilterError, PathDenied, VersionMissing
 from clawmark.model.values import Found, Query, Vector
 from clawmark.testing import HashingEmbedder, UnreliableEmbedder
@@ -399,3 +402,26 @@ def test_a_search_embeds_only_so_many_texts_of_an_earlier_day_itself() -> None:
     assert may_embed(local._replace(instant=True), 1_000_000)
     assert may_embed(local._replace(remote=True), 0)
     assert not may_embed(local._replace(remote=True), 1)
+
+
+def test_an_mcp_client_searches_and_reads_an_earlier_day(launch: Scene) -> None:
+    async def ask() -> tuple[Any, Any]:
+        async with AsyncMemory.open(
+            launch.workspace,
+            state_dir=launch.folder / "state",
+            embedder=HashingEmbedder(),
+            background=False,
+        ) as memory:
+            tools = SessionTools(memory, "agent:main:main")
+            day = "2026-03-02"
+            search = {"query": "When is the launch?", "asOf": day}
+            found = await tools.call("memory_search", search)
+            read = await tools.call("memory_get", {"path": "MEMORY.md", "asOf": day})
+            for name, result in (("memory_search", found), ("memory_get", read)):
+                tool = next(one for one in tools.tools if one.name == name)
+                jsonschema.validate(result.structured_content, tool.output_schema or {})
+            return found.structured_content, read.structured_content
+
+    found, read = asyncio.run(ask())
+    assert found["asOf"] == "2026-03-02" and "February" in found["results"][0]["snippet"]
+    assert "February" in read["text"]

@@ -186,13 +186,19 @@ def _similarity(old: str, new: str, words: dict[str, frozenset[str]], *, in_plac
     smaller = min(len(one), len(other))
     if not smaller:
         return 0.0
-    common = len(one & other)
+    shared = one & other
+    common = len(shared) if any(map(_is_telling, shared)) else 0
     share = common / smaller
     # Of two candidates with the same words in common, the one with fewer other words is better.
     score = share + common / len(one | other) / 10
     if in_place:
         return score if share >= SHARED_WORDS or _letters(old, new) >= SAME_LETTERS else 0.0
     return score if share >= MOVED_WORDS and common >= MOVED_COUNT else 0.0
+
+
+def _is_telling(word: str) -> bool:
+    """Whether a word that two lines share says that they are about the same thing."""
+    return not word.isascii() or (len(word) > 2 and not word.isdigit())
 
 
 def _letters(old: str, new: str) -> float:

@@ -46,6 +46,7 @@ def test_a_line_that_says_something_else_about_the_same_is_a_replacement(
         ("", "- The launch moved to March"),
         ("- The launch moved to March", ""),
         ("---", "***"),
+        ("- Room 7 has 12 chairs and a lamp", "- 7 people came"),
         ("- Same words", "* same words."),
         ("- 09:10 We chose PostgreSQL", "- 10:20 We chose PostgreSQL"),
         ("- We chose SQLite", "- We chose SQLite <!-- clawmark: origin=import -->"),
