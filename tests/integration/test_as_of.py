@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from as_of_scene import Day, Scene, answers, live_a_month, open_copy, questions
 
@@ -417,9 +416,6 @@ def test_an_mcp_client_searches_and_reads_an_earlier_day(launch: Scene) -> None:
             search = {"query": "When is the launch?", "asOf": day}
             found = await tools.call("memory_search", search)
             read = await tools.call("memory_get", {"path": "MEMORY.md", "asOf": day})
-            for name, result in (("memory_search", found), ("memory_get", read)):
-                tool = next(one for one in tools.tools if one.name == name)
-                jsonschema.validate(result.structured_content, tool.output_schema or {})
             return found.structured_content, read.structured_content
 
     found, read = asyncio.run(ask())
